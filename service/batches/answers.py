@@ -59,6 +59,12 @@ def _same(job: JobRecord, other: JobRecord, answer: Diagnosis) -> Diagnosis:
     told = words(
         "answer.same-crash-as", language, name=_MARKDOWN.sub(r"\\\1", printable(other.name)), id=other.id
     )
+    evidence: tuple[Evidence, ...] = ()
+    if job.root_line is not None:
+        usual = words("answer.same-failure-here", language)
+        why = next((item.why for item in answer.evidence if item.role == "root"), usual)
+        root = Evidence(line=job.root_line, text=job.root_text, role="root", why=why, file=job.root_file)
+        evidence = (root,)
     return answer.model_copy(
         update={
             "id": job.id,
@@ -66,7 +72,7 @@ def _same(job: JobRecord, other: JobRecord, answer: Diagnosis) -> Diagnosis:
             "job": job_note(job),
             "explanation": f"{told}\n\n{answer.explanation}",
             "outcome": job.outcome or Outcome(),
-            "evidence": _root(job, answer, words("answer.same-failure-here", language)),
+            "evidence": evidence,
             "cascade": (),
             "redactions": 0,
             "timings_ms": {},
@@ -79,13 +85,6 @@ def _same(job: JobRecord, other: JobRecord, answer: Diagnosis) -> Diagnosis:
             ),
         }
     )
-
-
-def _root(job: JobRecord, answer: Diagnosis, usual: str) -> tuple[Evidence, ...]:
-    if job.root_line is None:
-        return ()
-    why = next((item.why for item in answer.evidence if item.role == "root"), usual)
-    return (Evidence(line=job.root_line, text=job.root_text, role="root", why=why, file=job.root_file),)
 
 
 def _without(job: JobRecord) -> Diagnosis:

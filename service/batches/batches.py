@@ -177,13 +177,6 @@ class BatchService:
         """
         return not self._settings.database.get_secret_value() or not self._store.batches.page(limit=1)[0]
 
-    def _doubts(self, now: datetime) -> bool:
-        """Tell whether the clock is not trusted, so that recent records may look old.
-
-        A new database in the place of a damaged one cannot tell.
-        """
-        return self._store.replaced is not None or self._store.clock.is_resting(now) is not None
-
     def _mended(self, journal: Journal, lost: bool) -> bool:
         record = self._known(journal)
         if record is not None:
@@ -192,8 +185,13 @@ class BatchService:
             return False
         now = datetime.now(UTC)
         days = self._settings.retention_days
+        # Where the clock is not trusted, recent records may look old; a new database in the place of a damaged
+        # one cannot tell.
         if journal.is_retired or (
-            days and _began(journal) < now - timedelta(days=days) and not self._doubts(now)
+            days
+            and _began(journal) < now - timedelta(days=days)
+            and self._store.replaced is None
+            and self._store.clock.is_resting(now) is None
         ):
             journal.remove()
         elif lost and restore.restore(self._store, journal):

@@ -184,7 +184,10 @@ class BatchEngine:
                 if self._batch and self.failure:
                     raise ExecutorLostError(self.failure)
         finally:
-            self._close()
+            for slot in self._slots.values():
+                slot.close()
+            self._guarded("record", self._record)
+            self._guarded("give back", lambda: self._store.batches.give_back(self.owner))
 
     def run_forever(self) -> None:
         """Work until stopped, restarting after unexpected errors: the store holds all that is needed."""
@@ -217,7 +220,7 @@ class BatchEngine:
             self._due[step] = now + every
             self._guarded(step, act)
 
-    def _guarded(self, step: str, act: Callable[[], None]) -> None:
+    def _guarded(self, step: str, act: Callable[[], object]) -> None:
         """Do a step that needs the store.
 
         Where that fails, it is done again after a while, and nothing is lost.
@@ -412,21 +415,10 @@ class BatchEngine:
                     key: jobs for key, jobs in self._standing.items() if doubtful.isdisjoint(jobs)
                 }
 
-    def _close(self) -> None:
-        """End the workers and give back what is held."""
-        for slot in self._slots.values():
-            slot.close()
-        self._guarded("record", self._record)
-        self._guarded("give back", lambda: _give_back(self._store, self.owner))
-
 
 def _inherit(store: Store) -> None:
     if count := owners.inherit(store, datetime.now(UTC)):
         _LOG.info("%d jobs of an engine that was killed are taken up again", count)
-
-
-def _give_back(store: Store, owner: str) -> None:
-    store.batches.give_back(owner)
 
 
 def _result(in_flight: _InFlightJob, same_as: str | None, diagnosis: Diagnosis | None) -> Result:

@@ -110,7 +110,10 @@ class Journal:
         """Write the batch and its jobs, at most `most` of them and one more; gives how many."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         count = 0
-        with _controller(), open(self._path, "wb", opener=_private) as stream:
+        with (
+            _controller(),
+            open(self._path, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as stream,
+        ):
             stream.write(_line(BatchBegan(record=record)))
             for spec in specs:
                 stream.write(_line(JobListed(spec=spec)))
@@ -219,10 +222,6 @@ def _entry(line: bytes) -> Entry | None:
         return _ENTRY.validate_json(line)
     except ValidationError:
         return None
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _sync(handle: int, folder: Path) -> None:

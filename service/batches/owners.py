@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -35,18 +34,15 @@ def inherit(store: Store, now: datetime) -> int:
     The try that they had begun counts: should one of these jobs be the reason that the engine died, that
     happens a few times only.
     """
-    return sum(
-        len(store.batches.renew(owner, jobs, 0.0, now))
-        for batch in store.batches.running()
-        for owner, jobs in _left(store, batch)
-    )
-
-
-def _left(store: Store, batch: str) -> Iterator[tuple[str, list[str]]]:
-    held: dict[str, list[str]] = {}
-    for job in store.batches.jobs(batch, state="running", limit=LOOKED)[0]:
-        held.setdefault(job.owner, []).append(job.id)
-    yield from ((owner, jobs) for owner, jobs in held.items() if is_gone(owner))
+    count = 0
+    for batch in store.batches.running():
+        held: dict[str, list[str]] = {}
+        for job in store.batches.jobs(batch, state="running", limit=LOOKED)[0]:
+            held.setdefault(job.owner, []).append(job.id)
+        count += sum(
+            len(store.batches.renew(owner, jobs, 0.0, now)) for owner, jobs in held.items() if is_gone(owner)
+        )
+    return count
 
 
 def _began(number: int) -> str:

@@ -42,26 +42,26 @@ class _Page:
 
     def whole(self) -> str:
         """Write the page."""
-        parts = (
-            [self._first(), self._causes(), self._crashes(), self._unanswered()]
-            if self.summary.died.jobs
-            else [self._nothing(), self._unanswered()]
-        )
+        summary = self.summary
+        if summary.died.jobs:
+            groups = (self._cause(group, place < OPEN) for place, group in enumerate(summary.causes))
+            crashes = section("crashes", self.word("crashes"), *groups)
+            parts = [self._first(), self._causes(), crashes]
+        else:
+            # Where no job shows that it ended well, that none died is not known.
+            none = [] if summary.open_ends else [paragraph(self.word("none"))]
+            parts = [section("causes", self.word("causes"), *none, self._healthy())]
+        asked: list[Html] = []
+        if use := summary.model:
+            counts = {name: number(value) for name, value in use.model_dump(exclude={"counted"}).items()}
+            part = "" if use.counted else self.word("estimated")
+            asked = [paragraph(self.word("model", **counts, part=part))]
         title = f"{self.word('title')}: {self.summary.name}"
-        body = element("main", self._cards(), *parts)
-        footer = element(
-            "footer", *self._model(), paragraph(self.word("footer", batch=self.summary.batch)), class_="soft"
-        )
+        body = element("main", self._cards(), *parts, self._unanswered())
+        footer = element("footer", *asked, paragraph(self.word("footer", batch=summary.batch)), class_="soft")
         return document(
             title, self._header(), body, footer, lang="zh-CN" if self.chinese else "en", style=STYLE
         )
-
-    def _model(self) -> list[Html]:
-        use = self.summary.model
-        if use is None:
-            return []
-        counts = {name: number(value) for name, value in use.model_dump(exclude={"counted"}).items()}
-        return [paragraph(self.word("model", **counts, part="" if use.counted else self.word("estimated")))]
 
     def _header(self) -> Html:
         summary = self.summary
@@ -83,11 +83,6 @@ class _Page:
             *state,
             *nav,
         )
-
-    def _nothing(self) -> Html:
-        # Where no job shows that it ended well, that none died is not known.
-        none = [] if self.summary.open_ends else [paragraph(self.word("none"))]
-        return section("causes", self.word("causes"), *none, self._healthy())
 
     # What it comes to.
 
@@ -200,7 +195,10 @@ class _Page:
                     [(group, group.gpu_hours or 0.0, number(group.gpu_hours or 0)) for group in costly],
                 )
             )
-        plots += self._over_time() + self._nodes() + self._trend()
+        plots += self._over_time() + self._nodes()
+        if len(self.trend) > 1:
+            stacks = [Column(f"{point.created:%m-%d}", self._parts(point.causes)) for point in self.trend]
+            plots.append(self._columns("trend", stacks))
         return section("causes", self.word("causes"), self._healthy(), element("div", *plots, class_="plots"))
 
     def _healthy(self) -> Html:
@@ -230,12 +228,6 @@ class _Page:
         form = next(form for least, form in _TIME_FORMS if length >= least)
         stacks = [Column(f"{time.begin:{form}}", self._parts(time.causes)) for time in times]
         return [self._columns("over_time", stacks)]
-
-    def _trend(self) -> list[Html]:
-        if len(self.trend) < 2:
-            return []
-        stacks = [Column(f"{point.created:%m-%d}", self._parts(point.causes)) for point in self.trend]
-        return [self._columns("trend", stacks)]
 
     def _columns(self, name: str, stacks: Sequence[Column]) -> Html:
         return _figure(self.word(name), column_plot(self.word(name), stacks, self._stacked()), self._legend())
@@ -271,10 +263,6 @@ class _Page:
         return [_figure(self.word("by_node"), bar_plot(self.word("by_node"), rows))]
 
     # Crash by crash.
-
-    def _crashes(self) -> Html:
-        groups = (self._cause(group, place < OPEN) for place, group in enumerate(self.summary.causes))
-        return section("crashes", self.word("crashes"), *groups)
 
     def _cause(self, group: CauseGroup, is_open: bool) -> Html:
         told = " · ".join([*self._cost(group), self.word("crash_count", count=number(group.crashes))])

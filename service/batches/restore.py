@@ -52,7 +52,11 @@ def _jobs(journal: Journal, record: BatchRecord, ends: dict[int, int]) -> Iterat
     specs = (entry.spec for _, entry in journal.placed() if isinstance(entry, JobListed))
     for number, spec in enumerate(specs, 1):
         end = journal.at(ends[number]) if number in ends else None
-        if isinstance(end, JobEnded) and _stands(journal, end, ends):
+        # The end of a job with another one's answer counts while that one has it.
+        other = journal.at(ends[end.same_as]) if isinstance(end, JobEnded) and end.same_as in ends else None
+        if isinstance(end, JobEnded) and (
+            end.same_as is None or (isinstance(other, JobEnded) and other.diagnosis is not None)
+        ):
             same_as = job_id(record.id, end.same_as) if end.same_as is not None else None
             told = {
                 name: getattr(end, name)
@@ -64,14 +68,6 @@ def _jobs(journal: Journal, record: BatchRecord, ends: dict[int, int]) -> Iterat
         else:
             state: JobState = "cancelled" if record.state == "cancelled" else "queued"
             yield JobRecord(**_named(record, number, spec), state=state)
-
-
-def _stands(journal: Journal, end: JobEnded, ends: dict[int, int]) -> bool:
-    """Tell whether a job's end counts: one with another job's answer does while that one has it."""
-    if end.same_as is None:
-        return True
-    other = journal.at(ends[end.same_as]) if end.same_as in ends else None
-    return isinstance(other, JobEnded) and other.diagnosis is not None
 
 
 def _named(record: BatchRecord, number: int, spec: JobSpec) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -61,8 +62,8 @@ class BatchSummaries:
         if record.state == "running":
             return self._so_far(record, language)
         path = journal_of(self._settings.home, batch).folder / _NAME.format(language=language)
-        if kept := _read(path):
-            return kept
+        with suppress(OSError, ValidationError):
+            return Summary.model_validate_json(path.read_bytes())
         made = self._made(record, language)
         _keep(path, made)
         return made
@@ -127,13 +128,6 @@ def _point(summary: Summary) -> TrendPoint:
         gpu_hours=summary.died.gpu_hours,
         causes={group.cause: group.jobs for group in summary.causes},
     )
-
-
-def _read(path: Path) -> Summary | None:
-    try:
-        return Summary.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError):
-        return None
 
 
 def _keep(path: Path, summary: Summary) -> None:

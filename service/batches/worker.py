@@ -8,7 +8,7 @@ import logging
 import os
 import resource
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -112,7 +112,10 @@ class JobWorker:
     def answer(self, job_id: str, *, by_rules: bool = False) -> Diagnosis:
         """Answer a job that was read, and forget it; `by_rules` asks no model where one was to be."""
         held = self._held.pop(job_id)
-        made = self._recalling(self.warm.fresh())
+        made = self.warm.fresh()
+        if not isinstance(made.retriever, CachedRetriever):
+            # The crashes of other jobs may read the same.
+            made.retriever = CachedRetriever(made.library, made.index, made.embedder)
         triage_context = made.diagnose(held.read)
         diagnosis = triage_context.first
         if held.command.model and self._settings.model:
@@ -126,25 +129,17 @@ class JobWorker:
         """
         first = triage_context.first
         if first.verdict != "no-failure" and (by_rules or not self._breaker.allows):
-            return _noted(
-                first,
-                words(
-                    "answer.model-asked-elsewhere" if by_rules else "answer.model-not-asked",
-                    triage_context.language,
-                ),
+            note = words(
+                "answer.model-asked-elsewhere" if by_rules else "answer.model-not-asked",
+                triage_context.language,
             )
+            return first.model_copy(update={"engine": first.engine.model_copy(update={"note": note})})
         final = next(
             (stage.diagnosis for stage in made.explain(triage_context) if isinstance(stage, FinalStage)),
             first,
         )
         self._breaker.record(final)
         return final
-
-    def _recalling(self, made: Triage) -> Triage:
-        """Cache a triage's searches, for jobs whose crash reads the same."""
-        if not isinstance(made.retriever, CachedRetriever):
-            made.retriever = CachedRetriever(made.library, made.index, made.embedder)
-        return made
 
     def _wrong(self, step: Step, error: str, *, final: bool = False) -> StepFailed:
         command = step.command if isinstance(step, ReadCommand) else None
@@ -178,7 +173,13 @@ def fingerprint(report: CrashReport, outcome: JobOutcome | None = None) -> str:
     """
     if report.root is None:
         return ""
-    parts = [*_parts(report), *(ending.says.en for ending in (outcome.readings if outcome else ()))]
+    parts = [
+        report.fingerprint,
+        report.phase,
+        " ".join(sorted({event.pattern for event in report.standing})),
+        " ".join(sorted({f"{item.name}={item.version}" for item in report.frameworks})),
+        *(ending.says.en for ending in (outcome.readings if outcome else ())),
+    ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
@@ -192,17 +193,6 @@ def digest(files: Sequence[ConfigFile]) -> str:
         [(file.name, clean(file.text), file.exact) for file in sorted(files, key=lambda file: file.name)]
     )
     return hashlib.sha256(told.encode()).hexdigest()[:16]
-
-
-def _noted(diagnosis: Diagnosis, note: str) -> Diagnosis:
-    return diagnosis.model_copy(update={"engine": diagnosis.engine.model_copy(update={"note": note})})
-
-
-def _parts(report: CrashReport) -> Iterator[str]:
-    yield report.fingerprint
-    yield report.phase
-    yield " ".join(sorted({event.pattern for event in report.standing}))
-    yield " ".join(sorted({f"{item.name}={item.version}" for item in report.frameworks}))
 
 
 def error_text(error: str, command: JobCommand | None) -> str:

@@ -158,12 +158,18 @@ class WorkerPool:
 
     def outcomes(self, timeout: float) -> Sequence[Outcome]:
         """Wait for outcomes; replaces workers that died and ends those that are late."""
-        self._spawn_missing()
+        alone = self._first_alone and not any(state.ready for state in self._states)
+        while self._pause.over and len(self._states) < (1 if alone else self._size):
+            self._states.append(WorkerState(self._spawner.spawn(), monotonic()))
         if not self._told:
             nearest = min((state.ends for state in self._states), default=float("inf")) - monotonic()
             for worker, reply in self._spawner.receive(self.workers, max(0.0, min(timeout, nearest))):
                 self._told += self._replied(worker, reply)
-        self._told += self._late()
+        now = monotonic()
+        for state in [state for state in self._states if state.ends <= now]:
+            self._told += self._ended(
+                state, f"It took longer than {state.ends - state.since:.0f} seconds and was ended."
+            )
         told, self._told = self._told, []
         return told
 
@@ -186,11 +192,6 @@ class WorkerPool:
 
     def _holder(self, job_id: str) -> WorkerState | None:
         return next((state for state in self._states if job_id in state.held), None)
-
-    def _spawn_missing(self) -> None:
-        alone = self._first_alone and not any(state.ready for state in self._states)
-        while self._pause.over and len(self._states) < (1 if alone else self._size):
-            self._states.append(WorkerState(self._spawner.spawn(), monotonic()))
 
     def _replied(self, worker: Worker, reply: Reply | None) -> Iterator[Outcome]:
         state = next((state for state in self._states if state.worker is worker), None)
@@ -233,13 +234,6 @@ class WorkerPool:
         current = state.at_work_on
         for job_id in state.held:
             yield JobWasLost(job_id, why) if why and job_id == current else JobReturned(job_id)
-
-    def _late(self) -> Iterator[Outcome]:
-        now = monotonic()
-        for state in [state for state in self._states if state.ends <= now]:
-            yield from self._ended(
-                state, f"It took longer than {state.ends - state.since:.0f} seconds and was ended."
-            )
 
 
 def _job(step: Step) -> str:

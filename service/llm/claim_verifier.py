@@ -152,14 +152,6 @@ def _shaped(text: str, judge: VerificationContext) -> str:
     )
 
 
-def _speaking(text: str, _judge: VerificationContext) -> str:
-    return Message("model.repeats-text-written-model") if addresses_a_model(CITED.sub("", text)) else ""
-
-
-def _denying(text: str, judge: VerificationContext) -> str:
-    return Message("model.says-nothing-failed") if judge.failed and _FINE.search(text) else ""
-
-
 def _barred(text: str, judge: VerificationContext) -> str:
     broken = next((item for item in judge.barred if item.is_broken_by(text)), None)
     return Message("model.proposes-change-cannot", name=broken.topic.name) if broken else ""
@@ -239,8 +231,10 @@ def _quoting(text: str, judge: VerificationContext) -> str:
 _RULES: Sequence[Callable[[str, VerificationContext], str]] = (
     _shaped,
     _miscited,
-    _speaking,
-    _denying,
+    lambda text, _: (
+        Message("model.repeats-text-written-model") if addresses_a_model(CITED.sub("", text)) else ""
+    ),
+    lambda text, judge: Message("model.says-nothing-failed") if judge.failed and _FINE.search(text) else "",
     _barred,
     _renaming,
     _setting,

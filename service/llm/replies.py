@@ -129,19 +129,19 @@ def _say(name: str, language: Language, **values: object) -> str:
 
 
 def _constrained(question: FollowUpQuestion) -> str:
-    topics = [_topic(constraint.topic.name, question.language) for constraint in question.new]
+    # A topic of `constraints.TOPICS` is named in words, a setting by its own name.
+    names = [constraint.topic.name for constraint in question.new]
+    rows = [f"topic-{re.sub(r'[^a-z]+', '-', name.lower())}" for name in names]
+    topics = [
+        _say(row, question.language) if is_message(f"replies.{row}") else name
+        for row, name in zip(rows, names, strict=True)
+    ]
     between = _say("topics-and", question.language)
     parts = [_say("noted", question.language, topics=between.join(topics)), _changes(question)]
     if not question.changes:
         cause = _first(question.prompt_context)
         parts += [cause.advice.to(question.language)] if cause else []
     return "\n\n".join(parts)
-
-
-def _topic(name: str, language: Language) -> str:
-    """Name what is ruled out: a topic of `constraints.TOPICS` in words, a setting by its own name."""
-    row = f"topic-{re.sub(r'[^a-z]+', '-', name.lower())}"
-    return _say(row, language) if is_message(f"replies.{row}") else name
 
 
 def _changes(question: FollowUpQuestion) -> str:
@@ -184,11 +184,6 @@ def _confirm(question: FollowUpQuestion) -> str:
     ]
     parts = [(_say("sure", question.language), seen), (_say("confirm", question.language), rows)]
     return "\n\n".join("\n".join([head, "", *lines]) for head, lines in parts if lines)
-
-
-def _why_not(question: FollowUpQuestion) -> str:
-    named = meant_setting(question.text, question.prompt_context)
-    return "\n\n".join(_against(cause, question) for cause in named[:2])
 
 
 def _against(other: Cause, question: FollowUpQuestion) -> str:
@@ -234,10 +229,12 @@ def meant_setting(text: str, prompt_context: PromptContext) -> list[Cause]:
     known = {item.cause for item in prompt_context.candidates} | {
         item.cause for item in prompt_context.first.alternatives
     }
-    scores = {
-        cause.id: _likeness(cause, lowered, words) + 0.5 * (cause.id in known)
-        for cause in prompt_context.library.causes.values()
-    }
+    scores: dict[str, float] = {}
+    for cause in prompt_context.library.causes.values():
+        own = set(cause.id.split("-"))
+        told = set(_WORD.findall(f"{cause.title.en} {cause.title.zh} {cause.category}".lower())) - own
+        likeness = 10.0 if cause.id in lowered else 2.0 * len(own & words) + 0.4 * len(told & words)
+        scores[cause.id] = likeness + 0.5 * (cause.id in known)
     best = max(scores.values(), default=0.0)
     return [
         prompt_context.library.causes[name]
@@ -246,20 +243,8 @@ def meant_setting(text: str, prompt_context: PromptContext) -> list[Cause]:
     ]
 
 
-def _likeness(cause: Cause, text: str, words: set[str]) -> float:
-    if cause.id in text:
-        return 10.0
-    own = set(cause.id.split("-"))
-    told = set(_WORD.findall(f"{cause.title.en} {cause.title.zh} {cause.category}".lower())) - own
-    return 2.0 * len(own & words) + 0.4 * len(told & words)
-
-
 def _first(prompt_context: PromptContext) -> Cause | None:
     return prompt_context.library.causes.get(prompt_context.first.cause or "")
-
-
-def _explained(question: FollowUpQuestion) -> str:
-    return question.prompt_context.first.explanation
 
 
 def _nearest(question: FollowUpQuestion, near: Sequence[str]) -> str:
@@ -275,9 +260,14 @@ def _nearest(question: FollowUpQuestion, near: Sequence[str]) -> str:
 
 
 _ANSWERS: Sequence[tuple[re.Pattern[str], Callable[[FollowUpQuestion], str]]] = (
-    (_WHY_NOT, _why_not),
+    (
+        _WHY_NOT,
+        lambda question: "\n\n".join(
+            _against(cause, question) for cause in meant_setting(question.text, question.prompt_context)[:2]
+        ),
+    ),
     (_COST, _costs),
     (_CONFIRM, _confirm),
     (_DO, _changes),
-    (_EXPLAIN, _explained),
+    (_EXPLAIN, lambda question: question.prompt_context.first.explanation),
 )

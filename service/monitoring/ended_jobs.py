@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -58,7 +57,12 @@ def find_in_folder(
 
     def find(since: datetime) -> Iterator[EndedJob]:
         for name, paths in sorted(_jobs(path).items()):
-            last, size = _last(paths)
+            statuses = []
+            for file in (file for each in paths for file in _files(each)):
+                with suppress(OSError):  # a file that went meanwhile does not count
+                    statuses.append(os.stat(file, follow_symlinks=False))  # noqa: PTH116 - one call for both
+            last = max((status.st_mtime for status in statuses), default=0.0)
+            size = sum(status.st_size for status in statuses)
             if size and since.timestamp() <= last <= now().timestamp() - settle:
                 yield EndedJob(
                     f"{name}|{last:.3f}|{size}",
@@ -84,7 +88,8 @@ def find_on_ray(dashboard: str, settings: Settings) -> WatchedPlace:
     address = ray_jobs.base(dashboard)
 
     def find(since: datetime) -> Iterator[EndedJob]:
-        with _spool() as place:
+        with tempfile.TemporaryDirectory(prefix="whycrash-", ignore_cleanup_errors=True) as base:
+            place = Path(base) / "spool"
             asked = ray_jobs.RayJobQuery(address, since - OVERLAP)
             for spec in _specs(lambda: ray_jobs.find_jobs(asked, open_spool(place, settings), settings)):
                 yield EndedJob(f"{spec.name}|{spec.ended}", spec)
@@ -102,15 +107,6 @@ def find_in_slurm(users: str, settings: Settings) -> WatchedPlace:
     return WatchedPlace("slurm", find, all_failed=True)
 
 
-@contextmanager
-def _spool() -> Iterator[Path]:
-    base = Path(tempfile.mkdtemp(prefix="whycrash-"))
-    try:
-        yield base / "spool"
-    finally:
-        shutil.rmtree(base, ignore_errors=True)
-
-
 def _specs(read: Callable[[], FoundJobs]) -> Iterator[JobSpec]:
     try:
         found = read()
@@ -119,21 +115,6 @@ def _specs(read: Callable[[], FoundJobs]) -> Iterator[JobSpec]:
             return  # no jobs yet
         raise
     yield from found.specs
-
-
-def _last(paths: Iterable[str]) -> tuple[float, int]:
-    """Give when a job's files last grew, and their size; a file that went meanwhile does not count."""
-    statuses = [status for path in paths for file in _files(path) if (status := _status(file)) is not None]
-    return max((status.st_mtime for status in statuses), default=0.0), sum(
-        status.st_size for status in statuses
-    )
-
-
-def _status(file: str) -> os.stat_result | None:
-    try:
-        return os.stat(file, follow_symlinks=False)  # noqa: PTH116 - one call for both
-    except OSError:
-        return None
 
 
 def _files(path: str) -> Iterator[str]:

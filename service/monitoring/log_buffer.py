@@ -56,7 +56,10 @@ class LogBuffer:
         self._size += len(data)
         try:
             if self._controller > 0:
-                self._write_head(data)
+                if self._head is None:
+                    self._head = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the copy
+                self._head.write(data)
+                self._controller -= len(data)
             else:
                 if not self._tail or self._tail[-1][1] >= self._segment:
                     self._turn()
@@ -67,12 +70,6 @@ class LogBuffer:
             self.broken = (
                 f"The copy of the job's output stopped after {self._size >> 20} MiB: {error.strerror}."
             )
-
-    def _write_head(self, data: bytes) -> None:
-        if self._head is None:
-            self._head = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the copy
-        self._head.write(data)
-        self._controller -= len(data)
 
     def _turn(self) -> None:
         """Begin another segment; the oldest goes once there are too many."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,9 @@ def _sent(url: str, key: str, **body: Any) -> httpx.Response:
     headers = {"authorization": f"Bearer {key}"} if key else {}
     if "content" in body:
         headers["content-type"] = "application/json"
-    shown = _host(url)
+    shown = "that address"
+    with suppress(httpx.InvalidURL):
+        shown = httpx.URL(url).host or shown  # a webhook's path is its secret
     try:
         # No redirect is followed: what is sent goes where it was said, or nowhere.
         answer = httpx.post(url, headers=headers, timeout=TIMEOUT, follow_redirects=False, **body)
@@ -68,22 +71,10 @@ def _sent(url: str, key: str, **body: Any) -> httpx.Response:
             Message("errors.nothing-sent", shown=shown, name=type(error).__name__)
         ) from error
     if answer.status_code >= 300:
+        detail = answer.reason_phrase
+        with suppress(ValueError, KeyError, TypeError):
+            detail = Redactor().clean(str(answer.json()["detail"]))[:300]
         raise NotificationError(
-            Message("errors.answered", shown=shown, status_code=answer.status_code, detail=_detail(answer))
+            Message("errors.answered", shown=shown, status_code=answer.status_code, detail=detail)
         )
     return answer
-
-
-def _host(url: str) -> str:
-    # A webhook's path is its secret.
-    try:
-        return httpx.URL(url).host or "that address"
-    except httpx.InvalidURL:
-        return "that address"
-
-
-def _detail(answer: httpx.Response) -> str:
-    try:
-        return Redactor().clean(str(answer.json()["detail"]))[:300]
-    except (ValueError, KeyError, TypeError):
-        return answer.reason_phrase

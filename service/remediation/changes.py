@@ -329,7 +329,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[_ChangeGroup, 
         return nothing, [Dropped(what=f"{change.framework}: {change.key}", why=reason)]
     now = job.grounds.value(change.framework, change.key)
     value = _value(change, spec, now, wanted.cause, job)
-    if reason := _useless(value, spec):
+    if reason := (misfit_reason(value.to, spec) if spec is not None else "") or value.useless:
         return nothing, [
             Dropped(
                 what=f"{change.framework}: {change.key}={job.library.settings_named(value.to, job.language)}",
@@ -436,13 +436,6 @@ def _value(
         )
     because = made.because.to(job.language)
     return _ProposedValue(made.value, because, made.also, proof=because if made.proves else None)
-
-
-def _useless(value: _ProposedValue, spec: SettingSpec | None) -> str:
-    """Say why a value would not help this job, or give the empty string."""
-    if spec is not None and (reason := misfit_reason(value.to, spec)):
-        return reason
-    return value.useless
 
 
 def _following(also: DependentSetting, main: ProposedChange, job: _JobContext) -> ProposedChange | None:

@@ -29,7 +29,10 @@ def runs(framework: str, key: str, reader: str, seen: Collection[str]) -> bool:
 def fits_place(framework: str, key: str, report: CrashReport) -> bool:
     """Tell whether a setting outside of the trainer can be one of this job, by what its log shows in use."""
     known, seen = known_frameworks(), shown_frameworks(report)
-    engine = "" if known.trainers & seen else _alone(seen & known.engines)
+    # The engine that runs by itself; the empty string where there is none.
+    engines = frozenset() if known.trainers & seen else seen & known.engines
+    driven = {other for name in engines for other in known.row(name).drives}
+    engine = next((name for name in known.rows if name in engines - driven), "")
     is_rank_option = known.row(framework).starts_ranks and key.startswith("--")
     if engine and (key in _LAUNCHING or is_rank_option):
         return False
@@ -38,13 +41,6 @@ def fits_place(framework: str, key: str, report: CrashReport) -> bool:
         return reader in seen and not (reader in known.engines and engine not in ("", reader))
     # Of what starts a job it uses one, so that where one is seen the others are none of its own.
     return framework not in known.places or framework in seen or not seen & known.places
-
-
-def _alone(engines: frozenset[str]) -> str:
-    """Name the engine that runs by itself; the empty string where there is none."""
-    known = known_frameworks()
-    driven = {other for name in engines for other in known.row(name).drives}
-    return next((name for name in known.rows if name in engines - driven), "")
 
 
 def settable_frameworks(report: CrashReport) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -181,9 +181,10 @@ def _of(sentence: str) -> Iterator[NamedSetting]:
         end = match.end()
         if not _LOOKING_NAME.search(match.group()):
             rest = sentence[end:]
-            yield NamedSetting(
-                match.group(), way or "named", _value(match.group(), rest) if way else "", *_bounds(rest)
-            )
+            name = match.group()
+            found = _VALUE.match(rest) or (_FLAG_VALUE.match(rest) if name.startswith("--") else None)
+            value = found["value"].rstrip(".") if way and found else ""
+            yield NamedSetting(name, way or "named", value, *_bounds(rest))
 
 
 def _way(sentence: str, begin: int, since: int) -> Way | None:
@@ -196,11 +197,6 @@ def _way(sentence: str, begin: int, since: int) -> Way | None:
         if _ADVISING.search(before) and not _DENIED.search(before):
             return next(way for way, _ in _VERBS if verb[way])
     return None
-
-
-def _value(name: str, rest: str) -> str:
-    found = _VALUE.match(rest) or (_FLAG_VALUE.match(rest) if name.startswith("--") else None)
-    return found["value"].rstrip(".") if found else ""
 
 
 def _bounds(rest: str) -> tuple[int | None, int | None]:
@@ -256,9 +252,6 @@ def _key(
         for (owner, key), known in library.specs.items()
         if owner == framework and known.explained and canonical(key).endswith(f".{last}")
     }
-    used = {key for key in longer if _is_set(key, settings)}
+    given = {canonical(setting.key) for setting in settings}
+    used = {key for key in longer if canonical(key) in given}
     return next(iter(used or longer)) if len(used or longer) == 1 else ""
-
-
-def _is_set(key: str, settings: Collection[Setting]) -> bool:
-    return any(canonical(setting.key) == canonical(key) for setting in settings)

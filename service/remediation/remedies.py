@@ -31,10 +31,17 @@ def applicable(
 ) -> list[Remedy]:
     """Give the cause's remedies for the frameworks of the job, in the order in which to try them."""
     mine, view = settable_frameworks(report), report.view()
+    known = known_frameworks()
+    # Where the log does not tell what starts the job, a row that waits for a sign is shown for each of them.
     rows = [
         row
         for row in library.remedies.get(cause, ())
-        if _is_for(row, mine) and fits_place(row.framework, row.key, report)
+        if (
+            row.framework in mine
+            or row.framework in known.anywhere
+            or (row.framework in known.places and row.when)
+        )
+        and fits_place(row.framework, row.key, report)
     ]
     fitting = [
         row
@@ -43,13 +50,6 @@ def applicable(
     ]
     named = [filled for row in fitting for filled in _filled(row, report, library)]
     return [_at_version(row, report.version(row.framework), library, settings) for row in named]
-
-
-def _is_for(row: Remedy, mine: frozenset[str]) -> bool:
-    if row.framework in mine or row.framework in known_frameworks().anywhere:
-        return True
-    # Where the log does not tell what starts the job, a row that waits for a sign is shown for each of them.
-    return row.framework in known_frameworks().places and bool(row.when)
 
 
 def _at_version(row: Remedy, version: str | None, library: Library, settings: Sequence[Setting]) -> Remedy:
@@ -80,10 +80,19 @@ def _filled(row: Remedy, report: CrashReport, library: Library) -> Iterator[Reme
 
 def _made(row: Remedy, fact: Fact, library: Library) -> Remedy | None:
     key, to = (_with(fact, text) for text in (row.key, row.to))
-    # A name that only looks like a package may be anybody's on the index: install what is known, or nothing.
-    known = (
-        _package(str(key), library) if row.kind == "package" else _setting(row.framework, str(key), library)
-    )
+    if row.kind == "package":
+        # A name that only looks like a package may be anybody's on the index: install what is known, or
+        # nothing.
+        wanted = canonicalize_name(distribution(str(key)))
+        installing = known_frameworks().with_field("installs")
+        packages = [name for framework, name in library.specs if framework in installing]
+        known = next((name for name in packages if canonicalize_name(name.split("[")[0]) == wanted), None)
+    else:
+        # A setting may stand below a job's own sections; a leaf alone may be anybody's, unless that is all that
+        # the message names.
+        parts = str(key).split(".")
+        names = [str(key), *(".".join(parts[place:]) for place in range(1, len(parts) - 1))]
+        known = next((name for name in names if (row.framework, name) in library.specs), None)
     return None if known is None else row.model_copy(update={"key": known, "to": to})
 
 
@@ -108,19 +117,3 @@ def _with(fact: Fact, text: Scalar) -> Scalar:
     if isinstance(text, str) and (alone := _FACT.fullmatch(text)):
         return fact.fields[alone[2]]
     return _FACT.sub(lambda match: str(fact.fields[match[2]]), text) if isinstance(text, str) else text
-
-
-def _setting(framework: str, key: str, library: Library) -> str | None:
-    """Give the catalogue's setting that a key names, which may stand below a job's own sections."""
-    parts = key.split(".")
-    # A leaf alone may be anybody's, unless that is all that the message names.
-    names = [key, *(".".join(parts[place:]) for place in range(1, len(parts) - 1))]
-    return next((name for name in names if (framework, name) in library.specs), None)
-
-
-def _package(name: str, library: Library) -> str | None:
-    """Give the catalogue's name of the package that a module, or a requirement, comes from."""
-    wanted = canonicalize_name(distribution(name))
-    installing = known_frameworks().with_field("installs")
-    keys = [key for framework, key in library.specs if framework in installing]
-    return next((key for key in keys if canonicalize_name(key.split("[")[0]) == wanted), None)

@@ -111,11 +111,6 @@ def _by_history(
         )
 
 
-def _names(spec: SettingSpec, version: str | None) -> list[str]:
-    own = [spec.key] if fits(version, spec.versions) else []
-    return own + [alias.key for alias in spec.aliases if fits(version, alias.versions)]
-
-
 def _by_spelling(
     framework: str, old: str, version: str | None, library: Library
 ) -> tuple[SettingSpec, str] | None:
@@ -124,7 +119,11 @@ def _by_spelling(
         (spec, name)
         for spec in library.specs.values()
         if spec.framework == framework
-        for name in _names(spec, version)
+        for name, versions in (
+            (spec.key, spec.versions),
+            *((alias.key, alias.versions) for alias in spec.aliases),
+        )
+        if fits(version, versions)
     )
     ranked = sorted(
         ((_likeness(old, name), spec.explained, name, spec) for spec, name in named), key=lambda row: row[:3]

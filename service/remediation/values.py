@@ -8,7 +8,6 @@ from functools import cache
 from corpus.rules import ValueRule, known_rules
 from corpus.schema import Change, Scalar, SettingSpec
 from ingest.logs.configs.launch import Setting
-from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
 from service.remediation.gpu_cards import largest_gib
 from service.remediation.rules.context import Answer, ComputedValue, RuleContext, gib_of, parsed
@@ -37,12 +36,9 @@ def rule_context(
 ) -> RuleContext:
     """Gather what a rule may look at, the facts of the failing line first."""
     named = largest_gib((*report.launches, *(text for _, text in (*report.surroundings, *report.tail))))
-    return RuleContext(change, spec, now, cause, _ordered(report), settings, named)
-
-
-def _ordered(report: CrashReport) -> tuple[Fact, ...]:
     line = report.root.line if report.root else 0
-    return tuple(sorted(report.facts, key=lambda fact: (fact.line != line, -fact.line)))
+    facts = tuple(sorted(report.facts, key=lambda fact: (fact.line != line, -fact.line)))
+    return RuleContext(change, spec, now, cause, facts, settings, named)
 
 
 def compute_value(rule: ValueRule, given: RuleContext) -> Answer:
@@ -50,9 +46,13 @@ def compute_value(rule: ValueRule, given: RuleContext) -> Answer:
     result = apply_rule(rule, known_rules(), given)
     if not isinstance(result, ComputedValue):
         return result
-    if not _is_allowed(result.value, rule, given.spec):
+    value, spec = result.value, given.spec
+    bounds = ((rule.low, rule.high), (spec.min, spec.max))
+    if isinstance(value, (int, float)) and any(
+        (low is not None and value < low) or (high is not None and value > high) for low, high in bounds
+    ):
         return None
-    return None if leads_astray(rule, given.spec, given.now, result.value) else result
+    return None if leads_astray(rule, spec, given.now, value) else result
 
 
 def leads_astray(rule: ValueRule, spec: SettingSpec, now: str | None, value: Scalar) -> bool:
@@ -72,10 +72,3 @@ def measured_gib(value: Scalar | None, spec: SettingSpec) -> float | None:
         return None
     # A size of 0 is none to compare with: Slurm and Docker read it as no limit.
     return gib_of(value, spec.unit) or None if spec.type == "size" else parsed(str(value))
-
-
-def _is_allowed(value: Scalar, rule: ValueRule, spec: SettingSpec) -> bool:
-    if not isinstance(value, (int, float)):
-        return True
-    bounds = ((rule.low, rule.high), (spec.min, spec.max))
-    return all((low is None or value >= low) and (high is None or value <= high) for low, high in bounds)

@@ -142,7 +142,9 @@ def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) 
             ensure_ascii=False,
         )
     )
-    yield TriageMaterial(excerpt, _clean(triage_context.files), snapshot_text)
+    clean = Redactor().clean
+    files = tuple((clean(file.name), clean(file.text)) for file in triage_context.files)
+    yield TriageMaterial(excerpt, files, snapshot_text)
     if not task.model:
         yield FinalAnswer(diagnosis=triage_context.first)
         return
@@ -174,11 +176,6 @@ def _read(report: CrashReport, machine: Snapshot | Taking | None) -> LogRead:
         truncated=report.limits.truncated,
         telemetry=machine.sources if isinstance(machine, Snapshot) else (),
     )
-
-
-def _clean(files: tuple[ConfigFile, ...]) -> tuple[tuple[str, str], ...]:
-    clean = Redactor().clean
-    return tuple((clean(file.name), clean(file.text)) for file in files)
 
 
 def _masked(value: object, clean: Callable[[str], str]) -> object:

@@ -6,7 +6,7 @@ A server takes only folders under its `batch_roots`, and no link that leads out 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,7 +43,11 @@ def find_jobs(folder: Path, settings: Settings) -> FoundJobs:
         home.name or "job",
     )
     check_limits(len(found), str(folder), settings, listed.skipped.omitted)
-    return FoundJobs(lambda: _specs(found, home), len(found), clean_spec(listed.skipped.omitted))
+    return FoundJobs(
+        lambda: (JobSpec(name=shown_path(job.name), place=_place(job, home)) for job in found),
+        len(found),
+        clean_spec(listed.skipped.omitted),
+    )
 
 
 def find_all_jobs(paths: Sequence[Path], settings: Settings) -> FoundJobs:
@@ -95,11 +99,6 @@ def list_folder(home: Path, settings: Settings) -> Contents:
     listed = _FolderListing(replace(LIMITS, files=10 * settings.max_jobs), Skipped())
     read_folder(home, listed)
     return listed
-
-
-def _specs(found: Sequence[JobFiles], home: Path) -> Iterator[JobSpec]:
-    for job in found:
-        yield JobSpec(name=shown_path(job.name), place=_place(job, home))
 
 
 def _place(job: JobFiles, home: Path) -> JobPlace:

@@ -104,7 +104,14 @@ def group_files(logs: Iterable[str], configs: Iterable[str], name: str) -> list[
     while not (root.logs or root.configs) and len(root.folders) == 1:
         root = next(iter(root.folders.values()))
     found = _jobs(root, root.name or name)
-    return sorted(found, key=lambda job: _natural(job.name))
+    # Numbers sort as numbers; a name's digits are no more than its length.
+    return sorted(
+        found,
+        key=lambda job: [
+            (int(part), "") if part.isdecimal() and len(part) < 40 else (-1, part)
+            for part in re.split(r"(\d+)", job.name)
+        ],
+    )
 
 
 def parse_stem(name: str) -> LogNameStem:
@@ -143,7 +150,8 @@ def _jobs(folder: _Folder, name: str) -> list[JobFiles]:
         return [_whole(folder, name)]
     found = _flat(folder)
     for inner in folder.folders.values():
-        found += _jobs(inner, inner.path) if _is_dated(inner) else [_whole(inner, inner.path)]
+        is_dated = _DATED.match(inner.name) and not inner.logs and ".hydra" not in inner.folders
+        found += _jobs(inner, inner.path) if is_dated else [_whole(inner, inner.path)]
     return [job for job in found if job.logs]
 
 
@@ -155,10 +163,6 @@ def _whole(folder: _Folder, name: str) -> JobFiles:
         tuple(config for part in parts for config in part.configs),
         folder.path,
     )
-
-
-def _is_dated(folder: _Folder) -> bool:
-    return bool(_DATED.match(folder.name)) and not folder.logs and ".hydra" not in folder.folders
 
 
 def _is_one(folder: _Folder) -> bool:
@@ -187,23 +191,19 @@ def _keys(logs: Sequence[str]) -> dict[str, str]:
     indices: dict[tuple[str, str], set[int]] = defaultdict(set)
     for found in stems.values():
         indices[found.key, found.word].add(found.rank)
-    return {
-        log: found.key
-        if not found.word or found.word == "rank" or _counts(indices[found.key, found.word])
-        else _plain(log)
-        for log, found in stems.items()
-    }
-
-
-def _counts(indices: set[int]) -> bool:
-    return len(indices) > 1 and min(indices) in (0, 1) and max(indices) - min(indices) == len(indices) - 1
-
-
-def _plain(name: str) -> str:
-    last = name.rsplit("/", 1)[-1]
-    for expression in (_PACKED, _AGE, _ENDING, _STREAM):
-        last = expression.sub("", last)
-    return last
+    keys: dict[str, str] = {}
+    for log, found in stems.items():
+        numbers = indices[found.key, found.word]
+        counted = (
+            len(numbers) > 1 and min(numbers) in (0, 1) and max(numbers) - min(numbers) == len(numbers) - 1
+        )
+        if not found.word or found.word == "rank" or counted:
+            keys[log] = found.key
+            continue
+        keys[log] = log.rsplit("/", 1)[-1]
+        for expression in (_PACKED, _AGE, _ENDING, _STREAM):
+            keys[log] = expression.sub("", keys[log])
+    return keys
 
 
 def _flat(folder: _Folder) -> list[JobFiles]:
@@ -218,12 +218,4 @@ def _flat(folder: _Folder) -> list[JobFiles]:
     return [
         JobFiles(f"{prefix}{key or folder.name or 'job'}", tuple(logs), (*own.get(key, ()), *shared))
         for key, logs in groups.items()
-    ]
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Sort numbers as numbers; a name's digits are no more than its length."""
-    return [
-        (int(part), "") if part.isdecimal() and len(part) < 40 else (-1, part)
-        for part in re.split(r"(\d+)", name)
     ]

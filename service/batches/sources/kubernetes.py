@@ -92,20 +92,13 @@ def _of_pods(pods: Sequence[Pod]) -> dict[str, list[str]]:
     heads = {pod.job for pod in pods if _HEAD.search(pod.name)}
     places: dict[str, list[str]] = defaultdict(list)
     for pod in sorted(pods):
-        home = (
-            next((name for name in _shorter(pod.job) if name in heads), pod.job)
-            if _ROLE.search(pod.name)
-            else pod.job
-        )
-        places[home].append(pod.folder)
+        home = pod.job
+        if _ROLE.search(pod.name):
+            # KubeRay names a worker after its cluster and its group: the cluster's name is a beginning.
+            while home and home not in heads:
+                home = home.rpartition("-")[0]
+        places[home or pod.job].append(pod.folder)
     return places
-
-
-def _shorter(job: str) -> Iterator[str]:
-    """Give possible names of a worker's cluster: KubeRay names a worker after its cluster and its group."""
-    while job:
-        yield job
-        job = job.rpartition("-")[0]
 
 
 def _of_dumps(listed: Contents) -> dict[str, list[str]]:

@@ -83,7 +83,11 @@ def find_jobs(asked: SlurmQuery, settings: Settings, roots: Sequence[str] | None
     specs: list[JobSpec] = []
     for row in rows(asked):
         paths = outputs(row)
-        allowed = [path for path in paths if _is_allowed(path, roots)]
+        allowed = [
+            path
+            for path in paths
+            if roots is None or any(folder.is_under(os.path.realpath(path), root) for root in roots)
+        ]
         if allowed:
             specs.append(_spec(row, allowed))
             check_limits(len(specs), "Slurm", settings, {})
@@ -220,13 +224,12 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         raise LateError(Message("errors.sacct-not-answer-within", timeout_s=f"{TIMEOUT_S:.0f}")) from error
 
 
-def _is_allowed(path: str, roots: Sequence[str] | None) -> bool:
-    real = os.path.realpath(path)
-    return roots is None or any(folder.is_under(real, root) for root in roots)
-
-
 def _spec(row: Row, paths: Sequence[str]) -> JobSpec:
-    gpus = _gpus(row["AllocTRES"])
+    # A cluster may count GPUs as a whole, by type, or both.
+    by_type = [int(count) for count in _GPUS_BY_TYPE.findall(row["AllocTRES"])]
+    gpus = sum(by_type) if by_type else None
+    if whole := _GPUS.search(row["AllocTRES"]):
+        gpus = int(whole[1])
     elapsed = row["ElapsedRaw"]
     # How a job ended; sacct's ExitCode is the exit code and the signal, such as 1:0 or 0:9.
     code, _, number = row["ExitCode"].partition(":")
@@ -244,14 +247,6 @@ def _spec(row: Row, paths: Sequence[str]) -> JobSpec:
         node_names=nodelist.expand(row["NodeList"]),
         outcome=outcome,
     )
-
-
-def _gpus(resources: str) -> int | None:
-    """Count GPUs; a cluster may count them as a whole, by type, or both."""
-    if found := _GPUS.search(resources):
-        return int(found[1])
-    by_type = [int(count) for count in _GPUS_BY_TYPE.findall(resources)]
-    return sum(by_type) if by_type else None
 
 
 def _time(text: str) -> datetime | None:

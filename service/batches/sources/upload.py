@@ -160,7 +160,12 @@ def _read(uploads: Sequence[SentFile], spool: BatchSpool, settings: Settings) ->
         else:
             for upload in uploads:
                 _file(upload, sent)
-        return _jobs(sent, shown_path(PurePosixPath((only or uploads[0]).name).name))
+        name = shown_path(PurePosixPath((only or uploads[0]).name).name)
+        found = group_files(sent.logs, sent.configs, name)
+        check_limits(len(found), name, settings, sent.skipped.omitted)
+        specs = [spec for job in found if (spec := _job(job, sent))]
+        check_limits(len(specs), name, settings, sent.skipped.omitted)
+        return collect_jobs(specs, sent.skipped.omitted)
 
 
 def is_collection(file: BinaryIO) -> bool:
@@ -246,14 +251,6 @@ def _begin(file: BinaryIO) -> Readable:
     return BorrowedStream(file)
 
 
-def _jobs(sent: _SentFiles, name: str) -> FoundJobs:
-    found = group_files(sent.logs, sent.configs, name)
-    check_limits(len(found), name, sent.settings, sent.skipped.omitted)
-    specs = [spec for job in found if (spec := _job(job, sent))]
-    check_limits(len(specs), name, sent.settings, sent.skipped.omitted)
-    return collect_jobs(specs, sent.skipped.omitted)
-
-
 def _job(job: JobFiles, sent: _SentFiles) -> JobSpec | None:
     copies = sent.spool.begin()
     for log in job.logs:
@@ -331,7 +328,9 @@ def _lines(upload: SentFile, spool: BatchSpool, settings: Settings) -> FoundJobs
         try:
             sent = SentJob.model_validate_json(raw)
         except ValidationError as error:
-            skipped.add("not_valid", f"line {number} ({_first(error)})")
+            first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+            reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".lstrip(": ")
+            skipped.add("not_valid", f"line {number} ({reason})")
             continue
         specs.append(_sent_job(sent, number, spool))
     check_limits(len(specs), name, settings, skipped.omitted)
@@ -349,11 +348,6 @@ def _rows(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
             return
         if row.strip():
             yield number, row
-
-
-def _first(error: ValidationError) -> str:
-    found = error.errors(include_input=False, include_url=False, include_context=False)[0]
-    return f"{'.'.join(map(str, found['loc']))}: {found['msg']}".lstrip(": ")
 
 
 def _sent_job(sent: SentJob, number: int, spool: BatchSpool) -> JobSpec:

@@ -21,8 +21,9 @@ def apply_rule(rule: ValueRule, book: RuleBook, context: RuleContext) -> Answer:
     if given is None:
         return None
     for way in rule.ways:
-        names = _taken(way, given, operators)
-        if names is None:
+        let = way.let if way.value is None else {**way.let, "value": way.value}
+        names = _bound(let, given, operators)
+        if names is None or not _all_hold(way.when, names, operators):
             continue
         if not _all_hold(way.requires, names, operators):
             return None
@@ -48,13 +49,6 @@ def _bound(let: Mapping[str, str], names: Names, operators: Mapping[str, Operato
         parts = name.split(", ")
         names.update(zip(parts, found, strict=True) if isinstance(found, tuple) else [(name, found)])
     return names
-
-
-def _taken(way: RuleWay, given: Names, operators: Mapping[str, Operator]) -> Names | None:
-    """Give all names of a way, its value among them; None where it cannot be taken."""
-    let = way.let if way.value is None else {**way.let, "value": way.value}
-    names = _bound(let, given, operators)
-    return names if names is not None and _all_hold(way.when, names, operators) else None
 
 
 def _all_hold(conditions: tuple[str, ...], names: Names, operators: Mapping[str, Operator]) -> bool:
