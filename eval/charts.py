@@ -94,18 +94,18 @@ def risk_coverage(curves: Mapping[str, Sequence[tuple[float, float]]], colours: 
         )
         for name, points in curves.items()
     ]
+    y = _BOTTOM - 12
+    keys = [
+        element("g", line(x, y - 4, x + 16, y - 4, f"line {colours[name]}"), text(x + 21, y, name))
+        for x, name in ((_LEFT + 12 + 60 * number, name) for number, name in enumerate(curves))
+    ]
     return svg(
         _SQUARE,
         f"Risk and coverage: {told or 'nothing to show'}",
         *_axes(across, up, ("share answered", "share right of those")),
         *drawn,
-        *(_key(number, name, colours[name]) for number, name in enumerate(curves)),
+        *keys,
     )
-
-
-def _key(number: int, name: str, colour: str) -> Html:
-    x, y = _LEFT + 12 + 60 * number, _BOTTOM - 12
-    return element("g", line(x, y - 4, x + 16, y - 4, f"line {colour}"), text(x + 21, y, name))
 
 
 def bars(title: str, rows: Sequence[Bar], goal: tuple[float, str] | None = None) -> Html:
@@ -144,14 +144,11 @@ def _bar(row: Bar, y: float, across: Scale) -> list[Html]:
         height=_BAR - 4,
         class_=f"bar {row.colour}",
     )
-    return [track, filled, *_whisker(found, middle, across), *words]
-
-
-def _whisker(found: Mean, y: float, across: Scale) -> list[Html]:
     if found.low != found.low:  # NaN: no interval
-        return []
+        return [track, filled, *words]
     low, high = across.at(found.low), across.at(found.high)
-    return [line(low, y, high, y, "whisker"), *(line(x, y - 3, x, y + 3, "whisker") for x in (low, high))]
+    ends = [line(x, middle - 3, x, middle + 3, "whisker") for x in (low, high)]
+    return [track, filled, line(low, middle, high, middle, "whisker"), *ends, *words]
 
 
 def confusion(pairs: Mapping[tuple[str, str], int]) -> Html:

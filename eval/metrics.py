@@ -275,15 +275,12 @@ def ranking(
         if incident.label.verdict != "diagnosed" or not relevant or incident.id not in answers:
             continue
         for name, found in answers[incident.id].retrieved.items():
-            _add_ranks(rows.setdefault(name, {}), found, relevant)
+            columns = rows.setdefault(name, {})
+            cases = [owner for owner in found if "/" in owner]
+            first = next((rank for rank, owner in enumerate(cases, 1) if owner in relevant), None)
+            for depth in DEPTHS:
+                columns.setdefault(f"recall@{depth}", []).append(float(first is not None and first <= depth))
+            columns.setdefault("MRR", []).append(1.0 / first if first else 0.0)
     return {
         name: {metric: mean(values) for metric, values in columns.items()} for name, columns in rows.items()
     }
-
-
-def _add_ranks(columns: dict[str, list[float | None]], found: Sequence[str], relevant: set[str]) -> None:
-    cases = [owner for owner in found if "/" in owner]
-    first = next((rank for rank, owner in enumerate(cases, 1) if owner in relevant), None)
-    for depth in DEPTHS:
-        columns.setdefault(f"recall@{depth}", []).append(float(first is not None and first <= depth))
-    columns.setdefault("MRR", []).append(1.0 / first if first else 0.0)

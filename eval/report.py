@@ -39,7 +39,11 @@ def terminal(run: Run, console: Console) -> None:
         console.print(made)
     if run.rankings:
         console.print(_retrievers(run))
-    console.print(_costs(run))
+    costs = _empty("cost", "system", "median s per incident", "p95 s per incident", "tokens")
+    for name in systems(run):
+        found = cost(run.answers.get(name, ()))
+        costs.add_row(Text(name), seconds(found.median), seconds(found.p95), str(found.tokens))
+    console.print(costs)
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     console.print(Text(f"started {run.started}, {run.seconds:.1f} s, {versions}", style="dim"))
 
@@ -70,12 +74,4 @@ def _retrievers(run: Run) -> Table:
     )
     for name, means in run.rankings.items():
         made.add_row(Text(name), *(Text(counted(means[column])) for column in columns))
-    return made
-
-
-def _costs(run: Run) -> Table:
-    made = _empty("cost", "system", "median s per incident", "p95 s per incident", "tokens")
-    for name in systems(run):
-        found = cost(run.answers.get(name, ()))
-        made.add_row(Text(name), seconds(found.median), seconds(found.p95), str(found.tokens))
     return made

@@ -123,7 +123,11 @@ class ChromaServer:
                 collection.get(limit=BATCH, offset=begin, include=["embeddings", "documents", "metadatas"])
                 for begin in range(0, collection.count(), BATCH)
             ]
-        documents = tuple(document for page in pages for document in _documents(page))
+        documents = tuple(
+            Document(id=name, text=text, **{key: facts[key] for key in _FIELDS if key in facts})
+            for page in pages
+            for name, text, facts in zip(page["ids"], page["documents"], page["metadatas"], strict=True)
+        )
         vectors = [np.asarray(page["embeddings"], dtype=np.float32) for page in pages]
         return CollectionContents(
             documents, np.concatenate(vectors) if vectors else np.zeros((0, 0), dtype=np.float32)
@@ -256,11 +260,6 @@ def _fill(
             metadatas=[{name: getattr(document, name) for name in _FIELDS} for document in batch],
         )
     report("store", len(documents), len(documents))
-
-
-def _documents(page: Any) -> Iterator[Document]:
-    for name, text, facts in zip(page["ids"], page["documents"], page["metadatas"], strict=True):
-        yield Document(id=name, text=text, **{key: facts[key] for key in _FIELDS if key in facts})
 
 
 def _nearest(collection: Any, vector: Vectors, count: int) -> list[tuple[str, float]]:

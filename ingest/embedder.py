@@ -119,17 +119,16 @@ class OnnxEmbedder:
     def _unique(self, texts: Sequence[str]) -> Vectors:
         encodings = self._tokenizer.encode_batch(list(texts))
         batches = list(batches_of([len(encoding.ids) for encoding in encodings]))
-        rows = self._computed([[encodings[place] for place in batch] for batch in batches])
+        inputs = [[encodings[place] for place in batch] for batch in batches]
+        if self._threads == 1 or len(batches) == 1:
+            rows = [self._batch(batch) for batch in inputs]
+        else:
+            with ThreadPoolExecutor(self._threads) as pool:
+                rows = list(pool.map(self._batch, inputs))
         vectors = np.empty((len(texts), rows[0].shape[1]), dtype=np.float32)
         for batch, made in zip(batches, rows, strict=True):
             vectors[batch] = made
         return vectors
-
-    def _computed(self, batches: Sequence[Sequence[Any]]) -> list[Vectors]:
-        if self._threads == 1 or len(batches) == 1:
-            return [self._batch(batch) for batch in batches]
-        with ThreadPoolExecutor(self._threads) as pool:
-            return list(pool.map(self._batch, batches))
 
     def _batch(self, encodings: Sequence[Any]) -> Vectors:
         columns = {
@@ -232,7 +231,10 @@ def _export(setting: str, home: Path) -> Path | None:
     probe = ["CUDA out of memory during rollout", "Ray 节点内存不足", "x " * 400]
     try:
         _write_onnx(model, part)
-        same = np.abs(OnnxEmbedder(part, "probe").embed(probe) - _encode(model, probe)).max() < TOLERANCE
+        original = np.asarray(
+            model.encode(probe, normalize_embeddings=True, show_progress_bar=False), dtype=np.float32
+        )
+        same = np.abs(OnnxEmbedder(part, "probe").embed(probe) - original).max() < TOLERANCE
     except (RuntimeError, ValueError, TypeError, AttributeError, KeyError):
         same = False  # a model of another make: sentence-transformers itself serves it
     if not same:
@@ -269,12 +271,6 @@ def _sentence_transformer(model: str) -> Any:
             return SentenceTransformer(model, device="cpu")
         except (OSError, ValueError) as error:
             raise ModelError(f"The embedding model {model!r} cannot be loaded: {error}") from error
-
-
-def _encode(model: Any, texts: Sequence[str]) -> Vectors:
-    return np.asarray(
-        model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False), dtype=np.float32
-    )
 
 
 def _write_onnx(model: Any, folder: Path) -> None:

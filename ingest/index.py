@@ -19,7 +19,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,7 +130,12 @@ class Index:
             )
         try:
             with (self.folder / "taken.jsonl").open(encoding="utf-8") as stream:
-                return tuple(_taken(json.loads(row)) for row in stream)
+                return tuple(
+                    IngestedFile(
+                        row["file"], row["content"], Document(**row["crash"]) if row["crash"] else None
+                    )
+                    for row in map(json.loads, stream)
+                )
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise _unreadable(self.folder.parent.parent, error) from error
 
@@ -181,10 +185,6 @@ class Index:
         return [
             SearchHit(self.documents[place], float(scores[place])) for place in order if scores[place] > 0
         ]
-
-
-def _taken(row: dict[str, Any]) -> IngestedFile:
-    return IngestedFile(row["file"], row["content"], Document(**row["crash"]) if row["crash"] else None)
 
 
 def current(home: Path, server: ChromaServer | None = None) -> Index | None:

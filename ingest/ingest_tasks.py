@@ -78,7 +78,11 @@ def ingest_file(ingest_task: IngestTask, reader: Reader | None) -> IngestedConte
     if content == ingest_task.known:
         return IngestedContent(ingest_task.file, content, unchanged=True)
     try:
-        made, reason = _note(path) if ingest_task.kind == "note" else _crash(path, reader)
+        if ingest_task.kind == "note":
+            made = writeups.read_writeup(path)
+            reason = "" if made else f"{path}: holds no text"
+        else:
+            made, reason = _crash(path, reader)
     except (IngestError, InvalidCorpusError) as error:
         return IngestedContent(ingest_task.file, content, reason=str(error))
     except OSError as error:
@@ -100,11 +104,6 @@ def label_path(path: Path) -> Path | None:
     stem = path.name.removesuffix(".gz").rsplit(".", 1)[0]
     candidates = (path.parent / form.format(stem=stem, name=path.name) for form in LABELS)
     return next((candidate for candidate in candidates if candidate.exists()), None)
-
-
-def _note(path: Path) -> tuple[list[Document], str]:
-    made = writeups.read_writeup(path)
-    return made, "" if made else f"{path}: holds no text"
 
 
 def _crash(path: Path, reader: Reader | None) -> tuple[list[Document], str]:

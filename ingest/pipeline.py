@@ -168,7 +168,14 @@ class _Run:
         name = self.embedder.name
         taken = [
             *(item for file, item in kept.items() if file not in self.changed),
-            *map(_row, self.changed.values()),
+            *(
+                IngestedFile(
+                    made.file,
+                    made.content,
+                    next((item for item in made.documents if item.kind == "report"), None),
+                )
+                for made in self.changed.values()
+            ),
         ]
         roots = sorted({*(old.manifest.roots if old else ()), *self.given})
         crashes = documents.collapsed(item.crash for item in taken if item.crash)
@@ -226,12 +233,6 @@ def _taken(
     )
     yield from pool.ingested(
         [bulk_ingest.sized(ingest_task) for ingest_task in tasks if ingest_task.kind == "report"], report
-    )
-
-
-def _row(made: IngestedContent) -> IngestedFile:
-    return IngestedFile(
-        made.file, made.content, next((item for item in made.documents if item.kind == "report"), None)
     )
 
 

@@ -63,7 +63,8 @@ class VectorParts:
         held: dict[str, Vectors] = {}
         for path in sorted(self._folder(model).glob("*.npz")):
             try:
-                held |= _read(path)
+                with np.load(path) as part:
+                    held |= dict(zip(part["digests"].tolist(), part["vectors"], strict=True))
             except (OSError, ValueError, KeyError, EOFError, BadZipFile):
                 path.unlink(missing_ok=True)
         return held
@@ -80,11 +81,6 @@ class VectorParts:
 
     def _folder(self, model: str) -> Path:
         return self._base / hashlib.sha256(model.encode()).hexdigest()[:12]
-
-
-def _read(path: Path) -> dict[str, Vectors]:
-    with np.load(path) as part:
-        return dict(zip(part["digests"].tolist(), part["vectors"], strict=True))
 
 
 class RowParts:

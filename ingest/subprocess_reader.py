@@ -82,7 +82,9 @@ class SubprocessReader:
         limit = self._timeout + ingest_task.bytes / BYTES_PER_SECOND
         row = _line(process.stdout.fileno(), limit)
         if not row:
-            raise _GoneError(f"the process that read it ended ({_ending(process)})")
+            code = process.wait()
+            ending = f"signal {-code}" if code < 0 else f"exit code {code}"
+            raise _GoneError(f"the process that read it ended ({ending})")
         record: dict[str, Any] = json.loads(row)
         return ingest_tasks.restored(record)
 
@@ -128,11 +130,6 @@ def _line(descriptor: int, limit: float) -> bytes:
             return b""
         row += piece
     return bytes(row)
-
-
-def _ending(process: subprocess.Popen[bytes]) -> str:
-    code = process.wait()
-    return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def main(cache: Path) -> None:

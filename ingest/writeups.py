@@ -116,17 +116,13 @@ def strip_recommendations(rows: list[str]) -> list[str]:
     return [row for place, row in enumerate(rows) if not (place < 5 and BYLINE.match(row.strip()))]
 
 
-def _is_card(row: str) -> bool:
-    row = row.strip()
-    return bool(_BARE.match(row)) or (len(row) > 30 and bool(_COUNTERS.search(row)))
-
-
 def _card_start(rows: list[str]) -> int:
     """Find where a run of cards begins that goes to the end: at least half of the rows from there are."""
     start = len(rows)
     cards = 0
     for place in range(len(rows) - 1, -1, -1):
-        if not _is_card(rows[place]):
+        row = rows[place].strip()
+        if not _BARE.match(row) and (len(row) <= 30 or not _COUNTERS.search(row)):
             continue
         cards += 1
         if cards >= FEWEST_CARDS and cards * 2 >= len(rows) - place:

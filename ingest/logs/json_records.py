@@ -40,7 +40,13 @@ def unwrap_record(text: str, fields: dict[str, str]) -> str | None:
         return _json(text, fields)
     if text.startswith("MESSAGE="):
         return text[8:]
-    return _logfmt(text, fields) if text[:1] in "tls" and _PAIRS.match(text) else None
+    if text[:1] not in "tls" or not _PAIRS.match(text):
+        return None
+    pairs = {
+        match["key"]: match["quoted"] if match["quoted"] is not None else match["bare"]
+        for match in _PAIR.finditer(text)
+    }
+    return _message({key: value.replace('\\"', '"') for key, value in pairs.items()}, fields)
 
 
 def _json(text: str, fields: dict[str, str]) -> str | None:
@@ -52,14 +58,6 @@ def _json(text: str, fields: dict[str, str]) -> str | None:
         return None
     payload = record.get("jsonPayload")
     return _message({**record, **payload} if isinstance(payload, dict) else record, fields)
-
-
-def _logfmt(text: str, fields: dict[str, str]) -> str | None:
-    pairs = {
-        match["key"]: match["quoted"] if match["quoted"] is not None else match["bare"]
-        for match in _PAIR.finditer(text)
-    }
-    return _message({key: value.replace('\\"', '"') for key, value in pairs.items()}, fields)
 
 
 def _message(record: dict[str, Any], fields: dict[str, str]) -> str | None:

@@ -149,7 +149,8 @@ class Prefilter:
 
         Each comes with the rows that may hold a secret, and the numbers of those beyond.
         """
-        plain, ends = self._ends(data)
+        plain = ESCAPES.sub(b"", data) if b"\x1b" in data else data
+        ends = self._finder.ends(plain)
         special = {number for number, _ in ends if number >= self._bare}
         if self._bare in special:
             plain = COLOURS.sub(b"", data)
@@ -209,11 +210,6 @@ class Prefilter:
             )
         )
         return rows, numbers
-
-    def _ends(self, data: bytes) -> tuple[bytes, list[tuple[int, int]]]:
-        """Give the bytes without escape sequences, and where in them the conditions are met."""
-        plain = ESCAPES.sub(b"", data) if b"\x1b" in data else data
-        return plain, self._finder.ends(plain)
 
     def _cut(self, plain: bytes, seams: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], int]]:
         """Yield rows that end within a literal of a kind, with the kind."""

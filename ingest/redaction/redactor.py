@@ -136,16 +136,14 @@ def _joined(masks: list[_Mask], data: bytes) -> list[_Mask]:
         while end < len(data) and data[end] & 0xC0 == 0x80:
             end += 1
         mask = mask._replace(end=end)
-        if joined and mask.begin < joined[-1].end:
-            joined[-1] = _together(joined[-1], mask)
-        else:
+        if not joined or mask.begin >= joined[-1].end:
             joined.append(mask)
+            continue
+        last = joined[-1]
+        if KINDS[last.kind].yields != KINDS[mask.kind].yields:
+            joined[-1] = mask if KINDS[last.kind].yields else last
+        else:
+            first = min(last, mask, key=lambda item: (item.kind, -len(item.secret)))
+            begin, end = min(last.begin, mask.begin), max(last.end, mask.end)
+            joined[-1] = _Mask(begin, end, first.kind, first.secret)
     return joined
-
-
-def _together(one: _Mask, other: _Mask) -> _Mask:
-    """Give the one mask for two that overlap."""
-    if KINDS[one.kind].yields != KINDS[other.kind].yields:
-        return other if KINDS[one.kind].yields else one
-    first = min(one, other, key=lambda mask: (mask.kind, -len(mask.secret)))
-    return _Mask(min(one.begin, other.begin), max(one.end, other.end), first.kind, first.secret)

@@ -9,7 +9,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import pairwise
 
 _ESCAPES = rb"\x1b(?:[ -/]+[0-~]|\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])"
@@ -177,8 +176,11 @@ def joined_rows(text: bytes) -> list[TextView]:
     """
     expression = _JOINED_BARE if _HINT.search(text) else _PLAIN_SEAM
     indent = min((len(match["blank"]) for match in _INDENT.finditer(text)), default=0)
-    whole = _rewritten(text, expression, partial(_own_blank, indent))
-    views = [whole, _rewritten(text, expression, _blank)]
+    # A row that begins with a single blank more than others is not indented; the text was cut before it.
+    whole = _rewritten(
+        text, expression, lambda match: b" " if match["seam"] and len(match["blank"]) - indent == 1 else b""
+    )
+    views = [whole, _rewritten(text, expression, lambda match: b" " if match["seam"] else b"")]
     if _OPEN_END.search(text):  # strings that an author has put together
         views.append(_rewritten(text, _JOINED, _nothing))
     if (b"\\" in text or b"%" in text or b"&" in text) and _CODED.search(whole.text):
@@ -211,15 +213,6 @@ def _nothing(_: re.Match[bytes]) -> bytes:
 
 def _one_quote(match: re.Match[bytes]) -> bytes:
     return b"'" if match["quote"] else b""
-
-
-def _own_blank(indent: int, match: re.Match[bytes]) -> bytes:
-    # A row that begins with a single blank more than others is not indented; the text was cut before it.
-    return b" " if match["seam"] and len(match["blank"]) - indent == 1 else b""
-
-
-def _blank(match: re.Match[bytes]) -> bytes:
-    return b" " if match["seam"] else b""
 
 
 def _rewritten(

@@ -68,11 +68,6 @@ def find(body: str, full: str) -> tuple[Dump, re.Match[str]] | None:
     return None
 
 
-def _words(begun: OpenDump) -> Iterable[Setting]:
-    """Read a printed list of a command's words."""
-    return commands.of_words(literals.items(begun.behind), begun.line)
-
-
 def _call(begun: OpenDump) -> Iterable[Setting]:
     """Read `Name(key=value, ...)`, in one row or one row per setting."""
     if begun.behind.strip():
@@ -120,13 +115,6 @@ def _outline(begun: OpenDump) -> Iterable[Setting]:
     )
 
 
-def _pairs(begun: OpenDump) -> Iterable[Setting]:
-    """Read `key=value, ...` in the rest of the row."""
-    found = literals.entries([(begun.line, begun.behind)], is_call=True)
-    renamed = (entry._replace(path=begun.names.get(entry.path, entry.path)) for entry in found)
-    return printed(renamed)
-
-
 def _rows(begun: OpenDump) -> Iterable[Setting]:
     """Read one row of a table of settings, or the JSON that begins in it."""
     name, value = begun.match["key"], begun.match["value"].strip()
@@ -142,34 +130,33 @@ def _rows(begun: OpenDump) -> Iterable[Setting]:
     return printed([LiteralEntry(key, literals.unquoted(value), begun.line)])
 
 
-def _variable(begun: OpenDump) -> Iterable[Setting]:
-    """Read a variable of the environment."""
-    return [Setting(begun.match["key"], literals.unquoted(begun.match["value"].strip()), begun.line, "env")]
-
-
-def _named(begun: OpenDump) -> Iterable[Setting]:
-    """Read a row of a summary in words."""
-    return [
-        Setting(begun.names[begun.match["key"]], begun.match["value"].replace(",", ""), begun.line, "dump")
-    ]
-
-
 # How Hydra's and other loggers begin a message, where no prefix of a launcher is.
 _LOGGER = r"(?:\[[^\]]{1,60}\] ?){1,5}(?:- )?"
 
 _READERS: Mapping[PrintForm, Callable[[OpenDump], Iterable[Setting]]] = {
-    "words": _words,
+    # A printed list of a command's words.
+    "words": lambda begun: commands.of_words(literals.items(begun.behind), begun.line),
     "call": _call,
     "mapping": _mapping,
     "known": _known_mapping,
     "announced": _announced,
     "outline": _outline,
-    "pairs": _pairs,
+    # `key=value, ...` in the rest of the row.
+    "pairs": lambda begun: printed(
+        entry._replace(path=begun.names.get(entry.path, entry.path))
+        for entry in literals.entries([(begun.line, begun.behind)], is_call=True)
+    ),
     "dotted": lambda begun: printed(tables.dotted_rows(begun.rows)),
     "elastic": lambda begun: printed(tables.elastic_rows(begun.rows)),
     "rows": _rows,
-    "variable": _variable,
-    "named": _named,
+    # A variable of the environment.
+    "variable": lambda begun: [
+        Setting(begun.match["key"], literals.unquoted(begun.match["value"].strip()), begun.line, "env")
+    ],
+    # A row of a summary in words.
+    "named": lambda begun: [
+        Setting(begun.names[begun.match["key"]], begun.match["value"].replace(",", ""), begun.line, "dump")
+    ],
 }
 
 

@@ -144,10 +144,6 @@ def quotes(body: str) -> bool:
     return _QUOTED.match(body) is not None
 
 
-def _plain(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> list[Traceback] | None:
-    return _collect(first, lines, earlier) if _START.search(first.body) else None
-
-
 def _escaped(first: Line, _lines: Iterator[Line], _earlier: Iterator[Line]) -> list[Traceback] | None:
     match = _ESCAPED.search(first.text)
     if match is None:
@@ -185,7 +181,7 @@ def _uncompiled(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> 
 
 _Read = Callable[[Line, Iterator[Line], Iterator[Line]], "list[Traceback] | None"]
 _READERS: tuple[_Read, ...] = (
-    _plain,
+    lambda first, lines, earlier: _collect(first, lines, earlier) if _START.search(first.body) else None,
     boxed_traceback.read_boxed,
     _escaped,
     native.read_native,
