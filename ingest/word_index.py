@@ -76,7 +76,11 @@ def words(text: str) -> list[str]:
     found: list[str] = []
     for run in _WORD.findall(text):
         if CHINESE.match(run):
-            found.extend(word for word in _chinese(run) if word not in _STOP)
+            # Imported here: loading its dictionary takes a second, and most logs are English.
+            import jieba
+
+            jieba.setLogLevel(logging.WARNING)
+            found.extend(word for word in jieba.cut_for_search(run) if word not in _STOP)
             continue
         whole = run.lower()
         if whole not in _STOP and len(whole) > 1:
@@ -85,14 +89,6 @@ def words(text: str) -> list[str]:
         if len(parts) > 1:
             found.extend(part for part in parts if len(part) > 2 and part not in _STOP)
     return found
-
-
-def _chinese(run: str) -> list[str]:
-    # Imported here: loading its dictionary takes a second, and most logs are English.
-    import jieba
-
-    jieba.setLogLevel(logging.WARNING)
-    return list(jieba.cut_for_search(run))
 
 
 def build(texts: Sequence[str], folder: Path) -> None:

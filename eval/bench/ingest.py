@@ -116,7 +116,8 @@ def _costs(triage: Triage) -> dict[str, list[float]]:
     triages: list[float] = []
     queries: list[float] = []
     for incident in chosen:
-        triages.append(_cost(lambda: triage.diagnose(triage.read(incident.source()))))  # noqa: B023 - called here
+        diagnosing = partial(lambda given: triage.diagnose(triage.read(given.source())), incident)
+        triages.append(_cost(diagnosing))
         # A space more, so that the vector that the triage just made does not answer.
         query = query_of(triage.reader.read(incident.source())) + " "
         queries.append(_cost(partial(triage.embedder.embed, [query])))

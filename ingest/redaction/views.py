@@ -103,17 +103,13 @@ class TextView:
         """Give the part of the text as given that a part of the view stands for."""
         if not self.begins:
             return begin, end
-        return self._first(begin), self._last(end)
-
-    def _first(self, place: int) -> int:
-        number = bisect_right(self.begins, place) - 1
-        begin, end = self.spans[number]
-        return min(begin + place - self.begins[number], end) if self.is_verbatim(number) else begin
-
-    def _last(self, place: int) -> int:
-        number = bisect_right(self.begins, place - 1) - 1
-        begin, end = self.spans[number]
-        return begin + place - self.begins[number] if self.is_verbatim(number) else end
+        number = bisect_right(self.begins, begin) - 1
+        start, stop = self.spans[number]
+        first = min(start + begin - self.begins[number], stop) if self.is_verbatim(number) else start
+        number = bisect_right(self.begins, end - 1) - 1
+        start, stop = self.spans[number]
+        last = start + end - self.begins[number] if self.is_verbatim(number) else stop
+        return first, last
 
     def is_verbatim(self, number: int) -> bool:
         """Tell whether a piece stands in the text as given as it does here."""

@@ -185,8 +185,8 @@ class BatchService:
             return False
         now = datetime.now(UTC)
         days = self._settings.retention_days
-        # Where the clock is not trusted, recent records may look old; a new database in the place of a damaged
-        # one cannot tell.
+        # Where the clock is not trusted, recent records may look old; a new database in the place of a
+        # damaged one cannot tell.
         if journal.is_retired or (
             days
             and _began(journal) < now - timedelta(days=days)

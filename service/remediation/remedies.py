@@ -88,8 +88,8 @@ def _made(row: Remedy, fact: Fact, library: Library) -> Remedy | None:
         packages = [name for framework, name in library.specs if framework in installing]
         known = next((name for name in packages if canonicalize_name(name.split("[")[0]) == wanted), None)
     else:
-        # A setting may stand below a job's own sections; a leaf alone may be anybody's, unless that is all that
-        # the message names.
+        # A setting may stand below a job's own sections; a leaf alone may be anybody's, unless that is all
+        # that the message names.
         parts = str(key).split(".")
         names = [str(key), *(".".join(parts[place:]) for place in range(1, len(parts) - 1))]
         known = next((name for name in names if (row.framework, name) in library.specs), None)

@@ -125,7 +125,10 @@ def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) 
     try:
         read = triage.read(_opened(task, settings, tell), task.language, task.configs, outcome=task.outcome)
     except InputError as error:
-        raise type(error)(_by_name(str(error), task)) from error
+        text = str(error)
+        for name, path in task.files:  # their temporary paths mean nothing to their owner
+            text = text.replace(path, name)
+        raise type(error)(text) from error
     report = read.report
     yield _read(report, machine)
     triage_context = triage.diagnose(read, machine)
@@ -134,14 +137,10 @@ def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) 
     yield FirstAnswer(diagnosis=triage_context.first)
     excerpt = excerpts.make_excerpt(report, _opened(task, settings, lambda _event: None))
     # Text by text: a mark across the quotes of two fields would be no JSON any more.
-    snapshot_text = (
-        ""
-        if triage_context.assessment.snapshot is None
-        else json.dumps(
-            _masked(json.loads(triage_context.assessment.snapshot.to_json(None)), Redactor().clean),
-            ensure_ascii=False,
-        )
-    )
+    snapshot_text = ""
+    if (found := triage_context.assessment.snapshot) is not None:
+        masked = _masked(json.loads(found.to_json(None)), Redactor().clean)
+        snapshot_text = json.dumps(masked, ensure_ascii=False)
     clean = Redactor().clean
     files = tuple((clean(file.name), clean(file.text)) for file in triage_context.files)
     yield TriageMaterial(excerpt, files, snapshot_text)
@@ -153,13 +152,6 @@ def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) 
             yield ExplanationParagraph(text=stage.text)
         elif isinstance(stage, FinalStage):
             yield FinalAnswer(diagnosis=stage.diagnosis)
-
-
-def _by_name(text: str, task: TriageTask) -> str:
-    """Name files as they were handed in: their temporary paths mean nothing to their owner."""
-    for name, path in task.files:
-        text = text.replace(path, name)
-    return text
 
 
 def _read(report: CrashReport, machine: Snapshot | Taking | None) -> LogRead:
