@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 # Evaluates the arguments of an operator itself, one by one, as some of them may be missing.
@@ -81,7 +81,7 @@ def _value(node: ast.expr, names: Mapping[str, object], operators: Mapping[str, 
     elif isinstance(node, ast.Name):
         made = names.get(node.id)
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        made = operators[node.func.id](tuple(_later(part, names, operators) for part in node.args))
+        made = operators[node.func.id](tuple(partial(value, part) for part in node.args))
     elif isinstance(node, ast.IfExp):
         made = value(node.body if value(node.test) else node.orelse)
     else:
@@ -108,9 +108,3 @@ def _combined(node: ast.expr, value: Callable[[ast.expr], Any]) -> object:
                 for left, op, right in zip(parts, node.ops, parts[1:], strict=False)
             )
     return None
-
-
-def _later(
-    part: ast.expr, names: Mapping[str, object], operators: Mapping[str, Operator]
-) -> Callable[[], object]:
-    return lambda: _value(part, names, operators)

@@ -363,19 +363,19 @@ def _guidance(path: Path) -> Iterator[Text]:
 
 
 def _specs(folder: Path) -> Iterator[SettingSpec]:
-    written = [spec for path in sorted(folder.glob("*.yaml")) for spec in _written(path)]
+    written: list[SettingSpec] = []
+    for path in sorted(folder.glob("*.yaml")):
+        table = read_yaml(path)
+        shared = {"framework": table["framework"], "spelled": table["spelled"]}
+        written += (
+            validated(SettingSpec, {**shared, **row}, f"{path}: {row.get('key')}")
+            for row in table["settings"]
+        )
     yield from written
     # Whoever explains a setting need not take it out of the extracted ones: the explained one counts.
     known = {(spec.framework, spec.key) for spec in written}
     for path in sorted((folder / EXTRACTED).glob("*.json")):
         yield from (spec for spec in _extracted(path) if (spec.framework, spec.key) not in known)
-
-
-def _written(path: Path) -> Iterator[SettingSpec]:
-    table = read_yaml(path)
-    shared = {"framework": table["framework"], "spelled": table["spelled"]}
-    for row in table["settings"]:
-        yield validated(SettingSpec, {**shared, **row}, f"{path}: {row.get('key')}")
 
 
 def _extracted(path: Path) -> Iterator[SettingSpec]:

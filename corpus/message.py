@@ -92,11 +92,9 @@ class Message(str):
 
 
 # A text field of a model that keeps a message as one; in JSON it is the English sentence.
-MessageText = Annotated[str, WrapValidator(lambda value, check: _kept(value, check))]
-
-
-def _kept(value: Any, check: Callable[[Any], Any]) -> Any:
-    return value if isinstance(value, Message) else check(value)
+MessageText = Annotated[
+    str, WrapValidator(lambda value, check: value if isinstance(value, Message) else check(value))
+]
 
 
 def words(id: str, language: Language, /, **values: object) -> str:  # noqa: A002 - the word for it

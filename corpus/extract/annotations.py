@@ -47,19 +47,16 @@ def shape(node: ast.expr | None, source: Source, depth: int = 0) -> SettingType:
     if node is None or depth > _DEEPEST:
         return SettingType()
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return shape(_quoted(node.value), source, depth + 1)
+        try:
+            quoted = ast.parse(node.value, mode="eval").body
+        except SyntaxError:
+            return SettingType()
+        return shape(quoted, source, depth + 1)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return _union([node.left, node.right], source, depth)
     if isinstance(node, ast.Subscript):
         return _subscript(node, source, depth)
     return _named(node, source, depth)
-
-
-def _quoted(text: str) -> ast.expr | None:
-    try:
-        return ast.parse(text, mode="eval").body
-    except SyntaxError:
-        return None
 
 
 def _subscript(node: ast.Subscript, source: Source, depth: int) -> SettingType:

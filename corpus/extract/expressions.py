@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -40,20 +41,16 @@ class Source:
 
 def parsed(texts: Mapping[str, str]) -> Source:
     """Parse modules; one that this Python cannot parse is left out."""
-    modules = tuple(tree for text in texts.values() if (tree := _tree(text)) is not None)
+    modules: list[ast.Module] = []
+    for text in texts.values():
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError):
+            modules.append(ast.parse(text))
     constants: dict[str, ast.expr] = {}
     classes: dict[str, ast.ClassDef] = {}
     for module in modules:
         constants.update(_assigned(module.body))
         classes.update({node.name: node for node in ast.walk(module) if isinstance(node, ast.ClassDef)})
-    return Source(modules, constants, classes)
-
-
-def _tree(text: str) -> ast.Module | None:
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
+    return Source(tuple(modules), constants, classes)
 
 
 def nodes(source: Source) -> Iterator[ast.AST]:
@@ -156,10 +153,6 @@ def _sequence(node: ast.List | ast.Tuple, source: Source, depth: int) -> Any:
     return items if all(isinstance(item, bool | int | float | str) for item in items) else UNKNOWN
 
 
-def _name(node: ast.Name, source: Source, depth: int) -> Any:
-    return value(source.constants.get(node.id), source, depth)
-
-
 def _attribute(node: ast.Attribute, source: Source, depth: int) -> Any:
     if node.attr == "value" and isinstance(node.value, ast.Attribute):
         return _attribute(node.value, source, depth)
@@ -221,7 +214,7 @@ _HANDLERS: dict[type, Callable[[Any, Source, int], Any]] = {
     ast.BinOp: _arithmetic,
     ast.List: _sequence,
     ast.Tuple: _sequence,
-    ast.Name: _name,
+    ast.Name: lambda node, source, depth: value(source.constants.get(node.id), source, depth),
     ast.Attribute: _attribute,
     ast.Call: _call,
 }

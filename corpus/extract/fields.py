@@ -44,14 +44,17 @@ def _declared(field: Field, found: SettingType, key: str, source: Source, style:
     default = value(field.default, source)
     known = None if default is UNKNOWN else default
     low, high = bounds(field.default, source)
+    aliases, cli_name = _noted(field, "aliases", source), _noted(field, "cli_name", source)
+    names = [*aliases, cli_name] if isinstance(aliases, list) else [cli_name]
+    choices = _noted(field, "choices", source)
     return Declaration(
         key=styled(key, style),
         type=kind_of(known) if found.type == "any" else found.type,
         default=known,
-        choices=found.choices or _choices(field, source),
+        choices=found.choices or (tuple(choices) if isinstance(choices, list) else ()),
         min=low,
         max=high,
-        spellings=_aliases(field, source),
+        spellings=tuple(name for name in names if isinstance(name, str)),
     )
 
 
@@ -81,14 +84,3 @@ def _hidden(field: Field) -> bool:
     return any(isinstance(mark, ast.Constant) and mark.value is True for mark in marks) or (
         isinstance(init, ast.Constant) and init.value is False
     )
-
-
-def _aliases(field: Field, source: Source) -> tuple[str, ...]:
-    found = [_noted(field, "aliases", source), _noted(field, "cli_name", source)]
-    names = [*found[0], found[1]] if isinstance(found[0], list) else [found[1]]
-    return tuple(name for name in names if isinstance(name, str))
-
-
-def _choices(field: Field, source: Source) -> tuple[bool | int | float | str, ...]:
-    found = _noted(field, "choices", source)
-    return tuple(found) if isinstance(found, list) else ()

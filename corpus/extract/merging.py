@@ -64,19 +64,19 @@ def load(paths: Iterable[Path]) -> list[MergedSetting]:
         head, *rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         found += [MergedSetting(head["framework"], row, head["sample"], row["seen"]) for row in rows]
     names = {(one.framework, name) for one in found for name in one.seen}
-    return [_settled(one) if _inherited(one, names) else one for one in found]
+    for place, one in enumerate(found):
+        if _inherited(one, names):
+            # In all versions; a default belongs to the one trainer that overrides it.
+            row = {name: item for name, item in one.row.items() if name != "default"}
+            seen = {**one.seen, one.row["key"]: one.sample}
+            found[place] = MergedSetting(one.framework, row, one.sample, seen)
+    return found
 
 
 def _inherited(one: MergedSetting, names: set[tuple[str, str]]) -> bool:
     # A setting that a trainer shares with what its arguments extend never comes or goes.
     parent = next(iter(known_frameworks().row(one.framework).extends), None)
     return parent is not None and (parent, one.row["key"].lstrip("-")) in names
-
-
-def _settled(one: MergedSetting) -> MergedSetting:
-    """Keep the inherited setting in all versions; a default belongs to the one trainer that overrides it."""
-    row = {name: item for name, item in one.row.items() if name != "default"}
-    return MergedSetting(one.framework, row, one.sample, {**one.seen, one.row["key"]: one.sample})
 
 
 def merged(
@@ -100,7 +100,11 @@ def merged(
         rows = {id(row): row for name in one.seen if (row := written.get((catalogue, name))) is not None}
         for row in rows.values():
             _correct(row, one, merge, alone=len(rows) == 1)
-        if not rows and not _elsewhere(one, merge.tables):
+        # An environment variable may be written down under another framework.
+        is_elsewhere = one.row["spelled"] == "env" and any(
+            row["key"] in one.seen for table in merge.tables.values() for row in table["settings"]
+        )
+        if not rows and not is_elsewhere:
             _add(one, effects.get(catalogue, {}), merge)
     return merge
 
@@ -119,13 +123,6 @@ def _by_name(tables: Mapping[str, Table]) -> dict[tuple[str, str], Table]:
     for name, table in tables.items():
         found.update({(name, row["key"]): row for row in table["settings"]})
     return found
-
-
-def _elsewhere(one: MergedSetting, tables: Mapping[str, Table]) -> bool:
-    """Tell whether an environment variable is written down under another framework."""
-    if one.row["spelled"] != "env":
-        return False
-    return any(row["key"] in one.seen for table in tables.values() for row in table["settings"])
 
 
 def _add(one: MergedSetting, effects: Mapping[str, Table], merge: Merge) -> None:
@@ -272,14 +269,10 @@ def into(root: Path, paths: Sequence[Path], words: Path | None) -> list[str]:
         ]
         if others:
             rows = merge.extracted.get(path.stem, [])
-            merge.extracted[path.stem] = [*rows, *_further(others, rows)]
+            told = {row["key"] for row in rows}
+            merge.extracted[path.stem] = [*rows, *(row for row in others if row["key"] not in told)]
     write(root, merge)
     return merge.corrections
-
-
-def _further(others: Iterable[Table], rows: Sequence[Table]) -> list[Table]:
-    told = {row["key"] for row in rows}
-    return [row for row in others if row["key"] not in told]
 
 
 def catalogue(root: Path) -> dict[str, Table]:

@@ -39,18 +39,18 @@ def _option(call: ast.expr, source: Source, style: Style) -> Declaration | None:
     key, *others = [styled(name.split("/")[0], style) for name in names]
     default = value(keyword(call, "default"), source)
     known = None if default is UNKNOWN else default
-    choices = _choices(keyword(call, "type"), source)
-    kind: Kind = (
-        "bool" if value(keyword(call, "is_flag"), source) is True else "enum" if choices else _typed(call)
-    )
+    declared = keyword(call, "type")
+    choices = _choices(declared, source)
+    kind: Kind = "any"
+    if value(keyword(call, "is_flag"), source) is True:
+        kind = "bool"
+    elif choices:
+        kind = "enum"
+    elif declared is not None:
+        kind = _TYPES.get(last_word(declared), "any")
     return Declaration(
         key, kind_of(known) if kind == "any" else kind, known, choices, spellings=tuple(others)
     )
-
-
-def _typed(call: ast.Call) -> Kind:
-    declared = keyword(call, "type")
-    return _TYPES.get(last_word(declared), "any") if declared is not None else "any"
 
 
 def _choices(node: ast.expr | None, source: Source) -> tuple[bool | int | float | str, ...]:

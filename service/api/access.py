@@ -129,7 +129,10 @@ class Authorizer:
             # Guesses are counted by their address, so that they cost the guesser and nobody else.
             self._count(f"address {peer}")
             raise
-        await self._note(found.caller.name)
+        name, now = found.caller.name, monotonic()
+        if name in self._keys and now - self._noted.get(name, -60.0) >= 60.0:
+            self._noted[name] = now
+            await asyncio.to_thread(self._store.used, name, datetime.now(UTC))
         return found
 
     def _by_key(self, authorization: str) -> Principal | None:
@@ -173,12 +176,6 @@ class Authorizer:
         keyed = self._store.were_ever()
         found = {record.id: record for record in self._store.all()}
         return found, keyed or bool(found)
-
-    async def _note(self, name: str) -> None:
-        now = monotonic()
-        if name in self._keys and now - self._noted.get(name, -60.0) >= 60.0:
-            self._noted[name] = now
-            await asyncio.to_thread(self._store.used, name, datetime.now(UTC))
 
 
 def _token(authorization: str) -> str:

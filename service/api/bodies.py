@@ -25,14 +25,10 @@ MAX_CONFIG = 1 << 20
 MAX_WORDS = 2000
 
 
-def _readable(text: str) -> str:
-    # Cleaned first: without its control characters, a secret with a colour in its middle is none that could
-    # be known.
-    return printable(Redactor().clean(text), "\t\n")
-
-
 Language = Literal["", "en", "zh"]
-Words = Annotated[str, AfterValidator(_readable)]
+# Cleaned first: without its control characters, a secret with a colour in its middle is none that could
+# be known.
+Words = Annotated[str, AfterValidator(lambda text: printable(Redactor().clean(text), "\t\n"))]
 
 
 class Body(BaseModel):

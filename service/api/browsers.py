@@ -44,7 +44,8 @@ class OriginPolicy:
     def refusal(self, method: str, headers: Mapping[str, str]) -> str:
         """Give why a request is refused; empty where it is not."""
         host = headers.get("host", "").lower()
-        if self._loopback and not self._is_ours(host):
+        is_ours = is_loopback(host_of(host)) or (bool(self._public) and host == self._public)
+        if self._loopback and not is_ours:
             return (
                 "The Host header names another server. Ask by localhost, 127.0.0.1 or the address in "
                 "WHYCRASH_PUBLIC_URL."
@@ -58,9 +59,6 @@ class OriginPolicy:
         if not self._loopback or any(name in headers for name in _FORWARDED):
             return False
         return is_loopback(peer) and is_loopback(host_of(headers.get("host", "")))
-
-    def _is_ours(self, host: str) -> bool:
-        return is_loopback(host_of(host)) or (bool(self._public) and host == self._public)
 
     def _same_origin(self, host: str, headers: Mapping[str, str]) -> bool:
         origin = headers.get("origin")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -112,7 +112,10 @@ class RequestMiddleware:
         request_id = scope["request_id"] = secrets.token_hex(8)
         refused = self._refusal(scope, headers) or await self._stranger(scope, headers)
         if scope["type"] == "websocket":
-            await (_shut(send) if refused else self._app(scope, receive, send))
+            if refused:
+                await send({"type": "websocket.close", "code": 1008})
+            else:
+                await self._app(scope, receive, send)
             return
         passage = _RequestInFlight(scope["method"], scope["path"], scope["path"].startswith(_API))
         intake = BodyReader(
@@ -211,9 +214,10 @@ class RequestMiddleware:
         headers["x-request-id"] = request_id
         for name, value in _HEADERS.items():
             headers.setdefault(name, value)
-        headers.setdefault(
-            "content-security-policy", _STRICT if passage.api else _policy(self._rules.policies, passage.path)
-        )
+        policies = self._rules.policies
+        fitting = sorted((prefix for prefix in policies if passage.path.startswith(prefix)), key=len)
+        policy = policies[fitting[-1]] if fitting else PAGE_POLICY
+        headers.setdefault("content-security-policy", _STRICT if passage.api else policy)
         if passage.api:
             headers.setdefault("cache-control", "no-store")
 
@@ -238,12 +242,3 @@ class RequestMiddleware:
             1000 * seconds,
             scope.get("caller", "-"),
         )
-
-
-def _policy(policies: Mapping[str, str], path: str) -> str:
-    fitting: Sequence[str] = sorted((prefix for prefix in policies if path.startswith(prefix)), key=len)
-    return policies[fitting[-1]] if fitting else PAGE_POLICY
-
-
-async def _shut(send: Send) -> None:
-    await send({"type": "websocket.close", "code": 1008})

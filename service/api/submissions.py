@@ -61,7 +61,7 @@ async def read_submission(request: Request, spool: Spool) -> ParsedSubmission:
     kind = uploads.media_type(request.headers.get("content-type", ""))
     if kind == JSON:
         raw = await read_small_body(request)
-        return await (run_in_threadpool(_of_json, raw) if len(raw) > _QUICK else _now(raw))
+        return await run_in_threadpool(_of_json, raw) if len(raw) > _QUICK else _of_json(raw)
     if kind == MULTIPART:
         upload = await multipart(request, spool, LIMITS)
         return await run_in_threadpool(_of_upload, upload)
@@ -96,10 +96,6 @@ async def multipart(request: Request, spool: Spool, limits: uploads.MultipartLim
     return await uploads.read_multipart(
         request.headers["content-type"], request.stream(), spool, limits, anyio.to_thread.run_sync
     )
-
-
-async def _now(raw: bytes) -> ParsedSubmission:
-    return _of_json(raw)
 
 
 def _of_json(raw: bytes) -> ParsedSubmission:
@@ -137,11 +133,15 @@ def _of_upload(upload: MultipartUpload) -> ParsedSubmission:
     logs = upload.named("log")
     body = _checked(upload, has_logs=bool(logs))
     machine = _telemetry(upload)
+    names = tuple(safe_name(file.name) for file in logs)
+    called = names[0] if names else "pasted text"
+    if len(names) > 1:
+        called += f" and {len(names) - 1} more"
     made = Submission(
-        body.name or _called(logs),
+        body.name or called,
         text="" if logs else body.text,
         paths=tuple(file.path for file in logs),
-        names=tuple(safe_name(file.name) for file in logs),
+        names=names,
         configs=tuple(_config(file) for file in upload.named("config")),
         telemetry=machine,
         language=body.language,
@@ -175,13 +175,6 @@ def parse_switch(name: str, text: str) -> bool:
         return _SWITCHES[text.strip().lower()]
     except KeyError:
         raise InvalidRequestError(Message("errors.takes-true-false", name=name)) from None
-
-
-def _called(logs: list[SpooledUpload]) -> str:
-    if not logs:
-        return "pasted text"
-    first = safe_name(logs[0].name)
-    return first if len(logs) == 1 else f"{first} and {len(logs) - 1} more"
 
 
 def _config(file: SpooledUpload) -> ConfigFile:

@@ -28,13 +28,9 @@ async def expire_records(
         yield
     finally:
         if task is not None:
-            await _ended(task)
-
-
-async def _ended(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
 
 
 async def _forget(triage_service: TriageService, batches: BatchService, days: int, every: float) -> None:

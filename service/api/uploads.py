@@ -73,8 +73,8 @@ class _MultipartReader:
         """Give what the parser calls."""
         return {
             "on_part_begin": self._begin,
-            "on_header_field": self._header_name,
-            "on_header_value": self._header_value,
+            "on_header_field": lambda data, start, end: self._grow(self._header[0], data[start:end]),
+            "on_header_value": lambda data, start, end: self._grow(self._header[1], data[start:end]),
             "on_header_end": self._header_end,
             "on_headers_finished": self._open,
             "on_part_data": self._data,
@@ -85,12 +85,6 @@ class _MultipartReader:
     def _begin(self) -> None:
         self._headers, self._header = {}, (bytearray(), bytearray())
         self._name, self._file, self._value = "", None, bytearray()
-
-    def _header_name(self, data: bytes, start: int, end: int) -> None:
-        self._grow(self._header[0], data[start:end])
-
-    def _header_value(self, data: bytes, start: int, end: int) -> None:
-        self._grow(self._header[1], data[start:end])
 
     def _grow(self, into: bytearray, data: bytes) -> None:
         into += data
@@ -165,7 +159,11 @@ async def read_multipart(
     upload = MultipartUpload(spool)
     reader = _MultipartReader(upload, limits)
     try:
-        parser = MultipartParser(_boundary(content_type), reader.callbacks())  # type: ignore[arg-type]  # its type names each key
+        _, options = parse_options_header(content_type)
+        boundary = options.get(b"boundary", b"")
+        if not 0 < len(boundary) <= 200:
+            raise InvalidRequestError(Message("errors.content-type-names-no"))
+        parser = MultipartParser(boundary, reader.callbacks())  # type: ignore[arg-type]  # its type names each key
         await _feed(parser, chunks, reader, threaded)
     except FormParserError as error:
         raise InvalidRequestError(Message("errors.multipart-body-damaged")) from error
@@ -183,14 +181,6 @@ async def _feed(
         if reader.held > _HELD:
             await threaded(reader.flush)
     parser.finalize()
-
-
-def _boundary(content_type: str) -> bytes:
-    _, options = parse_options_header(content_type)
-    boundary = options.get(b"boundary", b"")
-    if not 0 < len(boundary) <= 200:
-        raise InvalidRequestError(Message("errors.content-type-names-no"))
-    return boundary
 
 
 def media_type(content_type: str) -> str:

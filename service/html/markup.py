@@ -31,17 +31,13 @@ def join(parts: Iterable[str], between: str = "") -> Html:
 
 def element(name: str, /, *children: str, **attributes: str | float | None) -> Html:
     """Give an element; `class_` and `stroke_width` stand for class and stroke-width, None leaves one out."""
-    words = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(_plain(value))}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
+    words = ""
+    for key, value in attributes.items():
+        if value is not None:
+            plain = value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
+            words += f' {key.rstrip("_").replace("_", "-")}="{escape(plain)}"'
     opened = f"<{name}{words}>"
     return Html(opened if name in _VOID else f"{opened}{join(children)}</{name}>")
-
-
-def _plain(value: str | float) -> str:
-    return value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def paragraph(*children: str, class_: str | None = None) -> Html:
@@ -63,13 +59,13 @@ def section(name: str, title: str, *children: str) -> Html:
 def table(caption: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Html:
     """Give a table whose first cells name the rows; it scrolls by itself where the screen is narrow."""
     head = element("thead", element("tr", *(element("th", column, scope="col") for column in columns)))
-    body = element("tbody", *(_row(list(cells)) for cells in rows))
+    lines = (
+        element("tr", element("th", name, scope="row"), *(element("td", cell) for cell in cells))
+        for name, *cells in rows
+    )
+    body = element("tbody", *lines)
     made = element("table", element("caption", caption), head, body)
     return element("div", made, class_="scroll", role="region", tabindex="0", aria_label=caption)
-
-
-def _row(cells: list[str]) -> Html:
-    return element("tr", element("th", cells[0], scope="row"), *(element("td", cell) for cell in cells[1:]))
 
 
 def document(title: str, *children: str, lang: str = "en", style: str = "") -> str:

@@ -69,7 +69,11 @@ def _bar(row: Amount, y: float, most: float) -> list[Html]:
 def column_plot(told: str, stacks: Sequence[Column], colours: Mapping[str, str]) -> Html:
     """Draw columns side by side; `colours` gives the class of each part, in the order from below."""
     most = max((sum(column.parts.values()) for column in stacks), default=0) or 1.0
-    step, top = _scale(most)
+    # Marks stand at round whole numbers, the highest at or above the most.
+    rough = max(most / 4, 1)
+    power = 10 ** floor(log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
+    top = step * ceil(most / step)
     step_x = (WIDTH - _LEFT) / max(len(stacks), 1)
     words = "; ".join(f"{column.name}: {sum(column.parts.values()):g}" for column in stacks)
     return svg(
@@ -99,14 +103,6 @@ def clipped(words: str, controller: float) -> str:
 
 def _width(words: str) -> float:
     return sum(1.9 if ord(char) > 0x2E80 else 1.0 for char in words)
-
-
-def _scale(most: float) -> tuple[float, float]:
-    """Give the distance of marks that are round whole numbers, and where the highest stands."""
-    rough = max(most / 4, 1)
-    power = 10 ** floor(log10(rough))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
-    return step, step * ceil(most / step)
 
 
 def _tick(value: float, top: float) -> list[Html]:

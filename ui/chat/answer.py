@@ -26,6 +26,9 @@ def head(view: TriageView, library: Library) -> Html:
         return Html("")
     language = view.language
     note = element("p", say("running-elsewhere", language), class_="note") if view.is_elsewhere else None
+    is_named = diagnosis.verdict in ("diagnosed", "ambiguous")
+    cause = library.causes.get(diagnosis.cause or "") if is_named else None
+    name = cause and element("span", cause.title.to(language), title=cause.id, class_="cause")
     return element(
         "div",
         element(
@@ -33,7 +36,7 @@ def head(view: TriageView, library: Library) -> Html:
             element(
                 "p",
                 say(f"verdict-{_told(diagnosis)}", language),
-                _cause(diagnosis, library, language),
+                name and joined(" · ", name),
                 class_="verdict",
             ),
             element("button", say("share", language), type="button", class_="small quiet", data_do="share"),
@@ -58,13 +61,6 @@ def _told(diagnosis: Diagnosis) -> str:
         if diagnosis.verdict == "diagnosed" and diagnosis.standing == "hypothesis"
         else verdict(diagnosis)
     )
-
-
-def _cause(diagnosis: Diagnosis, library: Library, language: Language) -> Html | None:
-    cause = library.causes.get(diagnosis.cause or "")
-    if cause is None or diagnosis.verdict not in ("diagnosed", "ambiguous"):
-        return None
-    return joined(" · ", element("span", cause.title.to(language), title=cause.id, class_="cause"))
 
 
 def _standing(diagnosis: Diagnosis, language: Language) -> Iterator[Html]:
@@ -221,12 +217,13 @@ def why(view: TriageView, library: Library) -> Html:
         return Html("")
     language = view.language
     parts = _explained(view, diagnosis)
+    checks = None
+    if diagnosis.checks and not _lacks_more(diagnosis):
+        rows = (element("li", *prose.inline(check)) for check in diagnosis.checks)
+        is_open = diagnosis.verdict != "diagnosed"
+        checks = folded("checks", joined(say("checks", language)), element("ul", *rows), is_open=is_open)
     return _section(
-        "wc-why",
-        say("why", language),
-        *parts,
-        _checks(diagnosis, language),
-        _alternatives(diagnosis, library, language),
+        "wc-why", say("why", language), *parts, checks, _alternatives(diagnosis, library, language)
     )
 
 
@@ -243,14 +240,6 @@ def _explained(view: TriageView, diagnosis: Diagnosis) -> list[Html]:
         rules,
         element("div", title, prose.render(said), class_="said", aria_busy="true" if writing else None),
     ]
-
-
-def _checks(diagnosis: Diagnosis, language: Language) -> Html | None:
-    if not diagnosis.checks or _lacks_more(diagnosis):
-        return None
-    rows = (element("li", *prose.inline(check)) for check in diagnosis.checks)
-    is_open = diagnosis.verdict != "diagnosed"
-    return folded("checks", joined(say("checks", language)), element("ul", *rows), is_open=is_open)
 
 
 def _alternatives(diagnosis: Diagnosis, library: Library, language: Language) -> Html | None:

@@ -125,9 +125,14 @@ def _plot(entries: Sequence[CascadeEntry], language: Language) -> Html:
         element("li", lane.name, class_="silent" if lane.is_silent else None, title=lane.name)
         for lane in named
     )
+    heights = [f"{_middle(number):g}" for number in range(len(named))]
+    grid = (
+        element("line", x1="0%", x2="100%", y1=y, y2=y, class_="lane silent" if lane.is_silent else "lane")
+        for y, lane in zip(heights, named, strict=True)
+    )
     svg = element(
         "svg",
-        *_grid(named),
+        *grid,
         *_trail(dots(entries, named, language), len(entries)),
         *_marks(dots(entries, named, language), len(entries)),
         *_axis(entries, len(named)),
@@ -145,14 +150,6 @@ def _across(column: int, columns: int) -> float:
 
 def _middle(lane: int) -> float:
     return _LANE * (lane + 0.5)
-
-
-def _grid(named: Sequence[CascadeLane]) -> Iterator[Html]:
-    for number, lane in enumerate(named):
-        y = f"{_middle(number):g}"
-        yield element(
-            "line", x1="0%", x2="100%", y1=y, y2=y, class_="lane silent" if lane.is_silent else "lane"
-        )
 
 
 def _trail(placed: Sequence[CascadeDot], columns: int) -> Iterator[Html]:

@@ -67,7 +67,11 @@ def _hit(hit: CaseHit, diagnosis: Diagnosis, language: Language) -> Html:
 def _sources(hit: CaseHit, language: Language) -> Html | None:
     if not hit.urls:
         return None
-    links = [link(url, _short(url)) for url in hit.urls[:MAX_URLS]]
+    links = []
+    for url in hit.urls[:MAX_URLS]:
+        parts = urlsplit(url)
+        path = parts.path.strip("/")
+        links.append(link(url, f"{parts.netloc}/" + (f"…{path[-40:]}" if len(path) > 44 else path)))
     return element(
         "p",
         say("sources", language),
@@ -75,9 +79,3 @@ def _sources(hit: CaseHit, language: Language) -> Html | None:
         *(joined(" · " if place else None, item) for place, item in enumerate(links)),
         class_="sources",
     )
-
-
-def _short(url: str) -> str:
-    parts = urlsplit(url)
-    path = parts.path.strip("/")
-    return f"{parts.netloc}/…{path[-40:]}" if len(path) > 44 else f"{parts.netloc}/{path}"

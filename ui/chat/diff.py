@@ -25,37 +25,32 @@ def files(patch: str) -> list[str]:
 
 def render(patch: str, language: Language) -> Html:
     """Render a patch with its buttons; the browser holds the exact text that they copy and save."""
-    title = _title(files(patch), language)
+    named = files(patch)
+    if len(named) == 1 and (match := _COMMAND.fullmatch(named[0])):
+        # The job's command as its log shows it: there is no such file on the user's disk.
+        title = say("patch-of-command", language, line=match["line"])
+    else:
+        title = say("patch-of", language, files=", ".join(named)) if named else say("patch", language)
     buttons = element(
         "div",
         element("button", say("copy", language), type="button", class_="small", data_do="copy-patch"),
         element("button", say("download", language), type="button", class_="small", data_do="save-patch"),
         class_="row",
     )
-    rows = [
-        element("span", *parts, class_=f"d {kind}") for kind, parts in _rows(patch.rstrip("\n").split("\n"))
-    ]
+    lines = patch.rstrip("\n").split("\n")
+    partners = _partners(lines)
+    rows = []
+    for place, row in enumerate(lines):
+        other = partners.get(place)
+        # Where a row takes the place of another, what differs is marked.
+        parts = [row or " "] if other is None else [row[:1], *_marked(row[1:], lines[other][1:])]
+        rows.append(element("span", *parts, class_=f"d {_kind(row)}"))
     return element(
         "div",
         element("div", element("h3", title), buttons, class_="patch-head"),
         element("pre", *rows, tabindex="0", role="region", aria_label=title, class_="diff"),
         class_="patch",
     )
-
-
-def _title(named: Sequence[str], language: Language) -> str:
-    if len(named) == 1 and (match := _COMMAND.fullmatch(named[0])):
-        # The job's command as its log shows it: there is no such file on the user's disk.
-        return say("patch-of-command", language, line=match["line"])
-    return say("patch-of", language, files=", ".join(named)) if named else say("patch", language)
-
-
-def _rows(rows: Sequence[str]) -> Iterator[tuple[str, list[Html | str]]]:
-    """Yield each row's kind and parts; where a row takes the place of another, what differs is marked."""
-    partners = _partners(rows)
-    for place, row in enumerate(rows):
-        other = partners.get(place)
-        yield _kind(row), [row or " "] if other is None else [row[:1], *_marked(row[1:], rows[other][1:])]
 
 
 def _partners(rows: Sequence[str]) -> dict[int, int]:

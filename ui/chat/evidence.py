@@ -37,10 +37,14 @@ def render(view: TriageView) -> Html:
         body = element("p", say("no-evidence", language), class_="hint")
         return _panel(language, body)
     reasons = {LogPosition(item.file, item.line): item.why for item in diagnosis.evidence}
+    if sum(len(stretch.lines) for stretch in stretches) > MAX_LINES:
+        # More than a page shows: lines that are far from every marked one are left out.
+        around = max(10, MAX_LINES // (2 * max(1, len(marks))))
+        stretches = [piece for stretch in stretches for piece in _near(stretch, marks, around)]
     # Text that is long is scrolled by keys too, so the box takes the focus.
     log = element(
         "div",
-        *_rows(_bounded(stretches, marks), marks, reasons, language),
+        *_rows(stretches, marks, reasons, language),
         class_="log",
         role="region",
         tabindex="0",
@@ -83,14 +87,6 @@ def _stretches(diagnosis: Diagnosis, excerpt: Excerpt) -> tuple[Sequence[LineRan
     return [
         LineRange(file=spot.file, begin=spot.line, lines=(texts[spot],)) for spot in ordered
     ], "evidence-few"
-
-
-def _bounded(stretches: Sequence[LineRange], marks: Mapping[LogPosition, str]) -> Sequence[LineRange]:
-    """Leave out lines that are far from every marked one, where there are more than a page shows."""
-    if sum(len(stretch.lines) for stretch in stretches) <= MAX_LINES:
-        return stretches
-    around = max(10, MAX_LINES // (2 * max(1, len(marks))))
-    return [piece for stretch in stretches for piece in _near(stretch, marks, around)]
 
 
 def _near(stretch: LineRange, marks: Mapping[LogPosition, str], around: int) -> Iterator[LineRange]:

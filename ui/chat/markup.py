@@ -38,11 +38,11 @@ def escaped(content: object) -> Html:
 
 def element(tag: str, /, *content: object, **attributes: object) -> Html:
     """Make an element; `None` and `False` attributes are left out, `class_` and `data_x` lose their underscore."""
-    told = "".join(
-        _attribute(key, value)
-        for key, value in attributes.items()
-        if value is not None and value is not False
-    )
+    told = ""
+    for key, value in attributes.items():
+        if value is not None and value is not False:
+            name = key.rstrip("_").replace("_", "-")
+            told += f" {name}" if value is True else f' {name}="{escaped(value)}"'
     return Html(f"<{tag}{told}>{joined(*content)}</{tag}>")
 
 
@@ -65,8 +65,3 @@ def folded(
     return element(
         "details", element("summary", summary), *content, data_key=key, open=is_open, class_=class_
     )
-
-
-def _attribute(key: str, value: object) -> str:
-    name = key.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{escaped(value)}"'

@@ -75,17 +75,14 @@ def inline(text: str) -> Iterator[Html]:
     begin = 0
     for match in _INLINE.finditer(text):
         yield escaped(text[begin : match.start()])
-        yield _marked(match)
+        if match["code"] is not None:
+            yield element("code", match["code"])
+        elif match["bold"] is not None:
+            yield element("strong", *inline(match["bold"]))
+        else:
+            yield citation(match["cited"]) or escaped(match[0])
         begin = match.end()
     yield escaped(text[begin:])
-
-
-def _marked(match: re.Match[str]) -> Html:
-    if match["code"] is not None:
-        return element("code", match["code"])
-    if match["bold"] is not None:
-        return element("strong", *inline(match["bold"]))
-    return citation(match["cited"]) or escaped(match[0])
 
 
 def citation(cited: str) -> Html | None:

@@ -34,8 +34,10 @@ def render(view: TriageView, library: Library) -> Html:
         element("h2", say("telemetry", language)),
         element("span", state, class_=f"tag says-{telemetry.says.replace(' ', '-')}"),
     )
+    history = view.snapshot.history if view.snapshot is not None else ()
+    ranked = sorted((one for one in history if len(one.points) > 1), key=_rank)
     body = (
-        [*_told(telemetry, library, language), *_plots(view)]
+        [*_told(telemetry, library, language), *(_plot(one, language) for one in ranked[:MAX_PLOTS])]
         if given
         else [element("p", *prose.inline(say("telemetry-none", language)), class_="hint")]
     )
@@ -97,13 +99,6 @@ def _reading(reading: TelemetryReading, language: Language) -> Html:
     return element("tr", element("th", element("code", reading.name), scope="row"), element("td", value))
 
 
-def _plots(view: TriageView) -> Iterator[Html]:
-    series = view.snapshot.history if view.snapshot is not None else ()
-    ranked = sorted((one for one in series if len(one.points) > 1), key=_rank)
-    for one in ranked[:MAX_PLOTS]:
-        yield _plot(one, view.language)
-
-
 def _rank(series: Series) -> tuple[int, str]:
     return next(
         (place for place, word in enumerate(_TELLING) if word in series.name.lower()), len(_TELLING)
@@ -111,7 +106,9 @@ def _rank(series: Series) -> tuple[int, str]:
 
 
 def _plot(series: Series, language: Language) -> Html:
-    points = _thinned(sorted(series.points))
+    points = sorted(series.points)
+    if (step := -(-len(points) // MAX_POINTS)) > 1:
+        points = [*points[:-1:step], points[-1]]
     name = " ".join([series.name, *(f"{key}={value}" for key, value in series.labels.items())])
     span = str(timedelta(seconds=round(points[-1][0] - points[0][0])))
     told = say(
@@ -145,11 +142,6 @@ def _plot(series: Series, language: Language) -> Html:
         element("div", scale, svg, class_="curve"),
         ends,
     )
-
-
-def _thinned(points: Sequence[Point]) -> Sequence[Point]:
-    step = -(-len(points) // MAX_POINTS)
-    return points if step == 1 else [*points[:-1:step], points[-1]]
 
 
 def _places(points: Sequence[Point], low: float, high: float) -> Iterator[str]:

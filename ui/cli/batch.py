@@ -125,7 +125,10 @@ def _kind(wanted: BatchArguments) -> SourceKind:
     if len(found) != 1:
         raise InvalidRequestError(Message("errors.give-files-folders-slurm"))
     one = wanted.paths[0] if len(wanted.paths) == 1 else None
-    return "upload" if one is not None and one.is_file() and _is_packed(one) else found[0]
+    if one is not None and one.is_file():
+        with one.open("rb") as file:
+            return "upload" if upload.is_collection(file) else found[0]
+    return found[0]
 
 
 def _name(wanted: BatchArguments, kind: SourceKind) -> str:
@@ -142,20 +145,6 @@ def _of_slurm(wanted: BatchArguments, _spool: BatchSpool, settings: Settings) ->
     )
 
 
-def _of_ray(wanted: BatchArguments, spool: BatchSpool, settings: Settings) -> FoundJobs:
-    return ray_jobs.find_jobs(
-        ray_jobs.RayJobQuery(wanted.ray, since_of(wanted.since, datetime.now(UTC))), spool, settings
-    )
-
-
-def _of_kubernetes(wanted: BatchArguments, _spool: BatchSpool, settings: Settings) -> FoundJobs:
-    return kubernetes.find_jobs(wanted.kubernetes or Path(), settings)
-
-
-def _of_folder(wanted: BatchArguments, _spool: BatchSpool, settings: Settings) -> FoundJobs:
-    return folder.find_all_jobs(wanted.paths, settings)
-
-
 def _of_upload(wanted: BatchArguments, spool: BatchSpool, settings: Settings) -> FoundJobs:
     with wanted.paths[0].open("rb") as file:
         return upload.find_jobs([_File(wanted.paths[0].name, file)], spool, settings)
@@ -163,9 +152,13 @@ def _of_upload(wanted: BatchArguments, spool: BatchSpool, settings: Settings) ->
 
 _READERS: Mapping[SourceKind, Callable[[BatchArguments, BatchSpool, Settings], FoundJobs]] = {
     "slurm": _of_slurm,
-    "ray": _of_ray,
-    "kubernetes": _of_kubernetes,
-    "folder": _of_folder,
+    "ray": lambda wanted, spool, settings: ray_jobs.find_jobs(
+        ray_jobs.RayJobQuery(wanted.ray, since_of(wanted.since, datetime.now(UTC))), spool, settings
+    ),
+    "kubernetes": lambda wanted, _spool, settings: kubernetes.find_jobs(
+        wanted.kubernetes or Path(), settings
+    ),
+    "folder": lambda wanted, _spool, settings: folder.find_all_jobs(wanted.paths, settings),
     "upload": _of_upload,
 }
 
@@ -186,11 +179,6 @@ def since_of(text: str, now: datetime) -> datetime | None:
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError) as error:
         raise InvalidRequestError(Message("errors.since-write-2026-11", text=repr(text))) from error
-
-
-def _is_packed(path: Path) -> bool:
-    with path.open("rb") as file:
-        return upload.is_collection(file)
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,11 @@ def findings(settings: Settings) -> Iterator[Finding]:
             yield Finding(package, version(package))
         except PackageNotFoundError:
             yield Finding(package, "not installed", "run `make run`, which installs what the lock names")
-    yield from map(_face, _FACES)
+    for package, face in _FACES.items():
+        try:
+            yield Finding(face, f"{package} {version(package)}")
+        except PackageNotFoundError:
+            yield Finding(face, f"not to be had: {package} is not installed (`make run` installs it)")
     yield _guarded("corpus", _corpus)
     yield _guarded("embedding model", lambda: _model(settings))
     yield _guarded("index", lambda: _index(settings))
@@ -86,13 +90,6 @@ def findings(settings: Settings) -> Iterator[Finding]:
     disk = Finding("disk", f"{free / 2**30:.1f} GiB free at {place}", mend)
     yield disk
     yield _guarded("network", lambda: _network(settings))
-
-
-def _face(package: str) -> Finding:
-    try:
-        return Finding(_FACES[package], f"{package} {version(package)}")
-    except PackageNotFoundError:
-        return Finding(_FACES[package], f"not to be had: {package} is not installed (`make run` installs it)")
 
 
 def _database(settings: Settings) -> Finding:

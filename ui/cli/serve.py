@@ -23,17 +23,15 @@ def run(host: str, port: int | None) -> int:
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )
     for handler in logging.getLogger().handlers:
-        handler.addFilter(_telling)
+        # Here, not by a level: some libraries set their own when they are imported, which is later.
+        handler.addFilter(
+            lambda record: record.levelno >= logging.WARNING or not record.name.startswith(_NOISY)
+        )
     # The web server ends itself on a SIGTERM, and then sends it once more to whoever was there before: to us.
     signals.orderly()
     with progress() as report:
         server.serve(settings, report, _told)
     return EXPLAINED
-
-
-def _telling(record: logging.LogRecord) -> bool:
-    # At the handler: some of them set their own level when they are imported, which is later.
-    return record.levelno >= logging.WARNING or not record.name.startswith(_NOISY)
 
 
 def _told(url: str) -> None:

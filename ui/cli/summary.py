@@ -11,7 +11,7 @@ from rich.text import Text
 from corpus.message import words
 from corpus.schema import Language
 from service.batches.page import number
-from service.batches.summary import Cost, Summary, in_words
+from service.batches.summary import Summary, in_words
 from ui import sentences
 
 # Causes that are listed; the others are in the results.
@@ -104,7 +104,8 @@ def _causes(summary: Summary, language: Language, width: int) -> Table:
         change = in_words(top.change) if top.change else ""
         example = [Text(top.representative.name, style="dim")] if width >= NARROW else []
         table.add_row(
-            *_figures(group, hours),
+            number(group.jobs),
+            *([number(group.gpu_hours)] if hours else []),
             number(group.crashes),
             Text(group.title),
             Text(change, style="green"),
@@ -121,7 +122,3 @@ def _causes(summary: Summary, language: Language, width: int) -> Table:
             Text(_label("more", language, n=len(more)), style="dim"),
         )
     return table
-
-
-def _figures(cost: Cost, hours: bool) -> list[str]:
-    return [number(cost.jobs), *([number(cost.gpu_hours)] if hours else [])]

@@ -59,7 +59,11 @@ def answer(diagnosis: Diagnosis, settings: Settings, extras: AnswerExtras = Answ
     language = diagnosis.language
     fitted, left = fit([piece for part in _PARTS for piece in part(diagnosis, extras, language)])
     page = page_of(settings, diagnosis.id)
-    notes = [*extras.notes, *_notes(diagnosis, language)]
+    notes = [*extras.notes]
+    if diagnosis.engine.note:
+        notes.append(diagnosis.engine.note)
+    if diagnosis.redactions:
+        notes.append(say("redacted", language, count=diagnosis.redactions))
     if left:
         notes.append(say("cut-see" if page else "cut", language, count=left))
     blocks = [header(diagnosis.headline), *_standing(diagnosis, language), *fitted]
@@ -201,22 +205,20 @@ def _case(item: CaseHit) -> str:
 _PARTS = (_changes, _why, _model, _evidence, _machine, _alternatives, _checks, _cases)
 
 
-def _notes(diagnosis: Diagnosis, language: Language) -> Iterator[str]:
-    if diagnosis.engine.note:
-        yield diagnosis.engine.note
-    if diagnosis.redactions:
-        yield say("redacted", language, count=diagnosis.redactions)
-
-
 def _buttons(diagnosis: Diagnosis, page: str, language: Language) -> Block:
     rows: list[tuple[str, str, dict[str, str]]] = [("right", RIGHT, {}), ("wrong", WRONG, {})]
     if diagnosis.patch:
         rows.append(("patch", PATCH, {}))
     if page:
         rows.append(("open", OPEN, {"url": page}))
-    made = [_button(say(name, language), action, diagnosis.id, more) for name, action, more in rows]
+    made = [
+        {
+            "type": "button",
+            "text": plain(say(name, language)),
+            "action_id": action,
+            "value": diagnosis.id,
+            **more,
+        }
+        for name, action, more in rows
+    ]
     return {"type": "actions", "elements": made}
-
-
-def _button(text: str, action: str, triage: str, more: dict[str, str]) -> Block:
-    return {"type": "button", "text": plain(text), "action_id": action, "value": triage, **more}

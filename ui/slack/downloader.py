@@ -87,7 +87,9 @@ class Downloader:
             _drop(fetched.spool, spooled)
             raise
         if kind_of(file.name) == CONFIG:
-            fetched.configs.append(_config(spooled))
+            raw = spooled.file.read(MAX_CONFIG_BYTES)
+            text = raw.decode("utf-8", "replace")
+            fetched.configs.append(ConfigFile(spooled.name, text, exact=text.encode() == raw))
             _drop(fetched.spool, spooled)
         return spooled.size
 
@@ -139,14 +141,6 @@ def _drop(spool: Spool, spooled: SpooledUpload) -> None:
     spooled.file.close()
 
 
-def _config(spooled: SpooledUpload) -> ConfigFile:
-    raw = spooled.file.read(MAX_CONFIG_BYTES)
-    try:
-        return ConfigFile(spooled.name, raw.decode())
-    except UnicodeDecodeError:
-        return ConfigFile(spooled.name, raw.decode("utf-8", "replace"), exact=False)
-
-
 def origin(url: str) -> tuple[str, str, int]:
     """Give an address's scheme, host and port; of one that is none, nothing that would be allowed."""
     try:
@@ -159,14 +153,9 @@ def origin(url: str) -> tuple[str, str, int]:
 def losses(fetched: DownloadedFiles, settings: Settings, language: Language) -> list[str]:
     """Say which files are left out and why."""
     limits = {"file-large": settings.max_upload_mb, "file-many": MOST_FILES}
+    # In a line of Markdown, which is escaped as a whole; a backtick would end the code that a name is.
+    names = (printable(Redactor().clean(name))[:120].replace("`", "'") or "file" for name, _ in fetched.lost)
     return [
-        say(
-            "lost-file", language, file=f"`{_label(name)}`", why=say(why, language, limit=limits.get(why, ""))
-        )
-        for name, why in fetched.lost
+        say("lost-file", language, file=f"`{name}`", why=say(why, language, limit=limits.get(why, "")))
+        for name, (_, why) in zip(names, fetched.lost, strict=True)
     ]
-
-
-def _label(name: str) -> str:
-    # In a line of Markdown, which is escaped as a whole; a backtick would end the code that it is.
-    return printable(Redactor().clean(name))[:120].replace("`", "'") or "file"

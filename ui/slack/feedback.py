@@ -143,11 +143,17 @@ class ButtonClick:
 def modal(causes: Mapping[str, Cause], where: ButtonClick, language: Language) -> Block:
     """Give the modal that asks for the real cause."""
     kept = {"triage": where.triage, "channel": where.channel, "thread": where.thread, "language": language}
+    groups: dict[str, list[Block]] = {}
+    for cause in causes.values():
+        option = {"text": plain(clip(cause.title.to(language), _OPTION)), "value": cause.id}
+        groups.setdefault(cause.category, []).append(option)
     menu = {
         "type": "static_select",
         "action_id": _CAUSE,
         "placeholder": plain(say("modal-choose", language)),
-        "option_groups": _groups(causes, language),
+        "option_groups": [
+            {"label": plain(category), "options": options} for category, options in groups.items()
+        ],
     }
     return {
         "type": "modal",
@@ -168,14 +174,6 @@ def modal(causes: Mapping[str, Cause], where: ButtonClick, language: Language) -
             _field(_COMMENT, say("modal-comment", language)),
         ],
     }
-
-
-def _groups(causes: Mapping[str, Cause], language: Language) -> list[Block]:
-    groups: dict[str, list[Block]] = {}
-    for cause in causes.values():
-        option = {"text": plain(clip(cause.title.to(language), _OPTION)), "value": cause.id}
-        groups.setdefault(cause.category, []).append(option)
-    return [{"label": plain(category), "options": options} for category, options in groups.items()]
 
 
 def _field(name: str, label: str) -> Block:

@@ -36,7 +36,8 @@ def fit(pieces: Sequence[AnswerPiece], most: int = TEXT, blocks: int = BLOCKS) -
     kept = set[int]()
     used = 0
     for place in sorted(range(len(pieces)), key=lambda place: -pieces[place].score):
-        cost = _cost(pieces[place])
+        # A heading is counted with each of its parts, for it may stand over one alone.
+        cost = len(pieces[place].cut) + len(pieces[place].heading) + 6
         if used + cost > most:
             break
         used += cost
@@ -44,11 +45,6 @@ def fit(pieces: Sequence[AnswerPiece], most: int = TEXT, blocks: int = BLOCKS) -
     while len(made := _blocks([pieces[place] for place in sorted(kept)])) > blocks:
         kept.remove(min(kept, key=lambda place: pieces[place].score))
     return made, len(pieces) - len(kept)
-
-
-def _cost(piece: AnswerPiece) -> int:
-    # A heading is counted with each of its parts, for it may stand over one alone.
-    return len(piece.cut) + len(piece.heading) + 6
 
 
 def _blocks(pieces: Sequence[AnswerPiece]) -> list[Block]:

@@ -46,14 +46,12 @@ def code(text: str) -> str:
 
 def from_markdown(text: str) -> str:
     """Turn an answer's Markdown into Slack's markup: bold, headings, lists and code; all else is text."""
-    return "".join(
-        escape(part) if place % 2 else _prose(part) for place, part in enumerate(_CODE.split(text))
-    )
-
-
-def _prose(part: str) -> str:
-    part = _HEADING.sub(r"**\1**", escape(part))
-    return _ITEM.sub(rf"\1{BULLET}", _BOLD.sub(r"*\1*", part))
+    parts = [escape(part) for part in _CODE.split(text)]
+    # Every other part is code, which stays as it is.
+    for place in range(0, len(parts), 2):
+        bold = _BOLD.sub(r"*\1*", _HEADING.sub(r"**\1**", parts[place]))
+        parts[place] = _ITEM.sub(rf"\1{BULLET}", bold)
+    return "".join(parts)
 
 
 def link(url: str, text: str) -> str:

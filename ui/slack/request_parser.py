@@ -143,10 +143,22 @@ def from_command(body: Payload, bot: str) -> SlackQuestion:
 
 def content_of(message: Payload, *, whole: bool = False) -> MessageContent:
     """Read what a message holds; `whole` also reads what apps post: sections and attachments."""
+    blocks = message.get("blocks") or ()
+    is_rich = isinstance(blocks, Sequence) and any(
+        isinstance(block, Mapping) and block.get("type") == "rich_text" for block in blocks
+    )
     parts = (
-        list(_parts(message.get("blocks") or ()))
-        if _is_rich(message.get("blocks"))
-        else list(_fenced(str(message.get("text") or "")))
+        [
+            (element.get("type") == "rich_text_preformatted", _text(element))
+            for block in blocks
+            if block.get("type") == "rich_text"
+            for element in block.get("elements") or ()
+        ]
+        if is_rich
+        else [
+            (bool(place % 2), readable(part))
+            for place, part in enumerate(_FENCE.split(str(message.get("text") or "")))
+        ]
     )
     if whole:
         parts += [(False, text) for text in _posted(message)]
@@ -181,20 +193,6 @@ def file_of(item: Payload) -> SlackFile:
 # Rich text, as people type it.
 
 
-def _is_rich(blocks: object) -> bool:
-    return isinstance(blocks, Sequence) and any(
-        isinstance(block, Mapping) and block.get("type") == "rich_text" for block in blocks
-    )
-
-
-def _parts(blocks: Sequence[Payload]) -> Iterator[tuple[bool, str]]:
-    """Yield the parts of rich text, each with whether it is a code block."""
-    for block in blocks:
-        if block.get("type") == "rich_text":
-            for element in block.get("elements") or ():
-                yield element.get("type") == "rich_text_preformatted", _text(element)
-
-
 def _text(element: Payload) -> str:
     spoken = _SPOKEN.get(str(element.get("type")))
     if spoken is not None:
@@ -216,11 +214,6 @@ _SPOKEN: Mapping[str, Callable[[Payload], str]] = {
 
 
 # Text with Slack's markup, as old clients and apps send it.
-
-
-def _fenced(text: str) -> Iterator[tuple[bool, str]]:
-    for place, part in enumerate(_FENCE.split(text)):
-        yield bool(place % 2), readable(part)
 
 
 def readable(text: str) -> str:
