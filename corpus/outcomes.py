@@ -84,14 +84,13 @@ class Endings:
 def load(path: Path = FILE) -> Endings:
     """Load the table; raises InvalidCorpusError naming the row."""
     rows = library.validated(_Rows, library.read_yaml(path), str(path))
-    return Endings(*(_by_name(part, path) for part in (rows.states, rows.signals, rows.exit_codes)))
-
-
-def _by_name(rows: tuple[Ending, ...], path: Path) -> dict[str, Ending]:
-    named = [(_plain(name), row) for row in rows for name in row.names]
-    if twice := [name for name, count in Counter(name for name, _ in named).items() if count > 1]:
-        raise InvalidCorpusError(f"{path}: {twice[0]} stands twice in the table")
-    return dict(named)
+    tables = []
+    for part in (rows.states, rows.signals, rows.exit_codes):
+        named = [(_plain(name), row) for row in part for name in row.names]
+        if twice := [name for name, count in Counter(name for name, _ in named).items() if count > 1]:
+            raise InvalidCorpusError(f"{path}: {twice[0]} stands twice in the table")
+        tables.append(dict(named))
+    return Endings(*tables)
 
 
 def _plain(word: str) -> str:

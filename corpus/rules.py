@@ -7,21 +7,16 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from corpus.expressions import parse_expression
 from corpus.library import RULES, pages, read_yaml, validated
-from corpus.schema import Record, Text
+from corpus.schema import Record, Text, accepted_by
 
 Direction = Literal["down", "up", "any"]
 
 
-def _checked(text: str) -> str:
-    parse_expression(text)
-    return text
-
-
-ValueExpression = Annotated[str, AfterValidator(_checked)]
+ValueExpression = Annotated[str, accepted_by(parse_expression)]
 # Names with their values, in the order in which they are computed; `a, b` takes a pair apart.
 Bindings = Annotated[dict[str, ValueExpression], Field(default_factory=dict)]
 

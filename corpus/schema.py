@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Annotated, Literal
 
@@ -30,17 +31,22 @@ Scalar = bool | int | float | str
 Strength = Literal["states", "suggests", "hints"]
 
 
+def accepted_by(check: Callable[[str], object]) -> AfterValidator:
+    """Give a validator of a text that `check` reads without an error; the text stays as it is."""
+
+    def validated(text: str) -> str:
+        check(text)
+        return text
+
+    return AfterValidator(validated)
+
+
 @cache
 def _specifier(text: str | None) -> str:
     try:
         return str(SpecifierSet(text or ""))
     except InvalidSpecifier as error:
         raise ValueError(f"{text!r} is no version specifier such as '>=0.7,<0.8.3'") from error
-
-
-def _predicate(text: str) -> str:
-    parse(text)
-    return text
 
 
 def _expression(text: str) -> str:
@@ -52,7 +58,7 @@ def _expression(text: str) -> str:
 
 
 Specifier = Annotated[str, BeforeValidator(_specifier)]
-PredicateText = Annotated[str, AfterValidator(_predicate)]
+PredicateText = Annotated[str, accepted_by(parse)]
 Expression = Annotated[str, AfterValidator(_expression)]
 
 

@@ -110,10 +110,6 @@ def value(node: ast.expr | None, source: Source, depth: int = 0) -> Any:
     return handler(node, source, depth + 1) if handler else UNKNOWN
 
 
-def _constant(node: ast.Constant, _source: Source, _depth: int) -> Any:
-    return node.value if node.value is None or isinstance(node.value, bool | int | float | str) else UNKNOWN
-
-
 def _unary(node: ast.UnaryOp, source: Source, depth: int) -> Any:
     inner = value(node.operand, source, depth)
     if isinstance(node.op, ast.USub) and isinstance(inner, int | float):
@@ -163,11 +159,6 @@ def _attribute(node: ast.Attribute, source: Source, depth: int) -> Any:
     return value(field.default if field else dict(_assigned(owner.body)).get(node.attr), source, depth)
 
 
-def _call(node: ast.Call, source: Source, depth: int) -> Any:
-    handler = _CALLS.get(last_word(node.func))
-    return handler(node, source, depth) if handler else UNKNOWN
-
-
 def keyword(node: ast.Call, name: str) -> ast.expr | None:
     """Give the expression of a keyword argument."""
     return next((word.value for word in node.keywords if word.arg == name), None)
@@ -209,12 +200,16 @@ _CALLS: dict[str, Callable[[ast.Call, Source, int], Any]] = {
     "float": _first,
 }
 _HANDLERS: dict[type, Callable[[Any, Source, int], Any]] = {
-    ast.Constant: _constant,
+    ast.Constant: lambda node, _source, _depth: (
+        node.value if node.value is None or isinstance(node.value, bool | int | float | str) else UNKNOWN
+    ),
     ast.UnaryOp: _unary,
     ast.BinOp: _arithmetic,
     ast.List: _sequence,
     ast.Tuple: _sequence,
     ast.Name: lambda node, source, depth: value(source.constants.get(node.id), source, depth),
     ast.Attribute: _attribute,
-    ast.Call: _call,
+    ast.Call: lambda node, source, depth: (
+        handler(node, source, depth) if (handler := _CALLS.get(last_word(node.func))) else UNKNOWN
+    ),
 }

@@ -25,7 +25,12 @@ def of_class(
 ) -> Iterator[Declaration]:
     """Give the fields of one class; a field that holds a known class gives that class's fields below it."""
     for field in fields_of(name, source).values():
-        if field.name.startswith("_") or last_word(field.annotation) == "ClassVar" or _hidden(field):
+        marks = [keyword(note, "no_cli") for note in _notes(field)]
+        init = keyword(field.default, "init") if isinstance(field.default, ast.Call) else None
+        is_hidden = any(isinstance(mark, ast.Constant) and mark.value is True for mark in marks) or (
+            isinstance(init, ast.Constant) and init.value is False
+        )
+        if field.name.startswith("_") or last_word(field.annotation) == "ClassVar" or is_hidden:
             continue
         found = shape(field.annotation, source)
         # A field's name in configurations; pydantic lets `alias` replace it.
@@ -75,12 +80,4 @@ def _notes(field: Field) -> list[ast.Call]:
 def _noted(field: Field, name: str, source: Source) -> object:
     return next(
         (value(found, source) for note in _notes(field) if (found := keyword(note, name)) is not None), None
-    )
-
-
-def _hidden(field: Field) -> bool:
-    marks = [keyword(note, "no_cli") for note in _notes(field)]
-    init = keyword(field.default, "init") if isinstance(field.default, ast.Call) else None
-    return any(isinstance(mark, ast.Constant) and mark.value is True for mark in marks) or (
-        isinstance(init, ast.Constant) and init.value is False
     )

@@ -65,18 +65,14 @@ def load(paths: Iterable[Path]) -> list[MergedSetting]:
         found += [MergedSetting(head["framework"], row, head["sample"], row["seen"]) for row in rows]
     names = {(one.framework, name) for one in found for name in one.seen}
     for place, one in enumerate(found):
-        if _inherited(one, names):
-            # In all versions; a default belongs to the one trainer that overrides it.
+        parent = next(iter(known_frameworks().row(one.framework).extends), None)
+        if parent is not None and (parent, one.row["key"].lstrip("-")) in names:
+            # A setting that a trainer shares with what its arguments extend never comes or goes; a default
+            # belongs to the one trainer that overrides it.
             row = {name: item for name, item in one.row.items() if name != "default"}
             seen = {**one.seen, one.row["key"]: one.sample}
             found[place] = MergedSetting(one.framework, row, one.sample, seen)
     return found
-
-
-def _inherited(one: MergedSetting, names: set[tuple[str, str]]) -> bool:
-    # A setting that a trainer shares with what its arguments extend never comes or goes.
-    parent = next(iter(known_frameworks().row(one.framework).extends), None)
-    return parent is not None and (parent, one.row["key"].lstrip("-")) in names
 
 
 def merged(

@@ -40,7 +40,10 @@ def _option(call: ast.expr, source: Source, style: Style) -> Declaration | None:
     default = value(keyword(call, "default"), source)
     known = None if default is UNKNOWN else default
     declared = keyword(call, "type")
-    choices = _choices(declared, source)
+    choices: tuple[bool | int | float | str, ...] = ()
+    if isinstance(declared, ast.Call) and last_word(declared.func) == "Choice" and declared.args:
+        listed = value(declared.args[0], source)
+        choices = tuple(listed) if isinstance(listed, list) else ()
     kind: Kind = "any"
     if value(keyword(call, "is_flag"), source) is True:
         kind = "bool"
@@ -51,10 +54,3 @@ def _option(call: ast.expr, source: Source, style: Style) -> Declaration | None:
     return Declaration(
         key, kind_of(known) if kind == "any" else kind, known, choices, spellings=tuple(others)
     )
-
-
-def _choices(node: ast.expr | None, source: Source) -> tuple[bool | int | float | str, ...]:
-    if not isinstance(node, ast.Call) or last_word(node.func) != "Choice" or not node.args:
-        return ()
-    found = value(node.args[0], source)
-    return tuple(found) if isinstance(found, list) else ()

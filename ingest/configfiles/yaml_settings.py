@@ -34,7 +34,12 @@ def read(text: YamlFile) -> list[Setting]:
     found: list[Setting] = []
     for root in text.roots:
         is_object = is_kubernetes(root)
-        for each in (*_overrides(root), *read_values(text.text, root)):
+        values = [*read_values(text.text, root)]
+        words = [item.value for item in root.items if item.kind == "scalar"]
+        if words and len(words) == len(root.items) and all(map(arguments.is_override, words)):
+            # A list of Hydra overrides, as Hydra notes them of a run.
+            values[:0] = (each for number in range(len(words)) for each in _of_words(root, number, ""))
+        for each in values:
             last = max((match.end() for match in _OBJECT.finditer(each.path)), default=0) if is_object else 0
             found += settings_of(text.text, replace(each, path=each.path[last:]), "yaml", _write(text, each))
     if is_manifest(text):
@@ -55,14 +60,6 @@ def _write(text: YamlFile, value: TreeValue) -> Callable[[Scalar], Edit] | None:
         return lambda to: yaml_document.replacement(text, entry, value.rewrite(to), words=quoted)
     is_variable = _VARIABLE.search(value.path) is not None
     return lambda to: yaml_document.replacement(text, entry, to, words=is_variable)
-
-
-def _overrides(root: TreeNode) -> Iterator[TreeValue]:
-    """Give the settings of a list of Hydra overrides, as Hydra notes them of a run."""
-    words = [item.value for item in root.items if item.kind == "scalar"]
-    if words and len(words) == len(root.items) and all(map(arguments.is_override, words)):
-        for number in range(len(words)):
-            yield from _of_words(root, number, "")
 
 
 def _of_commands(text: YamlFile) -> Iterator[TreeValue]:

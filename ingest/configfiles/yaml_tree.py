@@ -74,7 +74,12 @@ class _YamlNodeReader:
         below = inside or bool(getattr(node, "flow_style", False))
         if isinstance(node, MappingNode):
             entries = self._entries(node, path, below)
-            merged = tuple(self.node(child, path) for child in _merged(node))
+            lists = [
+                value.value if isinstance(value, SequenceNode) else [value]
+                for key, value in node.value
+                if _is_merge(key)
+            ]
+            merged = tuple(self.node(child, path) for children in lists for child in children)
             style = "flow" if node.flow_style else "block"
             return TreeNode(
                 "mapping",
@@ -135,10 +140,3 @@ def _children(node: Parsed) -> list[Parsed]:
 
 def _is_merge(key: Parsed) -> bool:
     return isinstance(key, ScalarNode) and key.value == "<<" and not key.style
-
-
-def _merged(node: MappingNode) -> list[Parsed]:
-    values = [value for key, value in node.value if _is_merge(key)]
-    return [
-        part for value in values for part in (value.value if isinstance(value, SequenceNode) else [value])
-    ]

@@ -99,11 +99,6 @@ _BODY: dict[str, Any] = {
 Reader = Callable[[BatchRequest, Copies, Settings], FoundJobs]
 
 
-def _of_slurm(body: BatchRequest, _copies: Copies, settings: Settings) -> FoundJobs:
-    since = body.since or datetime.now(UTC) - timedelta(days=1)
-    return slurm.find_jobs(slurm.SlurmQuery(since), settings, folder.roots(settings))
-
-
 # Where a batch's jobs come from when the server finds them itself. What a request names is checked against
 # the settings.
 _READERS: dict[str, Reader] = {
@@ -116,7 +111,11 @@ _READERS: dict[str, Reader] = {
     "ray": lambda body, copies, settings: ray_jobs.find_jobs(
         ray_jobs.RayJobQuery(ray_jobs.allowed(body.where, settings), body.since), copies, settings
     ),
-    "slurm": _of_slurm,
+    "slurm": lambda body, _copies, settings: slurm.find_jobs(
+        slurm.SlurmQuery(body.since or datetime.now(UTC) - timedelta(days=1)),
+        settings,
+        folder.roots(settings),
+    ),
 }
 
 

@@ -74,12 +74,16 @@ def column_plot(told: str, stacks: Sequence[Column], colours: Mapping[str, str])
     power = 10 ** floor(log10(rough))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
     top = step * ceil(most / step)
+    marks = []
+    for value in (tick * step for tick in range(round(top / step) + 1)):
+        y = _TOP + _HEIGHT * (1 - value / top)
+        marks += [line(_LEFT, y, WIDTH, y, "rule"), text(_LEFT - 6, y + 4, f"{value:g}", "small", "end")]
     step_x = (WIDTH - _LEFT) / max(len(stacks), 1)
     words = "; ".join(f"{column.name}: {sum(column.parts.values()):g}" for column in stacks)
     return svg(
         _TOP + _HEIGHT + _BELOW,
         f"{told}: {words}",
-        *(part for tick in range(round(top / step) + 1) for part in _tick(tick * step, top)),
+        *marks,
         *(
             part
             for place, column in enumerate(stacks)
@@ -103,11 +107,6 @@ def clipped(words: str, controller: float) -> str:
 
 def _width(words: str) -> float:
     return sum(1.9 if ord(char) > 0x2E80 else 1.0 for char in words)
-
-
-def _tick(value: float, top: float) -> list[Html]:
-    y = _TOP + _HEIGHT * (1 - value / top)
-    return [line(_LEFT, y, WIDTH, y, "rule"), text(_LEFT - 6, y + 4, f"{value:g}", "small", "end")]
 
 
 def _stack(column: Column, x: float, width: float, top: float, colours: Mapping[str, str]) -> list[Html]:

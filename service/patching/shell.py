@@ -128,16 +128,16 @@ def _way(target: PatchTarget) -> EditMethod:
             lambda script, it: bool(environment.places(script, it)), environment.edits, environment.hold
         )
     if known_frameworks().row(target.framework).directives:
-        return EditMethod(_slurm_stands, _slurm_edits, _slurm_hold)
+        return EditMethod(
+            lambda script, it: bool(
+                overrides.places(script, directives.with_short(it)) or directives.found(script.text, it)
+            ),
+            _slurm_edits,
+            _slurm_hold,
+        )
     if target.kind == "command" or target.spelled in ("command", "directive"):
         raise NotPatchableError(Message("patch.command-own-run-hand"))
     return EditMethod(lambda script, it: bool(overrides.places(script, it)), overrides.edits, overrides.hold)
-
-
-def _slurm_stands(script: Script, target: PatchTarget) -> bool:
-    return bool(
-        overrides.places(script, directives.with_short(target)) or directives.found(script.text, target)
-    )
 
 
 def _slurm_edits(script: Script, target: PatchTarget) -> list[WordEdit]:

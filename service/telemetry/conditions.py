@@ -250,7 +250,12 @@ def _right(
     scaled = _SCALED.match(text)
     if scaled is None:
         words = tuple(text.split())
-        return (_number(text) if len(words) == 1 else words), None
+        if len(words) != 1:
+            return words, None
+        try:
+            return float(text), None
+        except ValueError:
+            return _WORDS.get(text, text), None
     part, _, name = scaled["path"].partition(".")
     reading = _smallest(item, part, name) if part in MANY else getattr(getattr(moment.snapshot, part), name)
     if reading.value is None:
@@ -268,13 +273,6 @@ def _smallest(item: SnapshotPart, part: str, name: str) -> Reading[float]:
     return min(there, key=lambda reading: reading.value or 0.0)
 
 
-def _number(text: str) -> Scalar:
-    try:
-        return float(text)
-    except ValueError:
-        return _WORDS.get(text, text)
-
-
 def _holds(left: object, op: str, right: Scalar | tuple[str, ...]) -> bool:
     if op == "has":
         return isinstance(left, tuple) and str(right) in {str(item) for item in left}
@@ -283,12 +281,6 @@ def _holds(left: object, op: str, right: Scalar | tuple[str, ...]) -> bool:
     if isinstance(left, int | float) and isinstance(right, int | float):
         return _OPERATORS[op](float(left), float(right))
     return (str(left) == str(right)) is (op == "==")
-
-
-def _none_of(outcomes: Sequence[ConditionResult]) -> ConditionResult:
-    return every(
-        [ConditionResult(None if item.holds is None else not item.holds, item.seen) for item in outcomes]
-    )
 
 
 def _exactly_one(outcomes: Sequence[ConditionResult]) -> ConditionResult:
@@ -302,7 +294,9 @@ def _exactly_one(outcomes: Sequence[ConditionResult]) -> ConditionResult:
 _MODES: Mapping[str, Callable[[Sequence[ConditionResult]], ConditionResult]] = {
     "any": some,
     "all": every,
-    "none": _none_of,
+    "none": lambda outcomes: every(
+        [ConditionResult(None if item.holds is None else not item.holds, item.seen) for item in outcomes]
+    ),
     "one": _exactly_one,
 }
 

@@ -78,14 +78,12 @@ def _limit(which: int) -> int | None:
 
 
 def _of_user() -> Iterable[psutil.Process]:
-    user = os.getuid()
-    return (process for process in psutil.process_iter() if _owner(process) == user)
-
-
-def _owner(process: psutil.Process) -> int | None:
-    with contextlib.suppress(psutil.Error):
-        return process.uids().real
-    return None
+    user, own = os.getuid(), []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.uids().real == user:
+                own.append(process)
+    return own
 
 
 def _most_files() -> int | None:

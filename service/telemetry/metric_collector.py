@@ -103,7 +103,15 @@ def _things(part: Part, found: Mapping[Key, Values]) -> list[tuple[tuple[str, ..
 
 def _values(by_name: Mapping[str, Sequence[MetricSeries]], until: float) -> dict[Key, Values]:
     found: dict[Key, dict[str, list[Reading[Any]]]] = {}
-    pairs = [(metric, line) for metric in ALL for line in _of(metric, by_name)]
+    pairs = []
+    for metric in ALL:
+        # Of several spellings the first that is there, of a sum all of them.
+        per_name = [by_name[name] for name in metric.names if name in by_name]
+        chosen = [line for lines in (per_name if metric.summed else per_name[:1]) for line in lines]
+        label, inner = INNER.get(metric.part, ("", ""))
+        pairs += [
+            (metric, line) for line in chosen if not (label and re.search(inner, line.labels.get(label, "")))
+        ]
     for metric, line in pairs:
         reading = _reading(metric, line, until)
         if reading is not None:
@@ -114,14 +122,6 @@ def _values(by_name: Mapping[str, Sequence[MetricSeries]], until: float) -> dict
         key: {name: _joined(rows[key[0], name], values) for name, values in fields.items()}
         for key, fields in found.items()
     }
-
-
-def _of(metric: Metric, by_name: Mapping[str, Sequence[MetricSeries]]) -> list[MetricSeries]:
-    """Give a metric's series: of several spellings the first that is there, of a sum all of them."""
-    per_name = [by_name[name] for name in metric.names if name in by_name]
-    chosen = [line for lines in (per_name if metric.summed else per_name[:1]) for line in lines]
-    label, inner = INNER.get(metric.part, ("", ""))
-    return [line for line in chosen if not (label and re.search(inner, line.labels.get(label, "")))]
 
 
 def _reading(metric: Metric, line: MetricSeries, until: float) -> Reading[Any] | None:

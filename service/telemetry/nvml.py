@@ -99,7 +99,11 @@ class PersistentSampler:
                 return _read(pipe.recv_bytes())
             why = f"NVML did not answer in {timeout_s + listen_s:g} s; the driver may hang"
         except (EOFError, OSError):
-            why = f"NVML's child process ended with exit code {self._ended()}"
+            code = None
+            if self._child is not None:
+                self._child.join(timeout=1.0)
+                code = self._child.exitcode
+            why = f"NVML's child process ended with exit code {code}"
         self.close()
         return _nothing(why)
 
@@ -110,12 +114,6 @@ class PersistentSampler:
         self._child.start()
         theirs.close()
         return self._pipe
-
-    def _ended(self) -> int | None:
-        if self._child is None:
-            return None
-        self._child.join(timeout=1.0)
-        return self._child.exitcode
 
     def close(self) -> None:
         """Let go of the child."""

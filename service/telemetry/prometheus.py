@@ -21,7 +21,7 @@ import httpx
 from corpus.message import Message
 from service.telemetry.errors import TelemetryError, UnknownHostError
 from service.telemetry.metric_collector import CollectedParts, MetricSeries, collect_parts
-from service.telemetry.metrics import identity, names
+from service.telemetry.metrics import Part, identity, names
 from service.telemetry.snapshot import Kernel, Series, Snapshot, unavailable
 
 WHO = "Prometheus"
@@ -94,11 +94,14 @@ def parse_address(address: str, allowed: Sequence[str]) -> PrometheusQuery:
     wrong = [name for name, value in labels.items() if not _LABEL.match(name) or not value]
     if wrong or not labels:
         raise TelemetryError(Message("errors.not-say-whose-metrics", address=address))
+    at, minutes = _at(options.get("at", "")), options.get("minutes", "")
+    if minutes and (not minutes.isdecimal() or not 0 < int(minutes[:9]) <= MAX_MINUTES):
+        raise TelemetryError(Message("errors.minutes-no-number-1", text=minutes, max_minutes=MAX_MINUTES))
     return PrometheusQuery(
         f"{SCHEMES[parts.scheme]}://{netloc}{parts.path.rstrip('/')}",
         labels,
-        _at(options.get("at", "")),
-        _minutes(options.get("minutes", "")),
+        at,
+        int(minutes) if minutes else MINUTES,
     )
 
 
@@ -114,14 +117,6 @@ def _at(text: str) -> datetime | None:
     except ValueError as error:
         raise TelemetryError(Message("errors.no-time-write-2026", text=text)) from error
     return when if when.tzinfo else when.replace(tzinfo=UTC)
-
-
-def _minutes(text: str) -> int:
-    if not text:
-        return MINUTES
-    if not text.isdecimal() or not 0 < int(text[:9]) <= MAX_MINUTES:
-        raise TelemetryError(Message("errors.minutes-no-number-1", text=text, max_minutes=MAX_MINUTES))
-    return int(text)
 
 
 def query_snapshot(server: PrometheusQuery, crash: float | None) -> Snapshot:
@@ -145,7 +140,9 @@ def query_snapshot(server: PrometheusQuery, crash: float | None) -> Snapshot:
         if name := COURSES.get(line.name):
             scale = _SCALE.get(name, 1.0)
             points = tuple((at, round(value * scale, 4)) for at, value in line.points)
-            courses.append(Series(name=name, labels=_named(line), points=points))
+            part: Part = "gpus" if line.name.startswith("DCGM") else "nodes"
+            labels = dict(zip(("id", "node", "index"), identity(part, line.labels), strict=False))
+            courses.append(Series(name=name, labels=labels, points=points))
     return _snapshot(
         collect_parts(lines, WHO, end - AFTER_S), taken, datetime.fromtimestamp(start, UTC), tuple(courses)
     )
@@ -224,9 +221,3 @@ def _parsed(result: Any) -> Iterator[MetricSeries]:
         )
         if points:
             yield MetricSeries(labels.pop("__name__", ""), labels, points)
-
-
-def _named(line: MetricSeries) -> dict[str, str]:
-    part = "gpus" if line.name.startswith("DCGM") else "nodes"
-    named = identity(part, line.labels)  # type: ignore[arg-type]
-    return dict(zip(("id", "node", "index"), named, strict=False))

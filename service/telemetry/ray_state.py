@@ -71,13 +71,21 @@ def _asked(client: httpx.Client, path: str, params: Mapping[str, str]) -> Any:
 
 
 def _state(listed: Sequence[Mapping[str, Any]], summary: Sequence[Mapping[str, Any]]) -> RayState:
+    ends = [str(row.get("state_message") or "").lower() for row in listed if row["state"] == "DEAD"]
+    lost = sum("unexpected" in why or not any(word in why for word in MEANT) for why in ends)
     alive = sum(row["state"] == "ALIVE" for row in listed)
-    stores = [found for row in summary if (found := _store(row))]
+    # Capacity and use in bytes; both are zero until the agent has reported.
+    stores = []
+    for row in summary:
+        told = row.get("raylet", {})
+        used, free = (int(told.get(f"objectStore{name}Memory") or 0) for name in ("Used", "Available"))
+        if used + free > 0:
+            stores.append((used + free, used))
     fullest = max(stores, key=lambda store: store[1] / store[0]) if stores else None
     shares = [share for row in summary if (share := _share(row)) is not None]
     silent: Reading[float] = unavailable("no node's agent has told of its object store")
     return RayState(
-        nodes_dead=known(sum(_is_lost(row) for row in listed)),
+        nodes_dead=known(lost),
         nodes_alive=known(alive),
         memory_fraction=known(max(shares))
         if shares
@@ -86,18 +94,6 @@ def _state(listed: Sequence[Mapping[str, Any]], summary: Sequence[Mapping[str, A
         object_store_total_gib=known(gib(fullest[0])) if fullest else silent,
         object_store_used_gib=known(gib(fullest[1])) if fullest else silent,
     )
-
-
-def _is_lost(row: Mapping[str, Any]) -> bool:
-    message = str(row.get("state_message") or "").lower()
-    return row["state"] == "DEAD" and ("unexpected" in message or not any(word in message for word in MEANT))
-
-
-def _store(row: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Give capacity and use in bytes; both are zero until the agent has reported."""
-    told = row.get("raylet", {})
-    used, free = int(told.get("objectStoreUsedMemory") or 0), int(told.get("objectStoreAvailableMemory") or 0)
-    return (used + free, used) if used + free > 0 else None
 
 
 def _share(row: Mapping[str, Any]) -> float | None:

@@ -6,11 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from corpus.library import read_yaml, roots, validated
 from corpus.predicates import parse
-from corpus.schema import Record, Text
+from corpus.schema import Record, Text, accepted_by
 from ingest.logs.conditions import holds
 from ingest.logs.report import CrashReport
 from service.telemetry.conditions import ConditionContext, ConditionResult, check, evaluate, every, some
@@ -19,18 +19,8 @@ FILE = "telemetry.yaml"
 Effect = Literal["decides", "confirms", "contradicts"]
 
 
-def _over_log(text: str) -> str:
-    parse(text)
-    return text
-
-
-def _over_snapshot(text: str) -> str:
-    check(text)
-    return text
-
-
-LogCondition = Annotated[str, AfterValidator(_over_log)]
-Condition = Annotated[str, AfterValidator(_over_snapshot)]
+LogCondition = Annotated[str, accepted_by(parse)]
+Condition = Annotated[str, accepted_by(check)]
 
 
 class LogSign(Record):

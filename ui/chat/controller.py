@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -260,11 +261,15 @@ class ChatController:
         try:
             record = own_triage(self._triage_service, principal, triage)
             view = of_record(record, language, self._settings.model)
+            given: Snapshot | None = None
+            with suppress(TelemetryError):
+                if record.telemetry.startswith("{"):
+                    given = snapshot.parse_snapshot(record.telemetry, "telemetry")
             return replace(
                 view,
                 excerpt=self._triage_service.excerpt(triage),
                 messages=tuple(self._triage_service.messages(triage)),
-                snapshot=_snapshot(record.telemetry),
+                snapshot=given,
             )
         except RequestError as error:
             return TriageView(language, state="failed", failed=_failed(error))
@@ -343,11 +348,3 @@ def _failed(error: RequestError) -> TriageFailed:
     return TriageFailed(
         type=type(error).__name__, status=error.status, error=str(error), retry_after=error.wait
     )
-
-
-def _snapshot(kept: str) -> Snapshot | None:
-    """Give the snapshot that was kept with a triage, if it is one."""
-    try:
-        return snapshot.parse_snapshot(kept, "telemetry") if kept.startswith("{") else None
-    except TelemetryError:
-        return None

@@ -30,9 +30,11 @@ def run(host: str, port: int | None) -> int:
     # The web server ends itself on a SIGTERM, and then sends it once more to whoever was there before: to us.
     signals.orderly()
     with progress() as report:
-        server.serve(settings, report, _told)
+        server.serve(
+            settings,
+            report,
+            lambda url: err().print(
+                f"whycrash is at {url} (API under {url}/v1, ctrl-C stops it)", markup=False, soft_wrap=True
+            ),
+        )
     return EXPLAINED
-
-
-def _told(url: str) -> None:
-    err().print(f"whycrash is at {url} (API under {url}/v1, ctrl-C stops it)", markup=False, soft_wrap=True)

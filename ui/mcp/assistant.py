@@ -74,7 +74,12 @@ class Assistant:
     ) -> TriageAnswer:
         """Triage one job's output; raises an error of ERRORS that says what to do."""
         source = _source(text, paths)
-        files = [_config(Path(path)) for path in configs]
+        files = []
+        for config in configs:
+            path = _readable(str(Path(config)))
+            if not path.is_file():
+                raise MissingInputError(Message("errors.no-file", path=path))
+            files.append(read_config(path))
         if config_text:
             files.append(ConfigFile(config_name or "run.sh", config_text))
         with self._turn:
@@ -176,13 +181,6 @@ def _readable(path: str) -> Path:
     if is_system or (os.path.lexists(real) and not (os.path.isfile(real) or os.path.isdir(real))):  # noqa: PTH112, PTH113 - Path's raise where a name is too long
         raise InvalidRequestError(Message("errors.no-job-output-name", path=path))
     return given
-
-
-def _config(path: Path) -> ConfigFile:
-    path = _readable(str(path))
-    if not path.is_file():
-        raise MissingInputError(Message("errors.no-file", path=path))
-    return read_config(path)
 
 
 def _language(lang: Lang, words: str = "") -> Language:

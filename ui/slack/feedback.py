@@ -37,7 +37,13 @@ class FeedbackHandler:
 
     def wrong(self, body: Payload) -> None:
         """Ask for the real cause; Slack opens a modal for three seconds after the click alone."""
-        self._done(ButtonClick(body), self._wrong)
+        causes = self._triage_service.library.causes
+        self._done(
+            ButtonClick(body),
+            lambda where, diagnosis: self._slack_client.show(
+                where.trigger, modal(causes, where, diagnosis.language)
+            ),
+        )
 
     def patch(self, body: Payload) -> None:
         """Put the patch into the thread as a file."""
@@ -65,11 +71,6 @@ class FeedbackHandler:
     def _right(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
         self._triage_service.feedback(where.triage, Feedback(right=True), where.caller)
         where.post_ephemeral(self._slack_client, say("thanks", diagnosis.language))
-
-    def _wrong(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
-        self._slack_client.show(
-            where.trigger, modal(self._triage_service.library.causes, where, diagnosis.language)
-        )
 
     def _patch(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
         language = diagnosis.language

@@ -165,11 +165,10 @@ def _is_value(words: list[Word], at: int, found: str) -> bool:
 
 def launches(script: Script) -> list[ShellCommand]:
     """Give the commands that start the job or a part of it."""
-    return [command for command in script.commands if _is_launch(script, command)]
-
-
-def _is_launch(script: Script, command: ShellCommand) -> bool:
-    if any(stage.known for stage in of_command(script, command)):
-        return True
-    words = [word.text for word in command.words]
-    return bool(words) and words[0] not in _NO_JOB and _SHELL.fullmatch(" ".join(words)) is not None
+    found = []
+    for command in script.commands:
+        words = [word.text for word in command.words]
+        is_shell = bool(words) and words[0] not in _NO_JOB and _SHELL.fullmatch(" ".join(words)) is not None
+        if is_shell or any(stage.known for stage in of_command(script, command)):
+            found.append(command)
+    return found

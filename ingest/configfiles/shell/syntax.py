@@ -137,10 +137,6 @@ def _read_assignment(node: tree_sitter.Node, script: Script, _statement: int, br
         script.assignments.append(_assignment(node, script.text, branch))
 
 
-def _read_unset(node: tree_sitter.Node, script: Script, statement: int, _branch: bool) -> None:
-    script.unset += [(_text(child, script), node.start_byte, statement) for child in node.named_children]
-
-
 def _read_loop(node: tree_sitter.Node, script: Script, _statement: int, _branch: bool) -> None:
     if name := node.child_by_field_name("variable"):
         script.changed_names[_text(name, script)] = node.start_byte
@@ -150,22 +146,17 @@ def _read_command(node: tree_sitter.Node, script: Script, statement: int, branch
     own = [child for child in node.children if child.type == "variable_assignment"]
     rest = [child for child in node.children if child.type not in ("variable_assignment", "file_redirect")]
     words = tuple(replace(each, branch=branch) for each in _words(rest, script.text))
-    script.assignments += [
-        replace(_assignment(child, script.text, branch), prefix=_is_prefix(child, words, script.text))
-        for child in own
-    ]
+    for child in own:
+        # `A=1 program` is no assignment; the grammar joins `A=1 B=2` to the command of the next line.
+        between = script.text[child.end_byte : words[0].start] if words else "\n"
+        is_prefix = re.search(r"(?<!\\)\n", between) is None
+        script.assignments.append(replace(_assignment(child, script.text, branch), prefix=is_prefix))
     script.commands.append(
         ShellCommand(words, words[0].start if words else node.start_byte, statement, branch)
     )
     if words and words[0].text in _NAMES_ASSIGNED:
         for each in words[1:]:
             script.changed_names.setdefault(each.text.split("=")[0], each.start)
-
-
-def _is_prefix(assignment: tree_sitter.Node, words: tuple[Word, ...], text: str) -> bool:
-    """Tell `A=1 program` from an assignment: the grammar joins `A=1 B=2` to the command of the next line."""
-    between = text[assignment.end_byte : words[0].start] if words else "\n"
-    return re.search(r"(?<!\\)\n", between) is None
 
 
 def _words(nodes: list[tree_sitter.Node], text: str) -> Iterator[Word]:
@@ -270,7 +261,9 @@ _READERS: dict[str, Callable[[tree_sitter.Node, Script, int, bool], None]] = {
     "command": _read_command,
     "variable_assignment": _read_assignment,
     "declaration_command": _read_declaration,
-    "unset_command": _read_unset,
+    "unset_command": lambda node, script, statement, _branch: script.unset.extend(
+        (_text(child, script), node.start_byte, statement) for child in node.named_children
+    ),
     "redirected_statement": _read_document,
     "for_statement": _read_loop,
     "variable_name": _read_use,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice
 
@@ -42,19 +42,18 @@ def _expanded(script: Script, word: Word, evaluated: bool, seen: tuple[str, ...]
     split = [
         each.words if each.array else [part for word in each.words for part in word.pieces()] for each in held
     ]
-    # A variable that is assigned twice, one word each time, holds a value and no arguments.
-    if not arrays and not any(map(_are_arguments, split)):
+    # A plain value is changed where it is assigned; a variable that is assigned twice, one word each time,
+    # holds a value and no arguments.
+    are_arguments = any(
+        len(pieces) > 1
+        or any(piece.text.startswith("-") or piece.equals_at() is not None for piece in pieces)
+        for pieces in split
+    )
+    if not arrays and not are_arguments:
         yield word
         return
     for part in chain.from_iterable(split):
         yield from _expanded(script, part, evaluated, (*seen, reference.name))
-
-
-def _are_arguments(pieces: Sequence[Word]) -> bool:
-    """Tell a string of arguments from a plain value, which is changed where it is assigned."""
-    return len(pieces) > 1 or any(
-        piece.text.startswith("-") or piece.equals_at() is not None for piece in pieces
-    )
 
 
 def unused(script: Script) -> Iterator[list[Word]]:
