@@ -95,7 +95,8 @@ def test_that_changes_that_wait_for_each_other_are_made_again(server_settings: S
 
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(cross, [[1, 2], [2, 1]]))
-        assert len(tries) == 3
+        # The server ends one of the two; on a busy machine its second try may meet the other again.
+        assert len(tries) >= 3
         assert [store.batches.job(key).attempts for key in keys] == [2, 2]
 
 
