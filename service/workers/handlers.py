@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
-from corpus.message import is_chinese
+from corpus.message import edited, is_chinese
 from ingest.errors import InputError
 from ingest.logs.inputs import jobs, sources
 from ingest.logs.inputs.jobs import JobSource
@@ -112,6 +112,12 @@ def _opened(task: TriageTask, settings: Settings, tell: _TELL) -> JobSource:
     return job
 
 
+def _with_own_names(text: str, task: TriageTask) -> str:
+    for name, path in task.files:
+        text = text.replace(path, name)
+    return text
+
+
 def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) -> Iterator[Answer]:
     machine = (
         None
@@ -125,9 +131,8 @@ def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) 
     try:
         read = triage.read(_opened(task, settings, tell), task.language, task.configs, outcome=task.outcome)
     except InputError as error:
-        text = str(error)
-        for name, path in task.files:  # their temporary paths mean nothing to their owner
-            text = text.replace(path, name)
+        # Their temporary paths mean nothing to their owner.
+        text = edited(str(error), lambda text: _with_own_names(text, task))
         raise type(error)(text) from error
     report = read.report
     yield _read(report, machine)
