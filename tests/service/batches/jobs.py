@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from service.persistence.store import Store
 from service.schemas.records import JobPlace, JobRecord, JobSpec
 from service.settings import Settings
 from tests.factories import traceback
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 ROOT = Path(__file__).parents[3]
 LETTERS = "abcdefghij"
@@ -147,9 +147,27 @@ def engine_process(settings: Settings, batch: str = "") -> Iterator[subprocess.P
     environment = {f"WHYCRASH_{name.upper()}": str(getattr(settings, name)) for name in names}
     environment["WHYCRASH_DATABASE"] = settings.database.get_secret_value()
     command = [sys.executable, "-m", "tests.service.batches.program", batch]
-    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment})
+    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment}, start_new_session=True)
     try:
         yield process
     finally:
         process.kill()
         process.wait()
+        # A worker that is not gone yet would take the log that is written for the next engine's.
+        until(lambda: not session_members(process.pid), "the workers of the killed engine are gone")
+
+
+def session_members(session: int) -> list[int]:
+    """Give the processes of a session of which a thread still runs."""
+    found = []
+    for number in (int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()):
+        with suppress(OSError):
+            states = [
+                row.split()[1]
+                for task in Path(f"/proc/{number}/task").iterdir()
+                for row in (task / "status").read_text().splitlines()
+                if row.startswith("State:")
+            ]
+            if os.getsid(number) == session and set(states) - {"Z", "X"}:
+                found.append(number)
+    return found
