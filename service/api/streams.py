@@ -113,7 +113,7 @@ class EventFlow:
     async def next(self, read_deadline: float | None = None) -> Event | None:
         """Give the next event, None at the end.
 
-        Raises what ended the work, LateError, or TimeoutError after `patience`.
+        Raises what ended the work, LateError, or TimeoutError after `read_deadline` seconds.
         """
         left = self._ends - self._loop.time()
         try:

@@ -189,7 +189,7 @@ class ProcessPool:
             )
 
     def next(self, timeout: float | None = None) -> TaskHandle | None:
-        """Wait for the next task; None when the pool closes. Raises queue.Empty after `patience` seconds."""
+        """Wait for the next task; None when the pool closes. Raises queue.Empty after `timeout` seconds."""
         return self._line.pop(timeout)
 
     def done(self, seconds: float) -> None:

@@ -28,7 +28,7 @@ class TaskQueue(Generic[T]):
     def pop(self, timeout: float | None = None) -> T | None:
         """Wait for the first item; None once the queue is closed.
 
-        Raises queue.Empty after `patience` seconds.
+        Raises queue.Empty after `timeout` seconds.
         """
         with self._changed:
             if not self._changed.wait_for(lambda: self._waiting or self._closed, timeout):
