@@ -48,20 +48,8 @@ def _values(tree: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:
                 yield node.targets[0].id, node.value, ""
         elif isinstance(node, ast.Call):
             scope = ast.unparse(node.func)
-            named = next(
-                (
-                    text
-                    for word in node.args
-                    if (
-                        text := (
-                            word.value
-                            if isinstance(word, ast.Constant) and isinstance(word.value, str)
-                            else ""
-                        )
-                    ).startswith("--")
-                ),
-                "",
-            )
+            words = (word.value for word in node.args if isinstance(word, ast.Constant))
+            named = next((word for word in words if isinstance(word, str) and word.startswith("--")), "")
             for keyword in node.keywords:
                 if keyword.arg and _is_plain(keyword.value):
                     is_option = named and keyword.arg == "default"
