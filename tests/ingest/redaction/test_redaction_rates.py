@@ -20,7 +20,9 @@ from tests.ingest.redaction import planted
 
 SIZE = 40 << 10
 TRIES = 4
-FRACTION = 50
+# How many times slower than usual logs a text of this size may be. Of rows that are read in linear time the slowest
+# are about 50 times slower, whatever else the machine does; a plain quadratic expression is 400 times slower.
+MOST = 200
 # What is hostile beside the rules' own rows: names without values, again and again.
 HOSTILE = (
     "cookie: ",
@@ -80,9 +82,9 @@ def _nothing_to_begin_with(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _too_slow(texts: dict[str, bytes]) -> dict[str, float]:
-    """Give the texts whose rate is less than a fiftieth of usual logs', each time of some tries.
+    """Give the texts whose cost grows faster than their bytes, each time of some tries.
 
-    With how many times slower.
+    With how many times slower than usual logs they are.
     """
     usual = _usual()
     _seconds(usual)
@@ -90,16 +92,14 @@ def _too_slow(texts: dict[str, bytes]) -> dict[str, float]:
     for _ in range(TRIES):
         base = min(_seconds(usual) for _ in range(2)) / len(usual)
         slow = {
-            name: times
-            for name in slow
-            if (times := _seconds(texts[name]) / len(texts[name]) / base) > FRACTION
+            name: times for name in slow if (times := _seconds(texts[name]) / len(texts[name]) / base) > MOST
         }
         if not slow:
             break
     return slow
 
 
-def test_each_rule_on_its_own_rows_keeps_a_fiftieth_of_the_usual_rate() -> None:
+def test_that_each_rule_on_its_own_rows_costs_linear_time() -> None:
     """Below each other and behind each other."""
     assert not _too_slow(
         {f"{name} {end!r}": _filled(row + end) for name, row in _rows() for end in ("\n", " ")}
@@ -107,7 +107,7 @@ def test_each_rule_on_its_own_rows_keeps_a_fiftieth_of_the_usual_rate() -> None:
 
 
 @pytest.mark.long
-def test_pairs_of_rules_keep_a_fiftieth_of_the_usual_rate() -> None:
+def test_that_pairs_of_rules_cost_linear_time() -> None:
     """A row of the one below a row of the other; drawn from all pairs, and all pairs of what is hostile."""
     rows = list(_rows())
     pairs = [*list(combinations(rows, 2))[::97], *combinations([(text, text) for text in HOSTILE], 2)]
