@@ -32,6 +32,8 @@ HASHED = "hash"
 # A batch whose arrays stay in a core's second cache: larger ones take longer for each token.
 BATCH_TOKENS = 512
 MOST_THREADS = 8
+# The variable that says with how many threads one process computes vectors.
+THREADS = "WHYCRASH_THREADS"
 RECENT = 1024
 TOLERANCE = 1e-3
 
@@ -142,7 +144,7 @@ class OnnxEmbedder:
 
 def _threads() -> int:
     """Give the threads for many texts: what a process that shares the cores set for itself, else the machine's cores."""
-    return int(os.environ.get("WHYCRASH_THREADS") or min(MOST_THREADS, os.cpu_count() or 1))
+    return int(os.environ.get(THREADS) or min(MOST_THREADS, os.cpu_count() or 1))
 
 
 def batches_of(lengths: Sequence[int]) -> Iterator[list[int]]:

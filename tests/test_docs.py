@@ -4,6 +4,7 @@ followed.
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import shutil
@@ -102,6 +103,20 @@ def test_generated_parts_are_up_to_date() -> None:
     assert [name for name, text in PAGES.items() if docs.written(text) != text] == []
     everything = "".join(PAGES.values())
     assert [name for name in docs.PARTS if f"<!-- end of {name} -->" not in everything] == []
+
+
+def test_every_variable_that_is_read_is_documented() -> None:
+    """A constant of the code that names a `WHYCRASH_*` variable has a row in the table of settings."""
+    constants = {
+        node.value
+        for folder in ("corpus", "ingest", "service", "ui", "whycrash")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    named = {value for value in constants if re.fullmatch(r"WHYCRASH_[A-Z_]*[A-Z]", value)}
+    assert len(named) >= 4
+    assert sorted(name for name in named if f"| `{name}` |" not in docs.settings_table()) == []
 
 
 def test_the_readme_is_short() -> None:

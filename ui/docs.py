@@ -12,13 +12,24 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from corpus import library, log_patterns
+from ingest import embedder
 from service.schemas.errors import RequestError
 from service.settings import PREFIX, Settings
 from ui import coverage
+from ui.cli import run, watch
 from ui.cli.main import app
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = ("", "explain", "run", "watch", "batch", "serve", "keys", "ingest", "snapshot")
+
+# Variables that no file sets: secrets of one command, and what a file beside a log must not name.
+ENVIRONMENT_ONLY = {
+    library.KNOWLEDGE: "Folder of your own knowledge, with the files of `corpus/`, read beside what ships.",
+    embedder.THREADS: "Threads that compute vectors in one process; empty is one for each core, at most "
+    f"{embedder.MOST_THREADS}.",
+    run.KEY_VARIABLE: "Key for the service that `run --post` and `watch --post` hand jobs in at.",
+    watch.SLACK_VARIABLE: "Slack's incoming webhook that `watch --slack` writes to.",
+}
 
 
 def help_text() -> str:
@@ -36,13 +47,14 @@ def help_text() -> str:
 
 
 def settings_table() -> str:
-    """Give the settings as a Markdown table."""
+    """Give the settings and the variables that no file sets as one Markdown table."""
     rows = ["| variable | in your `whycrash.toml` | in a folder's | what it sets |", "|---|---|---|---|"]
     rows += [
         f"| `{PREFIX}{item.name.upper()}` | `{item.name}` | "
         f"{'yes' if item.metadata.get('in_folder') else 'no'} | {item.metadata['says']} |"
         for item in fields(Settings)
     ]
+    rows += [f"| `{name}` | no | no | {says} |" for name, says in ENVIRONMENT_ONLY.items()]
     return "\n".join(rows)
 
 
