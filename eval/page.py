@@ -32,7 +32,7 @@ from eval.incidents import Split
 from eval.metrics import Mean, reliability, risk_coverage
 from eval.wrong_answers import category
 from service.html import markup
-from service.html.markup import Html, element, join, paragraph, section
+from service.html.markup import EMPTY, Html, element, join, paragraph, section
 
 Tables = dict[Split, list[MetricRow]]
 
@@ -90,7 +90,7 @@ def _header(run: Run) -> Html:
 
 def _chip(row: MetricRow) -> str:
     word = mark(row)
-    return element("span", word, class_=_SHADES[word]) if word else Html("")
+    return element("span", word, class_=_SHADES[word]) if word else EMPTY
 
 
 def _headline(tables: Tables) -> Html:
@@ -126,11 +126,9 @@ def _metrics(run: Run, split: Split, rows: Sequence[MetricRow]) -> Html:
                 row.words,
                 aim(row),
                 *(
-                    join(
-                        (counted(row.means[name], row.goal), _chip(row))
-                        if name == COMPOSER
-                        else (cell(row.means[name]),)
-                    )
+                    join(counted(row.means[name], row.goal), _chip(row))
+                    if name == COMPOSER
+                    else cell(row.means[name])
                     for name in names
                 ),
             )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from eval.figures import Wrong
 from ingest.redaction.redactor import Redactor
-from service.html.markup import Html, element, escape, join
+from service.html.markup import EMPTY, Html, element, folded, join
 
 AROUND = 3
 WIDEST = 200
@@ -30,7 +30,7 @@ def category(name: str, items: Sequence[Wrong]) -> Html:
     """Give a category's wrong answers, folded away under their count."""
     counts = Counter(item.incident.label.split for item in items)
     told = ", ".join(f"{count} {split}" for split, count in counts.items())
-    return element("details", element("summary", name, element("span", told)), *map(article, items))
+    return folded(join(name, element("span", told)), *map(article, items))
 
 
 def article(item: Wrong) -> Html:
@@ -57,7 +57,7 @@ def _facts(item: Wrong) -> Html:
         "traps": _list(label.traps, "; "),
     }
     return element(
-        "dl", *(join((element("dt", name), element("dd", words))) for name, words in rows.items() if words)
+        "dl", *(join(element("dt", name), element("dd", words)) for name, words in rows.items() if words)
     )
 
 
@@ -66,15 +66,15 @@ def _code(words: str) -> Html:
 
 
 def _list(words: Iterable[str], between: str = ", ") -> Html:
-    return join(words, between)
+    return join(*words, between=between)
 
 
 def _causes(causes: Sequence[str], verdict: str) -> Html:
-    return join((_list(map(_code, causes)), f" ({verdict})" if causes else verdict))
+    return join(_list(map(_code, causes)), f" ({verdict})" if causes else verdict)
 
 
 def _change(framework: str, key: str, value: str) -> Html:
-    return join((framework, " ", _code(f"{key}={value}" if value else key)))
+    return join(framework, " ", _code(f"{key}={value}" if value else key))
 
 
 def excerpt(lines: Sequence[str], labelled: Sequence[int], named: Sequence[int]) -> list[Quoted]:
@@ -93,7 +93,7 @@ def _lines(item: Wrong) -> Html:
     labelled, named = item.incident.label.root_lines, item.answer.lines or ()
     quoted = excerpt(item.incident.lines, labelled, named)
     if not quoted:
-        return escape("")
+        return EMPTY
     told = f"Labelled root: {_numbers(labelled)}; pointed at: {_numbers(named[:1])}"
     rows = (_rows(row, before) for before, row in zip([None, *quoted], quoted, strict=False))
     return element("table", element("caption", told), element("tbody", *rows), class_="log")
@@ -113,4 +113,4 @@ def _rows(row: Quoted, before: Quoted | None) -> Html:
         element("td", row.text, class_="row"),
         class_="hit" if why else None,
     )
-    return join((element("tr", element("td", "⋯", colspan=3), class_="soft"), shown)) if gap else shown
+    return join(element("tr", element("td", "⋯", colspan=3), class_="soft"), shown) if gap else shown

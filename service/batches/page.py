@@ -10,7 +10,7 @@ from corpus.message import is_message, words
 from corpus.schema import Language
 from service.batches.summary import CauseGroup, Cost, CrashGroup, Saving, Summary, in_words
 from service.batches.trend import TrendPoint
-from service.html.markup import Html, document, element, join, paragraph, section, table
+from service.html.markup import EMPTY, Html, document, element, folded, join, paragraph, section, table
 from service.html.plots import COLOURS, OTHER, Amount, Column, bar_plot, column_plot
 from service.schemas.diagnosis import ProposedChange
 
@@ -204,9 +204,11 @@ class _Page:
     def _healthy(self) -> Html:
         counts = {"healthy": self.summary.healthy, "open_ends": self.summary.open_ends}
         return join(
-            paragraph(self.word(name, jobs=number(jobs)), class_="soft")
-            for name, jobs in counts.items()
-            if jobs
+            *(
+                paragraph(self.word(name, jobs=number(jobs)), class_="soft")
+                for name, jobs in counts.items()
+                if jobs
+            )
         )
 
     def _plot(self, name: str, rows: Sequence[tuple[CauseGroup, float, str]]) -> Html:
@@ -266,8 +268,7 @@ class _Page:
 
     def _cause(self, group: CauseGroup, is_open: bool) -> Html:
         told = " · ".join([*self._cost(group), self.word("crash_count", count=number(group.crashes))])
-        summary = element(
-            "summary",
+        summary = join(
             element("span", class_=f"key {self.colours.get(group.cause, OTHER)}"),
             group.title,
             element("span", told, class_="soft"),
@@ -277,13 +278,7 @@ class _Page:
             if group.more
             else []
         )
-        return element(
-            "details",
-            summary,
-            *(self._crash(crash) for crash in group.groups),
-            *more,
-            open="" if is_open else None,
-        )
+        return folded(summary, *(self._crash(crash) for crash in group.groups), *more, is_open=is_open)
 
     def _crash(self, crash: CrashGroup) -> Html:
         standing = self.word(crash.standing) if crash.standing != "none" else ""
@@ -300,10 +295,8 @@ class _Page:
             (
                 "stands",
                 join(
-                    (
-                        element("code", crash.representative.name),
-                        element("span", f" {crash.representative.id}", class_="soft"),
-                    )
+                    element("code", crash.representative.name),
+                    element("span", f" {crash.representative.id}", class_="soft"),
                 ),
             )
         ]
@@ -351,7 +344,7 @@ class _Page:
         if summary.left_out:
             kept = ((reason.replace("_", " "), str(told)) for reason, told in summary.left_out.items())
             parts.append(table(self.word("left_out"), [self.word("reason"), self.word("what")], kept))
-        return section("unanswered", self.word("missing"), *parts) if parts else Html("")
+        return section("unanswered", self.word("missing"), *parts) if parts else EMPTY
 
 
 def page(summary: Summary, trend: Sequence[TrendPoint] = ()) -> str:
@@ -373,7 +366,7 @@ def number(value: float | None) -> str:
 
 def _code(change: Saving | ProposedChange) -> Html:
     return join(
-        (element("code", in_words(change, " = ")), element("span", f" {change.framework}", class_="soft"))
+        element("code", in_words(change, " = ")), element("span", f" {change.framework}", class_="soft")
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from service.html.markup import Html, element
+from service.html.markup import Content, Html, element
 
 # A phone's width, so that letters stay readable where a plot is shrunk to it.
 WIDTH = 360.0
@@ -25,7 +25,7 @@ class Scale:
         return self.start + share * (self.end - self.start)
 
 
-def svg(height: float, told: str, *children: str, width: float = WIDTH) -> Html:
+def svg(height: float, told: str, *children: Content, width: float = WIDTH) -> Html:
     """Give a drawing with words for those who do not see it."""
     return element(
         "svg",

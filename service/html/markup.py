@@ -5,47 +5,104 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable
+from typing import TypeAlias
+
+from ingest.logs.lines import printable
 
 _VOID = frozenset({"meta"})
-_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+# A terminal's sequences: with parameters (CSI), strings such as titles and links (OSC and its like), and
+# two-byte ones.
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]|\x9b[0-?]*[ -/]*[@-~]"
+)
+# Names that a browser may be sent to.
+_WEB = re.compile(r"https?://[^\s<>\"']+")
 
 
 class Html(str):
-    """Markup made by `element` or `joined`; any other text is escaped on its way into an element."""
+    """Markup that the functions of this module made; any other text is escaped on its way into an element.
+
+    No other module calls this class, so none has to take care: adding to markup gives plain text again.
+    """
 
     __slots__ = ()
 
 
+EMPTY = Html("")
+# What an element holds: text, markup, or nothing.
+Content: TypeAlias = str | None
+
+
+def visible(text: str, limit: int = 0) -> str:
+    """Give text without what a terminal or a page would act on.
+
+    Escape sequences, control characters and marks of direction go; tabs and line feeds stay. Longer than
+    `limit` it is cut, and says so.
+    """
+    plain = text if text.isprintable() else printable(_ESCAPES.sub("", text), "\t\n")
+    return f"{plain[:limit]}…" if limit and len(plain) > limit else plain
+
+
 def escape(text: str) -> Html:
-    """Make text inert: no markup, no control characters, nothing that turns the direction of writing."""
-    if isinstance(text, Html):
-        return text
-    plain = re.sub(r"[\r\n]+", " ", _ANSI.sub("", text))
-    return Html(html.escape("".join(char for char in plain if char == "\t" or char.isprintable())))
+    """Give markup that shows a text; what is markup already stays."""
+    return text if isinstance(text, Html) else Html(html.escape(visible(text)))
 
 
-def join(parts: Iterable[str], between: str = "") -> Html:
-    """Join parts, each escaped unless it is markup."""
-    return Html(escape(between).join(escape(part) for part in parts))
+def join(*parts: Content, between: str = "") -> Html:
+    """Join parts, each escaped unless it is markup; None is nothing."""
+    return Html(escape(between).join(escape(part) for part in parts if part is not None))
 
 
-def element(name: str, /, *children: str, **attributes: str | float | None) -> Html:
-    """Give an element; `class_` and `stroke_width` stand for class and stroke-width, None leaves one out."""
-    words = ""
+def element(name: str, /, *children: Content, **attributes: str | float | bool | None) -> Html:
+    """Give an element; `class_` and `stroke_width` stand for class and stroke-width.
+
+    None and False leave an attribute out, True gives it without a value.
+    """
+    opened = f"<{name}"
     for key, value in attributes.items():
-        if value is not None:
+        if value is None or value is False:
+            continue
+        opened += f" {key.rstrip('_').replace('_', '-')}"
+        if value is not True:
             plain = value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
-            words += f' {key.rstrip("_").replace("_", "-")}="{escape(plain)}"'
-    opened = f"<{name}{words}>"
-    return Html(opened if name in _VOID else f"{opened}{join(children)}</{name}>")
+            opened += f'="{escape(plain)}"'
+    return Html(f"{opened}>" if name in _VOID else f"{opened}>{join(*children)}</{name}>")
 
 
-def paragraph(*children: str, class_: str | None = None) -> Html:
+def link(url: str, *children: Content) -> Html:
+    """Give a link to another site, or its bare text where the address is none of the web."""
+    if not _WEB.fullmatch(url):
+        return join(*children)
+    return element("a", *children, href=url, target="_blank", rel="noopener noreferrer nofollow")
+
+
+def folded(
+    summary: Content,
+    *children: Content,
+    key: str | None = None,
+    is_open: bool = False,
+    class_: str | None = None,
+) -> Html:
+    """Give a part that opens and closes; a page that is rendered anew keeps it open under its key."""
+    return element(
+        "details", element("summary", summary), *children, data_key=key, open=is_open, class_=class_
+    )
+
+
+def style_sheet(rules: str) -> Html:
+    """Give a style element of rules of ours; raises ValueError for rules that would end it."""
+    if "</" in rules:
+        raise ValueError("a style sheet cannot hold a closing tag")
+    # A browser reads a style sheet as it stands, without entities.
+    return Html(f"<style>{rules}</style>")
+
+
+def paragraph(*children: Content, class_: str | None = None) -> Html:
     """Give a paragraph."""
     return element("p", *children, class_=class_)
 
 
-def section(name: str, title: str, *children: str) -> Html:
+def section(name: str, title: str, *children: Content) -> Html:
     """Give a section that its heading names and that `#name` leads to."""
     return element(
         "section",
@@ -68,7 +125,7 @@ def table(caption: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -
     return element("div", made, class_="scroll", role="region", tabindex="0", aria_label=caption)
 
 
-def document(title: str, *children: str, lang: str = "en", style: str = "") -> str:
+def document(title: str, *children: Content, lang: str = "en", style: str = "") -> str:
     """Give a whole page that loads nothing and, by its own policy, could not.
 
     `style` adds rules to the common ones.
@@ -84,7 +141,7 @@ def document(title: str, *children: str, lang: str = "en", style: str = "") -> s
             content="default-src 'none'; style-src 'unsafe-inline'",
         ),
         element("title", title),
-        element("style", Html(STYLE + style)),
+        style_sheet(STYLE + style),
     )
     return f"<!doctype html>\n{element('html', head, element('body', *children), lang=lang)}\n"
 

@@ -19,8 +19,6 @@ from eval.incidents import Incident, Label
 from eval.metrics import METRICS, Mean, Score
 from eval.report import Run, page, terminal
 from eval.wrong_answers import WIDEST, excerpt
-from service.html.drawing import Scale
-from service.html.markup import Html, element, escape
 from tests.tables import each_row
 
 HOSTILE = (
@@ -330,17 +328,3 @@ def test_a_run_without_incidents_is_a_page() -> None:
     empty = Run((), {}, {}, {}, {}, "2025-03-02T10:00:00+00:00", 0.0, {})
     assert "No incidents" in page(empty)
     assert "cost" in printed(empty)
-
-
-def test_text_is_escaped_once() -> None:
-    """Markup passes, and all else is escaped, in elements and in attributes."""
-    made = element("p", element("b", "a<b"), "&", title='"x"', class_=None)
-    assert made == '<p title="&quot;x&quot;"><b>a&lt;b</b>&amp;</p>'
-    assert escape(made) is made
-    assert not isinstance(made + "<", Html)
-
-
-@each_row(("value", "place"), [(0.0, 10.0), (0.5, 60.0), (1.0, 110.0), (7.0, 110.0)])
-def test_a_scale_keeps_points_in_the_drawing(value: float, place: float) -> None:
-    """What is outside stands at the edge."""
-    assert Scale(0, 1, 10, 110).at(value) == place

@@ -9,9 +9,9 @@ from corpus.keys import levels, pattern
 from corpus.library import Library
 from corpus.schema import Language
 from service.composition import phrases
+from service.html.markup import EMPTY, Html, element, folded, join, visible
 from service.schemas.diagnosis import Diagnosis, ProposedChange
 from ui.chat import diff, prose
-from ui.chat.markup import Html, element, folded, joined, shown
 from ui.chat.view import TriageView
 from ui.chat.words import counted, say
 
@@ -23,12 +23,12 @@ def head(view: TriageView, library: Library) -> Html:
     """Render the conclusion: one sentence, how firmly it stands, what to do next."""
     diagnosis = view.diagnosis
     if diagnosis is None:
-        return Html("")
+        return EMPTY
     language = view.language
     note = element("p", say("running-elsewhere", language), class_="note") if view.is_elsewhere else None
     is_named = diagnosis.verdict in ("diagnosed", "ambiguous")
     cause = library.causes.get(diagnosis.cause or "") if is_named else None
-    name = cause and element("span", cause.title.to(language), title=cause.id, class_="cause")
+    name = element("span", cause.title.to(language), title=cause.id, class_="cause") if cause else None
     return element(
         "div",
         element(
@@ -36,7 +36,7 @@ def head(view: TriageView, library: Library) -> Html:
             element(
                 "p",
                 say(f"verdict-{_told(diagnosis)}", language),
-                name and joined(" · ", name),
+                name and join(" · ", name),
                 class_="verdict",
             ),
             element("button", say("share", language), type="button", class_="small quiet", data_do="share"),
@@ -79,8 +79,8 @@ def _standing(diagnosis: Diagnosis, language: Language) -> Iterator[Html]:
         yield _pair(say("outcome", language), element("span", ended))
     if root is not None:
         place = f"{root.file}:L{root.line}" if root.file else f"L{root.line}"
-        quote = element("code", shown(root.text.strip(), 200))
-        yield _pair(say("proof", language), joined(prose.citation(place), " ", quote), "wide")
+        quote = element("code", visible(root.text.strip(), 200))
+        yield _pair(say("proof", language), join(prose.citation(place), " ", quote), "wide")
 
 
 def _pair(name: str, value: Html, class_: str | None = None) -> Html:
@@ -91,7 +91,7 @@ def changes(view: TriageView) -> Html:
     """Render what to change: the patch and what it does first, then what else can help."""
     diagnosis = view.diagnosis
     if diagnosis is None:
-        return Html("")
+        return EMPTY
     language = view.language
     if _lacks_more(diagnosis):
         rows = (element("li", *prose.inline(check)) for check in diagnosis.checks)
@@ -109,9 +109,9 @@ def changes(view: TriageView) -> Html:
     if rest:
         title = counted("other-changes", "other-change", len(rest), language)
         more = folded(
-            "more-changes",
-            joined(title),
+            title,
             element("ul", *(_change(item, names, language) for item, names in rest), class_="changes"),
+            key="more-changes",
         )
     return _section(
         "wc-changes",
@@ -214,14 +214,14 @@ def why(view: TriageView, library: Library) -> Html:
     """Render the explanation: the rules' own, and below it the model's, as its own words and as they come."""
     diagnosis = view.diagnosis
     if diagnosis is None:
-        return Html("")
+        return EMPTY
     language = view.language
     parts = _explained(view, diagnosis)
     checks = None
     if diagnosis.checks and not _lacks_more(diagnosis):
         rows = (element("li", *prose.inline(check)) for check in diagnosis.checks)
         is_open = diagnosis.verdict != "diagnosed"
-        checks = folded("checks", joined(say("checks", language)), element("ul", *rows), is_open=is_open)
+        checks = folded(say("checks", language), element("ul", *rows), key="checks", is_open=is_open)
     return _section(
         "wc-why", say("why", language), *parts, checks, _alternatives(diagnosis, library, language)
     )
@@ -258,9 +258,9 @@ def _alternatives(diagnosis: Diagnosis, library: Library, language: Language) ->
         for item in diagnosis.alternatives
     )
     return folded(
-        "alternatives",
-        joined(say("alternatives", language)),
+        say("alternatives", language),
         element("ul", *rows),
+        key="alternatives",
         is_open=diagnosis.verdict == "ambiguous",
     )
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from corpus.schema import Language
+from service.html.markup import EMPTY, Html, element, folded, join
 from service.schemas.diagnosis import CascadeEntry
 from ui.chat import prose
-from ui.chat.markup import Html, element, folded, joined
 from ui.chat.view import TriageView
 from ui.chat.words import counted, say
 
@@ -44,7 +44,7 @@ def render(view: TriageView) -> Html:
     """Render the cascade; nothing where nothing failed."""
     diagnosis, language = view.diagnosis, view.language
     if diagnosis is None or not diagnosis.cascade:
-        return Html("")
+        return EMPTY
     title = say(
         "cascade-recovered" if all(entry.role == "recovered" for entry in diagnosis.cascade) else "cascade",
         language,
@@ -55,7 +55,7 @@ def render(view: TriageView) -> Html:
     told = (
         rows
         if len(entries) <= SHORT
-        else folded("spread", joined(say("cascade-list", language, count=len(entries))), rows)
+        else folded(say("cascade-list", language, count=len(entries)), rows, key="spread")
     )
     return element(
         "section", element("h2", title), plot, told, id="wc-cascade", class_="card", aria_label=title
@@ -211,5 +211,5 @@ def _item(entry: CascadeEntry, language: Language) -> Html:
         prose.citation(place),
         " ",
         element("code", entry.event.strip()),
-        joined(" ", element("span", " · ".join(told), class_="by")) if told else None,
+        join(" ", element("span", " · ".join(told), class_="by")) if told else None,
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from corpus.schema import Language
+from service.html.markup import EMPTY, Html, element, folded, join, link
 from service.schemas.diagnosis import CaseHit, Diagnosis
-from ui.chat.markup import Html, element, folded, joined, link
 from ui.chat.view import TriageView
 from ui.chat.words import say
 
@@ -17,9 +17,9 @@ def render(view: TriageView) -> Html:
     """Render the matching cases, best first."""
     diagnosis, language = view.diagnosis, view.language
     if diagnosis is None or diagnosis.verdict == "no-failure":
-        return Html("")
+        return EMPTY
     hits = diagnosis.cases
-    summary = joined(element("h2", say("cases", language)), element("span", str(len(hits)), class_="count"))
+    summary = join(element("h2", say("cases", language)), element("span", str(len(hits)), class_="count"))
     body = (
         element("ol", *(_hit(hit, diagnosis, language) for hit in hits), class_="cases")
         if hits
@@ -27,7 +27,7 @@ def render(view: TriageView) -> Html:
     )
     return element(
         "section",
-        folded("cases", summary, body),
+        folded(summary, body, key="cases"),
         id="wc-cases",
         class_="card",
         aria_label=say("cases", language),
@@ -76,6 +76,6 @@ def _sources(hit: CaseHit, language: Language) -> Html | None:
         "p",
         say("sources", language),
         ": ",
-        *(joined(" · " if place else None, item) for place, item in enumerate(links)),
+        *(join(" · " if place else None, item) for place, item in enumerate(links)),
         class_="sources",
     )

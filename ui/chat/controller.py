@@ -18,6 +18,7 @@ from corpus.schema import Language
 from ingest.logs.inputs.members import CONFIG, kind_of
 from service.api.access import Principal, demand_live, own_triage
 from service.app.triage_service import Caller, Submission, TriageService
+from service.html.markup import EMPTY, Html
 from service.patching.patches import ConfigFile
 from service.schemas.errors import RequestError
 from service.schemas.events import (
@@ -45,7 +46,6 @@ from ui.chat import (
     stages,
     telemetry,
 )
-from ui.chat.markup import Html
 from ui.chat.uploads import SubmittedFiles, Uploaded, Uploads
 from ui.chat.view import NOTHING, TriageView, after, of_record
 from ui.chat.words import EXAMPLE, PASTED
@@ -157,7 +157,7 @@ class PanelCache:
 
     def _panel(self, name: str, view: TriageView) -> str:
         render, key = self._panels[name]
-        now, (seen, html) = key(view), self._seen.get(name, ((), Html("")))
+        now, (seen, html) = key(view), self._seen.get(name, ((), EMPTY))
         if len(seen) != len(now) or any(
             one is not other and one != other for one, other in zip(seen, now, strict=True)
         ):

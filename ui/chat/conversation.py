@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from corpus.schema import Language
+from service.html.markup import EMPTY, Html, element, join
 from ui.chat import prose
-from ui.chat.markup import Html, element, joined
 from ui.chat.view import TriageView
 from ui.chat.words import say
 
@@ -18,12 +18,12 @@ def render(view: TriageView) -> Html:
     if view.asking:
         rows += _going_on(view)
     if not rows:
-        return Html("")
+        return EMPTY
     ruled = None
     if view.constraints:
         chips = (element("span", f"“{said}”", class_="tag") for said in view.constraints)
         ruled = element(
-            "p", say("ruled-out", language), ": ", *(joined(chip, " ") for chip in chips), class_="by"
+            "p", say("ruled-out", language), ": ", *(join(chip, " ") for chip in chips), class_="by"
         )
     title = say("talk", language)
     return element(

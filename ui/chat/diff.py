@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 from corpus.schema import Language
-from ui.chat.markup import Html, element
+from service.html.markup import Html, element
 from ui.chat.words import say
 
 _KINDS = (("+++", "file"), ("---", "file"), ("@@", "hunk"), ("+", "add"), ("-", "del"))
@@ -54,7 +54,7 @@ def render(patch: str, language: Language) -> Html:
 
 
 def _partners(rows: Sequence[str]) -> dict[int, int]:
-    """Pair the rows of a block that goes with those of the block that comes in its place, where they are as many."""
+    """Pair the rows of a block with those of the block that takes its place, where they are as many."""
     kinds = [_kind(row) for row in rows]
     found: dict[int, int] = {}
     place = 0

@@ -1,4 +1,4 @@
-"""The log around what matters: its lines with their numbers, marked by role, with a way from one to the next."""
+"""The log around what matters: its lines with their numbers, marked by role."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from corpus.schema import Language
+from service.html.markup import EMPTY, Html, element, join, visible
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.records import Excerpt, LineRange
-from ui.chat.markup import Html, element, escaped, joined, shown
 from ui.chat.view import TriageView
 from ui.chat.words import say
 
@@ -30,7 +30,7 @@ def render(view: TriageView) -> Html:
     """Render the log panel."""
     diagnosis, language = view.diagnosis, view.language
     if diagnosis is None:
-        return Html("")
+        return EMPTY
     marks = _marks(diagnosis)
     stretches, words = _stretches(diagnosis, view.excerpt)
     if not stretches:
@@ -160,20 +160,17 @@ def _rows(
 
 
 def _row(spot: LogPosition, text: str, role: str, why: str, language: Language) -> Html:
-    # A row is written by hand: there may be thousands, and most have no role.
-    number, body = Html(str(spot.line)), joined(shown(text, MAX_TEXT) or " ")
+    content = [element("span", str(spot.line), class_="n"), element("code", visible(text, MAX_TEXT) or " ")]
     if not role:
-        return Html(
-            f'<div class="l" data-line="{number}"{_file(spot)}><span '
-            f'class="n">{number}</span><code>{body}</code></div>'
-        )
-    told = joined(say(f"role-{role}", language), f": {why}" if why else None)
-    label = element("span", told, class_="role")
-    return Html(
-        f'<div class="l r-{role}" tabindex="-1" data-role="{role}" data-line="{number}"{_file(spot)}>'
-        f'<span class="n">{number}</span><code>{body}</code>{label}</div>'
+        return element("div", *content, class_="l", data_line=spot.line, data_file=spot.file or None)
+    told = join(say(f"role-{role}", language), f": {why}" if why else None)
+    return element(
+        "div",
+        *content,
+        element("span", told, class_="role"),
+        class_=f"l r-{role}",
+        tabindex="-1",
+        data_role=role,
+        data_line=spot.line,
+        data_file=spot.file or None,
     )
-
-
-def _file(spot: LogPosition) -> Html:
-    return Html(f' data-file="{escaped(spot.file)}"') if spot.file else Html("")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from corpus.library import Library
 from corpus.schema import Language
-from ui.chat.markup import Html, element, joined
+from service.html.markup import EMPTY, Html, element
 from ui.chat.view import TriageView
 from ui.chat.words import say
 
@@ -15,7 +15,7 @@ def render(view: TriageView, library: Library) -> Html:
     """Render the question, its two answers, and the form that `wrong` opens."""
     diagnosis, language = view.diagnosis, view.language
     if diagnosis is None or view.state != "done":
-        return Html("")
+        return EMPTY
     near = [item.cause for item in diagnosis.alternatives if item.cause in library.causes]
     form = element(
         "form",
@@ -66,4 +66,4 @@ def _options(library: Library, near: list[str], language: Language) -> Iterator[
             element("option", cause.title.to(language), value=cause.id)
         )
     for category, options in groups.items():
-        yield element("optgroup", joined(*options), label=category)
+        yield element("optgroup", *options, label=category)

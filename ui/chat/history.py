@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 from corpus.schema import Language
 from service.app.triage_service import Page
+from service.html.markup import Html, element, join
 from service.schemas.records import TriageRecord
 from ui import sentences
 from ui.chat.answer import verdict
-from ui.chat.markup import Html, element, joined
 from ui.chat.words import named, say
 
 
@@ -29,7 +29,7 @@ def render(page: Page, language: Language, now: datetime) -> Html:
         if page.next
         else None
     )
-    return joined(element("ul", *(_item(record, language, now) for record in page.items)), more)
+    return join(element("ul", *(_item(record, language, now) for record in page.items)), more)
 
 
 def _item(record: TriageRecord, language: Language, now: datetime) -> Html:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from corpus.message import Message
 from corpus.schema import Language
 from service.app.triage_service import TriageService
+from service.html.markup import style_sheet
 from service.schemas.errors import InvalidRequestError, RequestError
 from service.settings import Settings
 from ui import sentences
@@ -70,7 +71,7 @@ def mount(app: Any, triage_service: TriageService, settings: Settings) -> None:
         show_error=False,
         max_file_size=settings.max_upload_mb << 20,
         theme=gr.themes.Base(font=["system-ui", "sans-serif"], font_mono=["monospace"]),
-        head=f"<style>{style}</style>",
+        head=str(style_sheet(style)),
         app_kwargs={"docs_url": None, "redoc_url": None, "openapi_url": None},
         favicon_path=str(HERE / "favicon.png"),
     )
@@ -85,7 +86,10 @@ def mount(app: Any, triage_service: TriageService, settings: Settings) -> None:
 def _closing(
     lifespan: Callable[[Any], AbstractAsyncContextManager[Any]], uploads: Uploads
 ) -> Callable[[Any], AbstractAsyncContextManager[Any]]:
-    """Remove the uploads when the app ends: a web server that was told to stop ends by the signal, and nothing else would run."""
+    """Remove the uploads when the app ends.
+
+    A web server that was told to stop ends by the signal, and nothing else would run.
+    """
 
     @asynccontextmanager
     async def closing(app: Any) -> AsyncIterator[Any]:
@@ -154,7 +158,10 @@ def build(controller: ChatController, settings: Settings, sessions: Sessions) ->
 
 
 def survived(event: gr.EventData, work: Callable[[], Iterator[State]]) -> Iterator[State]:
-    """Give the states that the work gives, and a last one where it fails: a page that hears nothing waits for ever."""
+    """Give the states that the work gives, and a last one where it fails.
+
+    A page that hears nothing waits for ever.
+    """
     ticket = event._data.get("ticket") if isinstance(event._data, dict) else None
     language = language_of(event._data)
     try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from corpus.schema import Language
+from service.html.markup import EMPTY, Html, element, folded, join
 from service.schemas.diagnosis import Diagnosis, Dropped
-from ui.chat.markup import Html, element, folded, joined
 from ui.chat.view import TriageView
 from ui.chat.words import counted, say
 
@@ -18,7 +18,7 @@ def render(view: TriageView) -> Html:
     """Render the privacy panel."""
     diagnosis, language = view.diagnosis, view.language
     if diagnosis is None:
-        return Html("")
+        return EMPTY
     # A line that no answer quotes is masked when it is kept.
     count = max(
         diagnosis.redactions,
@@ -26,7 +26,7 @@ def render(view: TriageView) -> Html:
     )
     masked = say("masked-none", language) if not count else counted("masked", "masked-one", count, language)
     short = masked if not count else f"{count}"
-    summary = joined(element("h2", say("privacy", language)), element("span", short, class_="tag"))
+    summary = join(element("h2", say("privacy", language)), element("span", short, class_="tag"))
     rows = [masked, *_sent(diagnosis, language), say("kept", language)]
     prompt = element("button", say("show-prompt", language), type="button", class_="small", data_do="prompt")
     forget = element(
@@ -47,7 +47,7 @@ def render(view: TriageView) -> Html:
     )
     return element(
         "section",
-        folded("privacy", summary, *body),
+        folded(summary, *body, key="privacy"),
         id="wc-privacy",
         class_="card",
         aria_label=say("privacy", language),
@@ -81,5 +81,5 @@ def _dropped(dropped: Sequence[Dropped], language: Language) -> Html | None:
         return None
     rows = (element("li", element("code", item.what), " — ", item.why) for item in dropped)
     return folded(
-        "dropped", joined(counted("dropped", "dropped-one", len(dropped), language)), element("ul", *rows)
+        counted("dropped", "dropped-one", len(dropped), language), element("ul", *rows), key="dropped"
     )

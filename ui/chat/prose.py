@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ui.chat.markup import Html, element, escaped, joined
+from service.html.markup import Html, element, escape, join
 
 _FENCED = re.compile(r"^```[^\n]*\n(.*?)(?:^```[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(
@@ -27,17 +27,17 @@ def render(text: str) -> Html:
             parts.append(element("pre", element("code", piece), tabindex="0"))
         else:
             parts += [_block(block) for block in re.split(r"\n\s*\n", piece) if block.strip()]
-    return joined(*parts)
+    return join(*parts)
 
 
 def _block(block: str) -> Html:
     rows = block.strip("\n").split("\n")
     if match := _HEADING.fullmatch(rows[0]):
         rest = "\n".join(rows[1:])
-        return joined(
+        return join(
             element("p", element("strong", *inline(match["text"]))), _block(rest) if rest.strip() else None
         )
-    return joined(*_runs(rows))
+    return join(*_runs(rows))
 
 
 def _runs(rows: Sequence[str]) -> Iterator[Html]:
@@ -74,15 +74,15 @@ def inline(text: str) -> Iterator[Html]:
     """Yield a row's parts: code, bold, citations, and the text between."""
     begin = 0
     for match in _INLINE.finditer(text):
-        yield escaped(text[begin : match.start()])
+        yield escape(text[begin : match.start()])
         if match["code"] is not None:
             yield element("code", match["code"])
         elif match["bold"] is not None:
             yield element("strong", *inline(match["bold"]))
         else:
-            yield citation(match["cited"]) or escaped(match[0])
+            yield citation(match["cited"]) or escape(match[0])
         begin = match.end()
-    yield escaped(text[begin:])
+    yield escape(text[begin:])
 
 
 def citation(cited: str) -> Html | None:

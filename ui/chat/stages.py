@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from corpus.schema import Language
+from service.html.markup import EMPTY, Html, element, join
 from ui import sentences
-from ui.chat.markup import Html, element, joined
 from ui.chat.view import TriageView
 from ui.chat.words import counted, named, say
 
@@ -27,10 +27,10 @@ def render(view: TriageView) -> Html:
         return trouble(view)
     rows = [*_done(view), *_doing(view)]
     if not rows:
-        return Html("")
+        return EMPTY
     name = element("span", named(view.name, view.language), class_="source") if view.name else None
     busy = view.state in ("waiting", "running") and not view.is_elsewhere
-    return joined(
+    return join(
         element("div", name, element("ol", *rows), class_="stages busy" if busy else "stages"),
         trouble(view) if view.failed is not None else None,
     )
@@ -105,7 +105,7 @@ def trouble(view: TriageView) -> Html:
     """Render why there is no answer, and what to do."""
     failed = view.failed
     if failed is None:
-        return Html("")
+        return EMPTY
     told = sentences.of_failed(failed, view.language)
     again = (
         element("button", say("try-again", view.language), type="button", class_="small", data_do="again")

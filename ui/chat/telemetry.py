@@ -1,4 +1,4 @@
-"""What the machine says: whether it agrees with the cause, from which readings, and how they went before the end."""
+"""What the machine says: whether it agrees with the cause, by which readings, and how those went."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from datetime import timedelta
 
 from corpus.library import Library
 from corpus.schema import Language
+from service.html.markup import EMPTY, Html, element, folded, join
 from service.schemas.diagnosis import CauseTelemetry, Telemetry, TelemetryReading
 from service.telemetry.snapshot import Point, Series
 from ui.chat import prose
-from ui.chat.markup import Html, element, folded, joined
 from ui.chat.view import TriageView
 from ui.chat.words import say
 
@@ -26,11 +26,11 @@ def render(view: TriageView, library: Library) -> Html:
     """Render the machine's side of the answer."""
     diagnosis, language = view.diagnosis, view.language
     if diagnosis is None:
-        return Html("")
+        return EMPTY
     telemetry = diagnosis.telemetry
     given = bool(telemetry.sources or telemetry.causes)
     state = say(f"says-{telemetry.says}", language)
-    summary = joined(
+    summary = join(
         element("h2", say("telemetry", language)),
         element("span", state, class_=f"tag says-{telemetry.says.replace(' ', '-')}"),
     )
@@ -43,7 +43,7 @@ def render(view: TriageView, library: Library) -> Html:
     )
     return element(
         "section",
-        folded("telemetry", summary, *body, is_open=given),
+        folded(summary, *body, key="telemetry", is_open=given),
         id="wc-machine",
         class_="card",
         aria_label=say("telemetry", language),
@@ -82,7 +82,7 @@ def _cause(item: CauseTelemetry, library: Library, language: Language) -> Html:
         element("th", say("value", language), scope="col"),
     )
     table = element("table", element("thead", names), element("tbody", *rows)) if rows else None
-    return joined(title, why, table)
+    return join(title, why, table)
 
 
 def _title(name: str, library: Library, language: Language) -> str:

@@ -27,8 +27,8 @@ from service.schemas.events import (
 )
 from service.schemas.records import Excerpt, LineRange, TriageRecord
 from service.telemetry.snapshot import Series, Snapshot
+from tests.parsed_html import Seen
 from tests.tables import each_row
-from tests.ui.chat.test_markup import Seen
 from tests.warm import HEALTHY, answered, log_lines
 from ui.chat import answer, cascade, diff, evidence, history, privacy, stages, telemetry, words
 from ui.chat.controller import PanelCache, examples
