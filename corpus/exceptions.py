@@ -1,4 +1,4 @@
-"""What an exception that no pattern knows means, by whose code raised it and where: rows of `exceptions.yaml`."""
+"""What an exception that no pattern knows means, by whose code raised it and where (`exceptions.yaml`)."""
 
 from __future__ import annotations
 

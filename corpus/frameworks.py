@@ -250,7 +250,7 @@ class FrameworkTable:
         return {module: package for row in self.rows.values() for module, package in row.modules.items()}
 
     def executables(self, *, at_start: bool) -> tuple[str, ...]:
-        """Name the programs that begin a command in any text; `at_start` adds those that do as its first word."""
+        """Name the programs that begin a command in any text, `at_start` also those that do as first word."""
         return tuple(
             name
             for row in self.rows.values()

@@ -1,7 +1,8 @@
 """How a setting's key is spelled: one canonical form to compare by, and the way back into each style.
 
-A flag is written with dashes or underscores (`--micro-batch-size`), an override of Hydra with a sign that adds or
-takes out (`+actor.lr`, `~actor.lr`), a key of a file as a path of levels joined by dots (`actor.optim.lr`).
+A flag is written with dashes or underscores (`--micro-batch-size`), an override of Hydra with a sign that
+adds or takes out (`+actor.lr`, `~actor.lr`), a key of a file as a path of levels joined by dots
+(`actor.optim.lr`).
 """
 
 from __future__ import annotations

@@ -174,8 +174,8 @@ def pages(name: str, root: Path | None = None) -> tuple[Path, ...]:
 def load(root: Path | None = None, cache: Path | None = None) -> Library:
     """Load causes, cases and settings of `root`, or of every folder of knowledge.
 
-    Raises InvalidCorpusError naming file and field. With a `cache` folder, what was loaded and checked once is
-    read back without its YAML.
+    Raises InvalidCorpusError naming file and field. With a `cache` folder, what was loaded and checked once
+    is read back without its YAML.
     """
     folders = (root,) if root is not None else roots()
     stored = cache / f"corpus-{digest(root)[:16]}.json" if cache else None

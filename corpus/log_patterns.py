@@ -55,18 +55,19 @@ class Refinement(Record):
 class Pattern(Record):
     """One family of log lines.
 
-    `expression` is searched in one line, by Hyperscan over raw bytes and by `re` for its named groups,
-    so it keeps to what both know. `role` says whether a failure can begin at such a line (origin),
-    whether it as a rule follows another (collateral), or repeats another (wrapper). `strength` says how
-    far the line alone settles `cause`. A `finish` undoes the failures before it; an `end` only closes a log
-    in which nothing stands, since servers and scripts close in good order after a failure too. A `last_resort`
-    row says in anybody's words that something failed: it counts only where no other row knows a failure of
-    the job. A progress row that is `whole` counts all steps of the run, so that its `total` is the run's end.
+    `expression` is searched in one line, by Hyperscan over raw bytes and by `re` for its named groups, so it
+    keeps to what both know. `role` says whether a failure can begin at such a line (origin), whether it as a
+    rule follows another (collateral), or repeats another (wrapper). `strength` says how far the line alone
+    settles `cause`. A `finish` undoes the failures before it; an `end` only closes a log in which nothing
+    stands, since servers and scripts close in good order after a failure too. A `last_resort` row says in
+    anybody's words that something failed: it counts only where no other row knows a failure of the job. A
+    progress row that is `whole` counts all steps of the run, so that its `total` is the run's end.
 
     A `generic` row (any exception's line) gives way to every row that knows the message. What a `survivable`
     row warns of in glog's style was survived; a C++ core may call its last words a warning. A row that is
     `said_at_info` counts although its program says it at the level of a remark. `shows` names the frameworks
-    that such a line shows to be in the job. A row without an expression is one that its `handler` makes events of.
+    that such a line shows to be in the job. A row without an expression is one that its `handler` makes
+    events of.
     """
 
     id: str
@@ -165,9 +166,10 @@ class CachedPatterns(Record):
 
 
 def load(root: Path | None = None, cache: Path | None = None) -> PatternTable:
-    """Load every table of `root`, or of every folder of knowledge; raises InvalidCorpusError naming row and field.
+    """Load every table of `root`, or of every folder of knowledge.
 
-    With a `cache` folder, rows that were checked once are read back without their YAML.
+    With a `cache` folder, rows that were checked once are read back without their YAML. Raises
+    InvalidCorpusError naming row and field.
     """
     folders = (root,) if root is not None else library.roots()
     stored = cache / f"patterns-{digest(root)[:16]}.json" if cache else None

@@ -1,4 +1,7 @@
-"""What the end of a job proves: its scheduler's state, the signal that killed it, its exit code, as rows of `outcomes.yaml`."""
+"""What the end of a job proves, as rows of `outcomes.yaml`.
+
+The end is its scheduler's state, the signal that killed it, or its exit code.
+"""
 
 from __future__ import annotations
 

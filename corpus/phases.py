@@ -18,9 +18,9 @@ FILE = "phases.yaml"
 class Phase(Record):
     """A part of a job. `calls` is searched in a call and its source line.
 
-    `turn` is matched against the functions that are a turn of the job's loop, whatever objects are made within
-    it. A phase that `passes` is over when the next step is counted; those within a step come again. The
-    `first` one comes before any step is counted.
+    `turn` is matched against the functions that are a turn of the job's loop, whatever objects are made
+    within it. A phase that `passes` is over when the next step is counted; those within a step come again.
+    The `first` one comes before any step is counted.
     """
 
     name: str

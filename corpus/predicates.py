@@ -2,8 +2,9 @@
 
 A condition is one of `pattern:<glob>`, `root:<glob>`, `cause:<id>`, `frame:<regex>`, `exception:<regex>`,
 `launch:<regex>`, `framework:<name>|<name><specifier>`, `phase:<name>`, `config:<key> <op> <value>`, or
-`<fact>.<field> <op> <value>`. `cause:` is what the root's own line, refined by its pattern, tells. Parsing lives with the corpus, so that a case is checked where it is
-written; evaluation lives with the reader of logs, which has the facts.
+`<fact>.<field> <op> <value>`. `cause:` is what the root's own line, refined by its pattern, tells. Parsing
+lives with the corpus, so that a case is checked where it is written; evaluation lives with the reader of
+logs, which has the facts.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ def parse(text: str) -> Predicate:
     if match := _FACT.match(text):
         return Predicate("fact", f"{match[1]}.{match[2]}", match[3], match[4])  # type: ignore[arg-type]
     raise ValueError(
-        f"{text!r} is no condition: write pattern:, root:, cause:, frame:, exception:, launch:, framework:, phase:, "
-        "config:KEY OP VALUE or FACT.FIELD OP VALUE"
+        f"{text!r} is no condition: write pattern:, root:, cause:, frame:, exception:, launch:, framework:, "
+        "phase:, config:KEY OP VALUE or FACT.FIELD OP VALUE"
     )
 
 

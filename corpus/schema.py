@@ -89,8 +89,8 @@ class Cause(Record):
     """A root cause that an answer can name.
 
     `explains` lists causes that are only its symptom where both have evidence: a leak explains the kill.
-    `messages_name` says what its messages name: a setting that does not exist, or one whose value is at fault,
-    even without a word of what to do with it.
+    `messages_name` says what its messages name: a setting that does not exist, or one whose value is at
+    fault, even without a word of what to do with it.
     """
 
     id: str
@@ -109,12 +109,9 @@ class Change(Record):
     """One change of a job's configuration, as a case proposes it.
 
     `rule` names how a value follows from the log's facts; `to` stands where they do not suffice. All
-    conditions in
-    `when` must hold and none in `unless`. `purpose` stands where the setting's own does not tell it, such as
-    for a
-    command. `set_otherwise` says that the failure itself proves the job's value to be another one, so that
-    even the default
-    is a change.
+    conditions in `when` must hold and none in `unless`. `purpose` stands where the setting's own does not
+    tell it, such as for a command. `set_otherwise` says that the failure itself proves the job's value to be
+    another one, so that even the default is a change.
     """
 
     framework: str
@@ -193,13 +190,10 @@ class SettingSpec(Record):
     """A setting of a framework, with what it frees and what it costs.
 
     `rule` names how its value follows from a log's facts, unless a change names its own. `read_by` is the
-    framework
-    whose versions `versions` counts, where that is not `framework`: an environment variable has no versions
-    itself.
-    `commands` names the programs of the framework that take it, where not all of them do (see `Program`). A
-    setting that
-    only shows more of a failure has the purpose `find-out`.
-    A setting that was only read from the source, because no failure turns on it, has an empty `effect`.
+    framework whose versions `versions` counts, where that is not `framework`: an environment variable has no
+    versions itself. `commands` names the programs of the framework that take it, where not all of them do
+    (see `Program`). A setting that only shows more of a failure has the purpose `find-out`. A setting that
+    was only read from the source, because no failure turns on it, has an empty `effect`.
     """
 
     framework: str

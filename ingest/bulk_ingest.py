@@ -159,7 +159,7 @@ class BulkReader:
 
 
 def _as_they_finish(futures: Iterator[Future[IngestedContent]], most: int) -> Iterator[IngestedContent]:
-    """Give results as they come, `most` of them under way: one log that hangs must not keep back the others."""
+    """Give results as they come, `most` of them under way: one log that hangs must not delay the others."""
     waiting = set(islice(futures, most))
     while waiting:
         done, waiting = wait(waiting, return_when=FIRST_COMPLETED)

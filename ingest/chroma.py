@@ -218,7 +218,7 @@ def _quiet() -> Any:
     from chromadb.config import Settings
 
     # Also where to send traces: only what we say counts, and never a file in the current folder.
-    return Settings(_env_file=None, anonymized_telemetry=False)  # type: ignore[call-arg]  # pydantic's own argument
+    return Settings(_env_file=None, anonymized_telemetry=False)  # type: ignore[call-arg]
 
 
 @cache
@@ -226,8 +226,7 @@ def _chromadb() -> Any:
     """Import chromadb without the `.env` of the current folder.
 
     Its settings are read from there at import, and that folder may be a log's: the file could name a server
-    for
-    traces, break the import, or be a pipe that is waited for.
+    for traces, break the import, or be a pipe that is waited for.
     """
     # Imported here: it takes over a second, and a single command does without it.
     from pydantic_settings import DotEnvSettingsSource

@@ -234,10 +234,8 @@ def write(
 
     With a server, the generation is published there too; where that fails, the index says so in its note, and
     the next run tries again. `known` are vectors by their documents' digests; `compute` embeds in place of
-    the
-    embedder. `upon` names the generation that must still stand, empty for none at all; raises OutdatedError
-    where
-    another one does.
+    the embedder. `upon` names the generation that must still stand, empty for none at all; raises
+    OutdatedError where another one does.
     """
     with _locked(home):
         old = current(home)
@@ -348,7 +346,7 @@ def _vectors(documents: Sequence[Document], source: _Source, parts: VectorParts,
 
 @contextmanager
 def _next_folder(home: Path) -> Iterator[Path]:
-    """Make the next generation's folder, and empty it where it cannot be filled: a full disk would stay full."""
+    """Make the next generation's folder, and empty it if it cannot be filled, else a full disk stays full."""
     base = home / "index"
     taken = [int(path.name) for path in base.iterdir() if path.is_dir() and path.name.isdigit()]
     folder = base / f"{max(taken, default=0) + 1:06d}"

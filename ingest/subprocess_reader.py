@@ -47,9 +47,10 @@ class SubprocessReader:
         self.process: subprocess.Popen[bytes] | None = None
 
     def read(self, ingest_task: IngestTask) -> IngestedContent:
-        """Take in a file; one that ends the process twice, or takes too long, becomes an intake with its reason.
+        """Take in a file.
 
-        Such a one has no hash, so that the next run tries it again.
+        One that ends the process twice, or takes too long, becomes an intake with its reason. It has no hash,
+        so that the next run tries it again.
         """
         try:
             return self._answered(ingest_task)

@@ -49,8 +49,8 @@ _CAPTION = re.compile(
 # A card's last line: a language's name glued to counters, a bare counter, or a bare language's name.
 _COUNTERS = re.compile(r"(?:[A-Za-z+#]{1,12}|[。！？.!?】）)]|[\u4e00-\u9fff])\d{2,4}$")
 _BARE = re.compile(
-    r"^(?:\d{1,4}(?:\.\d+)?(?: "
-    r"?[KkMm万])?|C|C\+\+|C#|Dart|Go|Java|JavaScript|TypeScript|Kotlin|Less|Python|Rust|Cangjie|Jinja|Ruby|PHP|Swift|Shell|HTML|Vue|暂无简介)$"
+    r"^(?:\d{1,4}(?:\.\d+)?(?: ?[KkMm万])?|C|C\+\+|C#|Dart|Go|Java|JavaScript|TypeScript|Kotlin|Less|Python|"
+    r"Rust|Cangjie|Jinja|Ruby|PHP|Swift|Shell|HTML|Vue|暂无简介)$"
 )
 BYLINE = re.compile(
     r"^(?:\d{4}[-/]\d\d[-/]\d\d(?: \d\d:\d\d(?::\d\d)?)?\s*)?(?:作者|来源|author|by)\s*[:：].{1,60}$",

@@ -1,10 +1,8 @@
-"""Settings: `WHYCRASH_*` variables, then the user's own `whycrash.toml`, then that of the folder, then the defaults here.
+"""Settings: `WHYCRASH_*` variables, the user's `whycrash.toml`, then the folder's, then the defaults here.
 
 Whoever wrote a log may have written the file beside it, so a folder's file sets only what can neither send
-data, open
-an address or a path, name a variable, nor weaken a bound: the fields marked `in_folder`. All else in it is
-named and
-left alone, and no fault of it keeps anybody from reading the log.
+data, open an address or a path, name a variable, nor weaken a bound: the fields marked `in_folder`. All else
+in it is named and left alone, and no fault of it keeps anybody from reading the log.
 """
 
 from __future__ import annotations
@@ -154,7 +152,9 @@ class Settings:
     slack_bot_token: SecretStr = _setting(  # noqa: RUF009
         NO_SECRET, "Slack's bot token (`xoxb-...`); empty switches Slack off."
     )
-    slack_signing_secret: SecretStr = _setting(NO_SECRET, "Slack's signing secret, for events over HTTP.")  # noqa: RUF009 - a field, as all of these
+    slack_signing_secret: SecretStr = _setting(  # noqa: RUF009
+        NO_SECRET, "Slack's signing secret, for events over HTTP."
+    )
     slack_app_token: SecretStr = _setting(  # noqa: RUF009
         NO_SECRET, "Slack's app-level token (`xapp-...`), for Socket Mode instead of HTTP."
     )

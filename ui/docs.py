@@ -1,4 +1,4 @@
-"""The parts of the documentation that the program writes: help texts, settings, errors, what the knowledge covers.
+"""The parts of the documentation that the program writes: help texts, settings, errors, what is known.
 
 `python -m ui.docs` writes them between their marks; a test compares.
 """
@@ -88,7 +88,8 @@ def written(text: str) -> str:
         mark = re.compile(
             rf"(<!-- {name}: written by `python -m ui.docs` -->\n).*?(<!-- end of {name} -->)", re.DOTALL
         )
-        text = mark.sub(lambda match, make=make: f"{match[1]}{make()}\n{match[2]}", text)  # type: ignore[misc]
+        if found := mark.search(text):
+            text = f"{text[: found.end(1)]}{make()}\n{text[found.start(2) :]}"
     return text
 
 

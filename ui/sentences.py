@@ -1,7 +1,7 @@
 """What went wrong, in the reader's language.
 
-An error is raised with a message of the catalogue, which has both languages. Where only English is left, as of
-another server's answer, the kind of the error has a sentence of its own.
+An error is raised with a message of the catalogue, which has both languages. Where only English is left, as
+of another server's answer, the kind of the error has a sentence of its own.
 """
 
 from __future__ import annotations

@@ -45,7 +45,8 @@ def serve(settings: Settings, report: Report, started: Callable[[str], None]) ->
 
 def address(settings: Settings, port: int) -> str:
     """Give the address at which the server is reached from this machine."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(settings.host, settings.host)  # noqa: S104 - named, not bound
+    # What the server is bound to names no place where it is reached.
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(settings.host, settings.host)  # noqa: S104
     return f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{port}"
 
 

@@ -44,11 +44,11 @@ def explain(
     empty. With a model set (`WHYCRASH_MODEL`) and `model`, the model explains beside the rules. `outcome` is
     how the job ended, as far as the caller knows.
 
-    The settings are the command's: `WHYCRASH_*` variables and `whycrash.toml`. The first call opens or builds the index
-    (seconds); later ones take what it opened. Safe to call from several threads; calls take turns.
+    The settings are the command's: `WHYCRASH_*` variables and `whycrash.toml`. The first call opens or builds
+    the index (seconds); later ones take what it opened. Safe to call from several threads; calls take turns.
 
-    Raises `ingest.errors.InputError` where the log or a configuration cannot be read, `service.schemas.errors.SettingsError`
-    where a setting is wrong.
+    Raises `ingest.errors.InputError` where the log or a configuration cannot be read,
+    `service.schemas.errors.SettingsError` where a setting is wrong.
     """
     if language not in ("", "en", "zh"):
         raise ValueError(f"language is {language!r}; it takes en, zh, or nothing.")
@@ -71,7 +71,8 @@ def _triage(chosen: Settings) -> Triage:
 def _opened(log: Log) -> LogSource | JobSource:
     if not isinstance(log, str):
         return jobs.open_jobs(_paths(log))
-    # A text without a space is no log. It is a path that was meant to be read, and must not be answered as a text.
+    # A text without a space is no log. It is a path that was meant to be read, and must not be answered as a
+    # text.
     if log and not any(map(str.isspace, log)):
         raise MissingInputError(
             f"{log!r} is taken as the text of a log, and is none; give Path({log!r}) to have a file read."

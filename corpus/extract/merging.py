@@ -81,8 +81,7 @@ def merged(
     """Correct the written settings by the sources' facts, and add the settings that nobody wrote yet.
 
     `effects` holds, by catalogue and key, what a person writes on a new setting; such a setting goes to the
-    written
-    ones, any other to the extracted ones.
+    written ones, any other to the extracted ones.
     """
     merge = Merge(
         {

@@ -3,9 +3,8 @@
 Found by reading what came and went, as no source declares them.
 
 Only names that mean the same with the same values stand here: a setting whose unit or meaning changed is
-another one,
-and so is one whose old name stays valid for something else. Names that a source declares itself are found in
-it.
+another one, and so is one whose old name stays valid for something else. Names that a source declares itself
+are found in it.
 """
 
 from __future__ import annotations
@@ -125,7 +124,9 @@ RENAMES: dict[str, Mapping[str, str]] = {
     "verl": {
         "actor_rollout_ref.actor.checkpoint.contents": "actor_rollout_ref.actor.checkpoint.save_contents",
         "critic.checkpoint.contents": "critic.checkpoint.save_contents",
-        "actor_rollout_ref.rollout.multi_turn.max_turns": "actor_rollout_ref.rollout.multi_turn.max_assistant_turns",
+        "actor_rollout_ref.rollout.multi_turn.max_turns": (
+            "actor_rollout_ref.rollout.multi_turn.max_assistant_turns"
+        ),
         "trainer.val_generations_to_log_to_wandb": "trainer.log_val_generations",
         "actor_rollout_ref.ref.param_offload": "actor_rollout_ref.ref.megatron.param_offload",
         "custom_reward_function.path": "reward.custom_reward_function.path",
@@ -190,7 +191,9 @@ RENAMES: dict[str, Mapping[str, str]] = {
         "--stream-output": "--incremental-streaming-output",
     },
     "deepspeed": {
-        "zero_optimization.stage3_gather_fp16_weights_on_model_save": "zero_optimization.stage3_gather_16bit_weights_on_model_save"
+        "zero_optimization.stage3_gather_fp16_weights_on_model_save": (
+            "zero_optimization.stage3_gather_16bit_weights_on_model_save"
+        )
     },
     "megatron": {
         "--use-custom-fsdp": "--use-megatron-fsdp",

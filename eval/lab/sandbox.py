@@ -40,7 +40,8 @@ mount --bind "$stage/venv" "$LAB_VENV"
 cp -a "$LAB_VENV/bin" "$stage/bin"
 # Console scripts name their interpreter by its place outside, which is covered here.
 find "$stage/bin" -type f -size -64k -exec sed -i "1s|^#!.*/python[0-9.]*$|#!$LAB_VENV/bin/python|" {} +
-mkdir -p /home/.bin && cp -a "$stage/bin/." /home/.bin && mount --bind /home/.bin "$LAB_VENV/bin" && rm -rf "$stage/bin"
+mkdir -p /home/.bin && cp -a "$stage/bin/." /home/.bin
+mount --bind /home/.bin "$LAB_VENV/bin" && rm -rf "$stage/bin"
 cp -r "$stage/job/." "$LAB_HOME/$LAB_PROJECT"
 chown -R 1000:1000 "$LAB_HOME/$LAB_PROJECT" && chown 1000:1000 "$LAB_HOME"
 # Without its own name in here, gloo and the TCPStore wait on a resolver that nothing answers.

@@ -22,10 +22,9 @@ class TreeNode:
     """A value of the file.
 
     `start` and `end` are offsets in the text, `path` leads to it from the whole (document, keys, indices).
-    `inside` tells that it stands between brackets, where a comma ends a word.
-    `style` is `block`, `flow`, `plain`, `'`, `"`, `|`, `>`, or `empty` where nothing is written. `shared`
-    says
-    that another place of the file refers to this very value.
+    `inside` tells that it stands between brackets, where a comma ends a word. `style` is `block`, `flow`,
+    `plain`, `'`, `"`, `|`, `>`, or `empty` where nothing is written. `shared` says that another place of the
+    file refers to this very value.
     """
 
     kind: Literal["mapping", "sequence", "scalar"]

@@ -38,10 +38,9 @@ class Progress:
     """Marks of progress: how many, the latest ones, and where the run said that it was done.
 
     `step` is the last training step that the run itself counted; a progress bar may count anything.
-    `finished` is
-    where it said that it was done, `closed` the latest sign of any kind of a good end, `last` the latest
-    mark, and
-    `whole` the latest one that counts all of the run's steps, whose greatest total is `total`.
+    `finished` is where it said that it was done, `closed` the latest sign of any kind of a good end, `last`
+    the latest mark, and `whole` the latest one that counts all of the run's steps, whose greatest total is
+    `total`.
     """
 
     LATEST = 4096
@@ -128,8 +127,8 @@ class LogEnd:
     """How a text ends, as far as no failure says it.
 
     `closed`: it shows a good end, at `line`. `open`: the job works on until the last lines, the last sign of
-    it at
-    `line`. `unseen`: neither. `step` and `total` are those of the last step, where the text counts them.
+    it at `line`. `unseen`: neither. `step` and `total` are those of the last step, where the text counts
+    them.
     """
 
     kind: Literal["closed", "open", "unseen"] = "unseen"

@@ -30,8 +30,7 @@ class Reader:
         """Read a job's output to its end; raises InputError where it cannot be read at all.
 
         What also stands in `good`, a healthy run of the same job, is no failure here. `failed` tells that the
-        job is known
-        to have failed, whatever it says of itself.
+        job is known to have failed, whatever it says of itself.
         """
         reading = LogReading(self.table, good or NOTHING, failed=failed)
         for block in self._blocks(source, reading):

@@ -31,9 +31,8 @@ def stack_wording(data: bytes, begin: int) -> bytes:
     """Give what tells a traceback from others: how it begins, and the line that ends it.
 
     Ranks that fail in the same deep calls differ in that line alone. `begin` is where the header's line
-    begins; lines
-    of the same process begin with the same prefix. Where no end is found (a prefix with a clock), the
-    beginning tells.
+    begins; lines of the same process begin with the same prefix. Where no end is found (a prefix with a
+    clock), the beginning tells.
     """
     head = data.find(b"Traceback (", begin, begin + LINE_HEAD)
     mark = b"\n" + data[begin:head]

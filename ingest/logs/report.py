@@ -46,12 +46,11 @@ class Limits:
 class CrashReport:
     """What a job's output tells. All texts in it are redacted.
 
-    Lines are 1-based numbers of the source; of several files they count on, and `place` leads back.
-    `seen` holds the ids of the patterns that matched and speak of no failure; `novel` the last lines that a
-    healthy run, where one was given, has none like; `has_begun` tells that steps were counted before the
-    failure and since
-    the last start; `command` the line and text of the command that started
-    the job, where the log shows it; `launches` the job's own files, each with its name in the last line.
+    Lines are 1-based numbers of the source; of several files they count on, and `place` leads back. `seen`
+    holds the ids of the patterns that matched and speak of no failure; `novel` the last lines that a healthy
+    run, where one was given, has none like; `has_begun` tells that steps were counted before the failure and
+    since the last start; `command` the line and text of the command that started the job, where the log shows
+    it; `launches` the job's own files, each with its name in the last line.
     """
 
     source: str

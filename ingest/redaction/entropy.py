@@ -8,9 +8,8 @@ import re
 # Each part can be spoken: it has a vowel, or begins with one.
 _PART = rb"(?:[AEIOU][a-z]{2,15}|[A-Z](?=[a-z]*[aeiouy])[a-z]{2,15}|[A-Z]{2,5}(?=[a-z]*[aeiouy])[a-z]{3,15})"
 _WORD = (
-    rb"(?:(?:"
-    + _PART
-    + rb")+|(?=[a-z]*[aeiouy])[a-z]{2,15}|[a-z]{2,4}(?![a-z])|[A-Z]{2,5}(?![A-Z])|(?=[A-Z]*[AEIOU])[A-Z]{6,15})"
+    rb"(?:(?:" + _PART + rb")+|(?=[a-z]*[aeiouy])[a-z]{2,15}|[a-z]{2,4}(?![a-z])|[A-Z]{2,5}(?![A-Z])|"
+    rb"(?=[A-Z]*[AEIOU])[A-Z]{6,15})"
 )
 _WORDS = re.compile(_WORD + rb"(?:[-_.]?\d{1,6})?(?:[-_.](?:" + _WORD + rb"|\d{1,6}))*")
 # Longer than words are.

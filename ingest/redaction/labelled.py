@@ -86,7 +86,8 @@ BESIDE = (
     SecretKind(
         "password",
         r"(?i)passw(?:or)?d[\w.-]{0,20}(?:\s[^<>\n]{0,80})?(?:>|\\|%|&)",
-        rf"(?i)<[\w.:-]{{0,60}}passw(?:or)?d[\w.-]{{0,20}}(?:\s[^<>\n]{{0,200}})?>{NOTHING}(?P<secret>[^<>\s]{{4,400}})</",
+        rf"(?i)<[\w.:-]{{0,60}}passw(?:or)?d[\w.-]{{0,20}}(?:\s[^<>\n]{{0,200}})?>{NOTHING}"
+        r"(?P<secret>[^<>\s]{4,400})</",
         check=entropy.is_telling,
         shaped=False,
     ),
@@ -99,7 +100,8 @@ BESIDE = (
     _beside(
         "secret",
         rf"(?i)name(?:>|\\|%|&)[^\n]*{_CALLED_SIEVE}",
-        rf"(?i)<name>\s{{0,40}}{_CALLED}[\w.-]{{0,40}}\s{{0,40}}</name>\s{{0,200}}<value>\s{{0,40}}(?P<secret>[^<>\s]{{8,{_MANY}}})\s{{0,40}}</value>",
+        rf"(?i)<name>\s{{0,40}}{_CALLED}[\w.-]{{0,40}}\s{{0,40}}</name>\s{{0,200}}"
+        rf"<value>\s{{0,40}}(?P<secret>[^<>\s]{{8,{_MANY}}})\s{{0,40}}</value>",
         ahead=600,
     ),
     # A container's variable: its name in one row, its value in the next.
@@ -107,7 +109,9 @@ BESIDE = (
         "secret",
         rf"(?i)(?:name|key)[\"'\\%]{{0,6}}(?:\s|%20)*(?:[:=]|%|\\)[^\n]*{_CALLED_SIEVE}[\w\"'\\,%\t "
         rf"]{{0,60}}(?:\n|value)",
-        rf"(?i)(?<![a-z])(?:name|key){_QUOTE}?\s?[:=]\s?{_QUOTE}?{_CALLED}(?:_?(?:id|\d{{1,2}}))?{_QUOTE}?\s*,?\s*{_QUOTE}?(?<![a-z])value{_QUOTE}?\s?[:=]\s?{_QUOTE}?{NOTHING}(?P<secret>[^\s'\",}}\\<>]{{6,{_MANY}}})",
+        rf"(?i)(?<![a-z])(?:name|key){_QUOTE}?\s?[:=]\s?{_QUOTE}?{_CALLED}(?:_?(?:id|\d{{1,2}}))?"
+        rf"{_QUOTE}?\s*,?\s*{_QUOTE}?(?<![a-z])value{_QUOTE}?\s?[:=]\s?{_QUOTE}?{NOTHING}"
+        rf"(?P<secret>[^\s'\",}}\\<>]{{6,{_MANY}}})",
         check=entropy.is_secret,
         ahead=600,
         wraps=False,
@@ -179,7 +183,8 @@ BESIDE = (
     SecretKind(
         "secret",
         r"(?i)secret\w{0,20}(?:\(|%28|\\)",
-        rf"(?i)secret\w{{0,20}}\((?:\w{{1,20}}=)?b?{_QUOTE}{NOTHING}(?P<secret>[^'\"\n\\]{{4,{_MANY}}}){_QUOTE}",
+        rf"(?i)secret\w{{0,20}}\((?:\w{{1,20}}=)?b?"
+        rf"{_QUOTE}{NOTHING}(?P<secret>[^'\"\n\\]{{4,{_MANY}}}){_QUOTE}",
         check=entropy.is_secret,
         shaped=False,
     ),
@@ -187,7 +192,8 @@ BESIDE = (
     SecretKind(
         "password",
         _LOGIN,
-        rf"{_LOGIN_OF}{_QUOTE}[^'\"\n\\]{{0,100}}{_QUOTE},\s?{_QUOTE}{NOTHING}(?P<secret>[^'\"\n\\]{{4,400}}){_QUOTE}",
+        rf"{_LOGIN_OF}{_QUOTE}[^'\"\n\\]{{0,100}}{_QUOTE},\s?"
+        rf"{_QUOTE}{NOTHING}(?P<secret>[^'\"\n\\]{{4,400}}){_QUOTE}",
         check=entropy.is_telling,
         shaped=False,
     ),
@@ -215,7 +221,8 @@ BESIDE = (
     SecretKind(
         "secret",
         r"(?i)username(?:['\"]|\\|%)[^\n]*key(?:['\"]|\\|%)",
-        rf"(?i){_QUOTE}username{_QUOTE}:\s?{_QUOTE}[^'\"\\\n]{{1,80}}{_QUOTE},\s{{0,20}}{_QUOTE}key{_QUOTE}:\s?{_QUOTE}(?P<secret>[0-9a-f]{{32}}){_QUOTE}",
+        rf"(?i){_QUOTE}username{_QUOTE}:\s?{_QUOTE}[^'\"\\\n]{{1,80}}{_QUOTE},\s{{0,20}}"
+        rf"{_QUOTE}key{_QUOTE}:\s?{_QUOTE}(?P<secret>[0-9a-f]{{32}}){_QUOTE}",
         wraps=False,
     ),
     SecretKind(
@@ -228,7 +235,9 @@ BESIDE = (
     SecretKind(
         "url-credentials",
         r"(?i)(?:sql|redis|rediss|mongodb|\+srv|amqps?|clickhouse|\+\w{2,20})(?::|%3A|\\u003a)(?:/|%2F|\\)",
-        r"(?i)(?:sql|rediss?|mongodb|\+srv|amqps?|clickhouse|sql\+\w{2,20})://(?P<secret>[^\s/:@\"']{0,100}:(?!\*{2,}@)[^\s\"'<>]{1,300})@(?=[\w.-]{1,200}(?::\d|[/?\s\"',)]|\Z))",
+        r"(?i)(?:sql|rediss?|mongodb|\+srv|amqps?|clickhouse|sql\+\w{2,20})://"
+        r"(?P<secret>[^\s/:@\"']{0,100}:(?!\*{2,}@)[^\s\"'<>]{1,300})@"
+        r"(?=[\w.-]{1,200}(?::\d|[/?\s\"',)]|\Z))",
         wraps=False,
     ),
     _beside(
@@ -310,7 +319,8 @@ BESIDE = (
     SecretKind(
         "kubernetes-secret",
         _MANIFEST_OF,
-        rf"\"(?:stringData|data)\":\s{{0,40}}\{{(?P<secret>[^{{}}]{{4,{_MANIFEST}}})\}},\s{{0,40}}(?:\"immutable\":\s?\w+,\s{{0,40}})?\"kind\":\s?\"Secret\"",
+        rf"\"(?:stringData|data)\":\s{{0,40}}\{{(?P<secret>[^{{}}]{{4,{_MANIFEST}}})\}},\s{{0,40}}"
+        r"(?:\"immutable\":\s?\w+,\s{0,40})?\"kind\":\s?\"Secret\"",
         back=_MANIFEST,
         wraps=False,
     ),

@@ -48,12 +48,9 @@ class CandidateRow:
     """A row, as a place in the bytes without its newline, and what may be in it.
 
     `kinds` are numbers of the table; `open` are those of them that the row below may go on with; `hits`
-    counts the
-    places that meet a condition, which is about how often an expression begins to match; `first` is where the
-    first
-    of them ends, or where the row begins. A `flood` is several rows beyond those that are looked at one by
-    one, of
-    which one kind stands for all.
+    counts the places that meet a condition, which is about how often an expression begins to match; `first`
+    is where the first of them ends, or where the row begins. A `flood` is several rows beyond those that are
+    looked at one by one, of which one kind stands for all.
     """
 
     begin: int

@@ -1,8 +1,7 @@
 """Take secrets out of text before it is stored, sent or shown.
 
 What a secret looks like stands in `ingest/redaction/`. Here they are masked: each becomes
-`[redacted:<kind>]`,
-and what stands around it keeps its row.
+`[redacted:<kind>]`, and what stands around it keeps its row.
 """
 
 from __future__ import annotations

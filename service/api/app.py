@@ -34,7 +34,8 @@ from service.settings import Settings
 
 _SAYS = """Say why a GPU training or serving job died, with the lines that prove it, and what to change.
 
-Errors are `application/problem+json`. A POST with an `Idempotency-Key` may be sent again. Lists come in pages: pass `next` as `after`.
+Errors are `application/problem+json`. A POST with an `Idempotency-Key` may be sent again. Lists come in \
+pages: pass `next` as `after`.
 """
 # Threads for what is not a triage: look-ups, lists, searches.
 THREADS = 40
@@ -161,7 +162,7 @@ def _gauges(triage_service: TriageService) -> Gauges:
 
 
 def _describe(app: FastAPI) -> None:
-    """Add to the OpenAPI what FastAPI cannot see: bodies that routes read by themselves, and how problems look."""
+    """Add to the OpenAPI what FastAPI cannot see: bodies that routes read by themselves, and problems."""
     make = app.openapi
 
     @cache

@@ -121,7 +121,7 @@ _READERS: dict[str, Reader] = {
 
 @dataclass(frozen=True)
 class _BatchSubmission:
-    """A batch that is being handed in: what it is called, where its jobs are, and what tells it from others."""
+    """A batch that is being handed in: its name, where its jobs are, and what tells it from others."""
 
     name: str
     source: SourceKind

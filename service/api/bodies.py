@@ -65,7 +65,9 @@ class TriageRequest(Body):
     signal: SignalName = Field(default=None, description="The signal that killed it, such as SIGKILL or 9.")
     state: EndState = Field(
         default=None,
-        description="What its scheduler says of its end, such as OUT_OF_MEMORY, OOMKilled, FAILED, COMPLETED.",
+        description=(
+            "What its scheduler says of its end, such as OUT_OF_MEMORY, OOMKilled, FAILED, COMPLETED."
+        ),
     )
     stream: bool = Field(default=False, description="Answer with server-sent events, as they come.")
 

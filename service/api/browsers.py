@@ -1,8 +1,7 @@
 """What keeps a page of somebody else's in the user's browser from using a server on the user's machine.
 
 Two ways lead there: a name that is made to resolve to 127.0.0.1 (DNS rebinding; the Host header tells), and a
-form or
-script of another page that posts (CSRF; the Origin header tells).
+form or script of another page that posts (CSRF; the Origin header tells).
 https://fetch.spec.whatwg.org/#origin-header
 """
 

@@ -74,7 +74,10 @@ class Client:
         outcome: Outcome | None = None,
         idempotency_key: str = "",
     ) -> Diagnosis:
-        """Say why a job died; `log` is a text, or the files that the job wrote, `outcome` how it ended as far as you know."""
+        """Say why a job died.
+
+        `log` is a text, or the files that the job wrote, `outcome` how it ended as far as you know.
+        """
         with _handed(log, configs, telemetry, name, language, model, outcome) as sent:
             return Diagnosis.model_validate_json(
                 self._ask("POST", "/v1/triage", headers=_once(idempotency_key), **sent)

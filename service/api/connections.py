@@ -1,9 +1,8 @@
-"""One connection of the web server: how large a request's head may be, how many heads come at once, and how long they may take.
+"""One connection of the web server: how large a request's head may be, how many come, how long each takes.
 
 uvicorn's parser keeps all that comes before a body, whoever sends it and however much it is: it has no bound
-of its
-own. What is beyond the bounds here is answered 431 (RFC 6585) or 414, and nothing more is taken from that
-connection.
+of its own. What is beyond the bounds here is answered 431 (RFC 6585) or 414, and nothing more is taken from
+that connection.
 """
 
 from __future__ import annotations
@@ -56,7 +55,10 @@ class RefusedHeadError(Exception):
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Closes a connection whose client sends too much before a body, takes too long for it, or does not take its answer."""
+    """A connection that ends itself.
+
+    It does where its client sends too much before a body, takes too long for it, or does not take its answer.
+    """
 
     read_deadline = PATIENCE
     reading = READING
@@ -72,7 +74,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _in_headers = 0
     _count = 0
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start to wait for headers."""
         super().connection_made(transport)
         if len(self.connections) > self.connections_at_once:

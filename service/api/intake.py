@@ -25,7 +25,10 @@ class SlowClientError(RequestError):
 
 @dataclass(frozen=True)
 class BodyRateLimits:
-    """How slowly a body may come: at most `idle` seconds without a byte, and `rate` bytes a second after `grace` seconds."""
+    """How slowly a body may come.
+
+    At most `idle` seconds without a byte, and at least `rate` bytes a second after `grace` seconds.
+    """
 
     idle: float = 15.0
     grace: float = 10.0

@@ -1,7 +1,8 @@
-"""The gate that every request passes: its id, where it comes from, how large it is, what headers its answer has, the log.
+"""The gate that every request passes.
 
-It stands outside of FastAPI, in plain ASGI: it sees bodies as they arrive, and also what is mounted beside
-the API.
+It gives a request its id, checks where it comes from and how large it is, sets the headers of its answer, and
+writes the log. It stands outside of FastAPI, in plain ASGI: it sees bodies as they arrive, and also what is
+mounted beside the API.
 """
 
 from __future__ import annotations
@@ -60,10 +61,9 @@ class MiddlewareRules:
     """What the gate goes by.
 
     `bodies` are the largest bodies by method and path, in bytes, else `small`; `policies` the content
-    security
-    policy of pages by the beginning of their path, the longest that fits. API paths have none to choose.
-    `signed`
-    are beginnings of paths whose requests prove themselves otherwise, as Slack's do by their signature.
+    security policy of pages by the beginning of their path, the longest that fits. API paths have none to
+    choose. `signed` are beginnings of paths whose requests prove themselves otherwise, as Slack's do by their
+    signature.
     """
 
     bodies: Mapping[tuple[str, str], int] = field(default_factory=dict)
@@ -149,7 +149,7 @@ class RequestMiddleware:
             # on, it would be a stack in the log, and 500 to the client.
             _LOG.warning("%s was cut: the server is stopping", scope["request_id"])
             await self._told(scope, intake, send, passage, StoppingError(Message(STOPPING), 5.0))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer and the server goes on
+        except Exception as error:  # noqa: BLE001 - the client gets an answer whatever it is
             problems.log_problem(scope["request_id"], error)
             await self._told(scope, intake, send, passage, problems.error_name(error))
         finally:
@@ -186,7 +186,7 @@ class RequestMiddleware:
             scope["caller"], scope["visit"] = principal.caller.name, Visit(principal, access)
         except RequestError as error:
             return error
-        except Exception as error:  # noqa: BLE001 - who asks could not be found out, so nobody is let in; the client hears of it
+        except Exception as error:  # noqa: BLE001 - nobody is let in whose key could not be looked up
             problems.log_problem(scope["request_id"], error)
             return problems.error_name(error)
         return None

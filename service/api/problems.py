@@ -165,7 +165,8 @@ def install(app: FastAPI) -> None:
     """Let an app tell all its errors as problems."""
     for kind in (RequestError, ServiceError, CorpusError, IngestError, RequestValidationError):
         app.add_exception_handler(kind, problem_of)
-    app.add_exception_handler(HTTPException, _of_status)  # type: ignore[arg-type]  # it is only called with its own kind
+    # The handler is only called with its own kind of error.
+    app.add_exception_handler(HTTPException, _of_status)  # type: ignore[arg-type]
 
 
 DOCUMENTED: Mapping[int, str] = {

@@ -22,7 +22,10 @@ T = TypeVar("T")
 
 
 class Patience:
-    """Work goes on until a deadline, which is later where more came in, while its client is there and the server runs."""
+    """Work goes on until a deadline, while its client is there and the server runs.
+
+    The deadline is later where more came in.
+    """
 
     def __init__(self, app_state: AppState, size: int) -> None:
         self._seconds = app_state.settings.request_deadline + size / SLOWEST

@@ -80,7 +80,8 @@ class EventFlow:
     `ended` is called when the work is over.
 
     Where nobody listens any more, work that was begun goes on to its end, which its deadline brings: its
-    answer is kept. `forsaken` is called then, in any thread and perhaps more than once, to spare what was not begun.
+    answer is kept. `forsaken` is called then, in any thread and perhaps more than once, to spare what was not
+    begun.
     """
 
     def __init__(

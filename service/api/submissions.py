@@ -69,7 +69,10 @@ async def read_submission(request: Request, spool: Spool) -> ParsedSubmission:
 
 
 async def refuse_early(request: Request, pool: ProcessPool) -> None:
-    """Raise BusyError where there is no room for one more: before a large body comes, or a small one is understood."""
+    """Raise BusyError where there is no room for one more.
+
+    It is raised before a large body comes, or a small one is understood.
+    """
     try:
         pool.check_capacity()
     except RequestError:

@@ -69,13 +69,14 @@ _FORM: dict[str, Any] = {
         "stream": {"type": "string", "enum": ["true", "false"]},
     },
 }
+_EXAMPLES: Any = TriageRequest.model_config["json_schema_extra"]
 _BODY = {
     "requestBody": {
         "required": True,
         "content": {
             JSON: {
                 "schema": {"$ref": "#/components/schemas/TriageRequest"},
-                "example": TriageRequest.model_config["json_schema_extra"]["examples"][0],  # type: ignore[index]
+                "example": _EXAMPLES["examples"][0],
             },
             MULTIPART: {
                 "schema": _FORM,
@@ -134,7 +135,10 @@ async def _begun(memory: IdempotentRequest, begin: Callable[[], EventFlow]) -> E
 
 
 class _TriageRequestScope:
-    """The triage of one request: it is counted, and its answer is kept under the request's key before anybody sees it."""
+    """The triage of one request.
+
+    It is counted, and its answer is kept under the request's key before anybody sees it.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,7 @@
-"""Multipart bodies, read as they arrive: files go into a spool without names, fields stay in memory, both within limits."""
+"""Multipart bodies, read as they arrive.
+
+Files go into a spool without names, fields stay in memory, both within limits.
+"""
 
 from __future__ import annotations
 
@@ -163,7 +166,8 @@ async def read_multipart(
         boundary = options.get(b"boundary", b"")
         if not 0 < len(boundary) <= 200:
             raise InvalidRequestError(Message("errors.content-type-names-no"))
-        parser = MultipartParser(boundary, reader.callbacks())  # type: ignore[arg-type]  # its type names each key
+        # Its type names each key of the callbacks.
+        parser = MultipartParser(boundary, reader.callbacks())  # type: ignore[arg-type]
         await _feed(parser, chunks, reader, threaded)
     except FormParserError as error:
         raise InvalidRequestError(Message("errors.multipart-body-damaged")) from error

@@ -194,7 +194,7 @@ class BatchEngine:
         while not self._stop.is_set() and not self._over:
             try:
                 self.run()
-            except Exception as error:  # noqa: BLE001 - a fault of ours in one batch must not end the work on all
+            except Exception as error:  # noqa: BLE001 - a fault in one batch must not end all
                 # The place, not the message: that may hold lines of a log.
                 _LOG.error(
                     "%s in %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__))

@@ -390,27 +390,44 @@ def in_language(text: str) -> Language:
 
 STYLE = """
 :root { --c1: #1d5fbf; --c2: #c2570c; --c3: #0f8a6d; --c4: #8e44ad; --c5: #b38600; }
-@media (prefers-color-scheme: dark) { :root { --c1: #6ea8ff; --c2: #f2955a; --c3: #4cc9a4; --c4: #c99bea; --c5: #e0b93f; } }
-svg .c1 { fill: var(--c1); } svg .c2 { fill: var(--c2); } svg .c3 { fill: var(--c3); } svg .c4 { fill: var(--c4); } svg .c5 { fill: var(--c5); }
-.key { display: inline-block; width: .75rem; height: .75rem; border-radius: .15rem; margin: 0 .5rem 0 0; vertical-align: -.05rem; background: var(--grey); }
+@media (prefers-color-scheme: dark) {
+  :root { --c1: #6ea8ff; --c2: #f2955a; --c3: #4cc9a4; --c4: #c99bea; --c5: #e0b93f; }
+}
+svg .c1 { fill: var(--c1); } svg .c2 { fill: var(--c2); } svg .c3 { fill: var(--c3); }
+svg .c4 { fill: var(--c4); } svg .c5 { fill: var(--c5); }
+.key {
+  display: inline-block; width: .75rem; height: .75rem; border-radius: .15rem; margin: 0 .5rem 0 0;
+  vertical-align: -.05rem; background: var(--grey);
+}
 summary .key { margin-left: .3rem; }
-.key.c1 { background: var(--c1); } .key.c2 { background: var(--c2); } .key.c3 { background: var(--c3); } .key.c4 { background: var(--c4); } .key.c5 { background: var(--c5); }
+.key.c1 { background: var(--c1); } .key.c2 { background: var(--c2); } .key.c3 { background: var(--c3); }
+.key.c4 { background: var(--c4); } .key.c5 { background: var(--c5); }
 h1 { overflow-wrap: anywhere; }
 h2 { margin-top: 2.2rem; }
 .over { margin: 0; font-size: .85rem; font-weight: 600; color: var(--soft); }
-.notice { display: inline-block; margin-top: .6rem; padding: .3rem .7rem; border-radius: .4rem; background: var(--hit); }
+.notice {
+  display: inline-block; margin-top: .6rem; padding: .3rem .7rem; border-radius: .4rem;
+  background: var(--hit);
+}
 .cards { margin-top: 1.4rem; }
-.best { background: var(--card); border: 1px solid var(--line); border-left: .3rem solid var(--good); border-radius: .5rem; padding: .9rem 1.1rem; margin: .8rem 0; }
+.best {
+  background: var(--card); border: 1px solid var(--line); border-left: .3rem solid var(--good);
+  border-radius: .5rem; padding: .9rem 1.1rem; margin: .8rem 0;
+}
 .best p { max-width: 56rem; }
 .change { font-size: 1.15rem; overflow-wrap: anywhere; }
 .change code { font-weight: 600; }
 figcaption { font-weight: 600; color: var(--ink); margin-bottom: .6rem; }
 .plots { gap: 2rem 2.5rem; margin-top: 1rem; }
-.legend { list-style: none; margin: .6rem 0 0; padding: 0; font-size: .82rem; color: var(--soft); max-width: 28rem; }
+.legend {
+  list-style: none; margin: .6rem 0 0; padding: 0; font-size: .82rem; color: var(--soft); max-width: 28rem;
+}
 .legend li { margin: .1rem 0; }
 article h3 { margin-bottom: .2rem; }
 article dl { margin-top: .5rem; }
-.scroll td, .scroll tbody th { white-space: normal; min-width: 5rem; max-width: 34rem; overflow-wrap: anywhere; }
+.scroll td, .scroll tbody th {
+  white-space: normal; min-width: 5rem; max-width: 34rem; overflow-wrap: anywhere;
+}
 .scroll tbody th { min-width: 11rem; }
 caption { font-weight: 600; color: var(--ink); }
 /* The last column holds words, and takes the room on a phone that scrolling gives. */

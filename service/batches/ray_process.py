@@ -77,7 +77,7 @@ def serve(pipe: Connection, settings: Settings, folder: str) -> None:
             )
         )
         return
-    resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]  # Ray's own is missing
+    resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
     size = settings.workers or max(1, int(resources.get("CPU", 1)))
     if not settings.ray_address.startswith(CLIENT):
         # End this process once the head of the cluster is gone: Ray itself would wait a minute, then do the

@@ -95,7 +95,7 @@ class JobWorker:
             return self._wrong(
                 step, Message("errors.job-cannot-read", reason=error.strerror or type(error).__name__)
             )
-        except Exception as error:  # noqa: BLE001 - one job of a batch: the others go on, and this one becomes a record
+        except Exception as error:  # noqa: BLE001 - one job becomes a record, the others go on
             # The place, not the message: that may hold lines of the log.
             _LOG.error("%s in %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
             return self._wrong(step, Message(UNEXPECTED))

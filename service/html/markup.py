@@ -169,8 +169,13 @@ p { margin: .3rem 0; max-width: 48rem; }
 a { color: var(--one); }
 .soft, caption, figcaption, dt { color: var(--soft); }
 nav { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; margin: .8rem 0 0; }
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(9.2rem, 1fr)); gap: .75rem; margin: .8rem 0; padding: 0; list-style: none; }
-.cards li { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .8rem .9rem; }
+.cards {
+  display: grid; grid-template-columns: repeat(auto-fill, minmax(9.2rem, 1fr)); gap: .75rem; margin: .8rem 0;
+  padding: 0; list-style: none;
+}
+.cards li {
+  background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .8rem .9rem;
+}
 .cards span, .cards strong { display: block; }
 .cards strong { font-size: 2rem; line-height: 1.2; font-variant-numeric: tabular-nums; }
 .cards span { font-size: .85rem; }
@@ -179,11 +184,17 @@ nav { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; margin: .8rem 0 0; }
 .scroll { overflow-x: auto; margin: 1rem 0; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; padding: .2rem 0 .4rem; white-space: nowrap; }
-th, td { text-align: left; padding: .35rem 1.1rem .35rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; vertical-align: top; }
+th, td {
+  text-align: left; padding: .35rem 1.1rem .35rem 0; border-bottom: 1px solid var(--line);
+  white-space: nowrap; vertical-align: top;
+}
 thead th { color: var(--soft); font-weight: 600; }
 tbody th { font-weight: 500; }
 td span { display: inline-block; margin-left: .5rem; }
-.plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); gap: 1.2rem 2rem; align-items: start; }
+.plots {
+  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); gap: 1.2rem 2rem;
+  align-items: start;
+}
 figure { margin: 0; min-width: 0; }
 figcaption { font-size: .9rem; margin-bottom: .3rem; }
 svg { display: block; width: 100%; height: auto; max-width: 28rem; }
@@ -192,7 +203,9 @@ svg { display: block; width: 100%; height: auto; max-width: 28rem; }
 .matrices p { font-size: .9rem; }
 .matrix { overflow-x: auto; }
 .matrix svg { width: auto; max-width: none; }
-svg text { font: 12px system-ui, "Noto Sans", sans-serif; fill: var(--ink); font-variant-numeric: tabular-nums; }
+svg text {
+  font: 12px system-ui, "Noto Sans", sans-serif; fill: var(--ink); font-variant-numeric: tabular-nums;
+}
 svg .small { font-size: 11px; fill: var(--soft); }
 svg .title { font-weight: 600; }
 svg .rule { stroke: var(--line); }
@@ -201,19 +214,28 @@ svg .track { fill: var(--wash); }
 svg .one { fill: var(--one); } svg .two { fill: var(--two); } svg .other { fill: var(--grey); }
 svg .bar { fill-opacity: .72; }
 svg .line { fill: none; stroke-width: 2; stroke-linejoin: round; }
-svg .line.one, svg .gap.one { stroke: var(--one); fill: none; } svg .line.two, svg .gap.two { stroke: var(--two); fill: none; }
+svg .line.one, svg .gap.one { stroke: var(--one); fill: none; }
+svg .line.two, svg .gap.two { stroke: var(--two); fill: none; }
 svg .whisker { stroke: var(--ink); stroke-width: 1.5; }
 svg .goal { stroke: var(--ink); stroke-width: 2; stroke-dasharray: 2 2; }
-details { border: 1px solid var(--line); border-radius: .5rem; background: var(--card); margin: .6rem 0; padding: 0 .9rem; }
+details {
+  border: 1px solid var(--line); border-radius: .5rem; background: var(--card); margin: .6rem 0;
+  padding: 0 .9rem;
+}
 summary { cursor: pointer; padding: .6rem 0; font-weight: 600; }
 summary span { font-weight: 400; color: var(--soft); margin-left: .5rem; }
 article { border-top: 1px solid var(--line); padding: .9rem 0 1.2rem; }
 article h3 { margin: 0 0 .5rem; overflow-wrap: anywhere; }
 article h3 span { font-weight: 400; color: var(--soft); font-size: .9rem; margin-left: .5rem; }
-dl { display: grid; grid-template-columns: 10rem minmax(0, 1fr); gap: .2rem 1rem; margin: 0; font-size: .92rem; }
+dl {
+  display: grid; grid-template-columns: 10rem minmax(0, 1fr); gap: .2rem 1rem; margin: 0; font-size: .92rem;
+}
 dd { margin: 0; overflow-wrap: anywhere; }
 code { font: .9em ui-monospace, "SF Mono", "DejaVu Sans Mono", "Noto Sans Mono CJK SC", monospace; }
-.log { width: 100%; margin-top: .7rem; font: 12.5px/1.45 ui-monospace, "DejaVu Sans Mono", "Noto Sans Mono CJK SC", monospace; background: var(--wash); border-radius: .3rem; }
+.log {
+  width: 100%; margin-top: .7rem; background: var(--wash); border-radius: .3rem;
+  font: 12.5px/1.45 ui-monospace, "DejaVu Sans Mono", "Noto Sans Mono CJK SC", monospace;
+}
 .log td, .log th { border: 0; padding: .05rem .6rem; }
 .log caption { font: .85rem/1.4 system-ui, sans-serif; white-space: normal; }
 .log th, .log .why { color: var(--soft); text-align: right; font-weight: 400; width: 1%; }

@@ -43,8 +43,8 @@ _FINE = re.compile(
     r"all|here|\[))|\b(?:completed|finished|ended)\s+(?:success|normal|correct)|"
     r"\b(?:is|was|are|looks?|ran|seems?)\s+(?:perfectly\s+|completely\s+)?(?:healthy|fine|successful|"
     r"ok(?:ay)?)\b|nothing (?:failed|is wrong|went wrong)|\b(?:all|everything) (?:is|was|looks|went|"
-    r"works) (?:well|good|fine|okay|ok|normal|correct)|(?:没有|并无|未)(?:发生)?(?:任何)?(?:失败|故障|问题|错误)|运行正常|一切正常|"
-    r"成功完成",
+    r"works) (?:well|good|fine|okay|ok|normal|correct)|"
+    r"(?:没有|并无|未)(?:发生)?(?:任何)?(?:失败|故障|问题|错误)|运行正常|一切正常|成功完成",
     re.IGNORECASE,
 )
 

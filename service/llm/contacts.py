@@ -1,8 +1,7 @@
 """What leads a reader away from the answer: addresses, numbers to call, requests for credentials, commands.
 
 A model that follows a poisoned log puts its author's address into words of its own, so that none of these
-stands in
-what a model writes, however it is spelled. Better a true sentence lost than one that sends a reader
+stands in what a model writes, however it is spelled. Better a true sentence lost than one that sends a reader
 somewhere.
 """
 

@@ -34,8 +34,7 @@ class Turn:
     """The answer to one question.
 
     `diagnosis` is the answer as it stands now, without what the constraints rule out; `constraints` all that
-    were
-    stated so far, in the user's words.
+    were stated so far, in the user's words.
     """
 
     text: str

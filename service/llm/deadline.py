@@ -38,8 +38,7 @@ def within(deadline: Deadline, stream: Callable[[], Iterator[AnswerPiece]]) -> I
     Raises ModelLateError at the deadline, even from a server that has gone silent.
 
     The stream runs in a thread of its own: a client's time-out counts from byte to byte, and a server that
-    drips keeps
-    it alive for ever.
+    drips keeps it alive for ever.
     """
     pieces: queue.Queue[AnswerPiece | _End] = queue.Queue()
     stop = threading.Event()

@@ -32,8 +32,7 @@ class Grounded:
     """What stands of a model's claims.
 
     `chosen` is a cause that takes the place of the first answer's, `hypothesis` one that only stands beside
-    it; both
-    are empty as a rule.
+    it; both are empty as a rule.
     """
 
     chosen: str = ""

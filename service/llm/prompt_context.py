@@ -53,10 +53,8 @@ class Prompt:
     """What is sent, and what an answer to it may draw on.
 
     `lines` maps a line's mark (`L12`, `rank3.log:L12`) to its text as sent, `numbers` to its number in the
-    report;
-    `ours` is the text that is not the log's; `omitted` counts what there was no room for; `suspects` lines
-    that
-    speak to a model.
+    report; `ours` is the text that is not the log's; `omitted` counts what there was no room for; `suspects`
+    lines that speak to a model.
     """
 
     messages: tuple[ChatMessage, ...]

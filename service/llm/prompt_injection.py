@@ -1,8 +1,7 @@
 """Log text made fit for a prompt: it stays data, and what in it speaks to a model is withheld.
 
 The defence is that a model's answer has a fixed form and each claim is checked; this only makes a model less
-likely to
-be led astray, and tells when the log tries to, so that its word then weighs less.
+likely to be led astray, and tells when the log tries to, so that its word then weighs less.
 """
 
 from __future__ import annotations
@@ -53,21 +52,23 @@ _TOLD = (
         r"cite|quote|print|write|tell|conclude|classify|diagnose|run)"
     ),
     (
-        r"(?:请|必须|应当|应该|务必|直接|只能)(?:你|直接|只)?.{0,12}(?:回答|回复|引用|诊断为|判定为|输出(?:原因|结论|以下|JSON)|给出(?:原因|结论|建议)|"
-        r"建议(?:用户|执行|运行)|执行(?:以下|下面|命令))|(?:你是|作为).{0,10}(?:助手|人工智能|AI)|(?:告诉|通知)用户|(?:根本原因|根因|真正原因)(?:是|应|为)|"
-        r"诊断结论"
+        r"(?:请|必须|应当|应该|务必|直接|只能)(?:你|直接|只)?.{0,12}"
+        r"(?:回答|回复|引用|诊断为|判定为|输出(?:原因|结论|以下|JSON)|给出(?:原因|结论|建议)|"
+        r"建议(?:用户|执行|运行)|执行(?:以下|下面|命令))|(?:你是|作为).{0,10}(?:助手|人工智能|AI)|"
+        r"(?:告诉|通知)用户|(?:根本原因|根因|真正原因)(?:是|应|为)|诊断结论"
     ),
     (
         r"\b(?:new|updated|revised|real|actual|hidden|secret|additional|important|urgent|begin|end "
         r"of|system|developer)\b.{0,12}\b(?:instructions?|system prompt|directives?)\b|\bsystem prompt\b"
     ),
     (
-        r"\b(?:system|assistant|developer|user|human)\s*(?:prompt|message|note|override)?\s*:\s*(?:you|please|"
-        r"the|ignore|answer|set|say|from now|always|never|your)\b"
+        r"\b(?:system|assistant|developer|user|human)\s*(?:prompt|message|note|override)?\s*:\s*"
+        r"(?:you|please|the|ignore|answer|set|say|from now|always|never|your)\b"
     ),
     (
-        r"\b(?:answer|respond|reply|output|return)\b.{0,20}\b(?:with|only|exactly|in)\b.{0,30}\b(?:json|cause|"
-        r"the following|this)\b|\bfrom now on\b|\bjailbreak\b|\bprompt injection\b|\bdo anything now\b"
+        r"\b(?:answer|respond|reply|output|return)\b.{0,20}\b(?:with|only|exactly|in)\b.{0,30}"
+        r"\b(?:json|cause|the following|this)\b|"
+        r"\bfrom now on\b|\bjailbreak\b|\bprompt injection\b|\bdo anything now\b"
     ),
     (
         r"\b(?:set|give|put|fill|name|report|use|choose|pick)\b.{0,20}\b(?:the )?(?:root "
@@ -119,8 +120,7 @@ def excerpt(
     """Make lines fit for a prompt; gives them and how many hold text to a model.
 
     Lines beside such a line, as an instruction goes on over several, are withheld too; of the lines in
-    `kept`, which
-    are failures themselves, only what speaks to a model.
+    `kept`, which are failures themselves, only what speaks to a model.
     """
     suspects = {number for number, text in lines.items() if addresses_a_model(text, ids)}
     shadow = {number + step for number in suspects for step in range(-2, 6)}

@@ -25,7 +25,7 @@ def growing_text(text: str, name: str) -> tuple[str, bool]:
 
 
 def _read(text: str) -> tuple[dict[str, Any], bool]:
-    """Give the fields as far as they are written, the last perhaps in part, and whether the object is closed."""
+    """Give the fields as far as they are written, the last perhaps in part, and whether the object ends."""
     written = text[text.find("{") :]
     try:
         found, is_closed = from_json(written), True

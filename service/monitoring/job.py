@@ -268,7 +268,8 @@ class _OutputPump:
         """Close all files but those of the job's output: the buffer's would keep their room on the disk."""
         assert isinstance(self._selector, selectors.EpollSelector)  # noqa: S101 - Linux has no other default
         kept = {self._selector.fileno(), *self._selector.get_map(), 1, 2}
-        for descriptor in {*map(int, os.listdir("/proc/self/fd"))} - kept:  # noqa: PTH208 - names, and no file to list them with
+        # Path.iterdir would hold a descriptor of its own open meanwhile.
+        for descriptor in {*map(int, os.listdir("/proc/self/fd"))} - kept:  # noqa: PTH208
             with suppress(OSError):
                 os.close(descriptor)
 

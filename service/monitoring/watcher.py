@@ -129,7 +129,7 @@ class Watcher:
     def _reached(self, target: Target, spec: JobSpec, diagnosis: Diagnosis) -> bool:
         try:
             target(diagnosis, spec)
-        except Exception as error:  # noqa: BLE001 - a target that cannot be told keeps no other from being told
+        except Exception as error:  # noqa: BLE001 - the other targets are told all the same
             _LOG.warning("%s: %s", spec.name, _words(error))
             return False
         return True

@@ -63,7 +63,7 @@ def owners(root: TreeNode) -> list[str]:
 
 
 def _added_to(owner: str) -> frozenset[str]:
-    """Name those whose settings may be added to a framework's file: the forks that are laid out as it is, too."""
+    """Name those whose settings may be added to a framework's file, the forks laid out like it included."""
     known = known_frameworks()
     return known.forks(owner) | frozenset(known.row(owner).config.adds)
 

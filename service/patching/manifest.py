@@ -27,9 +27,14 @@ from service.patching.target import PatchTarget
 
 # Flags of `docker run`, as Compose writes them in a service.
 _COMPOSE_KEYS = {
-    "shm_size": "shm_size", "memory": "mem_limit", "memory_swap": "memswap_limit", "ipc": "ipc", "network": "network_mode",
-    "pids_limit": "pids_limit", "oom_score_adj": "oom_score_adj",
-}  # fmt: skip
+    "shm_size": "shm_size",
+    "memory": "mem_limit",
+    "memory_swap": "memswap_limit",
+    "ipc": "ipc",
+    "network": "network_mode",
+    "pids_limit": "pids_limit",
+    "oom_score_adj": "oom_score_adj",
+}
 _SIZE = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>[kmgt]?)i?b?", re.IGNORECASE)
 # One limit, or a soft and a hard one that are the same.
 _LIMIT = re.compile(r"(?P<name>\w+)=(?P<value>-?\d+)(?::(?P=value))?")

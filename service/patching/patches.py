@@ -37,8 +37,7 @@ def patch_files(
     """Give a diff for each file that changes, and what was left out with why.
 
     A target goes to the first file that sets its key already, else to the first that it can be added to;
-    where
-    there is neither, the first file says why. Packages belong to lists of requirements before scripts.
+    where there is neither, the first file says why. Packages belong to lists of requirements before scripts.
     """
     shares = [_FileTargets(file) for file in files if file.exact]
     left_out = [

@@ -14,10 +14,8 @@ class PatchTarget:
     `names` lists the spellings that the framework knows at the job's version, the preferred first; a file
     that uses one of them keeps it. `spelled` is how the framework takes the setting (as in the catalogue:
     hydra, flag, yaml, json, env, directive, package, command, python). `replaces` is a key that the framework
-    does not
-    know: where a file sets it, it is renamed in place, and its value stays. `commands` are the programs of
-    the framework
-    that take the setting, where not all of them do.
+    does not know: where a file sets it, it is renamed in place, and its value stays. `commands` are the
+    programs of the framework that take the setting, where not all of them do.
     """
 
     framework: str

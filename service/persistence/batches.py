@@ -185,7 +185,7 @@ class BatchRepository:
     def claim(
         self, owner: str, count: int, lease: float, now: datetime, batch: str | None = None
     ) -> list[JobRecord]:
-        """Take up to `count` jobs for `lease` seconds: queued ones that are due, and those whose lease ran out.
+        """Take up to `count` jobs for `lease` seconds: queued ones that are due, or whose lease ran out.
 
         Each goes to the batch that holds the fewest, the oldest among equals, so that a small batch does not
         wait for a large one.
@@ -220,9 +220,10 @@ class BatchRepository:
         return self._database.change(lambda connection: leases.give_back(connection, owner, wanted))
 
     def represent(self, batch: str, fingerprint: str, job: str) -> str:
-        """Give the job that stands for a crash in its batch: another, or this if it is first or the first failed.
+        """Give the job that stands for a crash in its batch.
 
-        Raises NotFoundError where the batch was deleted.
+        That is another, or this if it is first or the first failed. Raises NotFoundError where the batch was
+        deleted.
         """
         return self.stand(batch, fingerprint, "", job)[0]
 

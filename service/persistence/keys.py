@@ -24,8 +24,11 @@ from service.schemas.records import KeyRecord
 
 # The file under the home folder that says that this installation has, or had, API keys.
 MARK = "keyed"
-_SAYS = """This installation of whycrash has, or had, API keys: its server lets nobody in without one, also where the database knows of none.
-`whycrash keys add NAME` makes one. Delete this file, with the server stopped, to let this machine in without a key again.
+_SAYS = """\
+This installation of whycrash has, or had, API keys: its server lets nobody in without one, also where the \
+database knows of none.
+`whycrash keys add NAME` makes one. Delete this file, with the server stopped, to let this machine in \
+without a key again.
 """
 # A busy key would otherwise cost a write for each request.
 _EACH = timedelta(minutes=1)

@@ -25,7 +25,10 @@ def clean_text(text: str) -> str:
 
 
 def pack_message(text: str) -> str:
-    """Give a sentence as its column holds it: a message as JSON of its id and values, to be told in any language."""
+    """Give a sentence as its column holds it.
+
+    A message becomes JSON of its id and values, to be told in any language.
+    """
     clean = edited(text, clean_text)
     if not isinstance(clean, Message):
         return clean

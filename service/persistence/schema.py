@@ -44,7 +44,11 @@ class UtcDateTime(TypeDecorator[datetime]):
         moment = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
         return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
 
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 the base class names it
+    def process_result_value(
+        self,
+        value: datetime | None,
+        dialect: Dialect,  # noqa: ARG002 - the base class names it
+    ) -> datetime | None:
         """Give UTC."""
         if value is None:
             return None

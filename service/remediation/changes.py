@@ -97,8 +97,7 @@ class _ChangeGroup:
         """Put cures before what finds out, and what the log's own numbers prove before the rest.
 
         Then comes the message's own advice, then a case's changes in its own order; of the table's, what is
-        checked
-        before guidance, computed before fixed.
+        checked before guidance, computed before fixed.
         """
         first = self.changes[0]
         firmly = (first.purpose == "find-out", first.proof is None and self.advised != BEFORE_ADVICE)
@@ -128,8 +127,8 @@ def propose_changes(
     """Give the changes of cases and remedies that apply to this job, and those dropped with the reason.
 
     The right name of a key that the log calls unknown comes first, then what the failing message itself
-    advises; what a
-    case says of a setting outranks what the remedies say of it, and both what the message says of its value.
+    advises; what a case says of a setting outranks what the remedies say of it, and both what the message
+    says of its value.
     """
     job = _JobContext(report, library, settings, language, advice)
     dropped: list[Dropped] = []

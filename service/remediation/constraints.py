@@ -52,7 +52,8 @@ def _topic(name: str, words: str, keys: str) -> Topic:
 TOPICS: tuple[Topic, ...] = (
     _topic(
         "batch size",
-        r"batch[ _-]?siz\w*|(?:micro|mini|global)[ _-]?batch\w*|\bbatch(?:es)?\b|批(?:次|量|处理)?(?:的)?大小|批量",
+        r"batch[ _-]?siz\w*|(?:micro|mini|global)[ _-]?batch\w*|\bbatch(?:es)?\b|"
+        r"批(?:次|量|处理)?(?:的)?大小|批量",
         r"batch|gradient_accumulation|num_generations",
     ),
     _topic(

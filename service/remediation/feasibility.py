@@ -3,10 +3,9 @@
 The simplest checks, run for every candidate before any is ranked.
 
 A setting must exist for the program that ran, at a version that the job's other settings allow, and its value
-must be
-another than the present one, or than the default where the job sets none. What a rule computes from the log's
-numbers
-is checked by `rules/`; what a person or a scheduler forbids stands as conditions in the corpus.
+must be another than the present one, or than the default where the job sets none. What a rule computes from
+the log's numbers is checked by `rules/`; what a person or a scheduler forbids stands as conditions in the
+corpus.
 """
 
 from __future__ import annotations
@@ -88,8 +87,7 @@ def refused(
     """Say why a change cannot be one of this job, or give the empty string.
 
     `beside` are those that are kept already; `set_otherwise` tells that the failure proves the job's value to
-    be another
-    one than the default, although the job is not seen to set it.
+    be another one than the default, although the job is not seen to set it.
     """
     spec = grounds.library.setting(change.framework, change.key, grounds.report.version(change.framework))
     if not runs(change.framework, change.key, spec.read_by if spec else "", grounds.frameworks):

@@ -38,8 +38,9 @@ _VERBS: tuple[tuple[Way, str], ...] = (
     (
         "set",
         (
-            r"set(?:ting)?|pass(?:ing)?|us(?:e|ing)|specify(?:ing)?|provid(?:e|ing)|add(?:ing)?|adjust(?:ing)?|"
-            r"chang(?:e|ing)|export(?:ing)?|(?:re)?(?:run|launch|start|serv)(?:n?ing|e)? (?:\w{1,12} )?with"
+            r"set(?:ting)?|pass(?:ing)?|us(?:e|ing)|specify(?:ing)?|provid(?:e|ing)|add(?:ing)?|"
+            r"adjust(?:ing)?|chang(?:e|ing)|export(?:ing)?|"
+            r"(?:re)?(?:run|launch|start|serv)(?:n?ing|e)? (?:\w{1,12} )?with"
         ),
     ),
 )

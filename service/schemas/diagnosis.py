@@ -88,10 +88,8 @@ class ProposedChange(Part):
 
     `replaces` names the key that the job sets in vain: it is to go, and `key` takes its place. `goes_with`
     names the change without which this one makes no sense. `purpose` tells a change that can cure from one
-    that only
-    helps to find out; `proof` is the log's own arithmetic by which the value suffices, where there is any.
-    `tier` is how
-    firmly it stands, the lowest first: changes of one tier are equally good.
+    that only helps to find out; `proof` is the log's own arithmetic by which the value suffices, where there
+    is any. `tier` is how firmly it stands, the lowest first: changes of one tier are equally good.
     """
 
     framework: str

@@ -229,7 +229,7 @@ def collect(listen_s: float) -> GpuList:
 
 
 def read_gpu(library: Any, number: int, xids: dict[int, list[int]] | None) -> Gpu:
-    """Read one card; `xids` are those of the kernel's log by the card's number, None where it was not read."""
+    """Read one card; `xids` are those of the kernel's log by the card's number, None where it was unread."""
     try:
         handle = library.nvmlDeviceGetHandleByIndex(number)
     except library.NVMLError as error:

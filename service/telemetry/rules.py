@@ -96,7 +96,7 @@ def is_follower(report: CrashReport) -> bool:
 
 
 def load_rules(*folders: Path) -> TelemetryRules:
-    """Load the rules of each folder of knowledge; raises InvalidCorpusError naming the field that is wrong."""
+    """Load the rules of each folder of knowledge; raises InvalidCorpusError naming the wrong field."""
     return _loaded(folders or roots())
 
 

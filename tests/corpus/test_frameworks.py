@@ -17,8 +17,9 @@ from tests.tables import each_row
 
 HOUSE = Path(__file__).parent.parent.parent
 KNOWN = known_frameworks()
-# Ids that are also words of other vocabularies, so that a literal of that spelling is no framework's id: how a
-# setting is spelled (`env`, `hydra`, `python`), a language of stacks (`python`), a part of a snapshot (`host`, `ray`).
+# Ids that are also words of other vocabularies, so that a literal of that spelling is no framework's id: how
+# a setting is spelled (`env`, `hydra`, `python`), a language of stacks (`python`), a part of a snapshot
+# (`host`, `ray`).
 HOMONYMS = frozenset({"env", "hydra", "python", "host"})
 # Where a literal means another thing than the framework of a job, by file.
 NAMED: dict[str, tuple[set[str], str]] = {

@@ -1,4 +1,4 @@
-"""The catalogue of messages: every id has both languages with equal values, each is used, and none stands in code."""
+"""The catalogue of messages: every id has both languages with equal values, is used, and none is in code."""
 
 from __future__ import annotations
 

@@ -27,7 +27,10 @@ ARTICLE = [
     "先看内存曲线,再决定换机器还是改配置,不要一上来就加内存。",
 ]
 CARDS = [
-    "BarLM-7BBarLM-7B 是某实验室发布的新一代开源语言模型,支持超长上下文与工具调用,适合在本地部署与二次开发。Python00",
+    (
+        "BarLM-7BBarLM-7B 是某实验室发布的新一代开源语言模型,"
+        "支持超长上下文与工具调用,适合在本地部署与二次开发。Python00"
+    ),
     "BazOCRBazOCR 是一款轻量的端到端文字识别模型,在多个公开评测上取得领先成绩,支持多语言文档解析。00",
     "QuxTTSQuxTTS 是一款高质量的语音合成系统,支持零样本克隆与流式输出,在情感控制方面表现自然。Jinja00",
 ]
@@ -150,7 +153,8 @@ def test_headings_divide_a_write_up(rows: list[str], expected: list[Section]) ->
 PAGE = """\
 <html><head><title>Site | Post</title><style>p {color: red}</style><script>track('me')</script></head><body>
 <nav><a href="/">Home</a> <a href="/login">Sign up now</a></nav><header>Our great site</header>
-<article><h1>Why <em>ranks</em> hang</h1><p>One rank waits in a <code>barrier</code> that the others never reach.</p>
+<article><h1>Why <em>ranks</em> hang</h1>
+<p>One rank waits in a <code>barrier</code> that the others never reach.</p>
 <h2>What to do</h2><ul><li>Raise the limit</li><li>Find the slow rank</li></ul>
 <pre>export FOO_TIMEOUT=60
 python train.py</pre><button>Copy</button></article>

@@ -123,7 +123,7 @@ def changes(view: TriageView) -> Html:
 
 
 def _lacks_more(diagnosis: Diagnosis) -> bool:
-    """Tell whether looking closer is all that there is to do, so that what to check stands where the changes would."""
+    """Tell whether looking closer is all there is to do, so that checks stand where changes would."""
     return bool(diagnosis.checks) and not diagnosis.changes and not diagnosis.ended_well
 
 
@@ -151,7 +151,7 @@ def _is_made(change: ProposedChange, added: str, removed: str) -> bool:
 
 
 def _merged(changes: Sequence[ProposedChange]) -> list[tuple[ProposedChange, str]]:
-    """Put changes together that read the same for several frameworks: each with the names of those that it is for."""
+    """Put changes together that read the same for several frameworks, each with the names of those."""
     found: dict[tuple[object, ...], tuple[ProposedChange, list[str]]] = {}
     for change in changes:
         key = (

@@ -1,8 +1,7 @@
-"""What stands between the API's gate and Gradio: which of Gradio's routes there are, and whose a page's session is.
+"""What stands between the API's gate and Gradio: which of its routes are open, and whose a page's session is.
 
 Gradio brings some fifty routes, most of them for development and sharing, and an update may bring more. Those
-that
-the page needs are listed here; the others are not there.
+that the page needs are listed here; the others are not there.
 """
 
 from __future__ import annotations

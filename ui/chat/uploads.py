@@ -39,7 +39,7 @@ class GoneError(InvalidRequestError):
 
 
 class Uploaded(BaseModel):
-    """A file as the browser names it: where the server put it, and what it is called on the user's machine."""
+    """A file as the browser names it: where the server put it, and its name on the user's machine."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -50,7 +50,10 @@ class Uploaded(BaseModel):
 
 @dataclass(frozen=True)
 class SubmittedFiles:
-    """The files of one submission: logs (and archives) by their names, the job's own configuration, a snapshot of its machine."""
+    """The files of one submission.
+
+    Logs (and archives) by their names, the job's own configuration, and a snapshot of its machine.
+    """
 
     logs: tuple[tuple[str, Path], ...] = ()
     configs: tuple[ConfigFile, ...] = ()

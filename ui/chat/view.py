@@ -32,11 +32,9 @@ class TriageView:
     """One triage as the page shows it.
 
     `model` is the model that the server has, or nothing; `first` the rules' answer where it came while the
-    page
-    was watching; `said` the paragraphs of the model so far; `asking` the question that is being answered now,
-    and
-    `reply` what stands of its answer; `is_elsewhere` that another page, or a server that stopped, works on
-    it.
+    page was watching; `said` the paragraphs of the model so far; `asking` the question that is being answered
+    now, and `reply` what stands of its answer; `is_elsewhere` that another page, or a server that stopped,
+    works on it.
     """
 
     language: Language

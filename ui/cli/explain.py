@@ -158,7 +158,7 @@ def _changed(first: Diagnosis, final: Diagnosis) -> Group | None:
 
 
 def render(diagnosis: Diagnosis, console: Console) -> None:
-    """Print a diagnosis for a person: the conclusion and its line, what to change, then why, and the proof."""
+    """Print a diagnosis for a person: the conclusion and its line, what to change, why, and the proof."""
     language = diagnosis.language
     console.print(Text(diagnosis.headline, style=_style(diagnosis)))
     standing = _say(f"standing-{'end' if diagnosis.rests_on_end else diagnosis.standing}", language)
@@ -200,7 +200,7 @@ def _safe(markdown: str) -> str:
 
 
 def _titled(name: str, language: Language, *rows: object) -> Group:
-    return Group(Text(_say(name, language), style="bold"), *rows)  # type: ignore[arg-type]  # all are renderables
+    return Group(Text(_say(name, language), style="bold"), *rows)  # type: ignore[arg-type]
 
 
 def _evidence(diagnosis: Diagnosis, language: Language) -> Group | None:

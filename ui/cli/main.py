@@ -228,7 +228,7 @@ def batch(
     name: BatchName = "",
     lang: Lang = "",
 ) -> None:
-    """Triage many jobs. Exit code 0: all answered, 3: some without an answer, 4: no failure found, 2: misuse, 130: stopped."""
+    """Triage many jobs. Exit code 0: all answered, 3: not all, 4: no failure, 2: misuse, 130: stopped."""
     from ui.cli import batch as command
 
     wanted = command.BatchArguments(

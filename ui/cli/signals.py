@@ -1,4 +1,4 @@
-"""How a command that runs until it is told to stop takes a SIGTERM, such as that of systemd, Docker or Kubernetes."""
+"""How a command that runs until it is told to stop takes a SIGTERM (systemd, Docker, Kubernetes send it)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ui.cli.codes import EXPLAINED
 
 
 def orderly() -> None:
-    """Let the next SIGTERM end this process in order, as if it had come to its end: by default nothing is put away."""
+    """Let the next SIGTERM end this process in order, as at its end; by default nothing is put away."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _stop)
 

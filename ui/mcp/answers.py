@@ -45,11 +45,15 @@ class TriageAnswer(BaseModel):
         description="The chat model that was asked, where it had something to say; else `composer`."
     )
     model_explanation: str = Field(
-        description="What that model says beside the rules, as far as it could be checked; an opinion, no finding."
+        description=(
+            "What that model says beside the rules, as far as it could be checked; an opinion, no finding."
+        )
     )
     evidence: list[Evidence]
     changes: list[ProposedChange] = Field(
-        description="Changes of the job's configuration; `status` tells which were checked against the catalogue."
+        description=(
+            "Changes of the job's configuration; `status` tells which were checked against the catalogue."
+        )
     )
     patch: str | None = Field(
         description="Unified diff of the configuration that was given, for `git apply`; the first step alone."

@@ -1,4 +1,4 @@
-"""What the tools do: an assistant's triage, in this process, with what its further questions need kept in memory."""
+"""What the tools do: an assistant's triage, in this process, keeping what further questions need."""
 
 from __future__ import annotations
 
@@ -171,14 +171,17 @@ def _source(text: str, paths: Sequence[str]) -> JobSource:
 
 
 def _readable(path: str) -> Path:
-    """Give a path that reading ends of: a pipe, a device or this process's own input would keep all further calls waiting.
+    """Give a path that reading comes to an end of.
 
-    Raises InvalidRequestError.
+    A pipe, a device or this process's own input would keep all further calls waiting. Raises
+    InvalidRequestError.
     """
     given = Path(os.path.expanduser(path))  # noqa: PTH111 - Path's raises where there is no such user
     real = os.path.realpath(given)
     is_system = real == "/" or any(folder.is_under(real, system) for system in _SYSTEM)
-    if is_system or (os.path.lexists(real) and not (os.path.isfile(real) or os.path.isdir(real))):  # noqa: PTH112, PTH113 - Path's raise where a name is too long
+    # Not by Path, which raises where a name is too long.
+    is_readable = os.path.isfile(real) or os.path.isdir(real)  # noqa: PTH112, PTH113
+    if is_system or (os.path.lexists(real) and not is_readable):
         raise InvalidRequestError(Message("errors.no-job-output-name", path=path))
     return given
 

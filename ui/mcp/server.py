@@ -1,4 +1,7 @@
-"""The server that coding assistants start: tools over standard input and output, which carry the protocol and nothing else."""
+"""The server that coding assistants start: tools over standard input and output.
+
+These carry the protocol and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,9 @@ class Tools:
         paths: Annotated[
             list[str],
             Field(
-                description="Files, folders or archives (.gz .zst .xz .bz2 .tar .zip) that are one job's output."
+                description=(
+                    "Files, folders or archives (.gz .zst .xz .bz2 .tar .zip) that are one job's output."
+                )
             ),
         ] = [],  # noqa: B006 - the schema's default; never changed
         config_paths: Annotated[
@@ -105,7 +110,7 @@ class Tools:
             Field(description="Also let the configured model explain (WHYCRASH_MODEL); takes seconds more."),
         ] = False,
     ) -> Annotated[CallToolResult, TriageAnswer]:
-        """Say why a GPU job died: one cause, the lines that prove it, what to change, and a patch of its configuration."""
+        """Say why a GPU job died: its cause, the lines that prove it, what to change, and a patch."""
         outcome = outcome_of(exit_code, signal, state)
         answer = self._assistant.explain(
             text, paths, config_paths, config_text, config_name, lang, ask_model, outcome
@@ -156,7 +161,7 @@ class Tools:
         ] = "",
         lang: _Lang = "",
     ) -> Setting:
-        """Look up whether a version of a framework has a setting, its type, range and default, and what it frees and costs."""
+        """Look up whether a version of a framework has a setting, its type, range, default and costs."""
         return self._assistant.setting(framework, key, version, lang)
 
 

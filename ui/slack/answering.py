@@ -78,7 +78,7 @@ class Answerer:
             self._tell(thread, say("failed", asked.language, error=sentences.told(error, asked.language)))
         except SlackError as error:
             LOGGER.error("An answer could not be given: %s", error)
-        except Exception:  # noqa: BLE001 - a question must not end in silence: its thread has nobody else to tell
+        except Exception:  # noqa: BLE001 - a question must not end in silence
             LOGGER.exception("A question could not be answered.")
             self._tell(thread, say("broken", asked.language))
 

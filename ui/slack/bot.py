@@ -94,7 +94,8 @@ def _once(triage_service: TriageService) -> Callable[..., BoltResponse]:
     """Let each event through once, also over restarts: Slack sends one again where the receipt came late."""
     from slack_bolt import BoltResponse
 
-    def middleware(body: _Body, next: Callable[[], BoltResponse]) -> BoltResponse:  # noqa: A002 - bolt passes it by this name
+    # Bolt passes `next` by this name.
+    def middleware(body: _Body, next: Callable[[], BoltResponse]) -> BoltResponse:  # noqa: A002
         name = name_of(body)
         try:
             is_new = not name or triage_service.store.seen.is_first(_SEEN, name, datetime.now(UTC))

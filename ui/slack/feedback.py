@@ -58,7 +58,8 @@ class FeedbackHandler:
         try:
             found = self._triage_service.record(where.triage).diagnosis
             if found is None:
-                raise NotFoundError(Message("errors.triage-no-answer", triage=where.triage))  # noqa: TRY301 - told as the store's own
+                # Told below as the store's own.
+                raise NotFoundError(Message("errors.triage-no-answer", triage=where.triage))  # noqa: TRY301
             language = found.language
             work(where, found)
         except NotFoundError:

@@ -49,8 +49,8 @@ class OpenDump:
 class Dump:
     """A format: how it begins, how it is read, and whether it is more than the row it begins in.
 
-    `in_full` where it is known by the place in the code that a logger puts before the message. `names` is what the
-    print calls settings by other names.
+    `in_full` where it is known by the place in the code that a logger puts before the message. `names` is
+    what the print calls settings by other names.
     """
 
     begins: re.Pattern[str]

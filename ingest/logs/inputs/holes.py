@@ -3,9 +3,8 @@
 Left where a file was cut while it was written to, or where a node lost its last blocks.
 
 `logrotate` with `copytruncate` cuts a file to nothing while its writer goes on at its old place: the file
-system
-fills what lies between with NULs. A machine that loses power leaves blocks that were reserved and never
-written.
+system fills what lies between with NULs. A machine that loses power leaves blocks that were reserved and
+never written.
 """
 
 from __future__ import annotations

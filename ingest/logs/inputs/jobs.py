@@ -56,8 +56,7 @@ class JobSource:
     """All that one job wrote, its parts in order: the driver's log first, then by natural sort.
 
     `configs` are the job's own scripts and settings, by name. `omitted` says what was left out and why, and
-    is
-    complete when the last part was read.
+    is complete when the last part was read.
     """
 
     name: str

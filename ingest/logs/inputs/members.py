@@ -22,10 +22,8 @@ class JobLimits:
     """How much of a job is read at most.
 
     `files` are logs (ten times as many names are looked at), `bytes` what they hold unpacked, `ratio` how
-    many
-    times its packed size that may be, `depth` how deep folders are followed, `spool` how many bytes a
-    compressed
-    tar may put into a temporary file.
+    many times its packed size that may be, `depth` how deep folders are followed, `spool` how many bytes a
+    compressed tar may put into a temporary file.
     """
 
     files: int = 10_000
@@ -83,8 +81,8 @@ _KINDS = tuple(
         (
             "not_a_log",
             (
-                r"(?:^|/)(?:\.git|__pycache__|node_modules|\.venv|site-packages|\.ipynb_checkpoints|\.DS_Store|"
-                r"\._[^/]*)(?:/|$)"
+                r"(?:^|/)(?:\.git|__pycache__|node_modules|\.venv|site-packages|\.ipynb_checkpoints|"
+                r"\.DS_Store|\._[^/]*)(?:/|$)"
             ),
         ),
         ("not_a_log", r"(?:^|/)[^/]*tfevents[^/]*$"),

@@ -61,8 +61,8 @@ class LogSource:
     """A log's name and its bytes, in chunks of at most CHUNK bytes (1.5 times that where transcoded).
 
     Compressed bytes come out unpacked, UTF-16, UTF-32 and GB 18030 as UTF-8 with the same lines, without
-    holes of
-    NUL bytes. `omitted` gathers what could not be read (a damaged tail, say), so that the report can say it.
+    holes of NUL bytes. `omitted` gathers what could not be read (a damaged tail, say), so that the report can
+    say it.
     """
 
     name: str

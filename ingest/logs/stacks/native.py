@@ -1,9 +1,9 @@
 """Stacks of compiled code: C++ exceptions, signal handlers, glibc's aborts, Python's faulthandler.
 
 Such a stack says first what happened, then the calls with the innermost first. Grammar:
-c10/util/Backtrace.cpp
-and Exception.cpp, absl's and glog's failure handlers, glibc's backtrace_symbols, Open MPI's and UCX's signal
-handlers, compiler-rt's AddressSanitizer, gdb, CPython's Python/traceback.c (_Py_DumpTraceback).
+c10/util/Backtrace.cpp and Exception.cpp, absl's and glog's failure handlers, glibc's backtrace_symbols, Open
+MPI's and UCX's signal handlers, compiler-rt's AddressSanitizer, gdb, CPython's Python/traceback.c
+(_Py_DumpTraceback).
 """
 
 from __future__ import annotations

@@ -37,23 +37,28 @@ _STREAM = re.compile(r"(?:^|[._-])(?:stdout|stderr|out|err)$", re.IGNORECASE)
 # The batch systems of the PBS family name a job's two streams NAME.o123 and NAME.e123.
 _PBS = re.compile(r"\.[oe](?=\d+(?:[.-]\d+)?$)")
 _RANK = re.compile(
-    r"(?:^|[._-])(?:local[_-]?)?(?P<word>rank|worker|node|host|proc|process|replica|shard|actor|pod|gpu)[._-]?(?P<index>\d{1,6})(?=$|[._-])",
+    r"(?:^|[._-])(?:local[_-]?)?(?P<word>rank|worker|node|host|proc|process|replica|shard|actor|pod|gpu)"
+    r"[._-]?(?P<index>\d{1,6})(?=$|[._-])",
     re.IGNORECASE,
 )
 _SESSION = re.compile(
-    r"^(?:raylet|gcs_server|python-core-|worker-[0-9a-f]{32,}-|runtime_env_|dashboard(?:_agent)?\.|log_monitor)"
+    r"^(?:raylet|gcs_server|python-core-|worker-[0-9a-f]{32,}-|runtime_env_|"
+    r"dashboard(?:_agent)?\.|log_monitor)"
 )
 _GENERAL = re.compile(
-    r"^(?:driver|main|launcher|master|head|console|train(?:ing|er)?|worker|output|log|error|system|nohup|run|stdout|stderr|out|err|dmesg|syslog|server)?$",
+    r"^(?:driver|main|launcher|master|head|console|train(?:ing|er)?|worker|output|log|error|system|nohup|run|"
+    r"stdout|stderr|out|err|dmesg|syslog|server)?$",
     re.IGNORECASE,
 )
 _INNER = re.compile(
-    r"^(?:(?:local[_-]?)?(?:rank|worker|node|host|proc|process|replica|shard|attempt|restart|gpu)[._-]?\d+|logs?|outputs?|stdout|stderr|driver|workers?|"
-    r"head|launcher|master|session_.+|\.hydra|configs?|scripts?)$",
+    r"^(?:(?:local[_-]?)?(?:rank|worker|node|host|proc|process|replica|shard|attempt|restart|gpu)[._-]?\d+|"
+    r"logs?|outputs?|stdout|stderr|driver|workers?|head|launcher|master|session_.+|\.hydra|configs?|"
+    r"scripts?)$",
     re.IGNORECASE,
 )
 _DATED = re.compile(
-    r"^(?:\d{4}-?\d{2}(?:-?\d{2})?|\d{2}[-_]\d{2}[-_]\d{2}|\d{4}-\d{2}-\d{2}[T_-]\d{2}[-_:]?\d{2}(?:[-_:]?\d{2})?)$"
+    r"^(?:\d{4}-?\d{2}(?:-?\d{2})?|\d{2}[-_]\d{2}[-_]\d{2}|"
+    r"\d{4}-\d{2}-\d{2}[T_-]\d{2}[-_:]?\d{2}(?:[-_:]?\d{2})?)$"
 )
 _NOT_A_LOG = re.compile(
     r"^(?:readme|licen[cs]e|changelog|authors|contributing|notice)(?:\.|$)", re.IGNORECASE

@@ -27,7 +27,8 @@ from service.settings import Settings
 
 # NAMESPACE_POD_UID/CONTAINER/RESTART.log, rotated ones with a time behind; names hold no underscore.
 _POD_LOG = re.compile(
-    r"(?:^|/)(?P<folder>(?P<namespace>[a-z0-9.-]+)_(?P<pod>[a-z0-9.-]+)_[0-9A-Za-z-]+)/(?P<container>[a-z0-9.-]+)/\d+\.log(?:\.[\w.-]+)?$"
+    r"(?:^|/)(?P<folder>(?P<namespace>[a-z0-9.-]+)_(?P<pod>[a-z0-9.-]+)_[0-9A-Za-z-]+)/"
+    r"(?P<container>[a-z0-9.-]+)/\d+\.log(?:\.[\w.-]+)?$"
 )
 _DUMP_LOG = re.compile(r"(?:^|/)(?P<folder>(?P<namespace>[a-z0-9.-]+)/(?P<pod>[a-z0-9.-]+))/logs\.txt$")
 # What operators put behind a job's name for each of its pods: Kubeflow's, MPI's, KubeRay's, JobSet's. An

@@ -122,7 +122,7 @@ def outputs(row: Row) -> list[str]:
     default = "slurm-%A_%a.out" if "_" in row["JobID"] else "slurm-%j.out"
     patterns = dict.fromkeys(pattern for name in PATHS if (pattern := row.get(name))) or {default: None}
     found = [path for pattern in patterns for path in _paths(pattern, row)]
-    return [path for path in dict.fromkeys(found) if os.path.isfile(path)]  # noqa: PTH113 - as text throughout
+    return [path for path in dict.fromkeys(found) if os.path.isfile(path)]  # noqa: PTH113 - as text
 
 
 def _paths(pattern: str, row: Row) -> list[str]:
@@ -136,7 +136,9 @@ def _paths(pattern: str, row: Row) -> list[str]:
             _filled(piece, row, several) if place % 2 else _escaped(piece, several)
             for place, piece in enumerate(pieces)
         )
-        names = sorted(glob.glob(name, root_dir=row["WorkDir"]))[:MAX_FILES] if several else [name]  # noqa: PTH207 - may be absolute
+        names = [name]
+        if several:  # as text: the pattern may be an absolute path
+            names = sorted(glob.glob(name, root_dir=row["WorkDir"]))[:MAX_FILES]  # noqa: PTH207
     # An absolute name takes the place of the folder.
     return [os.path.join(row["WorkDir"], name) for name in names]  # noqa: PTH118
 

@@ -111,7 +111,7 @@ def _sharers(context: RuleContext) -> int | None:
 
 
 def _accumulation(context: RuleContext) -> tuple[str, int] | None:
-    """Give the setting that counts accumulation steps, and the steps; None where they follow by themselves."""
+    """Give the setting that counts accumulation steps, and the steps; None where they are worked out."""
     batches = known_frameworks().row(context.change.framework).batches
     if not batches.steps or context.change.key.endswith("eval_batch_size"):
         return None

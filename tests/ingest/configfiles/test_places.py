@@ -23,24 +23,32 @@ EXAMPLES = sorted(
 )
 MADE = {
     "job.sbatch": (
-        "#!/bin/bash\r\n#SBATCH --nodes=2 -t 1:00  # two\r\nexport A='x y'\r\nLR=1e-6\r\nARGS=(\r\n  --seq 4096\r\n"
-        "  --bf16\r\n)\r\nDOCKER_ENV=1 docker run -e NCCL_DEBUG=INFO --shm-size 8g img python t.py \"${ARGS[@]}\" \\\r\n"
-        "  --lr $LR +data.n=3 --out \"$PWD/x\"\r\npip install 'vllm==0.8.4' -U\r\nbash -c 'python u.py --depth 3 a.b=1'\r\n"
+        "#!/bin/bash\r\n#SBATCH --nodes=2 -t 1:00  # two\r\nexport A='x y'\r\nLR=1e-6\r\n"
+        "ARGS=(\r\n  --seq 4096\r\n  --bf16\r\n)\r\n"
+        "DOCKER_ENV=1 docker run -e NCCL_DEBUG=INFO --shm-size 8g img python t.py \"${ARGS[@]}\" \\\r\n"
+        "  --lr $LR +data.n=3 --out \"$PWD/x\"\r\npip install 'vllm==0.8.4' -U\r\n"
+        "bash -c 'python u.py --depth 3 a.b=1'\r\n"
     ),
     "pod.yaml": (
-        "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: lark\n    command: [vllm, serve, --port=80, --seed, '7']\n"
+        "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: lark\n"
+        "    command: [vllm, serve, --port=80, --seed, '7']\n"
         "    env:\n    - {name: NCCL_DEBUG, value: INFO}\n    - name: B\n      value: '8'\n"
         "    resources: {limits: {memory: 64Gi}}\n  - name: side\n    args:\n    - --port\n    - \"81\"\n"
     ),
     "compose.yml": "services:\n  a:\n    shm_size: 8g # big\n    environment:\n    - C=1\n    - D=x y\n",
-    "c.yaml": "# 显存\na: &x 1\nb: 'two'  # 2\nc: {d: 1e-5, e: [1, 2]}\nf: *x\ng: ${a}\nh: |\n  text\ni: yes\n",
+    "c.yaml": (
+        "# 显存\na: &x 1\nb: 'two'  # 2\nc: {d: 1e-5, e: [1, 2]}\nf: *x\ng: ${a}\nh: |\n  text\ni: yes\n"
+    ),
     "ds.json": '{"a": {"b": 1, "c": [1, 2]},\n "d": "x", "e": true, "f": null, "g": 1e-5}\n',
     "requirements.txt": "# pins\nvllm==0.8.4 ; python_version > '3.8'\ntorch[x]>=2.5,<2.7  # both\n",
     "environment.yml": "name: x\ndependencies:\n- python=3.11\n- pip:\n  - vllm==0.6.0\n",
     ".env": "A=1\nexport B='x y'  # b\nC=\"2\"\n",
     "Dockerfile": "FROM a\nENV A=1 B='2 3'\nRUN pip install vllm==0.6.0\n",
     "lark.toml": 'seed = 7 # 7\n[trainer]\nname = "a b"\nfast = true\n',
-    "launch.py": "import x\nLR = 1e-5\nx.run('显存', lr=LR, seed=-3,\n      name='a')\np.add_argument('--top-k', default=5)\n",
+    "launch.py": (
+        "import x\nLR = 1e-5\nx.run('显存', lr=LR, seed=-3,\n      name='a')\n"
+        "p.add_argument('--top-k', default=5)\n"
+    ),
 }  # fmt: skip
 # What has no place: a value with a variable in it (`$PWD`, or a path that one begins), a block list, and what
 # holds further settings, which have places of their own.

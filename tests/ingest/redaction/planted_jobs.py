@@ -54,7 +54,8 @@ def _mobile(chance: Chance) -> str:
 
 def _identity(chance: Chance) -> str:
     """Make a number with the check digit of GB 11643."""
-    digits = f"11010{1 + chance.number(8)}19{50 + chance.number(49)}{1 + chance.number(12):02}{1 + chance.number(28):02}{chance.text(DIGITS, 3)}"
+    area, year = f"11010{1 + chance.number(8)}", f"19{50 + chance.number(49)}"
+    digits = f"{area}{year}{1 + chance.number(12):02}{1 + chance.number(28):02}{chance.text(DIGITS, 3)}"
     return (
         digits + "10X98765432"[sum(int(digit) * 2 ** (17 - place) for place, digit in enumerate(digits)) % 11]
     )

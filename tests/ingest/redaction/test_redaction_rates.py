@@ -20,8 +20,9 @@ from tests.ingest.redaction import planted
 
 SIZE = 40 << 10
 TRIES = 4
-# How many times slower than usual logs a text of this size may be. Of rows that are read in linear time the slowest
-# are about 50 times slower, whatever else the machine does; a plain quadratic expression is 400 times slower.
+# How many times slower than usual logs a text of this size may be. Of rows that are read in linear time the
+# slowest are about 50 times slower, whatever else the machine does; a plain quadratic expression is 400 times
+# slower.
 MOST = 200
 # What is hostile beside the rules' own rows: names without values, again and again.
 HOSTILE = (

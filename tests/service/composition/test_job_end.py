@@ -149,9 +149,7 @@ def test_one_sign_of_a_failure_outweighs_those_of_a_good_end() -> None:
     assert [(item.end, item.ended_by) for item, _, _ in table] == [(end, by) for _, end, by in table]
 
 
-def test_what_is_no_exit_code_signal_or_state_is_refused_at_the_border_and_left_out_of_what_a_scheduler_says() -> (
-    None
-):
+def test_what_is_no_exit_code_signal_or_state_is_refused_and_left_out_of_what_a_scheduler_says() -> None:
     """A request is told; a scheduler's odd word costs nothing but itself."""
     for field, wrong in (
         ("signal", "SIGNOTHING"),

@@ -1,4 +1,4 @@
-"""Reasons in the answer's language: of what was dropped, of missing readings, and of what became of a model."""
+"""Reasons in the answer's language: of what was dropped, of missing readings, of what became of a model."""
 
 from __future__ import annotations
 

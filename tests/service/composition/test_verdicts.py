@@ -121,8 +121,8 @@ ENDED = (
     "{'train_runtime': 120.5, 'train_samples_per_second': 10.0, 'train_loss': 0.5, 'epoch': 3.0}",
     "`Trainer.fit` stopped: `max_epochs=3` reached.",
     (
-        "INFO:     Shutting down\nINFO:     Application shutdown complete.\nINFO:     Finished server process "
-        "[1]"
+        "INFO:     Shutting down\nINFO:     Application shutdown complete.\n"
+        "INFO:     Finished server process [1]"
     ),
     "ERROR: upload failed, retrying\n" + STEPS + "Training complete!",
     STEPS + "训练结束\n邮件通知发送失败，忽略",

@@ -48,12 +48,17 @@ import torch
 torch.manual_seed(7)
 raw = Tokenizer(models.BPE())
 raw.pre_tokenizer, raw.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-raw.train_from_iterator([open(sys.argv[2]).read()], trainers.BpeTrainer(vocab_size=600, special_tokens=["<s>", "</s>"],
-                        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+raw.train_from_iterator(
+    [open(sys.argv[2]).read()],
+    trainers.BpeTrainer(vocab_size=600, special_tokens=["<s>", "</s>"], show_progress=False,
+                        initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
 tokenizer = PreTrainedTokenizerFast(tokenizer_object=raw, bos_token="<s>", eos_token="</s>")
-tokenizer.chat_template = "{{% for message in messages %}}{{{{ message['role'] }}}}: {{{{ message['content'] }}}}\\n{{% endfor %}}assistant: "
-config = LlamaConfig(vocab_size=raw.get_vocab_size(), hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2,
-                     num_key_value_heads=1, max_position_embeddings={CONTEXT}, bos_token_id=0, eos_token_id=1)
+tokenizer.chat_template = (
+    "{{% for message in messages %}}{{{{ message['role'] }}}}: {{{{ message['content'] }}}}\\n{{% endfor %}}"
+    "assistant: ")
+config = LlamaConfig(vocab_size=raw.get_vocab_size(), hidden_size=16, intermediate_size=32,
+                     num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=1,
+                     max_position_embeddings={CONTEXT}, bos_token_id=0, eos_token_id=1)
 model = LlamaForCausalLM(config)
 # The server lets a model write a thousand tokens; one that has many ends stops sooner.
 model.generation_config.eos_token_id = list(range(1, raw.get_vocab_size(), {ENDS}))

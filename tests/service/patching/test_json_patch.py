@@ -134,7 +134,8 @@ OBJECTS = st.recursive(
     lambda inner: st.dictionaries(KEYS, st.one_of(VALUES, inner, st.lists(inner, max_size=2)), max_size=4),
 )
 LAYOUTS = st.fixed_dictionaries({
-    "indent": st.sampled_from([None, None, 1, 2, 4, "\t"]), "ensure_ascii": st.booleans(), "separators": st.sampled_from([(",", ":"), (", ", ": "), (" , ", " : ")]),
+    "indent": st.sampled_from([None, None, 1, 2, 4, "\t"]), "ensure_ascii": st.booleans(),
+    "separators": st.sampled_from([(",", ":"), (", ", ": "), (" , ", " : ")]),
 })  # fmt: skip
 
 

@@ -109,9 +109,17 @@ REST = [
 
 @settings(max_examples=200, derandomize=True, deadline=None)
 @given(
-    names=st.lists(st.sampled_from(NAMES), unique=True, min_size=1), picks=st.lists(st.tuples(st.sampled_from(VERSIONS), st.sampled_from(REST), st.sampled_from(["", "[x]", "[a,b]"])), min_size=6, max_size=6),
-    between=st.lists(st.sampled_from(["", "# none\n", "\n", "-r base.txt\n", "--index-url https://example.org\n"]), min_size=6, max_size=6),
-    to=st.sampled_from(["==2.6", "<0.9", ">=2.6,<2.8", "1.2"]), ending=st.sampled_from(["\n", "\r\n"]), name=st.sampled_from(NAMES),
+    names=st.lists(st.sampled_from(NAMES), unique=True, min_size=1),
+    picks=st.lists(
+        st.tuples(st.sampled_from(VERSIONS), st.sampled_from(REST), st.sampled_from(["", "[x]", "[a,b]"])),
+        min_size=6, max_size=6,
+    ),
+    between=st.lists(
+        st.sampled_from(["", "# none\n", "\n", "-r base.txt\n", "--index-url https://example.org\n"]),
+        min_size=6, max_size=6,
+    ),
+    to=st.sampled_from(["==2.6", "<0.9", ">=2.6,<2.8", "1.2"]), ending=st.sampled_from(["\n", "\r\n"]),
+    name=st.sampled_from(NAMES),
 )  # fmt: skip
 def test_only_the_packages_own_line_differs(
     names: list[str], picks: list[tuple[str, str, str]], between: list[str], to: str, ending: str, name: str

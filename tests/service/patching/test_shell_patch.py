@@ -22,8 +22,8 @@ from tests.tables import each_row
 from tests.waiting import PATIENCE
 
 PROGRAMS = [
-    "python", "python3", "torchrun", "deepspeed", "accelerate", "ray", "vllm", "srun", "docker", "swift", "trl",
-    "llamafactory-cli", "conda", "module",
+    "python", "python3", "torchrun", "deepspeed", "accelerate", "ray", "vllm", "srun", "docker", "swift",
+    "trl", "llamafactory-cli", "conda", "module",
 ]  # fmt: skip
 # Each program writes down its arguments and its environment, and passes on to what `srun` or `env` would
 # start.

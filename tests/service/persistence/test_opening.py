@@ -26,19 +26,25 @@ from tests.service.factories import diagnosis
 from tests.service.persistence.makers import NOW, add, triage
 
 OLD_TRIAGE = """
-INSERT INTO triages (id, state, origin, caller, source, created, deadline, language, headline, cause, error, configs, telemetry)
-VALUES ('{id}', 'done', 'api', 'ann', '{source}', '2026-11-20 12:00:00.000000', '2026-11-20 12:01:00.000000', '', {headline}, NULL, '', '[]', '')
+INSERT INTO triages
+  (id, state, origin, caller, source, created, deadline,
+   language, headline, cause, error, configs, telemetry)
+VALUES
+  ('{id}', 'done', 'api', 'ann', '{source}', '2026-11-20 12:00:00.000000', '2026-11-20 12:01:00.000000',
+   '', {headline}, NULL, '', '[]', '')
 """
 OLD_BATCH = """
 INSERT INTO batches (id, name, caller, source, state, created, options, left_out)
 VALUES ('B1', 'old', 'ann', 'folder', 'running', '2026-11-20 12:00:00.000000', '{}', '{}')
 """
 OLD_JOB = """
-INSERT INTO jobs (batch, number, state, name, place, node_names, attempts, owner, fingerprint, root_text, error)
+INSERT INTO jobs
+  (batch, number, state, name, place, node_names, attempts, owner, fingerprint, root_text, error)
 VALUES ('B1', 1, 'queued', 'job', '{"paths": ["/a.log"]}', '[]', 0, '', '', '', '')
 """
 OLD_ANSWER = """
-INSERT INTO jobs (batch, number, state, name, place, node_names, attempts, owner, fingerprint, root_text, error, diagnosis)
+INSERT INTO jobs
+  (batch, number, state, name, place, node_names, attempts, owner, fingerprint, root_text, error, diagnosis)
 VALUES ('B1', :number, 'done', 'job', '{"paths": ["/a.log"]}', '[]', 1, '', 'f', '', '', :packed)
 """
 

@@ -101,8 +101,8 @@ def test_who_is_missing_is_told_where_most_are_there(
         ("Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/64", (63,)),
         (
             (
-                "node7:81:402 [0] NCCL INFO ncclCommInitRank comm 0x55d0aa rank 0 nranks 64 cudaDev 0 nvmlDev "
-                "0 busId 4b000 commId 0x7a1 - Init COMPLETE"
+                "node7:81:402 [0] NCCL INFO ncclCommInitRank comm 0x55d0aa rank 0 nranks 64 cudaDev 0 "
+                "nvmlDev 0 busId 4b000 commId 0x7a1 - Init COMPLETE"
             ),
             (63,),
         ),

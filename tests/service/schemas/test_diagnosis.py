@@ -142,8 +142,8 @@ def test_evidence_is_verbatim(name: str, triage: Triage) -> None:
     "log",
     [
         (
-            "\x1b[31mERROR\x1b[0m \x1b[1mtorch.OutOfMemoryError\x1b[0m: CUDA out of memory. Tried to allocate "
-            "2.00 GiB."
+            "\x1b[31mERROR\x1b[0m \x1b[1mtorch.OutOfMemoryError\x1b[0m: CUDA out of memory. "
+            "Tried to allocate 2.00 GiB."
         ),
         (
             " 10%|#   | 1/10\r 20%|##  | 2/10\rtorch.OutOfMemoryError: CUDA out of memory. Tried to allocate "
@@ -154,7 +154,10 @@ def test_evidence_is_verbatim(name: str, triage: Triage) -> None:
         "x" * 5000
         + " ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory. "
         + "y" * 5000,
-        "显存不足\n日志：ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
+        (
+            "显存不足\n日志：ray.exceptions.OutOfMemoryError: "
+            "Task was killed due to the node running low on memory."
+        ),
     ],
 )
 def test_evidence_of_awkward_lines_is_verbatim(log: str, triage: Triage) -> None:

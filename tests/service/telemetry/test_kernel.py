@@ -19,8 +19,8 @@ AT = datetime(2026, 3, 2, 9, 58, 11, tzinfo=UTC).timestamp()
         (XID, "xid", 79, 51234),
         (
             (
-                "NVRM: Xid (PCI:0000:18:00): 48, An uncorrectable double bit error (DBE) has been detected on "
-                "GPU"
+                "NVRM: Xid (PCI:0000:18:00): 48, An uncorrectable double bit error (DBE) has been "
+                "detected on GPU"
             ),
             "xid",
             48,

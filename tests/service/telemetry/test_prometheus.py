@@ -36,7 +36,8 @@ def page():
         labels = f'gpu="{card}",UUID="GPU-{card}",modelName="NVIDIA H100",Hostname="n1"'
         bad = late and card == 1
         for name, value in (('DCGM_FI_DEV_XID_ERRORS', 94 * bad), ('DCGM_FI_DEV_ECC_DBE_VOL_TOTAL', 2 * bad),
-                            ('DCGM_FI_DEV_FB_USED', 70000), ('DCGM_FI_DEV_FB_FREE', 11000), ('DCGM_FI_DEV_GPU_UTIL', 100)):
+                            ('DCGM_FI_DEV_FB_USED', 70000), ('DCGM_FI_DEV_FB_FREE', 11000),
+                            ('DCGM_FI_DEV_GPU_UTIL', 100)):
             yield f'{name}{{{labels}}} {value}'
     yield 'vllm:kv_cache_usage_perc{engine="0"} 0.97'
 class Page(http.server.BaseHTTPRequestHandler):

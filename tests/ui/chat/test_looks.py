@@ -71,7 +71,8 @@ def test_that_nothing_scrolls_sideways_on_a_phone(pages: OpenPage, server: Serve
 def _overhang(page: Page) -> int:
     return int(
         page.evaluate("""() => Math.max(document.documentElement.scrollWidth, document.body.scrollWidth,
-        ...[...document.querySelectorAll('#wc-page > *, #wc-answer .card, .bar')].map(part => part.getBoundingClientRect().right)) - innerWidth""")
+        ...[...document.querySelectorAll('#wc-page > *, #wc-answer .card, .bar')].map(
+          part => part.getBoundingClientRect().right)) - innerWidth""")
     )
 
 
@@ -161,7 +162,8 @@ def _paste(page: Page, text: str) -> None:
     """Paste as a keyboard does."""
     page.evaluate(
         """text => { const pasted = new DataTransfer(); pasted.setData('text/plain', text);
-        document.getElementById('wc-text').dispatchEvent(new ClipboardEvent('paste', { clipboardData: pasted, bubbles: true, cancelable: true })); }""",
+        document.getElementById('wc-text').dispatchEvent(new ClipboardEvent(
+          'paste', { clipboardData: pasted, bubbles: true, cancelable: true })); }""",
         text,
     )
 

@@ -75,8 +75,8 @@ ONE_ROW = [
     (
         "vllm 0.6 api server",
         (
-            "args: Namespace(model='/m/lark', tensor_parallel_size=4, rope_scaling={'type': 'yarn', 'factor': "
-            "4.0}, allowed_origins=['*'])"
+            "args: Namespace(model='/m/lark', tensor_parallel_size=4, "
+            "rope_scaling={'type': 'yarn', 'factor': 4.0}, allowed_origins=['*'])"
         ),
         {
             "model": "/m/lark",

@@ -76,7 +76,10 @@ from tests.tables import each_row
         ),
         ("mpirun -np 8 -x NCCL_ALGO=Ring python a.py", {"np": ("8", "flag"), "NCCL_ALGO": ("Ring", "env")}),
         (
-            """ray job submit --runtime-env-json='{"env_vars": {"NCCL_DEBUG": "INFO"}, "pip": ["a"]}' -- python3 -m lark.train trainer.nnodes=2""",
+            (
+                """ray job submit --runtime-env-json='{"env_vars": {"NCCL_DEBUG": "INFO"}, "pip": ["a"]}' """
+                "-- python3 -m lark.train trainer.nnodes=2"
+            ),
             {
                 "NCCL_DEBUG": ("INFO", "env"),
                 "pip": ('["a"]', "json"),

@@ -218,8 +218,8 @@ def test_that_the_field_below_a_validation_error_is_a_fact(read: ReadLog, reason
         ),
         (
             (
-                f'  File "{SITE}/vllm/distributed/utils.py", line 52, in divide\n    x\nAssertionError: 96 is '
-                "not divisible by 64\n"
+                f'  File "{SITE}/vllm/distributed/utils.py", line 52, in divide\n    x\n'
+                "AssertionError: 96 is not divisible by 64\n"
             ),
             {"vllm"},
         ),
