@@ -1,58 +1,70 @@
 """Take in many logs at once, with all cores or a Ray cluster, so that a killed run goes on where it stopped.
 
-Logs are read by a pool, each worker with patterns that it compiled once; Ray Data runs the pool where Ray is
-installed, threads of this process do elsewhere. What was read is on disk part by part. Then the vectors are
-made, of each crash once, in batches of like length.
+Logs are read by a worker pool, on Ray where it is installed and the logs are many, else on processes of this
+machine: a log that kills or hangs its reader takes nothing else along. What was read is on disk part by part.
+Then the vectors are made, of each crash once, in batches of like length.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import logging
 import os
-import secrets
-import shutil
+from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib.util import find_spec
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
-from threading import local
-from typing import Any
+from typing import cast
 
 from corpus import library, log_patterns
-from ingest import embedder, ingest_tasks, sockets
+from ingest import ingest_tasks, worker_programs
 from ingest.embedder import DEFAULT_NAME, Vectors
+from ingest.errors import PoolLostError
 from ingest.index import Compute, Report
 from ingest.ingest_tasks import IngestedContent, IngestTask
 from ingest.stored_parts import RowParts
-from ingest.subprocess_reader import SubprocessReader
+from ingest.workers.messages import TaskAnswered, TaskDied, TaskLate, TaskReturned
+from ingest.workers.pool import Pool
+from ingest.workers.process import WorkerProgram
+from ingest.workers.processes import open_processes
+from ingest.workers.ray_pool import RayPool
 
 # From so many logs on, starting a pool pays for itself, and from so many on, starting Ray.
 FROM = 300
 RAY_FROM = 2000
-# Logs that a worker of Ray's is given at a time; what it holds is lost when its machine is.
-BATCH = 16
-# What of a local Ray's memory its object store may take, bytes: paths go in, crashes of a kilobyte come out.
-OBJECTS = 200 << 20
+# Logs that a worker has: one that it reads, and one ahead.
+DEPTH = 2
+PATIENCE = 120.0
+BYTES_PER_SECOND = 1_000_000
+# Seconds for the vectors of one step, and how often a step may end its worker.
+EMBEDDING = 600.0
+MAX_DEATHS = 3
+# Seconds after which a pool is looked after where nothing happens.
+TURN = 1.0
 
 
 class BulkReader:
     """Reads logs with several workers; `ray_address` names a cluster, and is empty for this machine.
 
-    `with_ray` is for those who know better than the number of logs does.
+    `with_ray` is for those who know better than the number of logs does; `patience` is the seconds that a log
+    may take besides those for its size.
     """
 
     def __init__(
-        self, home: Path, ray_address: str = "", workers: int = 0, *, with_ray: bool | None = None
+        self,
+        home: Path,
+        ray_address: str = "",
+        workers: int = 0,
+        *,
+        with_ray: bool | None = None,
+        patience: float = PATIENCE,
     ) -> None:
         self._home = home
         self._address = ray_address
         self._workers = workers or os.cpu_count() or 1
         self._with_ray = with_ray
+        self._patience = patience
         self._parts = RowParts(home, parts_key())
 
     def ingested(self, tasks: Sequence[IngestTask], report: Report) -> list[IngestedContent]:
@@ -70,7 +82,7 @@ class BulkReader:
         sizes = {ingest_task.file: ingest_task.bytes for ingest_task in tasks}
         size, total = sum(sizes[file] for file in done), sum(sizes.values())
         crashes = sum(bool(made.documents) for made in done.values())
-        working = self._on_ray(left) if self._is_for_ray(len(left)) else self._on_threads(left)
+        working = _contents(self._opened(len(left)), left, self._patience)
         try:
             for made in working:
                 done[made.file] = made
@@ -84,6 +96,13 @@ class BulkReader:
             working.close()
             self._parts.flush()
         return [done[ingest_task.file] for ingest_task in tasks]
+
+    def _opened(self, count: int) -> Pool:
+        """Open the pool for so many logs."""
+        program = WorkerProgram(worker_programs.LogHandler, (self._home / "cache",))
+        if self._is_for_ray(count):
+            return RayPool(program, self._address, 0 if self._address else self._workers, depth=DEPTH)
+        return open_processes(program, min(self._workers, max(1, count)), "ingest-worker", depth=DEPTH)
 
     def _is_for_ray(self, count: int) -> bool:
         if self._with_ray is not None:
@@ -105,156 +124,89 @@ class BulkReader:
                 found[made.file] = made
         return found
 
-    def _on_threads(self, tasks: Sequence[IngestTask]) -> Generator[IngestedContent]:
-        """Read with a process beside each thread."""
-        own = local()
-        readers: list[SubprocessReader] = []
-
-        def take(ingest_task: IngestTask) -> IngestedContent:
-            if not hasattr(own, "reader"):
-                own.reader = SubprocessReader(self._home / "cache")
-                readers.append(own.reader)
-            made: IngestedContent = own.reader.read(ingest_task)
-            return made
-
-        pool = ThreadPoolExecutor(self._workers)
-        try:
-            yield from _as_they_finish(
-                (pool.submit(take, ingest_task) for ingest_task in tasks), 2 * self._workers
-            )
-        finally:
-            pool.shutdown(cancel_futures=True)
-            for reader in readers:
-                reader.close()
-
-    def _on_ray(self, tasks: Sequence[IngestTask]) -> Generator[IngestedContent]:
-        """Read with a pool of Ray's actors, a process beside each."""
-        with _ray(self._address, self._workers) as started:
-            rows = [{"errand": json.dumps(asdict(ingest_task))} for ingest_task in tasks]
-            blocks = max(1, min(len(rows) // BATCH, 4000))
-            found = started.data.from_items(rows, override_num_blocks=blocks).map_batches(
-                _ReadActor,
-                batch_size=BATCH,
-                fn_constructor_args=[str(self._home / "cache")],
-                compute=started.data.ActorPoolStrategy(size=self._size(started)),
-                num_cpus=1,
-            )
-            for row in found.iter_rows():
-                yield ingest_tasks.restored(json.loads(row["intake"]))
-
-    def _size(self, started: Any) -> int:
-        """Give the number of actors: the cluster's cores where one is named."""
-        return max(1, int(started.cluster_resources().get("CPU", 1))) if self._address else self._workers
-
     def compute(self, model: str) -> Compute | None:
         """Give what makes vectors with a cluster's cores; None on one machine, whose threads do as well."""
         if not self._address or self._with_ray is False or find_spec("ray") is None:
             return None
 
         def vectors(steps: Iterable[Sequence[str]]) -> Iterator[Vectors]:
-            with _ray(self._address, self._workers) as started:
-                yield from _embedded(started, steps, model, self._home, self._size(started))
+            setting = "" if model == DEFAULT_NAME else model
+            program = WorkerProgram(worker_programs.EmbeddingHandler, (setting, self._home))
+            return _embedded(RayPool(program, self._address, depth=DEPTH), steps)
 
         return vectors
 
 
-def _as_they_finish(futures: Iterator[Future[IngestedContent]], most: int) -> Iterator[IngestedContent]:
-    """Give results as they come, `most` of them under way: one log that hangs must not delay the others."""
-    waiting = set(islice(futures, most))
-    while waiting:
-        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-        yield from (future.result() for future in done)
-        waiting.update(islice(futures, most - len(waiting)))
+def _contents(pool: Pool, tasks: Sequence[IngestTask], patience: float) -> Generator[IngestedContent]:
+    """Take in files, in the order in which they are read; ends the pool.
 
-
-class _ReadActor:
-    """An actor that reads logs, in a process beside it."""
-
-    def __init__(self, cache: str) -> None:
-        self._reader = SubprocessReader(Path(cache))
-
-    def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
-        """Take in a batch."""
-        made = (self._reader.read(IngestTask(**json.loads(ingest_task))) for ingest_task in batch["errand"])
-        return {"intake": [json.dumps(item.record()) for item in made]}
-
-
-class _EmbedActor:
-    """An actor that holds the model, and computes with one thread."""
-
-    def __init__(self, model: str, home: str) -> None:
-        self._embedder = embedder.open_embedder("" if model == DEFAULT_NAME else model, Path(home), threads=1)
-
-    def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
-        """Embed the lists of texts of a batch."""
-        return {
-            "place": list(batch["place"]),
-            "vectors": [self._embedder.embed(json.loads(texts)) for texts in batch["texts"]],
-        }
-
-
-def _embedded(
-    started: Any, steps: Iterable[Sequence[str]], model: str, home: Path, size: int
-) -> Iterator[Vectors]:
-    rows = [{"place": place, "texts": json.dumps(list(texts))} for place, texts in enumerate(steps)]
-    found = started.data.from_items(rows, override_num_blocks=max(1, len(rows))).map_batches(
-        _EmbedActor,
-        batch_size=1,
-        fn_constructor_args=[model, str(home)],
-        compute=started.data.ActorPoolStrategy(size=size),
-        num_cpus=1,
-    )
-    early: dict[int, Vectors] = {}
-    following = 0
-    for row in found.iter_rows():
-        early[row["place"]] = row["vectors"]
-        while following in early:
-            yield early.pop(following)
-            following += 1
-
-
-@contextmanager
-def _ray(address: str, workers: int) -> Iterator[Any]:
-    """Give Ray, connected to a cluster or started on this machine for as long as it is needed."""
-    # Nothing is told to anybody outside, and Ray's ports, which are open to the network, answer nobody
-    # without a token.
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    # Ray's own processes write into the terminal what only its makers can read; what matters comes as an
-    # exception.
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-    folder = ""
-    if not address:
-        # One token for the life of this process: Ray reads it once.
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        os.environ.pop("RAY_ADDRESS", None)
-    # Imported here: it takes seconds, and only many logs need it.
-    import ray
-    import ray.data
-
-    mine = not ray.is_initialized()
-    if mine:
-        usual: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-        folder = "" if address else sockets.new_folder("wc")
-        here: dict[str, Any] = {
-            "num_cpus": workers,
-            "include_dashboard": False,
-            "object_store_memory": OBJECTS,
-            "_temp_dir": folder,
-        }
-        ray.init(**usual, **({"address": address} if address else here))
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    context.print_on_execution_start = False
-    for name in ("ray.data", "ray"):
-        logging.getLogger(name).setLevel(logging.ERROR)
+    One that ends its reader twice, or takes too long, has no hash, so that the next run tries it again.
+    """
+    waiting = deque(tasks)
+    under_way: dict[str, IngestTask] = {}
+    died: set[str] = set()
     try:
-        yield ray
+        while waiting or under_way:
+            while waiting and pool.capacity:
+                task = waiting.popleft()
+                under_way[task.file] = task
+                pool.submit(task.file, task, patience + task.bytes / BYTES_PER_SECOND)
+            for event in pool.events(TURN):
+                task = under_way.pop(event.key)
+                reason = ""
+                match event:
+                    case TaskAnswered():
+                        yield cast("IngestedContent", event.answer)
+                    case TaskLate():
+                        reason = f"reading it took longer than {event.seconds:.0f} seconds"
+                    case TaskDied() if event.key in died:
+                        reason = f"the process that read it ended ({event.reason})"
+                    case TaskDied():
+                        # It may have been the process that somebody ended, and not the log.
+                        died.add(event.key)
+                        waiting.appendleft(task)
+                    case _:
+                        waiting.appendleft(task)
+                if reason:
+                    yield IngestedContent(task.file, reason=f"{task.file}: {reason}")
     finally:
-        if mine:
-            ray.shutdown()
-        if folder:
-            shutil.rmtree(folder, ignore_errors=True)
+        pool.close()
+
+
+def _embedded(pool: Pool, steps: Iterable[Sequence[str]]) -> Iterator[Vectors]:
+    """Give the vectors of each step's texts, in their order; ends the pool.
+
+    Raises PoolLostError where a step ends worker after worker.
+    """
+    left = ((str(place), texts) for place, texts in enumerate(steps))
+    # The next step, unless there is none, behind those that lost their worker.
+    waiting = deque(islice(left, 1))
+    under_way: dict[str, Sequence[str]] = {}
+    deaths: Counter[str] = Counter()
+    early: dict[str, Vectors] = {}
+    following = count()
+    wanted = str(next(following))
+    try:
+        while waiting or under_way:
+            while waiting and pool.capacity:
+                key, texts = waiting.popleft()
+                under_way[key] = texts
+                pool.submit(key, texts, EMBEDDING)
+                waiting.extend(() if waiting else islice(left, 1))
+            for event in pool.events(TURN):
+                texts = under_way.pop(event.key)
+                if isinstance(event, TaskAnswered):
+                    early[event.key] = cast("Vectors", event.answer)
+                    continue
+                deaths[event.key] += not isinstance(event, TaskReturned)
+                if deaths[event.key] >= MAX_DEATHS:
+                    raise PoolLostError("The workers that make vectors end one after the other.")
+                waiting.appendleft((event.key, texts))
+            while wanted in early:
+                yield early.pop(wanted)
+                wanted = str(next(following))
+    finally:
+        pool.close()
 
 
 def task_id(path: Path) -> list[int]:

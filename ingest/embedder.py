@@ -143,10 +143,7 @@ class OnnxEmbedder:
 
 
 def _threads() -> int:
-    """Give the threads for many texts.
-
-    That is what a process that shares the cores set for itself, else the machine's cores.
-    """
+    """Give the threads for many texts: those that THREADS names, else the machine's cores."""
     return int(os.environ.get(THREADS) or min(MOST_THREADS, os.cpu_count() or 1))
 
 

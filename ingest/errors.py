@@ -86,3 +86,7 @@ class ChromaServerError(SearchIndexError):
 
 class ModelError(IngestError):
     """The embedding model cannot be used."""
+
+
+class PoolLostError(IngestError):
+    """The workers of a pool cannot be started or reached; all that they had is to be handed out again."""

@@ -8,7 +8,7 @@ import os
 import shutil
 from pathlib import Path
 
-from ingest import sockets
+from ingest.workers import ray_folders
 
 # Where programs look for settings and caches before they look below HOME, or for a cluster of somebody else.
 _POINTERS = (
@@ -31,7 +31,7 @@ _OURS = (".local/share/whycrash", ".cache/whycrash", ".config/whycrash")
 
 def short_folder(prefix: str) -> Path:
     """Make a folder whose path leaves room for the names of sockets in it; pytest's own are too long."""
-    return Path(sockets.new_folder(prefix))
+    return Path(ray_folders.new_folder(prefix))
 
 
 def move_in() -> Path:

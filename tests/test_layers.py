@@ -45,7 +45,7 @@ SEAMS: dict[str, str | tuple[str, ...]] = {
     "alembic": "service/persistence",
     "mcp": "ui/mcp",
     "mcp_types": "ui/mcp",
-    "ray": ("service/batches", "ingest/bulk_ingest.py"),
+    "ray": "ingest/workers/ray_driver.py",
     "pynvml": "service/telemetry/nvml.py",
     "psutil": "service/telemetry/host.py",
     "langchain": "service/llm/models.py",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from platformdirs import user_data_path
 
-from ingest import sockets
+from ingest.workers import ray_folders
 
 ROOT = Path(__file__).parent.parent
 # Where programs that tests start keep things.
@@ -65,7 +65,7 @@ def test_that_two_runs_of_ci_share_no_folder(tmp_path: Path) -> None:
 def test_that_ci_leaves_room_for_the_sockets_of_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = surroundings(tmp_path)["TMPDIR"]["path"]
     monkeypatch.setattr(tempfile, "tempdir", given)
-    assert sockets.place() == given
+    assert ray_folders.place() == given
 
 
 def test_that_the_tests_have_a_home_of_their_own() -> None:

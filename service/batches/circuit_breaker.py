@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.batches.backoff import Backoff
+from ingest.workers.backoff import Backoff
 from service.schemas.diagnosis import Diagnosis
 
 # Failures in a row that open the breaker: each may have taken the whole deadline.

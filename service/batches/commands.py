@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.diagnosis import Outcome as JobOutcome
 
+# What one job may take of memory beyond what a loaded process has, bytes. A log is read in bounded memory, so
+# only one that was made to break the reader comes near.
+JOB_MEMORY = 4 << 30
+
 
 @dataclass(frozen=True, slots=True)
 class JobCommand:
@@ -41,7 +45,6 @@ class AnswerCommand:
     """
 
     id: str
-    seconds: float
     by_rules: bool = False
 
 

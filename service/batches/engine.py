@@ -17,8 +17,8 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 
 from corpus.message import Message
+from ingest.workers.backoff import Backoff, backoff_delay
 from service.batches import deadlines, owners
-from service.batches.backoff import Backoff, backoff_delay
 from service.batches.batches import BatchService
 from service.batches.commands import (
     JobCommand,

@@ -10,11 +10,10 @@ from itertools import count
 from time import monotonic, sleep
 from typing import Literal
 
-from service.batches.backoff import Backoff
+from ingest.workers.backoff import Backoff
 from service.batches.commands import JobCommand, JobReturned, JobWasLost, JobWasRead, Outcome
 from service.batches.executor import Executor, ExecutorLostError
-from service.batches.local_processes import open_local
-from service.batches.ray_executor import open_ray
+from service.batches.pool_executor import open_local, open_ray
 from service.settings import Settings
 
 SlotName = Literal["local", "ray"]

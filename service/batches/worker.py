@@ -6,7 +6,6 @@ import hashlib
 import json
 import logging
 import os
-import resource
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +18,11 @@ from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.members import LIMITS
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import Redactor
+from ingest.workers.process import Tell
 from service.batches.cached_retriever import CachedRetriever
 from service.batches.circuit_breaker import CircuitBreaker
 from service.batches.commands import (
+    JOB_MEMORY,
     AnswerCommand,
     DropCommand,
     JobCommand,
@@ -44,9 +45,6 @@ from service.schemas.diagnosis import Outcome as JobOutcome
 from service.settings import Settings
 from service.workers.warm_triage import WarmTriage
 
-# What one job may take of memory beyond what a loaded process has. A log is read in bounded memory, so
-# only one that was made to break the reader comes near.
-JOB_MEMORY = 4 << 30
 LONGEST_ERROR = 500
 UNEXPECTED = "errors.job-went-wrong"
 _LOG = logging.getLogger("whycrash.batch")
@@ -70,11 +68,13 @@ class JobWorker:
         self._breaker = CircuitBreaker()
 
     def load(self) -> str:
-        """Load what every job needs and bound the memory; gives what is wrong, or the empty text."""
-        wrong = self.warm.load()
-        if not wrong:
-            bound_memory(JOB_MEMORY)
-        return wrong
+        """Load what every job needs; gives what is wrong, or the empty text."""
+        return self.warm.load()
+
+    def handle(self, task: Step, tell: Tell) -> Outcome | None:
+        """Do one step as the task of a worker pool; it says nothing before its outcome."""
+        del tell
+        return self.run(task)
 
     def run(self, step: Step) -> Outcome | None:
         """Do one step; a failure is an outcome, so that the process continues. A drop has none."""
@@ -204,19 +204,6 @@ def error_text(error: str, command: JobCommand | None) -> str:
         return Redactor().clean(text)[:LONGEST_ERROR]
 
     return edited(error, clean)
-
-
-def bound_memory(more: int) -> None:
-    """Let this process map no more than `more` bytes beyond what it has now.
-
-    A request beyond fails in this process, where else the kernel would choose whom to kill.
-    """
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    most = pages * resource.getpagesize() + more
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(
-        resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
-    )
 
 
 def _check_places(paths: Sequence[str], settings: Settings) -> None:

@@ -1,7 +1,7 @@
-"""A pool of worker processes with a bounded queue and a deadline for each task.
+"""The server's worker pool: a bounded queue, a deadline for each task, and its messages as they come.
 
-Each process has a thread here, which hands it one task after the other, passes on what it answers, and puts
-another in its place when it dies or is late.
+One thread runs the pool of processes; the messages of a task that are to be kept are kept by a thread of
+their own, so that a slow database holds up only its own task.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ import logging
 import os
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import count
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from time import monotonic
+from typing import cast
 
 from corpus.message import Message
-from service.schemas.errors import BusyError, LateError, RequestError, WorkerLostError
+from ingest.workers.messages import PoolEvent, TaskAnswered, TaskDied, TaskLate, TaskMessage, TaskReturned
+from ingest.workers.pool import WorkerPool
+from ingest.workers.processes import LocalWorker, ProcessBackend
+from service.schemas.errors import BusyError, LateError, WorkerLostError
 from service.schemas.events import Event
 from service.settings import Settings, without_secrets
-from service.workers import process, spawning
+from service.workers import worker_program
 from service.workers.failures import (
     AbandonedError,
     NoWorkerError,
@@ -28,23 +33,17 @@ from service.workers.failures import (
     failure_event,
 )
 from service.workers.queue import TaskQueue
-from service.workers.tasks import (
-    PromptShown,
-    SearchHits,
-    Task,
-    TaskEnd,
-    TriageMaterial,
-    TriageTask,
-    WorkerReady,
-)
+from service.workers.tasks import PromptShown, SearchHits, Task, TriageMaterial, TriageTask
 
 _LOG = logging.getLogger("whycrash.workers")
-# Seconds for a process to load, the making of a first index included.
-LOADING = 600.0
 # Seconds until another process is tried where one could not load all that it needs.
 AGAIN = 30.0
 # Seconds that a triage is taken for before any was measured.
 FIRST_GUESS = 0.1
+# Seconds that closing waits for the messages that are still being kept.
+CLOSING = 10.0
+# Seconds after which the pool is looked after where nothing happens.
+TURN = 1.0
 STOPPING = "errors.server-stopping-hand-again"
 FORSAKEN = "errors.whoever-handed-left-before"
 
@@ -58,12 +57,22 @@ class TaskHandle:
     Work that was begun continues without a listener.
     """
 
-    def __init__(self, task: Task, seconds: float, keep: Keep | None) -> None:
+    def __init__(
+        self, task: Task, seconds: float, keep: Keep | None, over: Callable[[TaskHandle], None]
+    ) -> None:
+        """Prepare; `over` is called when all messages are kept, before the listener hears the end."""
         self.task = task
+        self.begun: float | None = None
+        self.is_over = False
         self._ends = monotonic() + seconds
         self._seconds = seconds
-        self._keep = keep
+        self._over = over
         self._messages: queue.SimpleQueue[WorkerMessage | None] = queue.SimpleQueue()
+        self._to_keep: queue.SimpleQueue[WorkerMessage | None] = queue.SimpleQueue()
+        self.keeper: threading.Thread | None = None
+        if keep:
+            self.keeper = threading.Thread(target=self._kept, args=(keep,), name="task-keeper", daemon=True)
+            self.keeper.start()
 
     @property
     def abandon(self) -> float:
@@ -72,33 +81,42 @@ class TaskHandle:
 
     def put(self, message: WorkerMessage) -> None:
         """Pass on a message; what is to be kept is kept first."""
-        if self._keep:
-            try:
-                self._keep(message)
-            except Exception as error:  # noqa: BLE001 - an answer that cannot be kept is still given
-                _LOG.error("an answer could not be kept: %s", failing_frame(error))
-        self._messages.put(message)
+        (self._to_keep if self.keeper else self._messages).put(message)
 
     def fail(self, error: Exception) -> None:
-        """Pass on that there is no answer."""
+        """Pass on that there is no answer, and that no message follows."""
         self.put(failure_event(error))
+        self.end()
 
-    def late(self) -> LateError:
-        """Make the error of a task that took too long."""
-        return LateError(Message("errors.took-longer-seconds-ended", seconds=f"{self._seconds:g}"))
+    def late(self) -> None:
+        """Answer that the task took too long."""
+        self.fail(LateError(Message("errors.took-longer-seconds-ended", seconds=f"{self._seconds:g}")))
 
     def stop(self) -> None:
         """Answer that the server stops."""
         self.fail(StoppingError(Message(STOPPING), 5.0))
-        self.end()
 
     def end(self) -> None:
         """Say that no message follows."""
-        self._messages.put(None)
+        if self.keeper:
+            self._to_keep.put(None)
+        else:
+            self._over(self)
+            self._messages.put(None)
 
     def __iter__(self) -> Iterator[WorkerMessage]:
         while (message := self._messages.get()) is not None:
             yield message
+
+    def _kept(self, keep: Keep) -> None:
+        while (message := self._to_keep.get()) is not None:
+            try:
+                keep(message)
+            except Exception as error:  # noqa: BLE001 - an answer that cannot be kept is still given
+                _LOG.error("an answer could not be kept: %s", failing_frame(error))
+            self._messages.put(message)
+        self._over(self)
+        self._messages.put(None)
 
 
 class ProcessPool:
@@ -108,40 +126,37 @@ class ProcessPool:
         self,
         settings: Settings,
         size: int | None = None,
-        serve: Callable[[Connection, Settings], None] = process.serve,
+        serve: Callable[[Connection, Settings], None] = worker_program.serve,
     ) -> None:
-        self._settings = settings
-        self._serve = serve
         self.size = size or settings.workers or os.cpu_count() or 1
         self.queue_size = settings.queue
         self._line: TaskQueue[TaskHandle] = TaskQueue()
         self._lock = threading.Lock()
         self._open = 0
         self._usual = FIRST_GUESS
-        self.threads: list[WorkerThread] = []
+        # No daemons: those may have no children, and NVML is read in one.
+        backend = ProcessBackend(serve, (without_secrets(settings),), "worker", daemon=False)
+        self._pool = WorkerPool(backend, self.size, renew_after=AGAIN)
+        self._dispatcher: _Dispatcher | None = None
         self._closed = False
 
     def start(self) -> None:
         """Start the processes; returns at once, tasks wait until one is loaded."""
-        self.threads = [
-            WorkerThread(self, self._settings, number, self._serve) for number in range(self.size)
-        ]
-        for thread in self.threads:
-            thread.start()
+        self._dispatcher = _Dispatcher(self._pool, self._line)
+        self._dispatcher.start()
 
     def close(self) -> None:
         """End all processes; tasks that wait are answered that the server stops."""
         with self._lock:
             self._closed = True
         waiting = self._line.close()
-        for thread in self.threads:
-            thread.stop()
         for handle in waiting:
-            self._let_go()
             handle.stop()
-        for thread in self.threads:
-            thread.join(timeout=10)
-        self.threads = []
+        ends = monotonic() + CLOSING
+        begun = self._dispatcher.stop() if self._dispatcher else ()
+        for handle in (*waiting, *begun):
+            if handle.keeper:
+                handle.keeper.join(max(0.0, ends - monotonic()))
 
     @property
     def waiting(self) -> int:
@@ -151,17 +166,22 @@ class ProcessPool:
     @property
     def failure(self) -> str:
         """What keeps the pool from answering, or the empty text."""
-        told = [thread.wrong for thread in self.threads]
-        return "" if "" in told else (told[0] if told else Message("errors.workers-not-started"))
+        return self._dispatcher.failure if self._dispatcher else Message("errors.workers-not-started")
+
+    @property
+    def pids(self) -> list[int]:
+        """The numbers of the processes."""
+        return [process.pid for process in self._pool.workers if isinstance(process, LocalWorker)]
 
     def submit(self, task: Task, seconds: float, keep: Keep | None = None) -> TaskHandle:
         """Queue a task; `keep` is called with each message before the listener gets it. Raises BusyError."""
         with self._lock:
             self.check_capacity()
+            handle = TaskHandle(task, seconds, keep, self._over)
             self._open += 1
-            handle = TaskHandle(task, seconds, keep)
             # Within the lock: what is queued before the pool closes is answered by it.
             self._line.push(handle)
+        self._pool.wake()
         return handle
 
     def withdraw(self, triage_id: str) -> None:
@@ -172,11 +192,9 @@ class ProcessPool:
         handle = self._line.discard(
             lambda handle: isinstance(handle.task, TriageTask) and handle.task.id == triage_id
         )
-        if handle is None:
-            return
-        self._let_go()
-        handle.fail(AbandonedError(Message(FORSAKEN)))
-        handle.end()
+        if handle is not None:
+            self._over(handle)  # another may have its place at once
+            handle.fail(AbandonedError(Message(FORSAKEN)))
 
     def check_capacity(self) -> None:
         """Raise BusyError where one more task would be too many, StoppingError where the pool is closed."""
@@ -188,153 +206,93 @@ class ProcessPool:
                 Message("errors.triages-way-try-again", open=self._open, wait=f"{wait:.0f}"), wait
             )
 
-    def next(self, timeout: float | None = None) -> TaskHandle | None:
-        """Wait for the next task; None when the pool closes. Raises queue.Empty after `timeout` seconds."""
-        return self._line.pop(timeout)
-
-    def done(self, seconds: float) -> None:
-        """Note that a task is over, and how long it took."""
+    def _over(self, handle: TaskHandle) -> None:
+        """Note, once, that a task is over; one that was never begun says nothing of how long tasks take."""
         with self._lock:
+            if handle.is_over:
+                return
+            handle.is_over = True
             self._open -= 1
-            self._usual += 0.1 * (seconds - self._usual)
-
-    def _let_go(self) -> None:
-        """Note that a task is over that was never begun, which says nothing of how long tasks take."""
-        with self._lock:
-            self._open -= 1
+            if handle.begun is not None:
+                self._usual += 0.1 * (monotonic() - handle.begun - self._usual)
 
 
-class WorkerThread(threading.Thread):
-    """Keeps one process at work."""
+class _Dispatcher(threading.Thread):
+    """Hands waiting tasks to the workers, and passes on what they answer."""
 
-    def __init__(
-        self,
-        pool: ProcessPool,
-        settings: Settings,
-        number: int,
-        serve: Callable[[Connection, Settings], None],
-    ) -> None:
-        super().__init__(name=f"worker-{number}", daemon=True)
+    def __init__(self, pool: WorkerPool, line: TaskQueue[TaskHandle]) -> None:
+        super().__init__(name="worker-pool", daemon=True)
         self._pool = pool
-        self._settings = settings
-        self._serve = serve
-        self.process: BaseProcess | None = None
-        self._pipe: Connection | None = None
+        self._line = line
         self._stopping = threading.Event()
-        self.wrong: str = Message("errors.workers-still-loading")
+        self._begun: dict[str, TaskHandle] = {}
+        # Begun by a worker that turned out to be dead.
+        self._again: deque[TaskHandle] = deque()
+        self._keys = map(str, count())
+        self.failure: str = Message("errors.workers-still-loading")
 
     def run(self) -> None:
-        """Start a process, and hand it tasks until the pool closes."""
-        self._load()
-        while True:
-            try:
-                handle = self._next()
-            except queue.Empty:
-                # What was missing, such as a server that was down, may be there by now.
-                self._renew()
-                continue
-            if handle is None:
-                break
-            self._take(handle)
-        self._end()
+        """Work until stopped."""
+        try:
+            while not self._stopping.is_set():
+                self._turn()
+        finally:
+            self._pool.close()
 
-    def stop(self) -> None:
-        """End the process at once."""
+    def stop(self) -> list[TaskHandle]:
+        """End all workers, and answer what they work on that the server stops; gives those tasks."""
         self._stopping.set()
-        if self.process is not None and self.process.is_alive():
-            self.process.terminate()
+        self._pool.wake()
+        self.join()
+        begun = [*self._again, *self._begun.values()]
+        for handle in begun:
+            handle.stop()
+        return begun
+
+    def _turn(self) -> None:
+        for event in self._pool.events(TURN):
+            self._pass_on(event)
+        if (wrong := self._pool.wrong) is not None:
+            self.failure = wrong
+        elif self._pool.failed_starts:
+            self.failure = Message("errors.worker-not-start-server")
+        unable = not self._pool.workers and self._pool.failed_starts > 0
+        while (unable or self._pool.capacity) and (handle := self._next()) is not None:
+            if handle.abandon <= 0:
+                handle.late()
+            elif unable:
+                handle.fail(NoWorkerError(self.failure, 5.0))
+            else:
+                self._hand_over(handle)
 
     def _next(self) -> TaskHandle | None:
-        if self._pipe is None and not self._pool.failure and not self._stopping.is_set():
-            # Other threads have processes: a task that would fail here succeeds there.
-            self._stopping.wait(AGAIN)
-            raise queue.Empty
-        return self._pool.next(AGAIN if self.wrong else None)
-
-    def _take(self, handle: TaskHandle) -> None:
-        """Answer a task, and leave a process for the next one."""
-        if self._stopping.is_set():
-            self._pool.done(0.0)
-            handle.stop()
-            return
-        started = monotonic()
         try:
-            self._work(handle)
-        finally:
-            self._pool.done(monotonic() - started)
-            handle.end()
-        if self._pipe is None:
-            self._renew()
+            return self._again.popleft() if self._again else self._line.pop(0)
+        except queue.Empty:
+            return None
 
-    def _renew(self) -> None:
-        self._end()
-        if not self._stopping.is_set():
-            self._load()
-
-    def _load(self) -> None:
-        context = spawning.context()
-        self._pipe, other = context.Pipe()
-        # No daemon: those may have no children, and NVML is read in one.
-        self.process = context.Process(
-            target=self._serve, args=(other, without_secrets(self._settings)), name=self.name
-        )
+    def _hand_over(self, handle: TaskHandle) -> None:
+        key = next(self._keys)
+        handle.begun = handle.begun or monotonic()
         try:
-            self.process.start()
-            other.close()
-            if self._stopping.is_set():
-                self.process.terminate()  # `stop` came too early to find it
-            told = self._pipe.recv() if self._pipe.poll(LOADING) else None
-        except (EOFError, OSError) as error:
-            if not self._stopping.is_set():
-                _LOG.error("a worker could not start: %s", type(error).__name__)
-            told = None
-        if isinstance(told, WorkerReady):
-            self.wrong = told.wrong
-        else:
-            self.wrong = Message("errors.worker-not-start-server")
-            self._end()
-
-    def _work(self, handle: TaskHandle) -> None:
-        if self._pipe is not None and self.process is not None and not self.process.is_alive():
-            self._renew()  # it died while idle, which this task did not cause
-        if handle.abandon <= 0:
-            handle.fail(handle.late())
-            return
-        if self._pipe is None:
-            handle.fail(NoWorkerError(self.wrong, 5.0) if self.wrong else self._lost())
-            return
-        try:
-            self._pipe.send(handle.task)
-            self._listen(self._pipe, handle)
-        except LateError as error:
-            self._end()
-            handle.fail(error)
-        except (EOFError, OSError):
-            self._end()
-            handle.fail(self._lost())
-        except Exception as error:  # noqa: BLE001 - a task fails, and its thread goes on
+            self._pool.submit(key, handle.task, handle.abandon)
+        except Exception as error:  # noqa: BLE001 - a task fails, and the pool goes on
             _LOG.error("a task could not be handed over: %s", failing_frame(error))
-            self._end()
             handle.fail(error)
+        else:
+            self._begun[key] = handle
 
-    def _lost(self) -> RequestError:
-        if self._stopping.is_set():
-            return StoppingError(Message(STOPPING), 5.0)
-        return WorkerLostError(Message("errors.process-read-log-died"))
-
-    def _listen(self, pipe: Connection, handle: TaskHandle) -> None:
-        while True:
-            if not pipe.poll(handle.abandon):
-                raise handle.late()
-            message = pipe.recv()
-            if isinstance(message, TaskEnd):
-                return
-            handle.put(message)
-
-    def _end(self) -> None:
-        if self._pipe is not None:
-            self._pipe.close()
-            self._pipe = None
-        if self.process is not None:
-            self.process.kill()
-            self.process.join(timeout=5)
+    def _pass_on(self, event: PoolEvent) -> None:
+        if isinstance(event, TaskMessage):
+            self._begun[event.key].put(cast("WorkerMessage", event.message))
+            return
+        handle = self._begun.pop(event.key)
+        match event:
+            case TaskAnswered():
+                handle.end()
+            case TaskLate():
+                handle.late()
+            case TaskDied():
+                handle.fail(WorkerLostError(Message("errors.process-read-log-died")))
+            case TaskReturned():
+                self._again.append(handle)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 
 from service.patching.patches import ConfigFile
 from service.schemas.diagnosis import CaseHit, Diagnosis, Outcome
@@ -90,17 +89,3 @@ class SearchHits:
     """What a search found, best first."""
 
     hits: tuple[CaseHit, ...]
-
-
-@dataclass(frozen=True)
-class WorkerReady:
-    """The process has loaded what it needs; `wrong` says what it could not load."""
-
-    wrong: str = ""
-
-
-@dataclass(frozen=True)
-class TaskEnd:
-    """The task is over."""
-
-    kind: Literal["end"] = field(default="end")

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,8 @@ from ingest.errors import SearchIndexError
 from ingest.ingest_tasks import IngestedContent, IngestTask
 from ingest.logs.reader import Reader
 from ingest.stored_parts import RowParts
-from ingest.subprocess_reader import SubprocessReader
 from tests.factories import OOM, STRANGE, silent, steps, traceback
+from tests.pipes import reader_of
 
 # Ray's own packages warn where they are imported.
 RAY_WARNINGS = pytest.mark.filterwarnings(
@@ -56,7 +57,7 @@ def pool(home: Path, *, with_ray: bool = False) -> BulkReader:
 
 @RAY_WARNINGS
 @pytest.mark.parametrize(
-    "with_ray", [False, pytest.param(True, marks=pytest.mark.long)], ids=["threads", "ray"]
+    "with_ray", [False, pytest.param(True, marks=pytest.mark.long)], ids=["processes", "ray"]
 )
 def test_a_pool_gives_what_one_by_one_does(
     tmp_path: Path, home: Path, reader: Reader, with_ray: bool
@@ -180,55 +181,64 @@ def stuck(tmp_path: Path) -> IngestTask:
     return IngestTask(str(tmp_path / "stuck.log"), "report")
 
 
-def ended(shelter: SubprocessReader, times: int) -> threading.Thread:
-    """Kill a shelter's processes as they start, so many times."""
+def kill_reader(path: Path, instead: str | None = None) -> None:
+    """Kill the process that reads a pipe, once it does; `instead` is then the log in the pipe's place."""
+    process, handle = reader_of(path)
+    if instead is not None:
+        path.with_suffix(".new").write_text(instead)
+        path.with_suffix(".new").replace(path)
+    os.kill(process, signal.SIGKILL)
+    os.close(handle)
 
-    def kill() -> None:
-        seen: set[int] = set()
-        while len(seen) < times:
-            process = shelter.process
-            if process is not None and process.pid not in seen:
-                seen.add(process.pid)
-                time.sleep(0.2)
-                process.kill()
-            time.sleep(0.01)
 
-    thread = threading.Thread(target=kill, daemon=True)
-    thread.start()
-    return thread
+def alone(home: Path, **fields: float) -> BulkReader:
+    """Make a pool of one worker."""
+    return BulkReader(home, workers=1, with_ray=False, **fields)  # type: ignore[arg-type]
 
 
 def test_a_log_that_hangs_its_reader_is_left_out(tmp_path: Path, home: Path, stuck: IngestTask) -> None:
     """After a time that goes by its size; the reader after it is a new one."""
     (tmp_path / "good.log").write_text(traceback(OOM))
-    with SubprocessReader(home / "cache", timeout=4.0) as shelter:
-        assert shelter.read(stuck) == IngestedContent(
-            stuck.file, reason=f"{stuck.file}: reading it took longer than 4 seconds"
-        )
-        assert len(shelter.read(IngestTask(str(tmp_path / "good.log"), "report")).documents) == 1
+    reader = alone(home, patience=2.0)
+    left_out, taken_in = reader.ingested([stuck, IngestTask(str(tmp_path / "good.log"), "report")], silent)
+    reader.finish()
+    assert left_out == IngestedContent(
+        stuck.file, reason=f"{stuck.file}: reading it took longer than 2 seconds"
+    )
+    assert len(taken_in.documents) == 1
+
+
+@contextmanager
+def being_read(reader: BulkReader, task: IngestTask) -> Iterator[list[IngestedContent]]:
+    """Have a log read meanwhile; gives what comes of it in the end."""
+    contents: list[IngestedContent] = []
+    thread = threading.Thread(target=lambda: contents.extend(reader.ingested([task], silent)))
+    thread.start()
+    yield contents
+    thread.join()
+    reader.finish()
 
 
 def test_a_log_that_ends_its_reader_twice_is_left_out(home: Path, stuck: IngestTask) -> None:
     """The reason tells how the process ended."""
-    with SubprocessReader(home / "cache") as shelter:
-        killer = ended(shelter, 2)
-        assert shelter.read(stuck) == IngestedContent(
-            stuck.file, reason=f"{stuck.file}: the process that read it ended (signal 9)"
-        )
-        killer.join()
+    with being_read(alone(home), stuck) as contents:
+        kill_reader(Path(stuck.file))
+        kill_reader(Path(stuck.file))
+    assert contents == [
+        IngestedContent(stuck.file, reason=f"{stuck.file}: the process that read it ended (signal 9)")
+    ]
 
 
-def test_a_reader_that_is_killed_once_is_started_again(tmp_path: Path, home: Path) -> None:
+def test_a_reader_that_is_killed_once_is_started_again(home: Path, stuck: IngestTask) -> None:
     """The log it had was not at fault."""
-    (tmp_path / "good.log").write_text(traceback(OOM))
-    with SubprocessReader(home / "cache") as shelter:
-        killer = ended(shelter, 1)
-        assert len(shelter.read(IngestTask(str(tmp_path / "good.log"), "report")).documents) == 1
-        killer.join()
+    with being_read(alone(home), stuck) as contents:
+        kill_reader(Path(stuck.file), traceback(OOM))
+    assert [len(content.documents) for content in contents] == [1]
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, home: Path) -> None:
     """It is no part of what was taken in, so that the next run tries again."""
-    with SubprocessReader(home / "cache") as shelter:
-        made = shelter.read(IngestTask(str(tmp_path / "gone.log"), "report"))
+    reader = alone(home)
+    (made,) = reader.ingested([IngestTask(str(tmp_path / "gone.log"), "report")], silent)
+    reader.finish()
     assert (made.content, made.documents, "No such file" in made.reason) == ("", (), True)

@@ -220,9 +220,7 @@ def test_that_a_request_has_a_deadline(
 def _stopped(triage_service: TriageService) -> Iterator[Callable[[], None]]:
     """Stop the one worker in its tracks; what is given lets it go on."""
     wait_for(lambda: not triage_service.pool.failure)
-    process = triage_service.pool.threads[0].process
-    pid = process.pid if process else None
-    assert pid is not None
+    (pid,) = triage_service.pool.pids
     os.kill(pid, signal.SIGSTOP)
 
     def go_on() -> None:

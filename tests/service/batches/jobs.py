@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,7 +17,8 @@ from service.persistence.store import Store
 from service.schemas.records import JobPlace, JobRecord, JobSpec
 from service.settings import Settings
 from tests.factories import traceback
-from tests.waiting import PATIENCE, until
+from tests.pipes import reader_of as reader_of
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[3]
 LETTERS = "abcdefghij"
@@ -73,37 +73,6 @@ def pipe(path: Path) -> JobSpec:
     path.parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(path)
     return spec(path)
-
-
-def reader_of(path: Path, seconds: float = PATIENCE) -> tuple[int, int]:
-    """Wait for a process that reads a pipe; gives its number and our end of the pipe."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
-        except OSError:
-            time.sleep(0.02)
-            continue
-        # Our end stays open: were it closed, who has just opened the other would find an empty log and be
-        # done.
-        while time.monotonic() < end:
-            for number in _holders(path):
-                return number, handle
-            time.sleep(0.01)
-    raise AssertionError(f"nobody reads {path}")
-
-
-def _holders(path: Path) -> Iterator[int]:
-    own = os.getpid()
-    for process in Path("/proc").iterdir():
-        if not process.name.isdecimal() or int(process.name) == own:
-            continue
-        try:
-            names = [str(file.readlink()) for file in (process / "fd").iterdir()]
-        except OSError:
-            continue
-        if str(path) in names:
-            yield int(process.name)
 
 
 def accepted(settings: Settings, store: Store, specs: Iterable[JobSpec], **fields: Any) -> str:

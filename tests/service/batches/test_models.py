@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from corpus.message import words
+from ingest.workers.backoff import Backoff
 from service.batches import circuit_breaker
-from service.batches.backoff import Backoff
 from service.batches.batches import open_store
 from service.batches.circuit_breaker import MOST, CircuitBreaker
 from service.batches.engine import BatchEngine

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest import sockets
-from service.batches import ray_executor
+from ingest.workers import ray_folders, ray_pool
+from ingest.workers.ray_pool import RayPool
 from service.batches.batches import open_store
 from service.batches.engine import BatchEngine
-from service.batches.ray_executor import RayExecutor
-from service.batches.worker_pool import DEPTH
+from service.batches.pool_executor import DEPTH, PoolExecutor
 from service.persistence.store import Store
 from service.settings import Settings
 from tests.service.batches.jobs import (
@@ -66,8 +65,9 @@ def named(number: int, name: str) -> int:
 def driver_of(engine: BatchEngine) -> int:
     """Give the process that speaks with Ray."""
     executor = engine.executor_slots["ray"].executor
-    assert isinstance(executor, RayExecutor)
-    return executor.pid
+    assert isinstance(executor, PoolExecutor)
+    assert isinstance(executor.pool, RayPool)
+    return executor.pool.pid
 
 
 @pytest.mark.long
@@ -106,7 +106,7 @@ def test_that_a_batch_survives_the_end_of_a_worker_and_of_rays_head(
     assert states(store, batch) == {"done": COUNT + 2}
     assert [job.attempts for job in jobs(store, batch)][:2] == [2, 1]
     assert ends(settings, batch) == dict.fromkeys(range(1, COUNT + 3), 1)
-    assert not list(Path(sockets.place()).glob(f"{ray_executor.PREFIX}{os.getpid()}-*"))
+    assert not list(Path(ray_folders.place()).glob(f"{ray_pool.PREFIX}{os.getpid()}-*"))
 
 
 @pytest.fixture

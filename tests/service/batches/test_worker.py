@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from service.batches import backoff, deadlines, owners
+from ingest.workers import backoff
+from ingest.workers.messages import TaskEnd, WorkerReady
+from ingest.workers.process import bound_memory, serve
+from service.batches import deadlines, owners
 from service.batches.batches import open_store
 from service.batches.commands import (
     AnswerCommand,
@@ -17,16 +20,14 @@ from service.batches.commands import (
     JobCommand,
     JobWasAnswered,
     JobWasRead,
-    Outcome,
     ReadCommand,
     StepFailed,
 )
 from service.batches.engine import BatchEngine
 from service.batches.executor import ExecutorLostError
-from service.batches.local_processes import open_local, serve
-from service.batches.worker import JobWorker, bound_memory, error_text
+from service.batches.pool_executor import job_program, open_local
+from service.batches.worker import JobWorker, error_text
 from service.settings import Settings
-from service.workers.tasks import WorkerReady
 from tests.factories import OOM, traceback
 from tests.service.batches.jobs import accepted, crash, jobs, settings_at, states, write
 from tests.tables import each_row
@@ -90,10 +91,10 @@ def test_that_a_job_is_answered_after_it_was_read_and_then_forgotten(
     worker: JobWorker, tmp_path: Path
 ) -> None:
     worker.run(ReadCommand(order(tmp_path / "a.log", crash(1))))
-    outcome = worker.run(AnswerCommand("batch-1", 1.0))
+    outcome = worker.run(AnswerCommand("batch-1"))
     assert isinstance(outcome, JobWasAnswered)
     assert (outcome.diagnosis.id, outcome.diagnosis.source) == ("batch-1", "a.log")
-    assert isinstance(worker.run(AnswerCommand("batch-1", 1.0)), StepFailed)
+    assert isinstance(worker.run(AnswerCommand("batch-1")), StepFailed)
 
 
 def test_that_an_error_tells_neither_path_nor_secret(tmp_path: Path) -> None:
@@ -161,13 +162,14 @@ def test_that_a_job_that_takes_too_much_memory_fails_and_the_worker_lives_on(
 def test_that_a_worker_ends_with_the_process_that_started_it(tmp_path: Path, warm: Path) -> None:
     context = multiprocessing.get_context("spawn")
     pipe, other = context.Pipe()
-    process = context.Process(target=serve, args=(other, settings_at(tmp_path / "home", warm)))
+    process = context.Process(target=serve, args=(other, job_program(settings_at(tmp_path / "home", warm))))
     process.start()
     other.close()
     assert pipe.recv() == WorkerReady("")
     pipe.send(ReadCommand(order(tmp_path / "a.log", crash(1))))
-    outcome: Outcome = pipe.recv()
-    assert isinstance(outcome, JobWasRead)
+    end = pipe.recv()
+    assert isinstance(end, TaskEnd)
+    assert isinstance(end.answer, JobWasRead)
     pipe.close()
     process.join(timeout=PATIENCE)
     assert process.exitcode == 0

@@ -9,11 +9,12 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from ingest.workers.messages import TaskEnd, WorkerReady
+from ingest.workers.process import die_with_parent
 from service.schemas.events import FirstAnswer, Progress
 from service.settings import Settings
 from service.workers.pool import ProcessPool, WorkerMessage
-from service.workers.process import die_with_parent
-from service.workers.tasks import TaskEnd, TriageTask, WorkerReady
+from service.workers.tasks import TriageTask
 from tests.service.factories import diagnosis
 from tests.waiting import PATIENCE, until
 

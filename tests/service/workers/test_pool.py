@@ -156,7 +156,7 @@ def test_that_a_pool_says_what_it_lacks(make_settings: Callable[..., Settings]) 
     pool.close()
 
 
-def test_that_a_worker_thread_outlives_what_cannot_be_kept_and_what_cannot_be_sent(pool: ProcessPool) -> None:
+def test_that_the_pool_outlives_what_cannot_be_kept_and_what_cannot_be_sent(pool: ProcessPool) -> None:
     def full(_message: WorkerMessage) -> None:
         raise ValueError("no room")
 
@@ -198,23 +198,22 @@ def test_that_a_pool_without_processes_does_not_hold_its_tasks(
     pool.close()
 
 
-def test_that_a_worker_thread_that_is_held_up_while_the_pool_closes_ends_afterwards(
-    pool: ProcessPool,
+def test_that_what_is_kept_slowly_holds_up_neither_other_tasks_nor_the_end_of_the_pool(
+    pool: ProcessPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pid(told(pool, "one"))
+    monkeypatch.setattr(pools, "CLOSING", 0.5)
     held = threading.Event()
 
     def slow(_message: WorkerMessage) -> None:
         held.wait(PATIENCE)
 
-    pool.submit(TriageTask("1", "log", "x"), PATIENCE, slow)
-    (thread,) = pool.threads
-    closing = threading.Thread(target=pool.close)
-    closing.start()
-    closing.join(12)  # it waits ten seconds for a thread
+    handle = pool.submit(TriageTask("1", "log", "x"), PATIENCE, slow)
+    assert pid(told(pool, "two"))
+    assert pool.waiting == 1
+    pool.close()
     held.set()
-    thread.join(5)
-    assert not thread.is_alive()
+    assert pid(list(handle))
+    assert pool.waiting == 0
 
 
 def test_that_a_refusal_while_the_server_stops_may_be_tried_again(pool: ProcessPool) -> None:

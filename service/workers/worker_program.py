@@ -1,0 +1,51 @@
+"""What runs in a worker process of the server: a Triage that is loaded once answers task after task."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from ingest.workers import process
+from ingest.workers.process import Tell, WorkerProgram
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from service.settings import Settings
+    from service.workers.tasks import Task
+
+_LOG = logging.getLogger("whycrash.workers")
+
+
+def serve(pipe: Connection, settings: Settings) -> None:
+    """Answer tasks until the other end closes the pipe."""
+    process.serve(pipe, WorkerProgram(TriageHandler, (settings,)))
+
+
+class TriageHandler:
+    """Answers the tasks of the server, each as messages."""
+
+    def __init__(self, settings: Settings) -> None:
+        # Imported here: numpy and others look at the threads that they may use when they are imported.
+        from service.workers.warm_triage import WarmTriage
+
+        self._settings = settings
+        self._warm = WarmTriage(settings)
+
+    def load(self) -> str:
+        """Load what every triage needs; gives what is wrong, or the empty text."""
+        return self._warm.load()
+
+    def handle(self, task: Task, tell: Tell) -> None:
+        """Answer a task; an error is its last message."""
+        from service.workers import failures, handlers
+
+        try:
+            for item in handlers.handle_task(self._warm.fresh(), self._settings, task, tell):
+                tell(item)
+        except BrokenPipeError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a task that fails is a record, and the process lives on
+            if not failures.is_expected(error):
+                _LOG.error("%s", failures.failing_frame(error))
+            tell(failures.failure_event(error))
