@@ -1,4 +1,4 @@
-"""`python -m eval`: score the answers against labelled incidents, and say how good they are."""
+"""Score answers to labelled incidents and report the figures: `python -m eval`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OUT = Path("out/eval")
 
 
 def main(words: list[str]) -> int:
-    """Run the evaluation; exit code 1 where a figure fell through its floor, 2 for misuse."""
+    """Run the evaluation; exit code 1 where a figure is below its floor, 2 for misuse."""
     options = _options(words)
     try:
         return _evaluate(options)
@@ -51,11 +51,13 @@ def _options(words: list[str]) -> argparse.Namespace:
         help="also with the configured model (WHYCRASH_MODEL), its tokens counted",
     )
     parser.add_argument(
-        "--compare", type=Path, metavar="OLD", help="results.jsonl of an earlier run: say what changed"
+        "--compare", type=Path, metavar="OLD", help="results.jsonl of an earlier run: show what changed"
     )
-    parser.add_argument("--gate", action="store_true", help="fail where a figure falls through its floor")
+    parser.add_argument("--gate", action="store_true", help="fail where a figure is below its floor")
     parser.add_argument(
-        "--raise-floors", action="store_true", help="lift the floors to what is reached; none is lowered"
+        "--raise-floors",
+        action="store_true",
+        help="raise the floors to the figures of this run; none is lowered",
     )
     return parser.parse_args(words)
 
@@ -117,10 +119,10 @@ def _gated(result: Run, options: argparse.Namespace, console: Console) -> int:
     floors = gate.load()
     scores = by_split(result, "composer")
     if options.raise_floors:
-        gate.save(gate.lifted(scores, floors))
+        gate.save(gate.raised_floors(scores, floors))
     if not options.gate:
         return 0
-    fallen = gate.falls({split: rows for split, rows in scores.items() if rows}, floors)
+    fallen = gate.below_floors({split: rows for split, rows in scores.items() if rows}, floors)
     for row in fallen:
         console.print(f"below the floor: {row}", markup=False, style="red")
     return 1 if fallen else 0

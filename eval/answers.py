@@ -1,4 +1,4 @@
-"""What a system says of an incident, in the one form that all systems are scored in."""
+"""The answer of a system under evaluation: one type for all systems, which `eval.metrics` scores."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ NO_FAILURE = "no-failure"
 class Answer:
     """One system's answer.
 
-    `causes` are ranked, the named one first, and empty where nothing is said to have failed; `lines` are
-    evidence lines, the most telling first; `changes` pairs of framework and key with the proposed value;
-    `retrieved` maps a retriever to its ranked case ids. What a system does not give is None: unscored.
+    `causes` are ranked ids of causes.yaml, empty for `no-failure`; `confidence` is the probability that the
+    first is right. `lines` are evidence lines (from 1), most important first; `changes` are (framework, key,
+    value); `patch` is a unified diff; `grounded` is (quotes found at their line, quotes); `retrieved` maps a
+    retriever to its ranked case ids. What a system does not give is None and is not scored. `seconds` is wall
+    time.
     """
 
     incident: str
@@ -44,11 +46,11 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 
 
 class System(Protocol):
-    """Something that answers incidents."""
+    """A system under evaluation."""
 
     @property
     def name(self) -> str:
-        """Name the system in tables."""
+        """The system's name in tables."""
 
     def answer(self, incident: Incident) -> Answer:
         """Answer one incident."""
@@ -57,7 +59,7 @@ class System(Protocol):
 def of_diagnosis(
     diagnosis: Diagnosis, incident: Incident, seconds: float, retrieved: Mapping[str, tuple[str, ...]]
 ) -> Answer:
-    """Put a Diagnosis into the common form, its claims checked against the log."""
+    """Convert a Diagnosis; its quotes are checked against the log."""
     named = () if diagnosis.cause is None else (diagnosis.cause,)
     return Answer(
         incident.id,
@@ -75,7 +77,10 @@ def of_diagnosis(
 
 
 def _grounded(diagnosis: Diagnosis, incident: Incident) -> tuple[int, int]:
-    """Count the quotes, and those of them that stand in their lines but for what was masked or redrawn."""
+    """Give (quotes that stand at their line, quotes).
+
+    Compared by letters and digits alone, up to the first redaction, as escapes and masks change the rest.
+    """
     lines = incident.lines
     good = 0
     for item in diagnosis.evidence:

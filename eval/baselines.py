@@ -1,7 +1,8 @@
-"""Simple recipes as systems under evaluation: what the product has to be better than to be worth its size.
+"""Baselines: simple methods as systems under evaluation.
 
-Each answers the same incidents in the same form. A cause is named by the product's own table of patterns,
-so that a recipe loses by where it looks and not by what it knows; none gives a confidence.
+Each answers the same incidents with the same type of answer. The cause of a line comes from whycrash's own
+patterns, so that baselines differ in which lines they choose and not in what they know; none gives a
+confidence.
 """
 
 from __future__ import annotations
@@ -44,35 +45,35 @@ _STRENGTHS = ("states", "suggests", "hints")
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line of a log with its number, as everyone counts it: from 1, by newlines."""
+    """A line of a log with its number, from 1; only newlines end a line."""
 
     number: int
     text: str
 
     @property
     def has_error_word(self) -> bool:
-        """Tell whether the line holds a word that people grep for."""
+        """Whether the line holds an error word."""
         return ERROR_WORD.search(self.text) is not None
 
 
 def rows_of(incident: Incident) -> list[LogLine]:
-    """Give a log's lines, without the empty piece behind its last newline."""
+    """Give a log's lines, without the empty one after the last newline."""
     texts = incident.lines
     return [LogLine(number, text) for number, text in enumerate(texts[:-1] if texts[-1] == "" else texts, 1)]
 
 
 class Grep:
-    """The failure rows of the pattern table, searched in one line at a time: no order, role or progress."""
+    """The failure patterns, searched in one line at a time, without the reader's cascade."""
 
     def __init__(self, table: Iterable[Pattern]) -> None:
-        # Of rows that match one line as the reader does: what can begin a failure first, then what is sure.
+        # As the reader orders patterns that match one line: by role, then by strength.
         self._patterns = sorted(
             (row for row in table if row.fails and row.cause),
             key=lambda row: (_ROLES.index(row.role), _STRENGTHS.index(row.strength)),
         )
 
     def cause(self, text: str) -> str | None:
-        """Name the cause that the most telling matching row gives; None where none matches."""
+        """Give the cause of the first pattern that matches; None where none does."""
         line = lines.parse_line(_ESCAPE.sub("", text).encode(), 1)
         found = (
             row.cause
@@ -82,21 +83,24 @@ class Grep:
         return next(found, None)
 
     def causes(self, picked: Iterable[LogLine]) -> list[tuple[int, str]]:
-        """Give line number and cause of the rows of a log that a pattern knows, in the order given."""
+        """Give (line number, cause) of the lines that a pattern matches, in the order given."""
         return [(row.number, cause) for row in picked if (cause := self.cause(row.text))]
 
 
 @dataclass(frozen=True, slots=True)
-class Picked:
-    """Lines that a system points at, the most telling first, and whether it says that anything failed."""
+class SelectedLines:
+    """Lines that a system selects, most important first; whether it reports a failure; its headline."""
 
     rows: Sequence[LogLine]
     failed: bool
     words: str = ""
 
 
-def judged(incident: Incident, picked: Picked, grep: Grep, started: float) -> Answer:
-    """Turn picked lines into an answer: the causes that patterns give these lines, in their order."""
+def answer_from_lines(incident: Incident, picked: SelectedLines, grep: Grep, started: float) -> Answer:
+    """Make an answer of selected lines: their causes by the patterns, in their order.
+
+    `started` is `perf_counter()` at the beginning.
+    """
     causes = tuple(dict.fromkeys(cause for _, cause in grep.causes(picked.rows)))
     verdict = "diagnosed" if causes else "unknown" if picked.failed else NO_FAILURE
     numbers = tuple(dict.fromkeys(row.number for row in picked.rows))
@@ -106,7 +110,7 @@ def judged(incident: Incident, picked: Picked, grep: Grep, started: float) -> An
 
 
 class LastLines:
-    """Looks at the last lines as `tail` shows them and takes the last one that a pattern knows."""
+    """Takes the last line that a pattern matches, of the last LAST lines."""
 
     name = "last lines"
 
@@ -114,13 +118,13 @@ class LastLines:
         self._grep = grep
 
     def answer(self, incident: Incident) -> Answer:
-        """Answer one incident; where no pattern matches, error words alone are no cause."""
+        """Answer one incident; lines with error words alone give the verdict `unknown`."""
         started = perf_counter()
         tail = rows_of(incident)[: -LAST - 1 : -1]
         known = {number for number, _ in self._grep.causes(tail)}
         worded = [row for row in tail if row.has_error_word]
         rows = [row for row in tail if row.number in known] or worded
-        return judged(incident, Picked(rows, bool(worded)), self._grep, started)
+        return answer_from_lines(incident, SelectedLines(rows, bool(worded)), self._grep, started)
 
 
 class FirstErrorLine:
@@ -132,19 +136,19 @@ class FirstErrorLine:
         self._grep = grep
 
     def answer(self, incident: Incident) -> Answer:
-        """Answer one incident; a log without an error word is healthy."""
+        """Answer one incident; without an error word the verdict is `no-failure`."""
         started = perf_counter()
         first = [row for row in rows_of(incident) if row.has_error_word][:1]
-        return judged(incident, Picked(first, bool(first)), self._grep, started)
+        return answer_from_lines(incident, SelectedLines(first, bool(first)), self._grep, started)
 
 
 class MostFrequentCause:
-    """Always names the cause that most incidents of the fitting split have: what looking at nothing gives."""
+    """Always names the most frequent cause of the split `fit`, without reading the log."""
 
     name = "most frequent cause"
 
     def __init__(self, fit: Iterable[Incident]) -> None:
-        # An unanswerable incident may list what it could be; only a diagnosed one has a cause.
+        # The label of an unanswerable incident may list possible causes; they do not count.
         labels = [incident.label for incident in fit if incident.label.verdict == "diagnosed"]
         counts = Counter(label.causes[0] for label in labels)
         self._ranked = tuple(sorted(counts, key=lambda cause: (-counts[cause], cause)))
@@ -155,7 +159,7 @@ class MostFrequentCause:
 
 
 class WordsAlone:
-    """Searches the product's index by BM25 with the log's last error lines; no signature, no vectors."""
+    """Searches whycrash's index by BM25 alone, with the log's last error lines as the query."""
 
     name = "BM25 alone"
 
@@ -163,7 +167,7 @@ class WordsAlone:
         self._triage = triage
 
     def answer(self, incident: Incident) -> Answer:
-        """Answer one incident with the top case's cause, whether anything failed or not."""
+        """Answer one incident with the first case's cause; it never reports `no-failure`."""
         started = perf_counter()
         rows = rows_of(incident)
         query = [row for row in rows[-QUERY_LINES:] if row.has_error_word] or rows[-LAST:]
@@ -173,10 +177,10 @@ class WordsAlone:
 
 
 class DenseAlone:
-    """LangChain's plain recipe: recursive chunks of the cases in Chroma, asked with the log's end.
+    """LangChain's usual recipe: recursive chunks of the cases in Chroma, queried with the end of the log.
 
-    The default model reads 256 tokens, so of a longer query only the beginning counts; the recipe does
-    not say so, and a smaller number of `characters` asks with the very end.
+    `characters` is the length of the query. The default model reads 256 tokens, so only the beginning of a
+    longer query counts.
     """
 
     name = "dense alone"
@@ -187,9 +191,8 @@ class DenseAlone:
 
     @cached_property
     def _store(self) -> Any:
-        os.environ.setdefault("ANONYMIZED_TELEMETRY", "False")  # Chroma would report its use otherwise
-        # Imported by name: the packages are optional and slow, and the splitter may be missing when types are
-        # checked.
+        os.environ.setdefault("ANONYMIZED_TELEMETRY", "False")  # Chroma sends usage data otherwise
+        # Imported by name: optional and slow packages, which may be missing where types are checked.
         chroma = import_module("langchain_chroma").Chroma
         splitters = import_module("langchain_text_splitters")
         splitter = splitters.RecursiveCharacterTextSplitter(
@@ -209,8 +212,8 @@ class DenseAlone:
         return store
 
     def answer(self, incident: Incident) -> Answer:
-        """Answer one incident with the nearest case's cause, whether anything failed or not."""
-        store = self._store  # filled before the clock starts, as the index of the product is
+        """Answer one incident with the nearest case's cause; it never reports `no-failure`."""
+        store = self._store  # built before the clock starts, as whycrash's index is
         started = perf_counter()
         query = incident.text.rstrip()[-self._characters :]
         found = (
@@ -222,24 +225,24 @@ class DenseAlone:
 
 
 def _embeddings(embedder: Embedder) -> Any:
-    """Show the product's embedder to LangChain."""
-    # Imported here: the extra `model` brings it, and its base class is needed to derive from.
+    """Wrap whycrash's embedder in LangChain's interface."""
+    # Imported here: the extra `model` installs it.
     from langchain_core.embeddings import Embeddings
 
-    class Ours(Embeddings):
+    class EmbedderAdapter(Embeddings):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
             return [list(map(float, vector)) for vector in embedder.embed(texts)]
 
         def embed_query(self, text: str) -> list[float]:
             return self.embed_documents([text])[0]
 
-    return Ours()
+    return EmbedderAdapter()
 
 
 def _of_cases(
     incident: Incident, retriever: str, owners: Iterable[str], library: Library, started: float
 ) -> Answer:
-    """Name the causes of retrieved cases, in their order."""
+    """Make an answer of ranked owners of documents: the causes of those that are cases."""
     ranked = tuple(dict.fromkeys(owners))
     causes = tuple(dict.fromkeys(library.cases[owner].cause for owner in ranked if owner in library.cases))
     return Answer(
@@ -253,7 +256,7 @@ def _of_cases(
 
 
 class RarestTemplates:
-    """Mines the log's templates with Drain3 and takes the error lines of those that are seen least."""
+    """Mines templates with Drain3 and takes the error lines of the least frequent ones."""
 
     name = "Drain3 rarest"
 
@@ -261,11 +264,10 @@ class RarestTemplates:
         self._grep = grep
 
     def answer(self, incident: Incident) -> Answer:
-        """Answer one incident; of equally rare templates the earlier line counts more."""
+        """Answer one incident; of equally rare templates the earlier line comes first."""
         started = perf_counter()
         rows = [row for row in rows_of(incident) if row.text.strip()]
-        # Each line's template, by its number in Drain3's tree with its own settings.
-        # Imported by name: the package is optional, and no extra brings it.
+        # Imported by name: the package is optional, and no extra installs it. Its default settings are used.
         texts = [row.text for row in rows]
         config = import_module("drain3.template_miner_config").TemplateMinerConfig()
         miner = import_module("drain3").TemplateMiner(config=config)
@@ -279,17 +281,17 @@ class RarestTemplates:
             if row.has_error_word
         ]
         rarest = [row for _, row in sorted(worded, key=lambda pair: (pair[0], pair[1].number))][:SHOWN]
-        return judged(incident, Picked(rarest, bool(rarest)), self._grep, started)
+        return answer_from_lines(incident, SelectedLines(rarest, bool(rarest)), self._grep, started)
 
 
 def missing(*packages: str) -> str:
-    """Say which packages are not installed; empty where all are."""
+    """Give a sentence with the packages that are not installed; empty where all are."""
     absent = [package for package in packages if find_spec(package) is None]
     return f"not installed: {', '.join(absent)}" if absent else ""
 
 
 def all_systems(triage: Triage, fit: Sequence[Incident]) -> tuple[list[System], list[str]]:
-    """Give the baselines that can run here, and why the others are skipped; `fit` is the fitting split."""
+    """Give the baselines whose packages are installed, and why others are skipped; `fit` is that split."""
     grep = Grep(log_patterns.load().rows)
     systems: list[System] = [
         LastLines(grep),

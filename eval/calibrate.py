@@ -1,8 +1,8 @@
-"""Fit the weights of the signs on labelled incidents: `python -m eval.calibrate [FOLDER...] [--write]`.
+"""Fit the weights of the features on labelled incidents: `python -m eval.calibrate [FOLDER...] [--write]`.
 
-Only the `fit` split of our own incidents is used; folders of further labelled logs count as fitting too.
-With `--temperature FOLDER` the sums are then cooled on logs that no rule was written for, since whatever was
-looked at while writing rules makes them surer than they are.
+A conditional logit over the causes of a log, with a ridge penalty. Of our own incidents only the split `fit`
+is used; all logs of further folders are. With `--temperature FOLDER` the logits are then divided by a
+temperature fitted on logs that no rule was written for: on the others the probabilities would be too high.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from service.scoring.features import Signs
 from service.scoring.scoring import feature_table
 from service.settings import load_settings
 
-# Strength of the pull towards zero; chosen by four-fold cross-validation, flat from 0.3 to 3.
+# Factor of the ridge penalty, chosen by four-fold cross-validation; 0.3 to 3 give nearly the same loss.
 RIDGE = 1.0
-# What a cause that is also accepted is worth beside the best.
-ALSO = 0.3
-# Between which the temperature is sought.
+# Weight of a further accepted cause in the likelihood; the best one has 1.
+ACCEPTED_WEIGHT = 0.3
+# Bounds of the temperature.
 TEMPERATURES = (0.6, 3.0)
 
 Matrix = NDArray[np.float64]
@@ -39,22 +39,22 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Example:
-    """One log's options as rows of signs, doubt last.
+    """One log as a training example.
 
-    The rows that are right, and how much each is wanted.
+    `rows` are the features of each candidate cause, the option "not in the log" last; `right` the indices of
+    the accepted rows, `weights` their weights in the likelihood.
     """
 
     rows: tuple[Signs, ...]
     right: tuple[int, ...]
-    worth: tuple[float, ...]
+    weights: tuple[float, ...]
 
 
 def examples(found: Iterable[Incident], triage: Triage) -> Iterator[Example]:
-    """Read logs and give what can be learned from each.
+    """Read logs and give a training example of each.
 
-    What has no failure, or no right option, teaches nothing.
-
-    Where telemetry decides, the log alone would teach what it does not say.
+    Left out: logs without a failure, logs of which no candidate is accepted, and incidents with telemetry,
+    whose label does not follow from the log alone.
     """
     for incident in found:
         if incident.telemetry:
@@ -72,17 +72,21 @@ def examples(found: Iterable[Incident], triage: Triage) -> Iterator[Example]:
         )
         if right:
             best = incident.label.causes[:1]
-            worth = (
-                1.0 if place == len(weighed.options) or (weighed.options[place].cause,) == best else ALSO
+            weights = (
+                1.0
+                if place == len(weighed.options) or (weighed.options[place].cause,) == best
+                else ACCEPTED_WEIGHT
                 for place in right
             )
-            yield Example((*(option.signs for option in weighed.options), weighed.doubt), right, tuple(worth))
+            yield Example(
+                (*(option.signs for option in weighed.options), weighed.doubt), right, tuple(weights)
+            )
 
 
 def fitted(found: Sequence[Example]) -> dict[str, float]:
-    """Fit a conditional logit with a ridge, by L-BFGS; deterministic."""
+    """Fit a conditional logit with a ridge penalty by L-BFGS (deterministic); gives each feature's weight."""
     names = sorted({name for example in found for row in example.rows for name in row})
-    tables = [(_table(example, names), list(example.right), np.array(example.worth)) for example in found]
+    tables = [(_table(example, names), list(example.right), np.array(example.weights)) for example in found]
 
     def loss(weights: Matrix) -> tuple[float, Matrix]:
         parts = [_loss(*table, weights) for table in tables]
@@ -97,45 +101,50 @@ def _table(example: Example, names: Sequence[str]) -> Matrix:
     return np.array([[row.get(name, 0.0) for name in names] for row in example.rows])
 
 
-def _shares(sums: Matrix) -> Matrix:
+def _softmax(sums: Matrix) -> Matrix:
     powers = np.exp(sums - sums.max())
     shares: Matrix = powers / powers.sum()
     return shares
 
 
-def _loss(table: Matrix, right: list[int], worth: Matrix, weights: Matrix) -> tuple[float, Matrix]:
-    """Give minus the logarithm of what the right rows of one log are worth, and its slope."""
-    shares = _shares(table @ weights)
+def _loss(table: Matrix, right: list[int], accepted: Matrix, weights: Matrix) -> tuple[float, Matrix]:
+    """Give the negative log-likelihood of one log's accepted rows, and its gradient.
+
+    `table` is (rows, features), `accepted` the weights of the rows `right`, `weights` one for each feature.
+    """
+    shares = _softmax(table @ weights)
     wanted = np.zeros_like(shares)
-    wanted[right] = shares[right] * worth
+    wanted[right] = shares[right] * accepted
     total = max(wanted.sum(), 1e-12)
     return -float(np.log(total)), table.T @ (shares - wanted / total)
 
 
-def cooled(found: Sequence[Example], learned: dict[str, float]) -> float:
-    """Give the temperature under which the labels of other logs are likeliest."""
-    names = list(learned)
+def fitted_temperature(found: Sequence[Example], weights: dict[str, float]) -> float:
+    """Give the temperature that maximises the likelihood of the labels, within TEMPERATURES."""
+    names = list(weights)
     sums = [
-        (_table(example, names) @ np.array([learned[name] for name in names]), list(example.right))
+        (_table(example, names) @ np.array([weights[name] for name in names]), list(example.right))
         for example in found
     ]
 
-    def loss(heat: float) -> float:
-        return float(sum(-np.log(max(_shares(values / heat)[right].sum(), 1e-12)) for values, right in sums))
+    def loss(temperature: float) -> float:
+        return float(
+            sum(-np.log(max(_softmax(values / temperature)[right].sum(), 1e-12)) for values, right in sums)
+        )
 
     return round(float(minimize_scalar(loss, bounds=TEMPERATURES, method="bounded").x), 2)
 
 
 def main(words: Sequence[str]) -> int:
-    """Fit, print what came of it, and write it where that is asked for."""
+    """Fit, print the weights as JSON, and write them with `--write`."""
     parser = argparse.ArgumentParser(
-        prog="python -m eval.calibrate", description="Fit the weights of the signs."
+        prog="python -m eval.calibrate", description="Fit the weights of the features."
     )
     parser.add_argument("folders", nargs="*", type=Path, help="further folders of labelled logs")
     parser.add_argument(
         "--temperature",
         default="1",
-        help="a folder of labelled logs that no rule was written for, or what one gave",
+        help="a folder of labelled logs that no rule was written for, or a number",
     )
     parser.add_argument("--write", action="store_true", help=f"replace {calibration.FILE.name}")
     chosen = parser.parse_args(words)
@@ -146,12 +155,12 @@ def main(words: Sequence[str]) -> int:
     ]
     found = list(examples(logs, triage))
     learned = fitted(found)
-    heat = (
-        cooled(list(examples(incidents.load(Path(chosen.temperature)), triage)), learned)
+    temperature = (
+        fitted_temperature(list(examples(incidents.load(Path(chosen.temperature)), triage)), learned)
         if Path(chosen.temperature).is_dir()
         else float(chosen.temperature)
     )
-    made = Weights(signs=learned, temperature=heat, corpus=digest()[:16], incidents=len(found))
+    made = Weights(signs=learned, temperature=temperature, corpus=digest()[:16], incidents=len(found))
     if chosen.write:
         calibration.FILE.write_text(made.model_dump_json(indent=1) + "\n")
     sys.stdout.write(made.model_dump_json(indent=1) + "\n")

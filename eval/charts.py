@@ -1,4 +1,4 @@
-"""Plots of a run as inline SVG: they take their colours from the page and need no script."""
+"""Plots of a run as inline SVG, coloured by the page's CSS classes, without scripts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LETTER = 6.6
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: its name, its figure, and the colour's class."""
+    """One bar: its name, its mean from 0 to 1, and the CSS class of its colour."""
 
     name: str
     found: Mean
@@ -48,10 +48,7 @@ def _axes(across: Scale, up: Scale, names: tuple[str, str]) -> list[Html]:
 
 
 def reliability(bins: Sequence[Bin], colour: str) -> Html:
-    """Draw how often answers of like confidence are right.
-
-    On the dashed line they are as sure as they should be.
-    """
+    """Draw a reliability diagram: share right over confidence; on the dashed line both are equal."""
     across, up = Scale(0, 1, _LEFT, _RIGHT), Scale(0, 1, _BOTTOM, _TOP)
     told = "; ".join(
         f"confidence {item.confidence:.2f}: {item.right:.2f} right of {item.count}" for item in bins
@@ -68,7 +65,7 @@ def reliability(bins: Sequence[Bin], colour: str) -> Html:
 
 def _point(item: Bin, across: Scale, up: Scale, colour: str) -> list[Html]:
     x, y = across.at(item.confidence), up.at(item.right)
-    # Counts stand in a row over the bins' middles, where near points cannot cover them.
+    # Counts stand in a row above the bins, so that near points do not cover them.
     middle = (min(int(item.confidence * BINS), BINS - 1) + 0.5) / BINS
     return [
         line(x, y, x, up.at(item.confidence), f"gap {colour}"),
@@ -78,7 +75,7 @@ def _point(item: Bin, across: Scale, up: Scale, colour: str) -> list[Html]:
 
 
 def risk_coverage(curves: Mapping[str, Sequence[tuple[float, float]]], colours: Mapping[str, str]) -> Html:
-    """Draw how much of what is answered is right, for ever lower thresholds of confidence."""
+    """Draw risk-coverage curves: share right over share answered, by descending confidence."""
     least = min((right for points in curves.values() for _, right in points), default=0.0)
     across, up = Scale(0, 1, _LEFT, _RIGHT), Scale(min(int(least * 10) / 10, 0.9), 1, _BOTTOM, _TOP)
     told = "; ".join(
@@ -109,7 +106,7 @@ def risk_coverage(curves: Mapping[str, Sequence[tuple[float, float]]], colours: 
 
 
 def bars(title: str, rows: Sequence[Bar], goal: tuple[float, str] | None = None) -> Html:
-    """Draw one group of bars from 0 to 1 with intervals, figures and, where there is one, the goal."""
+    """Draw horizontal bars from 0 to 1 with intervals, figures and the goal (value, text), where given."""
     left = min(max((len(row.name) for row in rows), default=0) * _LETTER + 8, 120.0)
     across = Scale(0, 1, left, WIDTH - 92)
     told = "; ".join(f"{row.name} {counted(row.found)}" for row in rows)
@@ -152,9 +149,9 @@ def _bar(row: Bar, y: float, across: Scale) -> list[Html]:
 
 
 def confusion(pairs: Mapping[tuple[str, str], int]) -> Html:
-    """Draw labelled categories down and named ones across.
+    """Draw a confusion matrix: labelled categories are rows, named ones columns.
 
-    A cell is the deeper the larger its share of the row.
+    The opacity of a cell grows with its share of the row.
     """
     rows = sorted({row for row, _ in pairs})
     columns = [*rows, *sorted({column for _, column in pairs} - set(rows))]
@@ -206,8 +203,8 @@ def _grid(left: float, top: float, columns: int, rows: int) -> list[Html]:
 
 
 def _cell(x: float, y: float, count: int, share: float, right: bool) -> list[Html]:
-    # A light wash under the ink, so that the number stays readable in both colour schemes.
-    wash = element(
+    # A light background, so that the number is readable in both colour schemes.
+    background = element(
         "rect",
         x=x,
         y=y,
@@ -216,7 +213,7 @@ def _cell(x: float, y: float, count: int, share: float, right: bool) -> list[Htm
         class_="one" if right else "two",
         fill_opacity=0.12 + 0.33 * share,
     )
-    return [wash, text(x + _CELL / 2, y + _CELL * 0.65, str(count), anchor="middle")]
+    return [background, text(x + _CELL / 2, y + _CELL * 0.65, str(count), anchor="middle")]
 
 
 def _slanted(x: float, y: float, words: str) -> Html:

@@ -1,4 +1,4 @@
-"""The product as a system under evaluation: the composer, without a model."""
+"""whycrash without a model as a system under evaluation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from service.pipeline.triage import ReadJob, Triage, read_config
 
 
 class Composer:
-    """Answers with a Triage; each retriever's ranking is kept beside the answer."""
+    """Answers with a Triage; the answer carries each retriever's ranking of case ids."""
 
     name = "composer"
 
@@ -18,7 +18,7 @@ class Composer:
         self._triage = triage
 
     def answer(self, incident: Incident) -> Answer:
-        """Answer one incident, with the job's own files where there are any."""
+        """Answer one incident from its log, configuration files and telemetry; reading them is timed too."""
         started = perf_counter()
         report = self._triage.reader.read(incident.source())
         files = [read_config(path) for path in incident.job_files]

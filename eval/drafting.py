@@ -1,7 +1,7 @@
-"""From a triage that people know better of to a case draft and an incident.
+"""Draft a case and a labelled incident from a log whose real cause a person knows.
 
-A person finishes and lints both: the draft says what is known by machine (the root's pattern, exception and
-calls, the facts, the settings seen) and leaves the words to who knows.
+The draft holds what the reader found (the root's pattern, exception and innermost call, the settings seen). A
+person completes its sentences, then checks both with `whycrash corpus lint`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _SLUG = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True)
 class Truth:
-    """What a person says of the crash: the cause, and the fix in words."""
+    """What a person knows of the crash: an id of causes.yaml, and the fix in words (may be empty)."""
 
     cause: str
     fix: str = ""
 
 
 def signature(report: CrashReport) -> dict[str, list[str]]:
-    """Suggest conditions: the root's pattern, or its exception and innermost call.
+    """Suggest a case's `signatures`: the root's pattern, or its exception and innermost call; the framework.
 
-    And the job's framework.
+    Raises EvalError where the report has no root.
     """
     root = report.root
     if root is None:
@@ -46,14 +46,14 @@ def signature(report: CrashReport) -> dict[str, list[str]]:
 
 
 def case_id(report: CrashReport, truth: Truth) -> str:
-    """Suggest an id: the job's framework and the root event."""
+    """Suggest a case id: framework, the root's exception or pattern, and six digits of the fingerprint."""
     framework = report.frameworks[0].name if report.frameworks else "common"
     what = report.root.exception or report.root.pattern if report.root else truth.cause
     return f"{framework}/{_SLUG.sub('-', what.lower()).strip('-')[:40]}-{report.fingerprint[:6]}"
 
 
 def case_draft(report: CrashReport, truth: Truth, library: Library) -> str:
-    """Give a case file's text; raises EvalError where the cause is none of the corpus."""
+    """Give the text of a case file; raises EvalError where `truth.cause` is not in causes.yaml."""
     if truth.cause not in library.causes:
         raise EvalError(
             f"there is no cause {truth.cause!r}; `whycrash corpus lint` knows {len(library.causes)} of them"
@@ -95,7 +95,7 @@ def case_draft(report: CrashReport, truth: Truth, library: Library) -> str:
 
 
 def incident_draft(report: CrashReport, truth: Truth, text: str) -> tuple[str, str]:
-    """Give an incident's label and its log, redacted line by line so that line numbers stay."""
+    """Give an incident's label (YAML) and its log, redacted line by line so that line numbers stay."""
     clean = Redactor()
     log = "\n".join(clean.clean(row) for row in clean.clean(text).split("\n"))
     label = {
@@ -115,7 +115,7 @@ def incident_draft(report: CrashReport, truth: Truth, text: str) -> tuple[str, s
 
 
 def write(report: CrashReport, truth: Truth, text: str, library: Library, out: Path) -> tuple[Path, Path]:
-    """Write the draft and the incident under `out`; gives both paths."""
+    """Write the case and the incident under `out`; gives the case's file and the incident's folder."""
     case = out / "cases" / f"{case_id(report, truth)}.md"
     label, log = incident_draft(report, truth, text)
     incident = out / "incidents" / f"reported-{report.fingerprint}"

@@ -8,4 +8,4 @@ class EvalError(Exception):
 
 
 class InvalidIncidentError(EvalError):
-    """An incident's folder or label breaks the form; the message names the file and the field."""
+    """An incident's folder or label is invalid; the message names the file and the field."""

@@ -1,4 +1,4 @@
-"""The product with a model as a system under evaluation: the answer in stages, with the tokens it took."""
+"""whycrash with a model as a system under evaluation; tokens are counted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from service.settings import Settings
 
 
 class Explained:
-    """Answers with a Triage and its configured model; where the model fails, the first answer counts."""
+    """Answers with a Triage and the configured model; where the model fails, the answer by rules counts.
+
+    Raises EvalError where no model is configured.
+    """
 
     def __init__(self, triage: Triage, settings: Settings) -> None:
         if not settings.model:

@@ -1,4 +1,4 @@
-"""What a run found, as the figures that every rendering of it shows."""
+"""The figures of a run that the terminal report and the HTML page show."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ UNSCORED = "-"
 class Run:
     """Systems' answers to incidents with their scores.
 
-    `rankings` holds recall and MRR of each retriever over the split test; `causes` maps a cause to its
-    category; `started` is an ISO time; `seconds` is what the whole run took.
+    `answers` and `scores` are by system, in the order of `incidents`. `rankings` holds recall@k and MRR of
+    each retriever over the split `test`; `causes` maps a cause to its category; `started` is an ISO 8601
+    time; `seconds` is the wall time of the whole run.
     """
 
     incidents: tuple[Incident, ...]
@@ -39,7 +40,7 @@ class Run:
 
 @dataclass(frozen=True)
 class MetricRow:
-    """One metric over one split: its words, its goal, and each system's mean (ECE has no interval)."""
+    """One metric over one split: its label, its goal, whether lower is better, and the mean by system."""
 
     words: str
     goal: float | None
@@ -54,12 +55,12 @@ def splits(run: Run) -> list[Split]:
 
 
 def systems(run: Run) -> list[str]:
-    """Name the systems, the product first."""
+    """List the systems, the composer first."""
     return sorted(run.scores, key=lambda name: name != COMPOSER)
 
 
 def labels(run: Run) -> dict[str, Label]:
-    """Give the labels by incident."""
+    """Give the labels by incident id."""
     return {incident.id: incident.label for incident in run.incidents}
 
 
@@ -70,7 +71,7 @@ def scores_of(run: Run, system: str, split: Split) -> list[Score]:
 
 
 def table(run: Run, split: Split) -> list[MetricRow]:
-    """Give every metric of every system over one split, and the calibration error last."""
+    """Give all metrics of all systems over one split; the last is the calibration error, without interval."""
     scores = {name: scores_of(run, name, split) for name in systems(run)}
     means = {name: summary(rows) for name, rows in scores.items()}
     rows = [
@@ -85,20 +86,20 @@ def table(run: Run, split: Split) -> list[MetricRow]:
 
 
 def reached(row: MetricRow) -> bool | None:
-    """Say whether the product reached a metric's goal; None where there is no goal or no score."""
+    """Tell whether the composer reaches a metric's goal; None where there is no goal or no score."""
     found = row.means.get(COMPOSER)
     if row.goal is None or found is None or not found.count:
         return None
     return found.value <= row.goal if row.lower else found.value >= row.goal
 
 
-def mark(row: MetricRow) -> str:
-    """Word `reached`; empty where there is nothing to say."""
+def goal_mark(row: MetricRow) -> str:
+    """Give `reached` in words; empty where it is None."""
     return {True: "reached", False: "not reached", None: ""}[reached(row)]
 
 
 def number(value: float, goal: float | None = None) -> str:
-    """Write a figure with two decimals; with three where two would hide its distance to the goal."""
+    """Format a figure with two decimals, or three where it would else look equal to the goal."""
     if math.isnan(value):
         return UNSCORED
     hidden = goal is not None and value != goal and f"{value:.2f}" == f"{goal:.2f}"
@@ -106,28 +107,28 @@ def number(value: float, goal: float | None = None) -> str:
 
 
 def interval(found: Mean) -> str:
-    """Write an interval; empty where there is none."""
+    """Format an interval; empty where there is none."""
     return "" if math.isnan(found.low) else f"[{found.low:.2f}, {found.high:.2f}]"
 
 
 def cell(found: Mean, goal: float | None = None) -> str:
-    """Write a mean with its interval, as in `0.87 [0.82, 0.91]`."""
+    """Format a mean with its interval, as in `0.87 [0.82, 0.91]`."""
     return f"{number(found.value, goal)} {interval(found)}".rstrip()
 
 
 def counted(found: Mean, goal: float | None = None) -> str:
-    """Write a mean with its interval and how many answers were scored."""
+    """Format a mean with its interval and the number of scored answers."""
     return f"{cell(found, goal)} n={found.count}" if found.count else UNSCORED
 
 
-def aim(row: MetricRow) -> str:
-    """Write a goal; empty where there is none."""
+def goal_text(row: MetricRow) -> str:
+    """Format a goal; empty where there is none."""
     return "" if row.goal is None else f"{'≤' if row.lower else '≥'} {row.goal:.2f}"
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a system's answers cost: seconds for one incident, tokens for all."""
+    """Median and 95th percentile of seconds for one incident, and tokens over all incidents."""
 
     median: float
     p95: float
@@ -143,24 +144,27 @@ def cost(answers: Sequence[Answer]) -> Cost:
 
 
 def seconds(value: float) -> str:
-    """Write seconds with three digits that count."""
+    """Format seconds: three decimals below one second, else one."""
     return UNSCORED if math.isnan(value) else f"{value:.3f}" if value < 1 else f"{value:.1f}"
 
 
 def retriever_columns(run: Run) -> list[str]:
-    """Name what retrievers are measured in."""
+    """List the metrics of the retrievers."""
     return list(dict.fromkeys(metric for means in run.rankings.values() for metric in means))
 
 
 def named_category(answer: Answer, causes: Mapping[str, str]) -> str:
-    """Give the category that an answer names, or its verdict where it names no cause."""
+    """Give the category of the named cause, or the verdict where no cause is named."""
     if answer.verdict not in ("diagnosed", "ambiguous") or not answer.causes:
         return answer.verdict
     return causes.get(answer.causes[0], "no known category")
 
 
 def labelled_category(label: Label, causes: Mapping[str, str], named: str = "") -> str:
-    """Give the category of the label: the named one where it is accepted, else that of the best cause."""
+    """Give the label's category: `named` where an accepted cause has it, else that of the best cause.
+
+    Without a cause it is the label's verdict.
+    """
     if label.verdict != "diagnosed":
         return label.verdict
     accepted = [causes.get(cause, "no known category") for cause in label.causes]
@@ -168,7 +172,7 @@ def labelled_category(label: Label, causes: Mapping[str, str], named: str = "") 
 
 
 def confusion(run: Run, split: Split) -> Counter[tuple[str, str]]:
-    """Count the product's answers over one split by labelled and named category."""
+    """Count the composer's answers over one split by (labelled category, named category)."""
     known = labels(run)
     pairs: Counter[tuple[str, str]] = Counter()
     for answer in run.answers.get(COMPOSER, ()):
@@ -180,7 +184,7 @@ def confusion(run: Run, split: Split) -> Counter[tuple[str, str]]:
 
 
 def by_category(run: Run) -> dict[str, dict[Split, Mean]]:
-    """Give the product's top-1 figure for each category and split, by the category's name."""
+    """Give the composer's mean of `cause_top1` by category and split, sorted by category."""
     known = labels(run)
     values: dict[str, dict[Split, list[float | None]]] = {}
     for item in run.scores.get(COMPOSER, ()):
@@ -194,7 +198,7 @@ def by_category(run: Run) -> dict[str, dict[Split, Mean]]:
 
 @dataclass(frozen=True)
 class Wrong:
-    """A wrong answer of the product, with the category under which it is listed."""
+    """A wrong answer of the composer, with the labelled category."""
 
     incident: Incident
     answer: Answer
@@ -202,7 +206,7 @@ class Wrong:
 
 
 def wrong(run: Run) -> list[Wrong]:
-    """List the product's wrong answers: test before fit, then by name."""
+    """List the composer's wrong answers, the split `test` first, then by incident id."""
     incidents = {incident.id: incident for incident in run.incidents}
     right = {item.incident: item.right for item in run.scores.get(COMPOSER, ())}
     found = [

@@ -1,8 +1,8 @@
-"""The regression gate: floors under the composer's figures that only rise.
+"""The regression gate: a floor for each figure of the composer.
 
-`floors.yaml` holds, for each split, the least value of a metric (the greatest of those where less is
-better). The gate fails where a figure falls through; `python -m eval --raise-floors` lifts the floors to
-what was reached, less a margin for incidents yet to come, and never lowers one.
+`floors.yaml` holds, by split, the least allowed value of a metric (the greatest where lower is better). The
+gate fails where a figure is below it. `python -m eval --raise-floors` sets each floor to the figure of that
+run less a margin, and never lowers one.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from eval.metrics import LOWER_IS_BETTER, METRICS, Score, ece, summary
 FILE = Path(__file__).parent / "floors.yaml"
 GATED = (*(name for name, _, _ in METRICS if name != "patch"), "ece")
 LOWER = LOWER_IS_BETTER | {"ece"}
-# The probabilities are cooled to what logs that no rule was written for bore out, so on the incidents that
-# the rules were written with they must look too modest.
-UNJUDGED = frozenset({("fit", "ece")})
-# One incident of a hundred may change sides with an honest change elsewhere.
+# The temperature is fitted on logs that no rule was written for, so the probabilities are too low on the
+# split that the rules were written with.
+NOT_GATED = frozenset({("fit", "ece")})
+# One incident of a hundred may become wrong by a change that is right elsewhere.
 MARGIN = 0.01
 
 Floors = Mapping[str, Mapping[str, float]]
 
 
 def figures(scores: Sequence[Score]) -> dict[str, float]:
-    """Give the gated figures of a set of scores; what is not scored is left out."""
+    """Give the gated figures of scores, by metric; metrics without a scored answer are left out."""
     means = summary(scores)
     found = {name: means[name].value for name in GATED if name in means and means[name].count}
     error = ece(scores)
     return found if math.isnan(error) else found | {"ece": error}
 
 
-def _judged(split: str, scores: Sequence[Score]) -> dict[str, float]:
-    return {name: value for name, value in figures(scores).items() if (split, name) not in UNJUDGED}
+def _gated(split: str, scores: Sequence[Score]) -> dict[str, float]:
+    return {name: value for name, value in figures(scores).items() if (split, name) not in NOT_GATED}
 
 
-def falls(by_split: Mapping[str, Sequence[Score]], floors: Floors) -> list[str]:
-    """Say which figures fell through their floors; empty where all stand."""
+def below_floors(by_split: Mapping[str, Sequence[Score]], floors: Floors) -> list[str]:
+    """Give a sentence for each figure that is below its floor or no longer scored."""
     found = []
     for split, scores in by_split.items():
-        reached = _judged(split, scores)
+        reached = _gated(split, scores)
         for name, floor in floors.get(split, {}).items():
             value = reached.get(name)
             if value is None:
@@ -53,16 +53,16 @@ def falls(by_split: Mapping[str, Sequence[Score]], floors: Floors) -> list[str]:
 
 
 def load(path: Path = FILE) -> Floors:
-    """Read the floors; empty where there are none yet."""
+    """Read the floors; empty where the file is missing."""
     return read_yaml(path) if path.exists() else {}
 
 
-def lifted(by_split: Mapping[str, Sequence[Score]], floors: Floors) -> dict[str, dict[str, float]]:
-    """Give the floors lifted to what was reached, less the margin; none is lowered."""
+def raised_floors(by_split: Mapping[str, Sequence[Score]], floors: Floors) -> dict[str, dict[str, float]]:
+    """Give the floors raised to the figures less MARGIN; none is lowered."""
     new: dict[str, dict[str, float]] = {}
     for split, scores in by_split.items():
         new[split] = dict(floors.get(split, {}))
-        for name, value in _judged(split, scores).items():
+        for name, value in _gated(split, scores).items():
             old = floors.get(split, {}).get(name)
             aim = value + MARGIN if name in LOWER else value - MARGIN
             best = aim if old is None else (min(old, aim) if name in LOWER else max(old, aim))

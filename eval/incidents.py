@@ -1,4 +1,4 @@
-"""Labelled incidents: a log, what is wrong in it, and what would have helped."""
+"""Labelled incidents: a log with its cause, its root lines and the changes that would have helped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Split = Literal["fit", "test"]
 
 
 class LabelledChange(Record):
-    """A change that would have helped; of several, any one suffices. `to` may be a range in words."""
+    """A change that would have helped; any one of several suffices. `to` may be a range in words."""
 
     framework: str
     key: str
@@ -40,7 +40,7 @@ class LabelledChange(Record):
 
 
 class Origin(Record):
-    """Where an incident comes from: written by us from facts, or made for real in the lab."""
+    """Where an incident comes from: written from published facts, or recorded by `eval.lab`."""
 
     kind: Literal["written", "lab"]
     facts: tuple[str, ...] = ()
@@ -49,10 +49,11 @@ class Origin(Record):
 
 
 class Label(Record):
-    """The truth of an incident.
+    """The ground truth of an incident.
 
-    `causes` lists every cause that an expert would accept, the best first; `root_lines` are numbers of
-    lines that prove it. Incidents of one `mechanism`, and twins, are in the same `split`.
+    `causes` are all that an expert would accept, the best first; `root_lines` the numbers (from 1) of lines
+    that prove them. `pair` is the id of an incident that differs only in what decides the cause. Incidents of
+    one `mechanism`, and pairs, are in the same `split`. `traps` say what misleads in the log.
     """
 
     id: str
@@ -79,7 +80,7 @@ class Incident:
 
     @property
     def id(self) -> str:
-        """The incident's name, which is its folder's."""
+        """The incident's id, which is also its folder's name."""
         return self.label.id
 
     @property
@@ -89,12 +90,12 @@ class Incident:
 
     @property
     def job_files(self) -> list[Path]:
-        """The job's own configuration, as far as it is there."""
+        """The job's configuration files that exist."""
         return [self.folder / name for name in JOB_FILES if (self.folder / name).exists()]
 
     @property
     def telemetry(self) -> Snapshot | None:
-        """What the machine said of itself, where somebody asked it."""
+        """The telemetry snapshot, where the incident has one."""
         path = self.folder / TELEMETRY
         return snapshot.load_snapshot(path) if path.exists() else None
 
@@ -115,7 +116,7 @@ class Incident:
 
 
 def load(folder: Path = FOLDER, split: Split | None = None) -> list[Incident]:
-    """Load incidents, by name; raises InvalidIncidentError naming file and field."""
+    """Load incidents, sorted by id; raises InvalidIncidentError naming file and field."""
     found = [_incident(path) for path in sorted(folder.glob("*/label.yaml"))]
     if not found:
         raise InvalidIncidentError(f"{folder} holds no incident: one is a folder with label.yaml and log.txt")
@@ -136,13 +137,17 @@ def _incident(path: Path) -> Incident:
 
 
 def findings(incidents: Sequence[Incident], causes: Iterable[str]) -> list[str]:
-    """Say what is wrong with a set: labels that leak, lines that are not there, texts that are the same."""
+    """Give a sentence for each fault of a set of incidents.
+
+    Unknown causes, root lines outside the log, label words inside the log, duplicate logs, and mechanisms or
+    pairs that stand in both splits.
+    """
     known = set(causes)
-    found = [text for incident in incidents for text in _own(incident, known)]
-    return [*found, *_twice(incidents), *_torn(incidents)]
+    found = [text for incident in incidents for text in _label_findings(incident, known)]
+    return [*found, *_duplicates(incidents), *_in_both_splits(incidents)]
 
 
-def _own(incident: Incident, causes: set[str]) -> list[str]:
+def _label_findings(incident: Incident, causes: set[str]) -> list[str]:
     label = incident.label
     found = [f"{label.id}: unknown cause {cause}" for cause in label.causes if cause not in causes]
     found += [
@@ -159,10 +164,10 @@ def _own(incident: Incident, causes: set[str]) -> list[str]:
     return found
 
 
-def _twice(incidents: Sequence[Incident]) -> list[str]:
-    """Find logs that are the same but for numbers, ids and paths.
+def _duplicates(incidents: Sequence[Incident]) -> list[str]:
+    """Find logs that are equal but for numbers, ids and paths.
 
-    The same log with telemetry beside it is another question.
+    A log with telemetry and the same one without are no duplicates.
     """
     seen: dict[str, str] = {}
     found = []
@@ -176,8 +181,8 @@ def _twice(incidents: Sequence[Incident]) -> list[str]:
     return found
 
 
-def _torn(incidents: Sequence[Incident]) -> list[str]:
-    """Find mechanisms and twins that stand on both sides of the split."""
+def _in_both_splits(incidents: Sequence[Incident]) -> list[str]:
+    """Find mechanisms and pairs that stand in both splits."""
     sides: dict[str, set[str]] = {}
     split = {incident.id: incident.label.split for incident in incidents}
     for incident in incidents:

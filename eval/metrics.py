@@ -1,8 +1,8 @@
-"""Scores of answers, and what a set of scores says: means with intervals, calibration, comparison.
+"""Score answers against labels; means with intervals, calibration, comparison of two runs.
 
-A score is None where an answer, or a label, has nothing to be scored on that point: unscored is neither
-right nor wrong. Listing everything loses: only the named cause counts for top-1, only the first three for
-top-3, only the first five lines for the evidence.
+A metric is None where label or answer has nothing to score: that is neither right nor wrong and does not
+enter the mean. Top-1 looks at the named cause alone, top-3 at the first three, evidence at the first five
+lines, so a longer list gains nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEPTHS = (1, 3, 10)
 
 @dataclass(frozen=True)
 class Score:
-    """One answer against its label; each field is 0 or 1, or None where unscored."""
+    """The metrics of one answer: each is 0 or 1 (`grounded` a share), or None where it is not scored."""
 
     incident: str
     cause_top1: float | None
@@ -50,7 +50,7 @@ class Score:
         return asdict(self)
 
 
-# What the report shows, in its order: the field, the words for it, and the goal where there is one.
+# The rows of the report: field of Score, its label, and its goal where there is one.
 METRICS: tuple[tuple[str, str, float | None], ...] = (
     ("cause_top1", "cause, top 1", 0.90),
     ("cause_top3", "cause, top 3", None),
@@ -68,7 +68,7 @@ LOWER_IS_BETTER = frozenset({"sure_and_wrong"})
 
 
 def score(incident: Incident, answer: Answer, library: Library) -> Score:
-    """Score one answer."""
+    """Score an answer against its incident's label and files."""
     label = incident.label
     told = answer.verdict in ("diagnosed", "ambiguous")
     diagnosed, unknown, healthy = (label.verdict == name for name in ("diagnosed", "unknown", "no-failure"))
@@ -117,12 +117,15 @@ def _line(incident: Incident, answer: Answer, count: int) -> float | None:
 
 
 def _setting(incident: Incident, answer: Answer, library: Library) -> float | None:
-    """Score the proposal of a setting; a change of the user's own code or data is none."""
+    """Score whether a labelled setting is among the proposed changes.
+
+    Not scored where no labelled change is one of a known framework, such as a change of the user's own code.
+    """
     known = {framework for framework, _ in library.specs}
     wanted = [change for change in incident.label.changes if change.framework in known]
     if not wanted or incident.label.verdict != "diagnosed" or answer.changes is None:
         return None
-    # Two names may be of one setting: `num_workers` is `DataLoader.num_workers`.
+    # A setting may be named with or without its prefix: `num_workers`, `DataLoader.num_workers`.
     pairs = [
         sorted((_plain(change.key), _plain(key)), key=len)
         for change in wanted
@@ -132,14 +135,14 @@ def _setting(incident: Incident, answer: Answer, library: Library) -> float | No
 
 
 def _plain(key: str) -> str:
-    """Give a key without its spelling: dashes, plus signs, extras of a package."""
+    """Give a key in canonical spelling, without the extras of a package."""
     return canonical(key.split("[")[0].strip()).casefold()
 
 
 def _patch(incident: Incident, answer: Answer) -> float | None:
-    """Score a patch by whether it writes one of the labelled settings.
+    """Score whether an added line of the patch holds a labelled setting.
 
-    Only where the job's files are there.
+    Not scored where the incident has no file that holds one.
     """
     texts = [_plain_text(path.read_text(encoding="utf-8", errors="replace")) for path in incident.job_files]
     settings = [
@@ -159,7 +162,7 @@ def _plain_text(text: str) -> str:
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean with its 95 % bootstrap interval over `count` scored answers; NaN where there is none."""
+    """A mean with its 95 % bootstrap interval over `count` scored answers; NaN where `count` is 0."""
 
     value: float
     low: float
@@ -168,7 +171,7 @@ class Mean:
 
 
 def mean(values: Sequence[float | None], seed: int = 0) -> Mean:
-    """Give the mean of what is scored, with a percentile bootstrap interval."""
+    """Give the mean of the values that are not None, with a percentile bootstrap interval."""
     scored = np.array([value for value in values if value is not None], dtype=float)
     if not len(scored):
         return Mean(math.nan, math.nan, math.nan, 0)
@@ -178,13 +181,13 @@ def mean(values: Sequence[float | None], seed: int = 0) -> Mean:
 
 
 def summary(scores: Sequence[Score]) -> dict[str, Mean]:
-    """Give each metric's mean over a system's scores."""
+    """Give the mean of each metric, by the field of Score."""
     return {name: mean([getattr(item, name) for item in scores]) for name, _, _ in METRICS}
 
 
 @dataclass(frozen=True)
 class Bin:
-    """Answers of like confidence: how sure they were on average, how many were right."""
+    """Answers of one interval of confidence: mean confidence, share that is right, number."""
 
     confidence: float
     right: float
@@ -192,7 +195,7 @@ class Bin:
 
 
 def reliability(scores: Sequence[Score]) -> list[Bin]:
-    """Put named causes into bins of equal width by confidence; empty bins are left out."""
+    """Give a reliability diagram: BINS intervals of equal width over the confidence, without empty ones."""
     found: list[Bin] = []
     pairs = [(item.confidence, item.right) for item in scores if item.confidence is not None]
     for number in range(BINS):
@@ -209,14 +212,14 @@ def reliability(scores: Sequence[Score]) -> list[Bin]:
 
 
 def ece(scores: Sequence[Score]) -> float:
-    """Give the expected calibration error: the bins' distance of confidence and truth, weighed by size."""
+    """Give the expected calibration error: |confidence - share right| of the bins, weighted by their size."""
     bins = reliability(scores)
     total = sum(item.count for item in bins)
     return sum(item.count * abs(item.confidence - item.right) for item in bins) / total if total else math.nan
 
 
 def risk_coverage(scores: Sequence[Score]) -> list[tuple[float, float]]:
-    """Give the share answered and how much of it is right, for ever lower thresholds of confidence."""
+    """Give (share answered, share right of those) for each threshold of confidence, from the highest."""
     named = sorted(
         (item for item in scores if item.confidence is not None), key=lambda item: -(item.confidence or 0.0)
     )
@@ -230,7 +233,7 @@ def risk_coverage(scores: Sequence[Score]) -> list[tuple[float, float]]:
 
 @dataclass(frozen=True)
 class Difference:
-    """How a metric differs between two runs over the same incidents, with the two-sided p of a sign test."""
+    """A metric in two runs: the means, the ids of incidents that got better or worse, and the two-sided p."""
 
     metric: str
     before: float
@@ -241,7 +244,7 @@ class Difference:
 
 
 def compare(before: Sequence[Score], after: Sequence[Score], metric: str) -> Difference:
-    """Compare two runs on the incidents that both have, pair by pair (exact McNemar test)."""
+    """Compare two runs on the incidents that both scored, by an exact McNemar test."""
     old = {item.incident: getattr(item, metric) for item in before}
     pairs = [
         (item.incident, old[item.incident], getattr(item, metric)) for item in after if item.incident in old
@@ -266,8 +269,8 @@ def ranking(
 ) -> dict[str, dict[str, Mean]]:
     """Give recall at k and the mean reciprocal rank of each retriever.
 
-    Relevant to an incident are the cases of its accepted causes. Recall is whether one of them is among
-    the first k: a reader needs one that fits, not all.
+    The cases of an accepted cause are relevant. recall@k is 1 where one of them is among the first k, as one
+    that fits is enough for a reader.
     """
     rows: dict[str, dict[str, list[float | None]]] = {}
     for incident in incidents:

@@ -1,9 +1,9 @@
-"""Other tools as systems under evaluation: what their deterministic parts pick out of the same logs.
+"""Other tools as systems under evaluation: the lines that their deterministic parts select.
 
-Neither tool names causes of our table: NVIDIA's restart agent gives a line and a word of its own, Log
-Detective gives lines for a model to read. So that all are compared at the same task, the cause is named by
-the product's failure patterns on the lines that the tool chose, in the tool's order; its own word is kept as
-the headline. What their models would add is not measured.
+Neither tool names a cause of causes.yaml: NVIDIA's restart agent gives a line and a failure class, Log
+Detective gives lines for a model to read. To compare them at the same task, the cause is the one that
+whycrash's failure patterns give for the selected lines, in the tool's order; the failure class becomes the
+headline. Neither tool's model is run.
 """
 
 from __future__ import annotations
@@ -18,25 +18,24 @@ from typing import Any
 
 from corpus import log_patterns
 from eval.answers import NO_FAILURE, Answer, System
-from eval.baselines import Grep, LogLine, Picked, judged, rows_of
+from eval.baselines import Grep, LogLine, SelectedLines, answer_from_lines, rows_of
 from eval.incidents import Incident
 
 RESTART_AGENT = "nvidia_resiliency_ext.attribution.restart_agent.l0"
 EXTRACTORS = "logdetective.extractors"
 
-# What a reader, or a model, would look at; the agent may propose hundreds of candidates.
+# Lines that are scored; the agent may propose hundreds of candidates.
 MOST_LINES = 50
 
-# Log Detective's own form: from a log to (line number of the first line, text of some lines).
+# Log Detective's interface: from a log to pairs of the first line's number (from 1) and the lines' text.
 Extractor = Callable[[str], list[tuple[int, str]]]
 
 
 class RestartAgent:
-    """NVIDIA's restart agent (nvidia-resiliency-ext), its layer L0: the log's analysis before any model.
+    """NVIDIA's restart agent (nvidia-resiliency-ext), layer L0: the analysis that precedes its model.
 
-    The primary failure's line comes first, then the line that it is known by, then the candidate lines
-    that the agent would show a model. Without a primary failure the agent holds nothing to be terminal; with
-    no candidate line either, it has seen no failure.
+    Lines in order: the primary failure, the line that identifies it, the candidate lines for the model.
+    Without a primary failure the verdict is `unknown`; without candidate lines too, it is `no-failure`.
     """
 
     name = "NVIDIA restart agent, L0"
@@ -46,7 +45,7 @@ class RestartAgent:
         self._l0 = import_module(RESTART_AGENT)
 
     def answer(self, incident: Incident) -> Answer:
-        """Answer one incident; the agent reads a plain file, so a packed log is unpacked first."""
+        """Answer one incident; a compressed log is unpacked, untimed, as the agent reads plain files only."""
         with tempfile.TemporaryDirectory(prefix="whycrash-restart-agent-") as folder:
             path = Path(folder, "log.txt")
             path.write_text(incident.text, encoding="utf-8", newline="")
@@ -58,15 +57,17 @@ class RestartAgent:
         rows = rows_of(incident)
         picked = [rows[number - 1] for number in numbers if 0 < number <= len(rows)][:MOST_LINES]
         if primary is None:
-            # Candidates alone are lines to look at: the agent names none of them as the failure.
+            # The agent lists candidate lines without calling one of them the failure.
             verdict = "unknown" if picked else NO_FAILURE
             lines = tuple(row.number for row in picked)
             return Answer(incident.id, verdict, (), None, lines, seconds=perf_counter() - started)
-        return judged(incident, Picked(picked, True, primary.failure_class), self._grep, started)
+        return answer_from_lines(
+            incident, SelectedLines(picked, True, primary.failure_class), self._grep, started
+        )
 
 
 def _agent_lines(bundle: Any, evidence: Any) -> list[int]:
-    """Order the agent's lines; each once."""
+    """Give the agent's line numbers in order of importance, without duplicates."""
     primary = evidence.deterministic_primary_candidate
     own = (
         [primary.line, evidence.canonical_observed_identity["identity_anchor_line"]]
@@ -78,10 +79,10 @@ def _agent_lines(bundle: Any, evidence: Any) -> list[int]:
 
 
 class LogDetective:
-    """Log Detective's extractors: Python tracebacks (off in its default), then Drain's eight templates.
+    """Log Detective's extractors: Python tracebacks (off by default there), then Drain with eight templates.
 
-    Of each snippet that it cuts out, the lines with an error word stand for it, the last one first: there
-    a traceback names its exception. csgrep is left out, as it reads compilers' messages.
+    A snippet is represented by its lines that hold an error word, from the last to the first, as a traceback
+    ends with its exception. The csgrep extractor is not used: it parses compilers' messages.
     """
 
     name = "Log Detective's extractors"
@@ -89,7 +90,7 @@ class LogDetective:
     def __init__(self, grep: Grep) -> None:
         self._grep = grep
         module = import_module(EXTRACTORS)
-        # It tells of each log on standard error, across the progress of the evaluation.
+        # It logs each file to standard error, into the progress bar.
         logging.getLogger("logdetective").setLevel(logging.ERROR)
         self._kinds: tuple[Callable[[], Extractor], ...] = (
             module.PythonTracebackExtractor,
@@ -97,26 +98,28 @@ class LogDetective:
         )
 
     def answer(self, incident: Incident) -> Answer:
-        """Answer one incident; an extractor remembers the logs that it has read, so each gets new ones."""
+        """Answer one incident, with new extractors: they keep state from one log to the next."""
         started = perf_counter()
         rows = rows_of(incident)
-        # The tool counts every Unicode line break; ours counts newlines only.
+        # The tool splits at every Unicode line break, line numbers here count `\n` only.
         text = "\n".join(" ".join(row.text.splitlines()) for row in rows)
         snippets = [snippet for kind in self._kinds for snippet in kind()(text)]
-        # The rows of each snippet that hold an error word, from its end.
         picked = [
             row
             for number, piece in snippets
             for row in reversed(list(_spread(rows, number, piece)))
             if row.has_error_word
         ]
-        return judged(
-            incident, Picked(list(dict.fromkeys(picked))[:MOST_LINES], bool(picked)), self._grep, started
+        return answer_from_lines(
+            incident,
+            SelectedLines(list(dict.fromkeys(picked))[:MOST_LINES], bool(picked)),
+            self._grep,
+            started,
         )
 
 
 def _spread(rows: list[LogLine], number: int, piece: str) -> Iterator[LogLine]:
-    """Find a snippet's lines again: empty lines inside it are left out, and its end may be cut."""
+    """Give a snippet's rows from line `number` on; its empty lines are missing, its end may be cut."""
     place = number - 1
     for text in piece.split("\n"):
         while place < len(rows) and not rows[place].text.strip():
@@ -127,20 +130,20 @@ def _spread(rows: list[LogLine], number: int, piece: str) -> Iterator[LogLine]:
 
 
 def all_systems() -> tuple[list[System], list[str]]:
-    """Give the tools that are installed and can be imported here, and why the others are skipped."""
+    """Give the tools that can be imported, and for each other one the reason why it is skipped."""
     grep = Grep(log_patterns.load().rows)
     return available([RestartAgent, LogDetective], grep)
 
 
 def available(kinds: Iterable[Callable[[Grep], System]], grep: Grep) -> tuple[list[System], list[str]]:
-    """Make the systems whose package can be imported, and tell of each other one what it lacks."""
+    """Make each system whose package can be imported; of the others give name and import error."""
     systems: list[System] = []
     skipped = []
     for kind in kinds:
         try:
             systems.append(kind(grep))
         except (ImportError, OSError, RuntimeError) as error:
-            # A package for GPUs may miss a driver's library, or refuse a machine without a device.
+            # A GPU package raises OSError without the driver's library, RuntimeError without a device.
             name = getattr(kind, "name", "")
             skipped.append(f"{name}: cannot be imported ({error})")
     return systems, skipped

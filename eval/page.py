@@ -1,4 +1,4 @@
-"""The report of a run as one page of HTML that needs nothing but itself."""
+"""Write a run's report as one HTML page without outside files."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from eval.figures import (
     COMPOSER,
     MetricRow,
     Run,
-    aim,
     by_category,
     cell,
     confusion,
     cost,
     counted,
+    goal_mark,
+    goal_text,
     interval,
-    mark,
     number,
     retriever_columns,
     scores_of,
@@ -49,8 +49,8 @@ _MIXED = 6
 
 
 def page(run: Run) -> str:
-    """Write the page: headline figures, tables, plots, and each wrong answer with its log's lines."""
-    # What counts comes first: the answers' rules were written with the split fit at hand.
+    """Give the page: figures with goals, tables, plots, and each wrong answer with lines of its log."""
+    # The split `test` first: `fit` was seen while the rules were written.
     tables = {split: table(run, split) for split in reversed(splits(run))}
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     footer = element(
@@ -89,7 +89,7 @@ def _header(run: Run) -> Html:
 
 
 def _chip(row: MetricRow) -> str:
-    word = mark(row)
+    word = goal_mark(row)
     return element("span", word, class_=_SHADES[word]) if word else EMPTY
 
 
@@ -110,7 +110,7 @@ def _card(row: MetricRow) -> Html:
         element("span", row.words),
         element("strong", number(found.value, row.goal)),
         element("span", f"{interval(found)} n={found.count}".strip(), class_="soft"),
-        element("span", f"goal {aim(row)} ", class_="soft"),
+        element("span", f"goal {goal_text(row)} ", class_="soft"),
         _chip(row),
     )
 
@@ -124,7 +124,7 @@ def _metrics(run: Run, split: Split, rows: Sequence[MetricRow]) -> Html:
         (
             (
                 row.words,
-                aim(row),
+                goal_text(row),
                 *(
                     join(counted(row.means[name], row.goal), _chip(row))
                     if name == COMPOSER
@@ -239,7 +239,7 @@ def _systems(run: Run, split: Split, rows: Sequence[MetricRow]) -> tuple[Html, H
         charts.bars(
             row.words,
             [Bar(name, row.means[name], "one" if name == COMPOSER else "other") for name in names],
-            None if row.goal is None else (row.goal, aim(row)),
+            None if row.goal is None else (row.goal, goal_text(row)),
         )
         for row in rows
         if any(found.count for found in row.means.values())

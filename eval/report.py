@@ -1,4 +1,4 @@
-"""The report of a run: on a terminal here, as a page in `eval.page`."""
+"""Print a run's figures to a terminal; `eval.page` writes them as HTML."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from eval.figures import (
     COMPOSER,
     MetricRow,
     Run,
-    aim,
     cell,
     cost,
     counted,
-    mark,
+    goal_mark,
+    goal_text,
     retriever_columns,
     seconds,
     splits,
@@ -30,12 +30,12 @@ _STYLES = {"reached": "green", "not reached": "red", "": ""}
 
 
 def terminal(run: Run, console: Console) -> None:
-    """Print a run's figures: each split, the retrievers, the cost."""
+    """Print tables of metrics for each split, of the retrievers, and of time and tokens."""
     for split in splits(run):
         count = sum(incident.label.split == split for incident in run.incidents)
         made = _empty(f"{split}: {count} incidents, mean [95 % interval]", "metric", "goal", *systems(run))
         for row in table(run, split):
-            made.add_row(row.words, aim(row), *(_figure(row, name) for name in systems(run)))
+            made.add_row(row.words, goal_text(row), *(_figure(row, name) for name in systems(run)))
         console.print(made)
     if run.rankings:
         console.print(_retrievers(run))
@@ -64,7 +64,7 @@ def _figure(row: MetricRow, system: str) -> Text:
     found = row.means[system]
     if system != COMPOSER:
         return Text(cell(found))
-    return Text(f"{counted(found, row.goal)} {mark(row)}".rstrip(), style=_STYLES[mark(row)])
+    return Text(f"{counted(found, row.goal)} {goal_mark(row)}".rstrip(), style=_STYLES[goal_mark(row)])
 
 
 def _retrievers(run: Run) -> Table:

@@ -1,4 +1,4 @@
-"""Run systems over incidents and keep every answer with its score."""
+"""Run systems over incidents, score their answers, and store and load both as JSON lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _PACKAGES = ("whycrash", "hyperscan", "chromadb", "onnxruntime", "bm25s")
 def run(
     incidents: Sequence[Incident], systems: Sequence[System], library: Library, progress: Progress
 ) -> Run:
-    """Let every system answer every incident, and score them."""
+    """Have every system answer every incident and score the answers.
+
+    `progress` is called with the system's name, the incidents done, and their number.
+    """
     began, started = datetime.now(UTC), time.perf_counter()
     answers: dict[str, tuple[Answer, ...]] = {}
     scores: dict[str, tuple[Score, ...]] = {}
@@ -53,7 +56,7 @@ def run(
 
 
 def write(result: Run, path: Path) -> None:
-    """Write one JSON line for each system and incident: the answer and its score."""
+    """Write one JSON line for each system and incident: `system`, `answer`, `score`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8") as stream:
         for name, answers in result.answers.items():
@@ -63,7 +66,7 @@ def write(result: Run, path: Path) -> None:
 
 
 def read_scores(path: Path, system: str) -> list[Score]:
-    """Read a system's scores of an earlier run; raises EvalError where there are none."""
+    """Read a system's scores from results.jsonl; raises EvalError where it is unreadable or has none."""
     try:
         with path.open(encoding="utf-8") as stream:
             rows = [json.loads(row) for row in stream]
@@ -76,7 +79,7 @@ def read_scores(path: Path, system: str) -> list[Score]:
 
 
 def of_split(incidents: Sequence[Incident], scores: Sequence[Score], split: str) -> list[Score]:
-    """Give the scores of one split."""
+    """Give those scores whose incident is in the split."""
     names = {incident.id for incident in incidents if incident.label.split == split}
     return [item for item in scores if item.incident in names]
 

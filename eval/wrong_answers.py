@@ -1,4 +1,4 @@
-"""Wrong answers, each shown beside its label and the log's own lines."""
+"""HTML for wrong answers: label, answer, and the lines of the log around the labelled and the named root."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from service.html.markup import EMPTY, Html, element, folded, join
 
 AROUND = 3
 WIDEST = 200
-# A secret is looked for in this much of a line; a line may be megabytes long.
+# Characters of a line that are redacted and shown from; a line may be megabytes long.
 _LOOKED_AT = 4000
 
 
 @dataclass(frozen=True)
 class Quoted:
-    """A line of a log, by its number from 1, and whether the label or the answer points at it."""
+    """A redacted line of a log, its number (from 1), and whether the label or the answer names it as root."""
 
     number: int
     text: str
@@ -27,14 +27,14 @@ class Quoted:
 
 
 def category(name: str, items: Sequence[Wrong]) -> Html:
-    """Give a category's wrong answers, folded away under their count."""
+    """Give a category's wrong answers as a collapsed section with their count."""
     counts = Counter(item.incident.label.split for item in items)
     told = ", ".join(f"{count} {split}" for split, count in counts.items())
     return folded(join(name, element("span", told)), *map(article, items))
 
 
 def article(item: Wrong) -> Html:
-    """Show one wrong answer."""
+    """Give one wrong answer as an article."""
     label = item.incident.label
     tags = f"{label.split} · {label.kind} · {label.language}"
     return element("article", element("h3", label.id, element("span", tags)), _facts(item), _lines(item))
@@ -78,7 +78,7 @@ def _change(framework: str, key: str, value: str) -> Html:
 
 
 def excerpt(lines: Sequence[str], labelled: Sequence[int], named: Sequence[int]) -> list[Quoted]:
-    """Give the lines around the first that is labelled and the first that is named."""
+    """Give the lines around the first labelled root line and around the first named one, redacted."""
     centres = (*labelled[:1], *named[:1])
     numbers = {near for centre in centres for near in range(centre - AROUND, centre + AROUND + 1)}
     quoted = []

@@ -1,8 +1,8 @@
-"""How many jobs of a batch are answered in a second, by one worker process and by two, and the memory for it.
+"""Jobs of a batch answered a second, with one worker process and with two, and the memory.
 
-The logs are those of the labelled incidents, each with healthy output before it up to a usual size. Every
-second one that has a traceback gets functions of its own names, so that it is a crash of its own; the others
-are doubles.
+The logs are those of the labelled incidents, filled up with healthy output before them to SIZE bytes. In
+every second one the functions of tracebacks are renamed, so that it is a crash of its own; the others are
+duplicates.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from service.batches.engine import BatchEngine
 from service.schemas.records import JobPlace, JobRecord, JobSpec
 from service.settings import Settings, load_settings
 
-# A tenth of it, say, while others work on the same machine: WHYCRASH_BENCH_SCALE=0.1.
+# Factor of the number of jobs, such as 0.1 on a shared machine.
 SCALE = float(os.environ.get("WHYCRASH_BENCH_SCALE", "1"))
 JOBS = 10_000
 SIZE = 100_000
 GOAL = 30
 GOAL_RATIO = 1.7
 LETTERS = "abcdefghij"
-# Blocks of healthy output that logs are filled up with.
+# Number of different blocks of healthy output.
 FILLINGS = 16
 EVERY = 1.0
 _FUNCTION = re.compile(r'(?m)^(.*File ".*", line \d+, in )(\w+)')
@@ -45,7 +45,10 @@ _FUNCTION = re.compile(r'(?m)^(.*File ".*", line \d+, in )(\w+)')
 
 @dataclass
 class BatchRun:
-    """One run: when jobs ended, and how much memory the engine and all of its workers held meanwhile."""
+    """One run: times at which jobs ended (s), samples of the memory of engine and workers (MiB).
+
+    `engine_seconds` is the engine's processor time, `answered` the jobs that are not duplicates.
+    """
 
     ends: list[float] = field(default_factory=list)
     memory: list[float] = field(default_factory=list)
@@ -54,17 +57,17 @@ class BatchRun:
 
     @property
     def per_second(self) -> float:
-        """Jobs a second between the first and the last: without what loading takes."""
+        """Jobs a second from the first end to the last, so without loading."""
         return (len(self.ends) - 1) / max(self.ends[-1] - self.ends[0], 1e-9)
 
     def quarter(self, number: int) -> float:
-        """MiB of the first or the last quarter of the run."""
+        """Median memory (MiB) of the first quarter of the run (`number` 0), else of the last."""
         size = max(1, len(self.memory) // 4)
         return statistics.median(self.memory[:size] if number == 0 else self.memory[-size:])
 
 
 def run() -> Table:
-    """Write the logs, work through them with one worker and with two, and give the table."""
+    """Write the logs, run the batch with one worker and with two, and give the table."""
     count = max(20, int(JOBS * SCALE))
     with tempfile.TemporaryDirectory(prefix="whycrash-bench-") as folder:
         specs = write(Path(folder) / "logs", count)
@@ -100,7 +103,7 @@ def run() -> Table:
 
 
 def write(folder: Path, count: int) -> list[JobSpec]:
-    """Write logs, a job for each."""
+    """Write `count` logs and give a job for each."""
     folder.mkdir(parents=True)
     dice = random.Random(SEED)  # noqa: S311 - made logs, no secret
     texts = [incident.text for incident in incidents.load() if len(incident.text) < SIZE]
@@ -112,7 +115,7 @@ def write(folder: Path, count: int) -> list[JobSpec]:
 
 
 def _job(path: Path, text: str, fillings: Sequence[str], number: int) -> JobSpec:
-    # The same filling for the same incident, so that its doubles are doubles.
+    # The same filling for the same incident, so that its duplicates are duplicates.
     filling = fillings[len(text) % len(fillings)]
     if number % 2:
         word = "".join(LETTERS[int(digit)] for digit in str(number))
@@ -123,7 +126,7 @@ def _job(path: Path, text: str, fillings: Sequence[str], number: int) -> JobSpec
 
 
 def _filling(dice: random.Random) -> str:
-    # One job prints in a dialect or two, not in all.
+    # One job prints in the formats of two frameworks.
     chosen = dice.sample(DIALECTS, 2)
     lines: list[str] = []
     size = 0
@@ -152,7 +155,7 @@ def _worked(home: Path, specs: Sequence[JobSpec], workers: int) -> BatchRun:
 
 
 def _settings(home: Path, workers: int) -> Settings:
-    """Make settings of a home with the real model and index and a database of its own."""
+    """Give settings with a home that has the configured model and index and an empty database."""
     settings = load_settings()
     home.mkdir()
     for name in ("index", "models", "cache"):

@@ -1,7 +1,7 @@
-"""Logs made to break a reader: the speed and memory for each, and what its report says was left out.
+"""Speed and memory of the reader on adversarial logs, and what their reports say was omitted.
 
-Each is made while it is read and read in a process of its own, `python -m eval.bench.hostile CASE`, so that
-the peak is its own; the time for making it is taken off. WHYCRASH_BENCH_SCALE makes all of them smaller.
+Each log is generated while it is read, in a process of its own (`python -m eval.bench.hostile CASE`), so that
+the peak memory is its own; the time of generating is subtracted. WHYCRASH_BENCH_SCALE scales all sizes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ASSERT = (
     "[{thread},0,0] "
     'Assertion `-sizes[i] <= index && index < sizes[i] && "index out of bounds"` failed.'
 )
-# How many bytes a writer appends at once to the log that grows, and how often.
+# Bytes that are appended to the growing log at once, and the seconds between two times.
 APPENDED = 1 << 20
 EVERY_S = 0.02
 
@@ -54,7 +54,7 @@ Pieces = Iterator[bytes]
 
 
 class HostileResult(NamedTuple):
-    """What one log took: bytes, lines, seconds, MiB at the peak, events, root line, what was left out."""
+    """Bytes, lines, seconds, peak MiB, number of events, root line (0: none), what was omitted."""
 
     size: int
     lines: int
@@ -66,7 +66,7 @@ class HostileResult(NamedTuple):
 
 
 class MadeStream:
-    """A stream that is made while it is read; `spent` is how many seconds that took."""
+    """A stream that is generated while it is read; `spent` is the seconds of generating."""
 
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
@@ -74,7 +74,7 @@ class MadeStream:
         self.spent = 0.0
 
     def read(self, size: int, /) -> bytes:
-        """Make the next bytes."""
+        """Give at most `size` of the next bytes."""
         if not self._held:
             started = perf_counter()
             self._held = memoryview(next(self._pieces, b""))
@@ -83,12 +83,12 @@ class MadeStream:
         return data
 
     def close(self) -> None:
-        """Make no more."""
+        """Nothing to close."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostileKind:
-    """A kind of log; `pieces` is given how many of its units to make."""
+    """A kind of log: its description, its number of units at full scale, and the generator for a number."""
 
     what: str
     units: int
@@ -96,7 +96,7 @@ class HostileKind:
 
 
 def _letters(number: int) -> str:
-    """Write a number without digits, which the reader takes for a wording of its own."""
+    """Spell a number in letters: the reader replaces digits, so that messages with numbers are the same."""
     return "".join(chr(ord("a") + int(digit)) for digit in str(number))
 
 
@@ -111,13 +111,13 @@ def _gathered(rows: Iterator[str]) -> Pieces:
 
 
 def _filled(row: bytes, size: int) -> Pieces:
-    """Repeat a row to a size, in pieces of a chunk."""
+    """Repeat a row up to `size` bytes, in pieces of about CHUNK bytes."""
     piece = row * (CHUNK // len(row))
     return (piece for _ in range(max(1, size // len(piece))))
 
 
 def one_line(size: int) -> Pieces:
-    """Give a line without end, a failure in its middle and one at its end."""
+    """Give one line of `size` bytes, with a failure in its middle and one at its end."""
     yield from _filled(b"and the next word of one sentence, ", size // 2)
     yield OOM.encode()
     yield from _filled(b"and the next word of one sentence, ", size // 2)
@@ -125,17 +125,17 @@ def one_line(size: int) -> Pieces:
 
 
 def same_tracebacks(number: int) -> Pieces:
-    """Give one traceback over and over, a step between."""
+    """Give the same traceback `number` times, a step between."""
     return _gathered(f"{STACK}KeyError: 'sample {place}'\nstep {place}\n" for place in range(number))
 
 
 def other_tracebacks(number: int) -> Pieces:
-    """Give tracebacks of which each says something else."""
+    """Give `number` tracebacks with different messages."""
     return _gathered(f"{STACK}ValueError: the word {_letters(place)} is none\n" for place in range(number))
 
 
 def other_errors(number: int) -> Pieces:
-    """Give failures of a known pattern, each in words of its own."""
+    """Give failures of known patterns, each with a different message."""
     return _gathered(
         f"RuntimeError: the tensor {_letters(place)} is on another device\n{OOM[:-1]} on {_letters(place)}\n"
         for place in range(number)
@@ -143,14 +143,14 @@ def other_errors(number: int) -> Pieces:
 
 
 def nul_bytes(size: int) -> Pieces:
-    """Give lines with a NUL here and there, and a page of them at times."""
+    """Give lines with single NUL bytes and with 300 in a row."""
     return _filled(
         (WELL.format(1) + "\n").encode() * 50 + b"a\0b\n" + b"\0" * 300 + b"\n" + OOM.encode() + b"\n", size
     )
 
 
 def encodings(size: int) -> Pieces:
-    """Give lines of four encodings in turn."""
+    """Give lines in four encodings by turns."""
     said = "显存不足 at größe: "
     forms = [
         f"{said}{OOM}\n".encode(form, "replace") for form in ("utf-8", "gb18030", "latin-1", "utf-16-le")
@@ -159,14 +159,14 @@ def encodings(size: int) -> Pieces:
 
 
 def asserts(number: int) -> Pieces:
-    """Give a device-side assertion of each thread of each block."""
+    """Give a device-side assertion for each CUDA thread."""
     return _gathered(
         ASSERT.format(block=place // 1024, thread=place % 1024) + "\n" for place in range(number)
     )
 
 
 def colours(size: int) -> Pieces:
-    """Give lines of which each has its colours, and a failure at times."""
+    """Give lines with colour escapes, and a failure every 400 lines."""
     row = f"\x1b[36m(W pid=3)\x1b[0m \x1b[1;31m{WELL.format(3)}\x1b[0m\x1b[K\n".encode()
     return _filled(row * 400 + f"\x1b[31m{OOM}\x1b[0m\n".encode(), size)
 
@@ -184,7 +184,7 @@ CASES = {
 
 
 def growing(path: Path) -> None:
-    """Write a log that a thread goes on writing to for as long as it is read."""
+    """Write a log to which a thread appends while it is read."""
     piece = (WELL.format(4) + "\n").encode() * (APPENDED // 80)
     path.write_bytes(piece * max(1, int(256 * SCALE)))
     Thread(target=_append, args=(path, piece), daemon=True).start()
@@ -198,7 +198,7 @@ def _append(path: Path, piece: bytes) -> None:
 
 
 def sparse(path: Path) -> None:
-    """Write a log that was cut while its writer went on: a hole of 10 GiB, and the last lines."""
+    """Write a sparse file as truncating an open log leaves it: a hole of 10 GiB, then the last lines."""
     with path.open("wb") as stream:
         stream.seek(int(10 * GIB * SCALE))
         stream.write(f"{WELL.format(5)}\n{OOM}\n".encode())
@@ -211,7 +211,7 @@ FILES = {
 
 
 def run() -> Table:
-    """Read each in a process of its own, and give the table."""
+    """Read each log in a process of its own and give the table."""
     table = Table(title=f"logs made to break a reader, at {SCALE:g} of their size")
     for column in ("what", "MB", "lines", "MB/s", "peak MiB", "events", "root", "omitted"):
         table.add_column(column, justify="left" if column in ("what", "omitted") else "right")
@@ -241,7 +241,7 @@ def _shown(reading: HostileResult) -> tuple[str, ...]:
 
 
 def read(name: str, reader: Reader, path: Path) -> HostileResult:
-    """Make and read one case; `path` is where those that need a file have it."""
+    """Generate and read one case; `path` is the file of those cases that need one."""
     made = MadeStream(CASES[name].pieces(max(1, int(CASES[name].units * SCALE)))) if name in CASES else None
     if made is None:
         FILES[name][1](path)
@@ -250,7 +250,7 @@ def read(name: str, reader: Reader, path: Path) -> HostileResult:
     seconds = perf_counter() - started - (made.spent if made else 0.0)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     root = report.root.line if report.root else 0
-    # A hole is read as well, and no part of the report's bytes.
+    # A hole is read too, but is not counted in the report's bytes.
     size = (
         report.limits.bytes
         if made
@@ -262,7 +262,7 @@ def read(name: str, reader: Reader, path: Path) -> HostileResult:
 
 
 def main(name: str) -> int:
-    """Read one case, and print what it took."""
+    """Read one case and print its HostileResult as JSON."""
     with tempfile.TemporaryDirectory(prefix="whycrash-hostile-") as folder:
         sys.stdout.write(
             json.dumps(read(name, Reader(log_patterns.load(cache=CACHE), CACHE), Path(folder) / "log.txt"))

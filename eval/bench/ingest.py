@@ -1,7 +1,7 @@
-"""How fast a collection is ingested, against a plain loop over sentence-transformers, and what a query costs.
+"""Documents embedded a second, and the processor time of a query.
 
-The peer is what one writes first: `SentenceTransformer.encode`, text by text; and, since that package sorts
-and batches too, all texts at once. All see the same texts, in turn, in one process with the same threads.
+The peers are `SentenceTransformer.encode` called for each text, and once for all texts, as that package sorts
+and batches too. All embed the same texts alternately, in one process with the same threads.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from service.pipeline.triage import Triage
 from service.scoring.retrieval import query_of
 from service.settings import load_settings
 
-# Pieces of the corpus, and crashes, each of which so many jobs had: a plain loop takes a while.
+# Pieces of the corpus; crashes, each of which JOBS jobs had.
 PIECES = 200
 CRASHES = 50
 JOBS = 4
 ROUNDS = 3
-# A paste of this size is what one asks most about.
+# Characters of a usual paste.
 PASTE = 4_000
 PASTES = 40
 GOAL = 2.0
@@ -62,7 +62,7 @@ def run() -> Table:
 
 
 def _spread(embed: Callable[[Sequence[str]], Vectors], texts: Sequence[str]) -> Vectors:
-    """Embed texts as if none equalled another: each gets a space more than the last equal one."""
+    """Embed texts without the cache of equal ones: each gets a space more than the last equal one."""
     seen: dict[str, int] = {}
     apart = []
     for text in texts:
@@ -110,7 +110,7 @@ def _table(
 
 
 def _costs(triage: Triage) -> dict[str, list[float]]:
-    """Give what a query and a whole triage of a small paste cost in processor time."""
+    """Give the processor milliseconds of queries and of whole triages of small pastes."""
     chosen = sorted(incidents.load(), key=lambda incident: abs(len(incident.text) - PASTE))[:PASTES]
     triage.diagnose(triage.read(sources.from_text("warm up")))
     triages: list[float] = []
@@ -118,7 +118,7 @@ def _costs(triage: Triage) -> dict[str, list[float]]:
     for incident in chosen:
         diagnosing = partial(lambda given: triage.diagnose(triage.read(given.source())), incident)
         triages.append(_cost(diagnosing))
-        # A space more, so that the vector that the triage just made does not answer.
+        # A space more, so that the vector of the triage is not found in the cache.
         query = query_of(triage.reader.read(incident.source())) + " "
         queries.append(_cost(partial(triage.embedder.embed, [query])))
     return {"one query's vector": queries, f"one triage of {PASTE // 1000} kB": triages}

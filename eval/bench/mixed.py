@@ -1,4 +1,4 @@
-"""A made log of many dialects and of any size, with a few hundred notable lines, to measure the reader on."""
+"""A synthetic log of any size in the formats of many frameworks, with NOTABLE lines that match patterns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from corpus import log_patterns
 SEED = 20
 NOTABLE = 200
 PIECE = 1 << 20
-# Distinct lines that the log is drawn from.
+# Number of distinct lines that the log is drawn from.
 POOL = 40_000
 
 _WORDS = [
@@ -119,7 +119,7 @@ DIALECTS: tuple[Callable[[random.Random, int], str], ...] = (
 
 
 def pieces(size: int, seed: int = SEED) -> Iterator[bytes]:
-    """Give about `size` bytes of whole lines, the notable ones spread over them."""
+    """Give about `size` bytes of whole lines in pieces of PIECE bytes, the notable ones at random places."""
     dice = random.Random(seed)  # noqa: S311 - a made log, no secret
     pool = [DIALECTS[number % len(DIALECTS)](dice, number).encode() + b"\n" for number in range(POOL)]
     notable = _notable(dice)
@@ -141,13 +141,13 @@ def pieces(size: int, seed: int = SEED) -> Iterator[bytes]:
 
 
 def write(path: Path, size: int) -> None:
-    """Write such a log."""
+    """Write a log of about `size` bytes."""
     with path.open("wb") as stream:
         stream.writelines(pieces(size))
 
 
 def _notable(dice: random.Random) -> list[bytes]:
-    """Draw lines that speak of failures from the patterns' own examples."""
+    """Draw NOTABLE examples of failure patterns."""
     lines = [
         row.examples[0]
         for row in log_patterns.load().rows

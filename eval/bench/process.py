@@ -1,4 +1,4 @@
-"""Time whole commands in turn, so that two of them see the same machine."""
+"""Time commands alternately, so that load of the machine affects all of them alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds from the shell of one command over its runs, and the peak memory of one process in MiB."""
+    """Wall seconds of each run of one command, and the greatest peak memory of a run, MiB."""
 
     name: str
     seconds: tuple[float, ...]
@@ -20,14 +20,14 @@ class Timing:
 
     @property
     def median(self) -> float:
-        """Give the median run."""
+        """The median of the seconds."""
         return statistics.median(self.seconds)
 
 
-def in_turn(
+def time_alternating(
     commands: Mapping[str, Sequence[str]], runs: int, environment: Mapping[str, str] | None = None
 ) -> list[Timing]:
-    """Run the commands A B A B ..., one round of it uncounted, and give each one's times."""
+    """Run the commands alternately (A B A B ...), the first round uncounted, and give their times."""
     spent: dict[str, list[float]] = {name: [] for name in commands}
     peaks: dict[str, float] = dict.fromkeys(commands, 0.0)
     timed = [

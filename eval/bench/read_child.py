@@ -1,6 +1,6 @@
-"""Read one log and say how many bytes a second that were: `python -m eval.bench.read_child FILE|-`.
+"""Read one log and print what it took: `python -m eval.bench.read_child FILE|-`.
 
-A process of its own, so that its peak memory is the reader's.
+A process of its own, so that its peak memory is that of the reader.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from corpus import log_patterns
 from ingest.logs.inputs import jobs
 from ingest.logs.reader import Reader
 
-# Compiled patterns are kept beside other runs of the benchmark, as a user's are in WHYCRASH_HOME.
+# Compiled patterns are shared by the runs of the benchmarks.
 CACHE = Path(gettempdir()) / "whycrash-bench-cache"
 
 
 def main(name: str) -> int:
-    """Read, and print bytes, seconds, MiB at the peak and the number of the root's line."""
+    """Read a file, or standard input for `-`; prints bytes, seconds, peak MiB and the number of events."""
     reader = Reader(log_patterns.load(cache=CACHE), CACHE)
     started = perf_counter()
     source = jobs.open_stdin() if name == "-" else jobs.open_job(Path(name))

@@ -1,7 +1,7 @@
-"""How fast secrets are taken out of usual training logs: as a stream, as a whole, and line by line.
+"""Bytes a second of redaction over usual training logs: as a stream, as a whole, and line by line.
 
-The logs are the labelled incidents, one after the other. The peer in the same run is the same table without
-its prefilter: every expression at every line, as a redactor does that has only `re`; it reads the first part.
+The logs are the labelled incidents, concatenated. The peer applies every expression to every line, without
+the prefilter, to the first FOR_PEER bytes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def run() -> Table:
     rows = list(_rows(b"".join(path.read_bytes() for path in sorted(INCIDENTS.glob("*/log.txt")))))
     peer = rows[-1].speed
     table = Table(title="secrets out of usual training logs")
-    for column in ("what", "MB read", "MB/s", "times the table without its sieve"):
+    for column in ("what", "MB read", "MB/s", "times the table without its prefilter"):
         table.add_column(column, justify="left" if column == "what" else "right")
     for row in rows:
         table.add_row(row.name, f"{row.size / 1e6:.1f}", f"{row.speed / 1e6:.2f}", f"{row.speed / peer:.1f}")
@@ -51,7 +51,7 @@ def run() -> Table:
 
 
 def _rows(logs: bytes) -> Iterator[RedactionRate]:
-    Redactor().clean("compiles the sieve\n")
+    Redactor().clean("compiles the prefilter\n")
     large = logs * max(1, SIZE // len(logs))
     text = logs.decode("utf-8", "replace")
     lines, start = text.split("\n"), logs[:FOR_PEER]
@@ -69,7 +69,7 @@ def _rows(logs: bytes) -> Iterator[RedactionRate]:
 
 
 def _best(name: str, size: int, work: Callable[[], object], runs: int = RUNS) -> RedactionRate:
-    """Give the quickest of some runs: other work on the machine only ever adds."""
+    """Give the fastest of some runs: other load on the machine can only slow one down."""
     seconds = []
     for _ in range(runs):
         started = perf_counter()

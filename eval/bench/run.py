@@ -1,6 +1,6 @@
-"""What `whycrash run` costs: a job that prints 100 MB, against the bare command, in pairs.
+"""Overhead of `whycrash run`: a job that prints 100 MB against the same command alone, in pairs.
 
-And the sampler beside a long job.
+Also the processor time of the telemetry sampler beside a job.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from rich.table import Table
 
 PAIRS = 11
 GOAL = 0.03
-# The sampler's share of a core at most, over the first two minutes that it runs; how often it samples is the
-# command's default.
+# Goal for the sampler's share of a core; seconds over which it is measured; seconds between two samples (the
+# command's default).
 SHARE, SAMPLED, EVERY = 0.01, 120.0, 15.0
-# Seconds in which it has loaded and taken its first sample.
+# Seconds after which it has loaded and taken its first sample.
 _LOADED = 12.0
 # 100 MB as a trainer prints them: line by line, with some work between the lines.
 JOB = """
@@ -63,7 +63,7 @@ def run() -> Table:
 
 
 def _sampling() -> tuple[float, float]:
-    """Give the processor seconds that the sampler takes to begin, and until it is stopped after that."""
+    """Give the processor seconds of the sampler up to _LOADED, and from there to SAMPLED."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable,
@@ -89,7 +89,7 @@ def _sampling() -> tuple[float, float]:
 
 
 def _spent(process: int) -> float:
-    """Give the processor seconds of a process, its children, and theirs that have ended."""
+    """Give the processor seconds of a process and of its descendants, ended ones included."""
     children = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="utf-8").split()
     # utime, stime and the two of ended children stand 14th to 17th:
     # https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html

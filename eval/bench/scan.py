@@ -1,8 +1,8 @@
-"""How fast the reader gets from bytes to a CrashReport, and in how much memory.
+"""Bytes a second from a log to a CrashReport, and peak memory.
 
-Peers in the same run: ripgrep counting lines of the same patterns, and of a handful of error words; Drain3;
-NVIDIA's restart agent where it is installed; the bare decompressors. The slow peers read the first part of
-the same log, which is said in the table.
+Peers in the same run: ripgrep counting lines that match the same patterns, or seven error words; Drain3;
+NVIDIA's restart agent where it is installed; the decompressors alone. Slow peers read the first part of the
+log, as the table says.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from ingest.logs.scanner import relaxed
 GIB = 1 << 30
 SIZE = int(os.environ.get("WHYCRASH_BENCH_BYTES", GIB))
 TIMES_LARGER = 10
-# What peers that need minutes for a gibibyte are given.
+# Bytes for peers that would need minutes for a gibibyte.
 FOR_RIPGREP = 16 << 20
 FOR_TEMPLATES = 8 << 20
 RUNS = 3
-# NVIDIA's deterministic analysis as measured on such a machine, in bytes a second.
+# Bytes a second of NVIDIA's deterministic analysis, measured on a machine like this one.
 RESTART_AGENT_SPEED = 2_000_000
 WORDS = "error|exception|traceback|killed|timeout|out of memory|failed"
 
@@ -107,7 +107,7 @@ def _rows(folder: Path) -> Iterator[ScanRate]:
 
 
 def _best(name: str, measure: Callable[[], ScanRate]) -> ScanRate:
-    """Give the quickest of some runs: other work on the machine only ever adds."""
+    """Give the fastest of RUNS runs: other load on the machine can only slow one down."""
     found = min((measure() for _ in range(RUNS)), key=lambda row: row.seconds)
     return ScanRate(name, found.size, found.seconds, found.peak_mib)
 
@@ -121,7 +121,7 @@ def _read(path: Path) -> ScanRate:
 
 
 def _piped(log: Path, times: int) -> ScanRate:
-    """Read the log several times over through a pipe: memory must not grow with it."""
+    """Read the log `times` times through a pipe, to show that memory does not grow with the length."""
     with subprocess.Popen(
         [sys.executable, "-m", read_child.__name__, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
@@ -150,7 +150,7 @@ def _ripgrep(log: Path, small: Path, folder: Path) -> Iterator[ScanRate]:
         "rg -c, seven error words, no table",
         lambda: _timed("", log, [*base, "--ignore-case", WORDS, str(log)]),
     )
-    # Write the patterns as Rust's regex has them; what it cannot take is left out and counted.
+    # Translate the patterns to Rust's regex syntax; those that it rejects are left out and counted.
     written = []
     for row in log_patterns.load().rows:
         text = _QUOTE.sub(r"\1", _GROUP.sub("(?:", relaxed(row.expression))).replace(r"[^\n]", ".")
@@ -169,7 +169,7 @@ def _ripgrep(log: Path, small: Path, folder: Path) -> Iterator[ScanRate]:
 
 
 def _packed(log: Path, folder: Path) -> Iterator[ScanRate]:
-    """Compare reading a packed log with unpacking it alone."""
+    """Measure reading a compressed log, and decompressing it alone."""
     packed = folder / "log.gz"
     with log.open("rb") as stream, gzip.open(packed, "wb", compresslevel=3) as target:
         shutil.copyfileobj(stream, target, 1 << 20)

@@ -1,6 +1,6 @@
-"""How many 4 kB pastes a server answers in a second, how long the slowest wait, and what overload gets.
+"""Triages of 4 kB pastes a second over HTTP, latency, and behaviour under overload.
 
-The server is a process of its own; those who ask are another one, with as many connections as `CONNECTIONS`.
+The server is a process of its own; this process is the client, with CONNECTIONS connections.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from service.settings import Settings, load_settings
 INCIDENTS = Path(__file__).parents[1] / "incidents"
 CONNECTIONS = 20
 SECONDS = 20.0
-# What the goal speaks of.
+# Goals: answers a second, and 99th percentiles of the latency of answers and of refusals, ms.
 GOAL_RATE = 40.0
 GOAL_P99_MS = 1000.0
 GOAL_REFUSED_P99_MS = 150.0
 PASTE_BYTES = 4096
 OVERLOAD = 100
-# Seconds that a refused one waits; the server asks for longer.
+# Seconds that a refused client waits; the server asks for more.
 PAUSE = 0.2
 REQUESTS = 200
 
 
 class TimedRequest(NamedTuple):
-    """One request: its status, and how long it took, in milliseconds."""
+    """One request: its HTTP status and its milliseconds."""
 
     status: int
     ms: float
 
 
 def run() -> RenderableType:
-    """Measure a server at its usual load, then beyond it, then again."""
+    """Measure a server at its usual load, under overload, and at its usual load again."""
     with tempfile.TemporaryDirectory(prefix="whycrash-bench-") as folder, serving(Path(folder)) as (url, pid):
         bodies = pastes()
         _ask(url, bodies, CONNECTIONS, 3.0)
@@ -65,7 +65,7 @@ def run() -> RenderableType:
 
 
 def pastes() -> list[bytes]:
-    """Give the ends of real incidents' logs as requests of 4 kB, each with words of its own."""
+    """Give the last 4 kB of each incident's log as the body of a request."""
     found = []
     for path in sorted(INCIDENTS.glob("*/log.txt")):
         text = path.read_text(encoding="utf-8", errors="replace")[-PASTE_BYTES:]
@@ -75,16 +75,16 @@ def pastes() -> list[bytes]:
 
 @contextmanager
 def serving(folder: Path) -> Iterator[tuple[str, int]]:
-    """Start a server over the index that is there, with a database of its own and no limit of requests.
+    """Start a server with the existing index, an empty database and no rate limit.
 
-    Gives its address and process.
+    Gives its URL and process id. Raises RuntimeError where it is not ready in five minutes.
     """
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     settings = load_settings()
     home = folder / "home"
     home.mkdir()
-    _borrow(settings, home)
+    _link_home(settings, home)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("WHYCRASH_")}
     environment |= {
         "WHYCRASH_HOME": str(home),
@@ -107,8 +107,8 @@ def serving(folder: Path) -> Iterator[tuple[str, int]]:
         process.wait(timeout=30)
 
 
-def _borrow(settings: Settings, home: Path) -> None:
-    """Use the index, the model and the compiled patterns that are there; only the database is new."""
+def _link_home(settings: Settings, home: Path) -> None:
+    """Link index, model and compiled patterns of the configured home; the database is new."""
     if index.current(settings.home) is None:
         return
     for path in settings.home.iterdir():
@@ -127,7 +127,7 @@ def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def _ask(url: str, bodies: Sequence[bytes], connections: int, seconds: float) -> list[TimedRequest]:
-    """Ask from so many connections at once, each as soon as it is answered; a refused one waits a little."""
+    """Send requests over `connections` at once for `seconds`; a refused client waits PAUSE seconds."""
     found: list[TimedRequest] = []
     ends = time.monotonic() + seconds
     work = [
@@ -142,7 +142,7 @@ def _ask(url: str, bodies: Sequence[bytes], connections: int, seconds: float) ->
 
 
 def _client(url: str) -> httpx.Client:
-    # Without certificates: to load them for each of a hundred clients takes longer than what is measured.
+    # Without certificates: loading them for a hundred clients takes longer than the measurement.
     headers = {"content-type": "application/json"}
     return httpx.Client(base_url=url, timeout=60, headers=headers, verify=False)  # noqa: S501 - plain HTTP
 
@@ -160,7 +160,7 @@ def _one(url: str, bodies: Sequence[bytes], ends: float, keep: Callable[[TimedRe
 
 
 def _overhead(url: str, pid: int) -> dict[str, float]:
-    """Measure what a request costs beside the worker: in the server's process, and for its client."""
+    """Give milliseconds of a request outside the worker: the client's, and the server's processor time."""
     body = pastes()[0]
     extra: list[float] = []
     with _client(url) as client:
@@ -182,7 +182,7 @@ def _overhead(url: str, pid: int) -> dict[str, float]:
 
 
 def _busy(pid: int) -> float:
-    """Give the processor time of a process, in seconds; of its workers, none."""
+    """Give the processor seconds of a process, without its children."""
     times = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
 

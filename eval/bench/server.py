@@ -1,4 +1,4 @@
-"""The server that a benchmark asks: `python -m eval.bench.server`, by the settings of its environment."""
+"""The server of `eval.bench.serve`: `python -m eval.bench.server`, with settings from the environment."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""How long `whycrash explain` takes from the shell, with the index warm.
+"""Seconds of `whycrash explain` from the shell, with an index that exists.
 
-The peer is the plain recipe's start: importing sentence-transformers and loading the same model, without
-reading any log.
+The peer imports sentence-transformers, loads the same model and embeds one query.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from eval.bench.process import in_turn
+from eval.bench.process import time_alternating
 
 SAMPLE = Path(__file__).parent.parent / "incidents" / "w-tinyzero-h20-cublas-sigfpe" / "log.txt"
 GOAL_SECONDS = 1.5
@@ -32,7 +31,7 @@ def run() -> Table:
             "plain recipe: model loaded, one query": [sys.executable, "-c", _PEER],
             "python -c pass": [sys.executable, "-c", "pass"],
         }
-        timings = in_turn(commands, RUNS, {"WHYCRASH_HOME": home})
+        timings = time_alternating(commands, RUNS, {"WHYCRASH_HOME": home})
     table = Table(
         title=(
             f"from the shell, small log, warm index ({SAMPLE.stat().st_size / 1000:.0f} kB; goal "

@@ -1,4 +1,4 @@
-"""Whether onnxruntime gives sentence-transformers' vectors, and how fast each embeds the corpus."""
+"""Compare onnxruntime with sentence-transformers: largest difference of a component, documents a second."""
 
 from __future__ import annotations
 

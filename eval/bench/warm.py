@@ -1,7 +1,6 @@
-"""How long one triage takes in a process that is warm: nothing loaded, only read, looked up and composed.
+"""Milliseconds of one triage in a warm process: reading, retrieval and composition, without loading.
 
-The peer is the same question asked the plain way: embed the last lines of the log, and search the same
-vectors.
+The peer embeds the last lines of the log and searches the same vectors.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ingest.logs.inputs import sources
 from service.pipeline.triage import Triage
 from service.settings import load_settings
 
-# Logs of about this size, which is a usual one.
+# Characters; the logs nearest to this usual size are used.
 SIZE = 100_000
 LOGS = 40
 RUNS = 3

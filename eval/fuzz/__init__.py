@@ -1,1 +1,1 @@
-"""Bytes that nobody wrote, given to all that reads a user's files: guided by what they reach."""
+"""Coverage-guided fuzzing of all readers of a user's files, with atheris."""

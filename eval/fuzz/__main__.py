@@ -1,6 +1,6 @@
 """Fuzz the readers of logs, archives and a job's own files: `python -m eval.fuzz [--seconds N] [NAME...]`.
 
-What is found is left in out/fuzz/NAME; `--again FILE` runs one such input.
+Inputs that fail are stored in out/fuzz/NAME; `--again FILE` runs one of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from eval.fuzz.targets import SUBJECTS
 
 OUT = Path("out") / "fuzz"
-# An input may be so long, and one run of it may take so many seconds and MiB.
+# Limits of an input (bytes) and of one execution (seconds, MiB).
 LONGEST = 1 << 14
 SLOWEST = 20
 MOST_MIB = 4096
@@ -28,8 +28,8 @@ _RAISED = re.compile(r"=== Uncaught Python exception: ===\n(.{0,400})|ERROR: lib
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How one reader's run ended; `found` is empty where nothing was."""
+class FuzzResult:
+    """The result of fuzzing one reader; `found` is the first finding's text, empty where there is none."""
 
     name: str
     executions: int
@@ -43,8 +43,8 @@ class Ended:
         )
 
 
-def fuzz(name: str, seconds: int, again: Sequence[str] = ()) -> Ended:
-    """Fuzz one reader for some seconds, or run it on given files only."""
+def fuzz(name: str, seconds: int, again: Sequence[str] = ()) -> FuzzResult:
+    """Fuzz one reader for `seconds`, or run it on the files of `again` only."""
     kept = OUT / name
     kept.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="whycrash-fuzz-") as folder:
@@ -69,11 +69,11 @@ def fuzz(name: str, seconds: int, again: Sequence[str] = ()) -> Ended:
     branches = max((int(match[1]) for match in _COVERED.finditer(output)), default=0)
     raised = _RAISED.search(output)
     said = (raised[1] or raised[2]).strip() if raised else output[-400:]
-    return Ended(name, executions, branches, said if told.returncode else "")
+    return FuzzResult(name, executions, branches, said if told.returncode else "")
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Fuzz the named readers, or all; fails where something was found."""
+    """Fuzz the named readers, or all; exit code 1 where something was found."""
     parser = argparse.ArgumentParser(prog="python -m eval.fuzz", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *SUBJECTS], help=", ".join(SUBJECTS))
     parser.add_argument("--seconds", type=int, default=60, help="for each reader")

@@ -1,4 +1,4 @@
-"""What holds of every report: its lines exist, its texts can be shown, its roles agree."""
+"""Invariants of a CrashReport: line numbers exist, texts are printable, roles are consistent."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ingest.logs.lines import printable
 from ingest.logs.report import CrashReport
 
 
-def misfits(report: CrashReport) -> list[str]:
-    """Give what in a report does not fit the rest of it, a sentence each; empty where all is well."""
+def violations(report: CrashReport) -> list[str]:
+    """Give a sentence for each violated invariant; empty where all hold."""
     last = report.limits.lines
     found = [
         f"{what} is line {number} of {last}" for what, number in _numbers(report) if not 1 <= number <= last

@@ -1,7 +1,7 @@
 """Fuzz one reader until the time is over or something is found.
 
-Run as `python -m eval.fuzz.process NAME FOLDER [OPTION...]`. A process of its own,
-since libFuzzer ends the one that it runs in. OPTIONs are libFuzzer's.
+Run as `python -m eval.fuzz.process NAME FOLDER [OPTION...]`, with libFuzzer's OPTIONs. A process of its own,
+as libFuzzer ends the process that it runs in.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ with atheris.instrument_imports(include=["ingest", "service.patching"]):
 
 
 def main(words: list[str]) -> None:
-    """Fuzz; ends the process."""
+    """Fuzz the reader that the first word names; does not return."""
     name, *options = words
-    atheris.Setup([sys.argv[0], *options], SUBJECTS[name].take)
+    atheris.Setup([sys.argv[0], *options], SUBJECTS[name].run)
     atheris.Fuzz()
 
 

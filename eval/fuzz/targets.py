@@ -1,4 +1,4 @@
-"""What is fuzzed: each reader of a user's bytes with how it is called, what must hold, and its seeds."""
+"""The fuzz targets: each reader of a user's bytes, with what must hold of its result, and its seeds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from corpus import log_patterns
-from eval.fuzz.invariants import misfits
+from eval.fuzz.invariants import violations
 from ingest.errors import InputError
 from ingest.logs.configs import launch
 from ingest.logs.inputs import jobs
@@ -27,13 +27,13 @@ from ingest.logs.reader import Reader
 from service.patching import patch
 from service.patching.target import PatchTarget
 
-# Compiled patterns are kept beside other runs.
+# Compiled patterns are shared with the benchmarks.
 CACHE = Path(gettempdir()) / "whycrash-bench-cache"
 LIMITS = JobLimits(files=40, bytes=4 << 20, ratio=1000, depth=4, spool=4 << 20)
-# Examples of so many patterns make one seed.
+# Number of patterns whose examples make one seed.
 TOGETHER = 12
 
-# Names that each stand for a format of the job's own files; the input's first byte chooses.
+# A file name for each format of a job's files; the first byte of an input chooses one.
 NAMES = (
     "run.sh",
     "job.sbatch",
@@ -80,15 +80,15 @@ FILES = (
 )
 
 
-class MisfitError(Exception):
-    """A reader went through, and what it gave cannot be right."""
+class InvariantError(Exception):
+    """A reader returned a result that violates an invariant."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A reader of bytes: `take` raises what is a finding; `seeds` are inputs that reach far."""
+    """A reader of bytes: `run` raises an exception for a finding; `seeds` are valid inputs."""
 
-    take: Callable[[bytes], None]
+    run: Callable[[bytes], None]
     seeds: Callable[[], Iterator[bytes]]
 
 
@@ -98,27 +98,27 @@ def _reader() -> Reader:
 
 
 def read_log(data: bytes) -> None:
-    """Read bytes as a log, and hold the report against itself."""
+    """Read bytes as a log and check the report's invariants."""
     try:
         report = _reader().read(LogSource("log", io.BytesIO(data)))
     except InputError:
         return
-    if wrong := misfits(report):
-        raise MisfitError("; ".join(wrong))
+    if wrong := violations(report):
+        raise InvariantError("; ".join(wrong))
 
 
 def open_archive(data: bytes) -> None:
-    """Open bytes as whatever file they are, and read each of its logs."""
+    """Open bytes as a file of any kind and read all its logs; raises InvariantError above the byte limit."""
     path = Path(gettempdir()) / f"whycrash-fuzz-{os.getpid()}"
     path.write_bytes(data)
     with suppress(InputError), jobs.open_job(path, LIMITS) as job:
         total = sum(len(chunk) for part in job.parts() for chunk in part.chunks())
         if total > LIMITS.bytes + (1 << 20):
-            raise MisfitError(f"{total} bytes were given of at most {LIMITS.bytes}")
+            raise InvariantError(f"{total} bytes were given of at most {LIMITS.bytes}")
 
 
 def read_launch(data: bytes) -> None:
-    """Read bytes as one of the job's own files, change it, and find the changes in it."""
+    """Read bytes as one of a job's files, patch it, and look for the changes in it."""
     name, text = NAMES[data[0] % len(NAMES)] if data else "run.sh", data[1:].decode("utf-8", "replace")
     for setting in (
         *launch.from_file(text, name),
@@ -127,14 +127,14 @@ def read_launch(data: bytes) -> None:
         *launch.from_dump(text, 1),
     ):
         if setting.line < 0:
-            raise MisfitError(f"{setting} has no line")
+            raise InvariantError(f"{setting} has no line")
     patch.patch(name, text, CHANGES)
     for target in CHANGES:
         patch.carries(name, text, target)
 
 
 def logs() -> Iterator[bytes]:
-    """Give examples of the patterns, some at a time and each cut in the middle behind a prefix."""
+    """Give the patterns' examples, whole, and cut in the middle behind prefixes, in several encodings."""
     lines = [line for row in log_patterns.load(cache=CACHE).rows for line in row.examples]
     for begin in range(0, len(lines), TOGETHER):
         yield "\n".join(lines[begin : begin + TOGETHER]).encode()
@@ -148,7 +148,7 @@ def logs() -> Iterator[bytes]:
 
 
 def archives() -> Iterator[bytes]:
-    """Give one log packed in every way, and archives inside archives."""
+    """Give one log in every compression and archive format, damaged and nested ones included."""
     text = next(logs())
     packed = [
         text,
@@ -188,7 +188,7 @@ def _tar(members: dict[str, bytes], mode: str) -> bytes:
 
 
 def files() -> Iterator[bytes]:
-    """Give each made file under each name."""
+    """Give each text of FILES under each name of NAMES."""
     for number in range(len(NAMES)):
         yield from (bytes([number]) + text.encode() for text in FILES)
 

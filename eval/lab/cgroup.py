@@ -1,4 +1,4 @@
-"""A control group of its own for one experiment, on cgroup v1 or v2."""
+"""Create a control group with limits for one experiment, on cgroup v1 or v2."""
 
 import contextlib
 import os

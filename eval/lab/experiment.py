@@ -1,4 +1,4 @@
-"""What one experiment is: the job that fails, the limits it runs under, and the truth about it."""
+"""Types of an experiment: the job, the limits of its sandbox, and the labels of its incident."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -7,8 +7,8 @@ Verdict = Literal["diagnosed", "unknown", "no-failure"]
 
 
 @dataclass(frozen=True)
-class Needle:
-    """Name a log line by text that it contains; the author of the experiment chose it."""
+class LineMatch:
+    """Identify a line of the log by text that it contains."""
 
     text: str
     which: Literal["first", "last"] = "first"
@@ -29,7 +29,7 @@ class Limits:
     """Bound what the job's sandbox may use; `None` leaves the machine's own bound."""
 
     memory_mib: int | None = None
-    """Memory cgroup limit; past it the kernel's OOM killer strikes for real."""
+    """Limit of the memory cgroup; the kernel's OOM killer enforces it."""
     tasks: int | None = None
     """Threads and processes in the pids cgroup."""
     user_processes: int | None = None
@@ -47,7 +47,7 @@ class Experiment:
     """Describe a job that fails (or not) for a known reason, and how its log proves it."""
 
     id: str
-    """Neutral: it tells nothing about the failure and does not occur in the log."""
+    """Must not hint at the failure nor occur in the log."""
     causes: tuple[str, ...]
     """Ids of causes.yaml, the best answer first; empty for a healthy run."""
     script: str
@@ -58,7 +58,7 @@ class Experiment:
     """The shell command that starts the job, in its folder."""
     mechanism: str
     verdict: Verdict = "diagnosed"
-    root: tuple[Needle, ...] = ()
+    root: tuple[LineMatch, ...] = ()
     """The decisive lines; they become `root_lines`."""
     shows: tuple[str, ...] = ()
     """Texts that must be in the log for the run to count; they are not root lines."""

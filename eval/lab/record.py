@@ -1,4 +1,4 @@
-"""From a finished run to the incident's files; a run that did not fail as intended gives none."""
+"""Write the incident of a finished experiment; a run that did not fail as intended is refused."""
 
 from importlib import metadata
 from pathlib import Path
@@ -47,11 +47,11 @@ def root_lines(experiment: Experiment, log: str) -> list[int]:
             raise NotShownError(f"the log lacks {text!r}")
     lines = log.split("\n")
     found = set()
-    for needle in experiment.root:
-        hits = [number for number, line in enumerate(lines, 1) if needle.text in line]
+    for wanted in experiment.root:
+        hits = [number for number, line in enumerate(lines, 1) if wanted.text in line]
         if not hits:
-            raise NotShownError(f"no line contains {needle.text!r}")
-        found.add(hits[0] if needle.which == "first" else hits[-1])
+            raise NotShownError(f"no line contains {wanted.text!r}")
+        found.add(hits[0] if wanted.which == "first" else hits[-1])
     return sorted(found)
 
 

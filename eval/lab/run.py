@@ -75,7 +75,7 @@ def record_one(experiment: Experiment, out: Path, keep: Path | None = None) -> P
 
 
 def _report(experiment: Experiment, out: Path, keep: Path | None) -> str:
-    """Run one experiment and say in a word and a reason what came of it."""
+    """Run one experiment and give a line for the terminal: recorded, skipped or not shown, and why."""
     try:
         folder = record_one(experiment, out, keep)
     except (SkippedError, CgroupUnavailableError) as error:

@@ -37,9 +37,9 @@ class TaskHandler(Protocol):
 class WorkerProgram:
     """What the workers of a pool run.
 
-    `make` is a function of a module that imports nothing slow: numpy and others read how many threads they may
-    use when they are imported, and the worker bounds that before it calls `make`. `memory` is what tasks may
-    take beside what is loaded, bytes; 0 is no bound.
+    `make` is a function of a module that imports nothing slow: numpy and others read how many threads they
+    may use when they are imported, and the worker bounds that before it calls `make`. `memory` is what tasks
+    may take beside what is loaded, bytes; 0 is no bound.
     """
 
     make: Callable[..., TaskHandler]

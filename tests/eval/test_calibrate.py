@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eval.calibrate import RIDGE, Example, cooled, fitted
+from eval.calibrate import RIDGE, Example, fitted, fitted_temperature
 
 LIKELY = [Example(({"seen": 1.0}, {"seen": 0.0}, {"doubt": 1.0}), (0,), (1.0,))] * 9
 UNLIKELY = [Example(({"seen": 1.0}, {"seen": 0.0}, {"doubt": 1.0}), (1,), (1.0,))]
@@ -17,4 +17,4 @@ def test_that_a_sign_of_the_right_cause_weighs_for_it() -> None:
 
 def test_that_surer_labels_are_cooled_less() -> None:
     learned = {"seen": 4.0, "doubt": -4.0}
-    assert cooled(LIKELY, learned) < cooled(LIKELY + UNLIKELY * 9, learned)
+    assert fitted_temperature(LIKELY, learned) < fitted_temperature(LIKELY + UNLIKELY * 9, learned)

@@ -74,7 +74,7 @@ def scores(system: System, some: Sequence[Incident], triage: Triage) -> dict[str
 @pytest.mark.long
 def test_the_product_stands_on_its_floors(triage: Triage, some: list[Incident]) -> None:
     """The figures that were reached once are reached still."""
-    assert gate.falls(scores(Composer(triage), some, triage), gate.load()) == []
+    assert gate.below_floors(scores(Composer(triage), some, triage), gate.load()) == []
 
 
 @pytest.mark.long
@@ -82,7 +82,7 @@ def test_a_retriever_of_random_cases_falls(triage: Triage, some: list[Incident])
     """Cases by lot cost the cause and the setting."""
     broken = copy.copy(triage)
     broken.__dict__["retriever"] = RandomCases(triage.library, triage.index, triage.embedder)
-    fallen = gate.falls(scores(Composer(broken), some, triage), gate.load())
+    fallen = gate.below_floors(scores(Composer(broken), some, triage), gate.load())
     assert any("cause_top1" in row for row in fallen)
     assert any("setting" in row for row in fallen)
 
@@ -91,7 +91,7 @@ def test_a_retriever_of_random_cases_falls(triage: Triage, some: list[Incident])
 def test_a_composer_that_lists_every_cause_falls(triage: Triage, some: list[Incident]) -> None:
     """Listing everything loses."""
     greedy = EveryCause(Composer(triage), list(triage.library.causes))
-    fallen = gate.falls(scores(greedy, some, triage), gate.load())
+    fallen = gate.below_floors(scores(greedy, some, triage), gate.load())
     assert any("cause_top1" in row for row in fallen)
     assert any("healthy" in row for row in fallen)
 
@@ -100,7 +100,7 @@ def test_a_composer_that_lists_every_cause_falls(triage: Triage, some: list[Inci
 def test_a_reader_that_drops_each_tenth_line_falls(triage: Triage, some: list[Incident]) -> None:
     """Lines that are never read cannot be named."""
     torn = [DroppedLines(incident.label, incident.folder) for incident in some]
-    fallen = gate.falls(scores(Composer(triage), torn, triage), gate.load())
+    fallen = gate.below_floors(scores(Composer(triage), torn, triage), gate.load())
     assert any("root_line" in row for row in fallen)
 
 
@@ -116,12 +116,12 @@ def test_a_floor_only_rises(old: dict[str, float], reached: float, expected: flo
         "grounded": reached,
     }
     rows = {"test": [Score(**fields)]}  # type: ignore[arg-type]
-    assert gate.lifted(rows, {"test": old})["test"]["grounded"] == pytest.approx(expected)
+    assert gate.raised_floors(rows, {"test": old})["test"]["grounded"] == pytest.approx(expected)
 
 
 def test_a_metric_that_vanishes_falls() -> None:
     """What is not scored any more is no success."""
-    assert gate.falls({"test": []}, {"test": {"cause_top1": 0.5}}) == [
+    assert gate.below_floors({"test": []}, {"test": {"cause_top1": 0.5}}) == [
         "test: cause_top1 is not scored any more (floor 0.500)"
     ]
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from eval.bench.hostile import CASES, OOM, MadeStream
-from eval.fuzz.invariants import misfits
-from eval.fuzz.targets import SUBJECTS, MisfitError, read_log
+from eval.fuzz.invariants import violations
+from eval.fuzz.targets import SUBJECTS, InvariantError, read_log
 from ingest.logs.inputs import jobs
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.reader import Reader
@@ -46,7 +46,7 @@ def test_that_every_line_of_a_flood_is_counted(
     omitted = report.limits.omitted.get("events", 0)
     assert (report.limits.lines, report.root.line if report.root else 0) == (lines, root)
     assert sum(event.count for event in report.events) + int(omitted) == failures
-    assert misfits(report) == []
+    assert violations(report) == []
 
 
 @each_row("name", ["nul", "encodings", "colours"])
@@ -54,7 +54,7 @@ def test_that_odd_bytes_hide_no_failure(reader: Reader, name: str) -> None:
     """NUL bytes, other encodings and colours around it leave a message what it is."""
     report = made(reader, name, 1)
     assert [event.pattern for event in report.events if event.role == "root"] == ["torch.cuda-oom"]
-    assert misfits(report) == []
+    assert violations(report) == []
 
 
 def test_that_a_sparse_file_is_read_behind_its_hole(reader: Reader, tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_that_a_log_that_grows_is_read_to_where_it_ends(reader: Reader, tmp_path
 def test_that_a_subject_of_fuzzing_takes_its_own_seeds(name: str) -> None:
     """What fuzzing begins from is no finding."""
     for seed in islice(SUBJECTS[name].seeds(), 60):
-        SUBJECTS[name].take(seed)
+        SUBJECTS[name].run(seed)
 
 
 def test_that_what_does_not_fit_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,8 +92,8 @@ def test_that_what_does_not_fit_is_a_finding(monkeypatch: pytest.MonkeyPatch) ->
     def lying(*given: Any) -> list[str]:
         return ["event on line 0"]
 
-    monkeypatch.setattr("eval.fuzz.targets.misfits", lying)
-    with pytest.raises(MisfitError, match="line 0"):
+    monkeypatch.setattr("eval.fuzz.targets.violations", lying)
+    with pytest.raises(InvariantError, match="line 0"):
         read_log(b"hello\n")
 
 

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from eval.answers import Answer
-from eval.figures import MetricRow, counted, mark, number, table
+from eval.figures import MetricRow, counted, goal_mark, number, table
 from eval.incidents import Incident, Label
 from eval.metrics import METRICS, Mean, Score
 from eval.report import Run, page, terminal
@@ -299,7 +299,7 @@ def test_a_goal_is_reached_from_its_side(
 ) -> None:
     """More is better but where less is; without a goal or a score nothing is said."""
     found = NOTHING if value is None else Mean(value, value, value, 9)
-    assert mark(MetricRow("x", goal, lower, {"composer": found})) == word
+    assert goal_mark(MetricRow("x", goal, lower, {"composer": found})) == word
 
 
 @each_row(

@@ -1,6 +1,6 @@
 """Experiments with the system's limits: memory, threads, files, disk, signals, and a script's environment."""
 
-from ..experiment import Change, Experiment, Limits, Needle
+from ..experiment import Change, Experiment, Limits, LineMatch
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
@@ -11,7 +11,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="packing",
         launch="ulimit -n 96\npython pack.py",
         mechanism="open-files-limit",
-        root=(Needle("Too many open files"),),
+        root=(LineMatch("Too many open files"),),
         needs=("numpy",),
         changes=(Change("shell", "ulimit -n", ">=1024"),),
     ),
@@ -23,7 +23,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="reward-api",
         launch="python score.py",
         mechanism="pids-cgroup-limit-threads",
-        root=(Needle("can't start new thread", "last"),),
+        root=(LineMatch("can't start new thread", "last"),),
         limits=Limits(tasks=128),
         language="zh",
     ),
@@ -35,7 +35,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="multitask",
         launch="OMP_NUM_THREADS=1 python multi_task.py",
         mechanism="user-process-limit-fork",
-        root=(Needle("can't start new thread", "last"),),
+        root=(LineMatch("can't start new thread", "last"),),
         needs=("torch",),
         limits=Limits(user_processes=40),
         changes=(Change("torch", "num_workers", "<=8"),),
@@ -49,7 +49,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="corpus-index",
         launch="bash run.sh",
         mechanism="corpus-loaded-into-container-memory",
-        root=(Needle("Memory cgroup out of memory: Killed process"),),
+        root=(LineMatch("Memory cgroup out of memory: Killed process"),),
         shows=("Killed",),
         needs=("numpy",),
         limits=Limits(memory_mib=1200),
@@ -63,7 +63,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="kv",
         launch="ulimit -v 4194304\npython kv_bench.py",
         mechanism="address-space-limit",
-        root=(Needle("can't allocate memory"),),
+        root=(LineMatch("can't allocate memory"),),
         needs=("torch",),
         changes=(Change("shell", "ulimit -v", "unlimited"),),
         traps=("not the OOM killer and not GPU memory: an allocation was refused under ulimit -v",),
@@ -77,7 +77,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="mlp",
         launch="python train_mlp.py",
         mechanism="torch-save-on-full-disk",
-        root=(Needle("iostream error"), Needle("unexpected pos")),
+        root=(LineMatch("iostream error"), LineMatch("unexpected pos")),
         needs=("torch",),
         limits=Limits(disk_mib=400),
     ),
@@ -92,7 +92,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
             "exit $rc"
         ),
         mechanism="state-dict-cloned-and-serialised-in-memory",
-        root=(Needle("Killed process"), Needle("serializing, max_rss")),
+        root=(LineMatch("Killed process"), LineMatch("serializing, max_rss")),
         needs=("torch",),
         limits=Limits(memory_mib=3700),
         timeout_s=240,
@@ -105,7 +105,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="ppo-toy",
         launch="python ppo_toy.py 2>&1",
         mechanism="graph-kept-in-history-list",
-        root=(Needle("perf/cpu_memory_used_gb", "last"), Needle("Killed", "last")),
+        root=(LineMatch("perf/cpu_memory_used_gb", "last"), LineMatch("Killed", "last")),
         needs=("torch",),
         limits=Limits(memory_mib=2600),
         traps=("each step adds 16 MiB; the kill alone is only the end",),
@@ -118,7 +118,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="varlen",
         launch="python unpad.py",
         mechanism="flash-attn-not-installed",
-        root=(Needle("No module named 'flash_attn'"),),
+        root=(LineMatch("No module named 'flash_attn'"),),
         needs=("torch",),
         absent=("flash-attn", "apex"),
         changes=(Change("pip", "flash-attn", "any"),),
@@ -133,7 +133,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="sft",
         launch="bash run.sh",
         mechanism="argparse-takes-flag-for-abbreviation",
-        root=(Needle("invalid choice: '2e-5'"),),
+        root=(LineMatch("invalid choice: '2e-5'"),),
         needs=("torch",),
         changes=(Change("sft.py", "--learning_rate", 2e-5),),
         traps=(
@@ -149,7 +149,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="short-queue",
         launch="bash job.sh",
         mechanism="time-limit-sends-sigterm",
-        root=(Needle("sending signal TERM"),),
+        root=(LineMatch("sending signal TERM"),),
         shows=("SignalException",),
         needs=("torch",),
         env=(("OMP_NUM_THREADS", "1"),),
@@ -163,7 +163,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="llm-judge",
         launch="python judge.py",
         mechanism="reward-api-refuses-connection",
-        root=(Needle("Connection refused", "last"),),
+        root=(LineMatch("Connection refused", "last"),),
         needs=("requests",),
     ),
 )

@@ -1,6 +1,6 @@
 """Experiments with PyTorch on CPU: gloo and torchrun, data loaders, checkpoints, numerics, compilation."""
 
-from ..experiment import Change, Experiment, Limits, Needle
+from ..experiment import Change, Experiment, Limits, LineMatch
 
 _RUN = "OMP_NUM_THREADS=1 torchrun"
 
@@ -12,7 +12,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="ddp",
         launch=f"set -x; {_RUN} --standalone --nproc_per_node 2 train.py",
         mechanism="broadcast-on-one-rank-allreduce-on-other",
-        root=(Needle("dist.all_reduce(stats)"), Needle("dist.broadcast(stats, src=0)")),
+        root=(LineMatch("dist.all_reduce(stats)"), LineMatch("dist.broadcast(stats, src=0)")),
         shows=("Timed out waiting",),
         needs=("torch",),
         timeout_s=200,
@@ -26,7 +26,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="eval",
         launch=f"{_RUN} --standalone --nproc_per_node 2 evaluate.py",
         mechanism="gather-of-unequal-last-batch",
-        root=(Needle("op.preamble.length"),),
+        root=(LineMatch("op.preamble.length"),),
         needs=("torch",),
     ),
     Experiment(
@@ -37,7 +37,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="finetune",
         launch=f"{_RUN} --standalone --nproc_per_node 2 finetune.py",
         mechanism="rank-zero-evaluates-while-others-wait",
-        root=(Needle("imed out waiting"), Needle("rank 0 | eval:", "last")),
+        root=(LineMatch("imed out waiting"), LineMatch("rank 0 | eval:", "last")),
         needs=("torch",),
         changes=(Change("torch", "timeout", ">=120"),),
         traps=("the other rank then sees a closed connection",),
@@ -50,7 +50,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="pretrain-tiny",
         launch=f"{_RUN} --standalone --nproc_per_node 2 pretrain.py",
         mechanism="one-rank-misses-its-shard",
-        root=(Needle("FileNotFoundError"),),
+        root=(LineMatch("FileNotFoundError"),),
         needs=("torch",),
         traps=("rank 0's closed connection is collateral of rank 1's missing shard",),
     ),
@@ -63,7 +63,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         launch=f"{_RUN} --nnodes 2 --node_rank 1 --nproc_per_node 1 --rdzv_backend c10d --rdzv_id job7"
         " --rdzv_endpoint 127.0.0.1:29401 --rdzv_conf is_host=0,read_timeout=20 check.py",
         mechanism="nothing-listens-on-rendezvous-port",
-        root=(Needle("client socket has timed out"),),
+        root=(LineMatch("client socket has timed out"),),
         needs=("torch",),
         timeout_s=300,
     ),
@@ -76,7 +76,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="ablation",
         launch="bash run.sh",
         mechanism="two-jobs-on-one-master-port",
-        root=(Needle("EADDRINUSE"),),
+        root=(LineMatch("EADDRINUSE"),),
         needs=("torch",),
     ),
     Experiment(
@@ -87,7 +87,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="video",
         launch="python train_video.py",
         mechanism="worker-cache-fills-container",
-        root=(Needle("is killed by signal: Killed"),),
+        root=(LineMatch("is killed by signal: Killed"),),
         needs=("torch",),
         limits=Limits(memory_mib=1800),
         changes=(Change("torch", "num_workers", "<=1"),),
@@ -99,7 +99,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="imagenet-subset",
         launch="python train.py",
         mechanism="loader-batches-overflow-dev-shm",
-        root=(Needle("unable to allocate shared memory(shm)"),),
+        root=(LineMatch("unable to allocate shared memory(shm)"),),
         needs=("torch",),
         limits=Limits(shm_mib=24),
     ),
@@ -111,7 +111,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="rl-toy",
         launch="python reinforce.py",
         mechanism="diverged-policy-sampled",
-        root=(Needle("probability tensor contains"),),
+        root=(LineMatch("probability tensor contains"),),
         needs=("torch",),
         changes=(Change("torch", "lr", "<=0.1"),),
     ),
@@ -123,7 +123,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="two-stage",
         launch="bash run.sh",
         mechanism="vocabulary-grew-between-stages",
-        root=(Needle("size mismatch for embed_tokens.weight"),),
+        root=(LineMatch("size mismatch for embed_tokens.weight"),),
         needs=("torch",),
         changes=(Change("train.py", "--vocab", 32000),),
     ),
@@ -136,7 +136,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="export",
         launch="bash run.sh",
         mechanism="safetensors-cut-while-copied",
-        root=(Needle("SafetensorError"),),
+        root=(LineMatch("SafetensorError"),),
         needs=("torch", "safetensors"),
     ),
     Experiment(
@@ -148,7 +148,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="resume",
         launch="bash supervise.sh",
         mechanism="killed-during-torch-save-then-resumed",
-        root=(Needle("PytorchStreamReader failed"),),
+        root=(LineMatch("PytorchStreamReader failed"),),
         needs=("torch",),
         traps=("the first attempt was killed while saving; the second one's error is the one to answer",),
     ),
@@ -160,7 +160,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="lora",
         launch="python lora.py",
         mechanism="float32-adapter-on-bfloat16-base",
-        root=(Needle("RuntimeError: expected"),),
+        root=(LineMatch("RuntimeError: expected"),),
         needs=("torch",),
     ),
     Experiment(
@@ -171,7 +171,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="sft-tiny",
         launch="python sft_tiny.py",
         mechanism="added-tokens-without-resized-embedding",
-        root=(Needle("IndexError: index out of range"), Needle("model vocab 1000, tokenizer vocab 1003")),
+        root=(
+            LineMatch("IndexError: index out of range"),
+            LineMatch("model vocab 1000, tokenizer vocab 1003"),
+        ),
         needs=("torch", "transformers"),
     ),
     Experiment(
@@ -182,7 +185,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="tp",
         launch=f"DP=2 TP=2 {_RUN} --standalone --nproc_per_node 2 tp.py",
         mechanism="device-mesh-larger-than-world",
-        root=(Needle("Mesh should not be bigger than"),),
+        root=(LineMatch("Mesh should not be bigger than"),),
         needs=("torch",),
         changes=(Change("env", "TP", 1), Change("env", "DP", 1)),
     ),
@@ -194,7 +197,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="compile",
         launch="CXX=g++-13 PATH=/home/user/venv/bin python bench.py",
         mechanism="inductor-finds-no-cxx-compiler",
-        root=(Needle("InvalidCxxCompiler", "last"),),
+        root=(LineMatch("InvalidCxxCompiler", "last"),),
         needs=("torch",),
     ),
     Experiment(
@@ -205,7 +208,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         project="smoke",
         launch="python forward.py",
         mechanism="cpu-only-torch-build",
-        root=(Needle("AssertionError: Torch not compiled with CUDA enabled"),),
+        root=(LineMatch("AssertionError: Torch not compiled with CUDA enabled"),),
         needs=("torch",),
     ),
     Experiment(

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from corpus import log_patterns
-from eval.fuzz.invariants import misfits
+from eval.fuzz.invariants import violations
 from ingest.errors import InputError
 from ingest.logs import scanner
 from ingest.logs.inputs import jobs
@@ -194,7 +194,7 @@ def test_that_any_bytes_give_a_report_that_agrees_with_itself(reader: Reader, da
     report = report_of(reader, data)
     if report is None:
         return
-    assert misfits(report) == []
+    assert violations(report) == []
     text = what_is_read(data)
     assert (report.limits.bytes, report.limits.lines) == (len(text), count_of_lines(text))
     assert (report.fingerprint == "") == (report.root is None)
@@ -233,7 +233,7 @@ def test_that_places_in_a_folder_are_those_in_its_files(reader: Reader, parts: l
         assert {report.place(event.line).file for event in report.events} <= set(read)
         assert _told(report, "") <= {told for name, found in read.items() for told in _told(found, name)}
     assert report.limits.lines == sum(found.limits.lines for found in read.values())
-    assert misfits(report) == []
+    assert violations(report) == []
 
 
 def _told(report: CrashReport, name: str) -> set[tuple[str, str, int]]:
