@@ -62,7 +62,7 @@ def _same(job: JobRecord, other: JobRecord, answer: Diagnosis) -> Diagnosis:
     evidence: tuple[Evidence, ...] = ()
     if job.root_line is not None:
         usual = words("answer.same-failure-here", language)
-        why = next((item.why for item in answer.evidence if item.role == "root"), usual)
+        why = answer.root.why if answer.root else usual
         root = Evidence(line=job.root_line, text=job.root_text, role="root", why=why, file=job.root_file)
         evidence = (root,)
     return answer.model_copy(

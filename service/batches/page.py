@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 
 from corpus.message import is_message, words
 from corpus.schema import Language
-from service.batches.summary import CauseGroup, Cost, CrashGroup, Saving, Summary, in_words
+from service.batches.summary import CauseGroup, Cost, CrashGroup, Saving, Summary
 from service.batches.trend import TrendPoint
+from service.composition.diagnosis_view import in_words, standing_words
 from service.html.markup import EMPTY, Html, document, element, folded, join, paragraph, section, table
 from service.html.plots import COLOURS, OTHER, Amount, Column, bar_plot, column_plot
 from service.schemas.diagnosis import ProposedChange
@@ -281,7 +282,7 @@ class _Page:
         return folded(summary, *(self._crash(crash) for crash in group.groups), *more, is_open=is_open)
 
     def _crash(self, crash: CrashGroup) -> Html:
-        standing = self.word(crash.standing) if crash.standing != "none" else ""
+        standing = standing_words(crash.standing, self.summary.language)
         told = " · ".join([*self._cost(crash), *([standing] if standing else [])])
         return element(
             "article",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from service.batches.answers import job_result
-from service.batches.summary import in_words
+from service.composition.diagnosis_view import in_words
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import NotFoundError
 from service.schemas.records import JobRecord
@@ -84,7 +84,7 @@ def escape_formula(cell: str) -> str:
 
 
 def _cells(job: JobRecord, diagnosis: Diagnosis) -> tuple[object, ...]:
-    root = next((item for item in diagnosis.evidence if item.role == "root"), None)
+    root = diagnosis.root
     change = in_words(diagnosis.changes[0]) if diagnosis.changes else ""
     return (
         job.name,

@@ -17,7 +17,6 @@ from corpus.schema import Action, Language, Scalar
 from ingest.logs import clock
 from service.persistence.outcome_summaries import JobSummaryRow, OutcomeSummary
 from service.persistence.rows import job_id
-from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Engine, Part, ProposedChange, Standing, Verdict
 from service.schemas.records import BatchRecord, BatchState, JobState, SourceKind
 
@@ -167,12 +166,6 @@ class Summary(Part):
     def best_saving(self) -> Saving | None:
         """The change that would have saved most."""
         return self.changes[0] if self.changes else None
-
-
-def in_words(change: ProposedChange | Saving, sign: str = "=") -> str:
-    """Give a change in one line."""
-    apart = ": " if is_guidance(change.to) or change.kind == "command" else sign
-    return f"{change.key}{apart}{change.to}"
 
 
 @dataclass

@@ -9,6 +9,7 @@ from pathlib import Path
 from ingest.errors import InputError
 from ingest.logs.inputs import sources
 from ingest.redaction.redactor import Redactor
+from service.composition.diagnosis_view import stated
 from service.monitoring import notifier
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.records import JobSpec
@@ -62,14 +63,10 @@ def _chunks(path: Path) -> Iterator[bytes]:
 
 def message(diagnosis: Diagnosis, spec: JobSpec) -> str:
     """Write the answer as a short message in Slack's own markup, in which a log's text is text."""
-    root = next((item for item in diagnosis.evidence if item.role == "root"), None)
     rows = [f"*{escaped(diagnosis.headline)}*", f"{escaped(spec.name)}: {diagnosis.cause or 'no failure'}"]
-    if root is not None:
+    if (root := diagnosis.root) is not None:
         rows.append(f"> L{root.line} {escaped(root.text[:300])}")
-    rows += [
-        f"• `{_code(change.key)} = {_code(str(change.to))}`  {escaped(change.why)}"
-        for change in diagnosis.changes[:3]
-    ]
+    rows += [f"• `{_code(stated(change))}`  {escaped(change.why)}" for change in diagnosis.changes[:3]]
     return Redactor().clean("\n".join(rows))[:LONGEST]
 
 

@@ -34,6 +34,10 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
+def _place(file: str | None, line: int) -> str:
+    return f"{file}:L{line}" if file else f"L{line}"
+
+
 class Alternative(Part):
     """Another cause that the evidence allows, and what would tell it apart."""
 
@@ -54,6 +58,11 @@ class Evidence(Part):
     why: str
     file: str | None = None
 
+    @property
+    def place(self) -> str:
+        """How the line is named: `L12`, or `rank0.log:L12` where the output is in several files."""
+        return _place(self.file, self.line)
+
 
 class CascadeEntry(Part):
     """One kind of event in the order of their first lines; `missing_ranks` are those that did not say it.
@@ -70,6 +79,11 @@ class CascadeEntry(Part):
     file: str | None = None
     missing_ranks: tuple[int, ...] = ()
     silent_ranks: tuple[int, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """How its first line is named."""
+        return _place(self.file, self.line)
 
 
 class CaseHit(Part):
@@ -357,6 +371,11 @@ class Diagnosis(Part):
     def language(self) -> Language:
         """The language that the answer is written in."""
         return "zh" if is_chinese(self.headline) else "en"
+
+    @property
+    def root(self) -> Evidence | None:
+        """The line that proves the cause, where one is quoted."""
+        return next((item for item in self.evidence if item.role == "root"), None)
 
     @property
     def ended_well(self) -> bool:

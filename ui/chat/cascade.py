@@ -197,7 +197,6 @@ def _axis(entries: Sequence[CascadeEntry], count: int) -> Iterator[Html]:
 
 
 def _item(entry: CascadeEntry, language: Language) -> Html:
-    place = f"{entry.file}:L{entry.line}" if entry.file else f"L{entry.line}"
     missing = say("silent-told", language, ranks=_numbers(entry.missing_ranks)) if entry.missing_ranks else ""
     told = [
         part
@@ -208,7 +207,7 @@ def _item(entry: CascadeEntry, language: Language) -> Html:
         "li",
         element("span", say(f"role-{entry.role}", language), class_=f"chip r-{entry.role}"),
         " ",
-        prose.citation(place),
+        prose.citation(entry.place),
         " ",
         element("code", entry.event.strip()),
         join(" ", element("span", " · ".join(told), class_="by")) if told else None,

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from corpus.schema import Language
 from service.html.markup import EMPTY, Html, element, folded, join, link
-from service.schemas.diagnosis import CaseHit, Diagnosis
+from service.schemas.diagnosis import CaseHit
 from ui.chat.view import TriageView
 from ui.chat.words import say
 
@@ -15,30 +15,24 @@ MAX_URLS = 6
 
 def render(view: TriageView) -> Html:
     """Render the matching cases, best first."""
-    diagnosis, language = view.diagnosis, view.language
-    if diagnosis is None or diagnosis.verdict == "no-failure":
+    diagnosis, answer, language = view.diagnosis, view.answer, view.language
+    if diagnosis is None or answer is None or diagnosis.verdict == "no-failure":
         return EMPTY
-    hits = diagnosis.cases
-    summary = join(element("h2", say("cases", language)), element("span", str(len(hits)), class_="count"))
+    hits, title = diagnosis.cases, answer.words("cases")
+    cited = {hit.id for hit in answer.cited} | {change.from_case for change in diagnosis.changes}
+    summary = join(element("h2", title), element("span", str(len(hits)), class_="count"))
     body = (
-        element("ol", *(_hit(hit, diagnosis, language) for hit in hits), class_="cases")
+        element("ol", *(_hit(hit, hit.id in cited, language) for hit in hits), class_="cases")
         if hits
         else element("p", say("no-cases", language), class_="hint")
     )
     return element(
-        "section",
-        folded(summary, body, key="cases"),
-        id="wc-cases",
-        class_="card",
-        aria_label=say("cases", language),
+        "section", folded(summary, body, key="cases"), id="wc-cases", class_="card", aria_label=title
     )
 
 
-def _hit(hit: CaseHit, diagnosis: Diagnosis, language: Language) -> Html:
+def _hit(hit: CaseHit, is_cited: bool, language: Language) -> Html:
     percent = f"{100 * min(1.0, max(0.0, hit.score)):.0f} %"
-    cited = f"[case:{hit.id}]" in diagnosis.explanation or any(
-        change.from_case == hit.id for change in diagnosis.changes
-    )
     return element(
         "li",
         element(
@@ -46,7 +40,7 @@ def _hit(hit: CaseHit, diagnosis: Diagnosis, language: Language) -> Html:
             element("strong", hit.title),
             " ",
             element("span", say("match", language, percent=percent), class_="tag"),
-            element("span", say("cited", language), class_="tag used") if cited else None,
+            element("span", say("cited", language), class_="tag used") if is_cited else None,
         ),
         element(
             "meter",

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 from corpus.schema import Language
 from service.app.triage_service import Page
+from service.composition.diagnosis_view import shown_verdict
 from service.html.markup import Html, element, join
 from service.schemas.records import TriageRecord
 from ui import sentences
-from ui.chat.answer import verdict
 from ui.chat.words import named, say
 
 
@@ -35,7 +35,7 @@ def render(page: Page, language: Language, now: datetime) -> Html:
 def _item(record: TriageRecord, language: Language, now: datetime) -> Html:
     diagnosis = record.diagnosis
     told = diagnosis.headline if diagnosis is not None else _without(record, language)
-    kind = f"v-{verdict(diagnosis)}" if diagnosis is not None else f"t-{record.state}"
+    kind = f"v-{shown_verdict(diagnosis)}" if diagnosis is not None else f"t-{record.state}"
     state = f" · {say('state-running', language)}" if record.state == "running" else ""
     return element(
         "li",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import Literal
 
 from corpus.schema import Language
+from service.composition.diagnosis_view import DiagnosisView, diagnosis_view
 from service.schemas.diagnosis import CaseHit, Diagnosis
 from service.schemas.events import (
     Accepted,
@@ -56,6 +57,11 @@ class TriageView:
     reply: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
     is_elsewhere: bool = False
+
+    @cached_property
+    def answer(self) -> DiagnosisView | None:
+        """What is shown of the answer, in the page's language; None as long as there is none."""
+        return diagnosis_view(self.diagnosis, self.language) if self.diagnosis is not None else None
 
     @property
     def wants_model(self) -> bool:

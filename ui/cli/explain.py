@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.table import Table
@@ -17,12 +18,12 @@ from corpus.message import Message, words
 from corpus.schema import Language
 from ingest.errors import MissingInputError
 from ingest.logs.inputs import jobs
-from service.composition import phrases
+from service.composition.diagnosis_view import ChangeView, DiagnosisView, diagnosis_view, stated
 from service.llm.stages import DraftStage
 from service.llm.stages import TextStage as Said
 from service.llm.triage_context import TriageContext
 from service.pipeline.triage import Triage, read_config
-from service.schemas.diagnosis import Diagnosis, Outcome, ProposedChange
+from service.schemas.diagnosis import Diagnosis, Outcome
 from service.schemas.errors import InvalidRequestError
 from service.telemetry.opening import open_telemetry
 from ui.cli.codes import EXPLAINED, HEALTHY, UNKNOWN
@@ -33,11 +34,9 @@ _STYLES = {
     "diagnosed": "bold red",
     "ambiguous": "bold yellow",
     "unknown": "bold yellow",
-    "no-failure": "bold yellow",
+    "open-end": "bold yellow",
+    "no-failure": "bold green",
 }
-_ENDED_WELL = "bold green"
-
-
 _CODE = re.compile(r"(`[^`\n]*`)")
 
 
@@ -118,7 +117,9 @@ def spoken(
             if console is not None:
                 console.print(
                     Text(
-                        "" if said else f"\n{_say('model', triage_context.first.language, model=model)}:",
+                        ""
+                        if said
+                        else f"\n{words('diagnosis.model', triage_context.first.language, model=model)}:",
                         style="bold",
                     )
                 )
@@ -128,14 +129,15 @@ def spoken(
             final = stage.diagnosis
             if console is not None and isinstance(stage, DraftStage):
                 render(final, console)
-    if console is not None:
-        _print(_changed(triage_context.first, final), console)
+    if console is not None and (changed := _changed(triage_context.first, final)):
+        console.print()
+        console.print(changed)
     # Another object than the first answer, so that the caller knows it printed.
     return final.model_copy()
 
 
-def _style(diagnosis: Diagnosis) -> str:
-    return _ENDED_WELL if diagnosis.ended_well else _STYLES[diagnosis.verdict]
+def _style(view: DiagnosisView) -> str:
+    return _STYLES[view.verdict]
 
 
 def _say(name: str, language: Language, **values: object) -> str:
@@ -144,51 +146,61 @@ def _say(name: str, language: Language, **values: object) -> str:
 
 def _changed(first: Diagnosis, final: Diagnosis) -> Group | None:
     """Tell what the model's answer changed, and what became of it."""
-    rows: list[object] = []
+    rows: list[RenderableType] = []
+    view = diagnosis_view(final, first.language)
     if final.cause != first.cause or final.verdict != first.verdict:
-        rows += [Text(final.headline, style=_style(final)), Text(f"{final.cause}", style="dim")]
+        rows += [Text(view.headline, style=_style(view)), Text(f"{final.cause}", style="dim")]
     if [change.key for change in final.changes] != [change.key for change in first.changes]:
-        rows.append(_changes(final, first.language))
+        rows += _changes(view)
     if final.engine.note:
         rows.append(Text(final.engine.note, style="dim"))
     dropped = len(final.engine.dropped) - len(first.engine.dropped)
     if dropped > 0:
         rows.append(Text(_say("dropped", first.language, n=dropped), style="dim"))
-    return Group(*rows) if rows else None  # type: ignore[arg-type]  # all are renderables
+    return Group(*rows) if rows else None
+
+
+def _head(view: DiagnosisView) -> Group:
+    rows = [Text(view.headline, style=_style(view))]
+    if view.cause:
+        named = " · ".join(part for part in (view.cause, view.standing_words) if part)
+        rows.append(Text(named, style="dim"))
+    if view.ended:
+        rows.append(Text(view.ended, style="dim"))
+    if view.root is not None and view.changes:
+        # One row: the whole line stands among the evidence.
+        proof = Text(f"{view.root.place}  ", style="cyan", no_wrap=True, overflow="ellipsis")
+        rows.append(proof.append(view.root.text, style="dim"))
+    return Group(*rows)
 
 
 def render(diagnosis: Diagnosis, console: Console) -> None:
-    """Print a diagnosis for a person: the conclusion and its line, what to change, why, and the proof."""
-    language = diagnosis.language
-    console.print(Text(diagnosis.headline, style=_style(diagnosis)))
-    standing = _say(f"standing-{'end' if diagnosis.rests_on_end else diagnosis.standing}", language)
-    if diagnosis.cause and diagnosis.verdict != "unknown":
-        console.print(Text(" · ".join(part for part in (diagnosis.cause, standing) if part), style="dim"))
-    if ending := phrases.outcome(diagnosis.outcome, language):
-        console.print(Text(ending, style="dim"))
-    # One row: the whole line stands among the evidence.
-    root = next((item for item in diagnosis.evidence if item.role == "root"), None)
-    if root is not None and diagnosis.changes:
-        place = f"{root.file}:L{root.line}" if root.file else f"L{root.line}"
-        # One row: the whole line stands among the evidence.
-        console.print(
-            Text(f"{place}  ", style="cyan").append(root.text, style="dim"), no_wrap=True, overflow="ellipsis"
-        )
-    _print(_changes(diagnosis, language), console)
-    _print_patch(diagnosis, language, console)
-    if diagnosis.changes:
+    """Print a diagnosis for a person: the conclusion, its line, what to change, then why, and the proof."""
+    view = diagnosis_view(diagnosis)
+    console.print(_head(view))
+    for row in _changes(view):
         console.print()
-        console.print(Text(_say("why", language), style="bold"))
-    else:
+        console.print(row)
+    if view.patch:
         console.print()
-    console.print(Markdown(_safe(diagnosis.explanation)))
-    if said := diagnosis.engine.model_explanation:
-        console.print(Text(f"\n{_say('model', language, model=diagnosis.engine.name)}:", style="bold"))
-        console.print(Markdown(_safe(said)))
-    _print(_evidence(diagnosis, language), console)
-    _print(_lists(diagnosis, language), console)
-    if diagnosis.redactions:
-        console.print(Text(_say("redacted", language, n=diagnosis.redactions), style="dim"))
+        console.print(_title(view, "patch"))
+        # As it is, whatever the terminal's width: it is to be piped into `git apply`.
+        for line in view.patch.rstrip("\n").split("\n"):
+            style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+            console.print(Text(line, style=style), soft_wrap=True)
+    console.print()
+    if view.changes:
+        console.print(_title(view, "why"))
+    console.print(Markdown(_safe(view.explanation)))
+    if view.model_explanation:
+        console.print(Text(f"\n{view.words('model', model=view.model)}:", style="bold"))
+        console.print(Markdown(_safe(view.model_explanation)))
+    for block in (_evidence(view), _lists(view)):
+        if block:
+            console.print()
+            console.print(Group(*block))
+    if view.redactions:
+        console.print(Text(view.words("redacted", count=view.redactions), style="dim"))
 
 
 def _safe(markdown: str) -> str:
@@ -199,77 +211,48 @@ def _safe(markdown: str) -> str:
     )
 
 
-def _titled(name: str, language: Language, *rows: object) -> Group:
-    return Group(Text(_say(name, language), style="bold"), *rows)  # type: ignore[arg-type]
+def _title(view: DiagnosisView, name: str) -> Text:
+    return Text(view.words(name), style="bold")
 
 
-def _evidence(diagnosis: Diagnosis, language: Language) -> Group | None:
-    if not diagnosis.evidence:
-        return None
+def _evidence(view: DiagnosisView) -> list[RenderableType]:
+    if not view.evidence:
+        return []
     table = Table(box=None, show_header=False, padding=(0, 1))
     table.add_column(justify="right", style="cyan", no_wrap=True)
     table.add_column(overflow="fold")
-    for item in diagnosis.evidence:
-        text = Text(item.text[:300])
-        text.append(f"  — {item.why}", style="dim")
-        table.add_row(f"{item.file}:L{item.line}" if item.file else f"L{item.line}", text)
-    return _titled("evidence", language, table)
+    for item in view.evidence:
+        table.add_row(item.place, Text(item.text[:300]).append(f"  — {item.why}", style="dim"))
+    return [_title(view, "evidence"), table]
 
 
-def _changes(diagnosis: Diagnosis, language: Language) -> Group | None:
-    if not diagnosis.changes:
-        return None
-    return _titled("changes", language, *(_change(change, language) for change in diagnosis.changes))
+def _changes(view: DiagnosisView) -> list[RenderableType]:
+    """Give the changes as one block, nothing where there are none."""
+    if not view.changes:
+        return []
+    title = Text(_say("changes", view.language), style="bold")
+    return [Group(title, *(row for change in view.changes for row in _change(change)))]
 
 
-def _change(change: ProposedChange, language: Language) -> Group:
-    value = f"{change.key} = {change.to}" + (
-        f"  ({_say('was', language)} {change.from_})" if change.from_ is not None else ""
-    )
-    head = Text(f"  {value}", style="bold green")
-    named = dict.fromkeys(
-        (
-            *([] if change.framework == change.kind else [change.framework]),
-            _say(f"kind-{change.kind}", language),
-        )
-    )
-    head.append(f"  [{', '.join(named)}]", style="dim")
-    rows: list[object] = [head, Padding(Text(change.why), (0, 0, 0, 4))]
-    if change.costs:
-        rows.append(Padding(Text(f"{_say('costs', language)}: {change.costs}", style="dim"), (0, 0, 0, 4)))
-    if change.status == "unverified" and change.kind not in ("package", "command"):
-        rows.append(Padding(Text(_say("unverified", language), style="yellow"), (0, 0, 0, 4)))
-    return Group(*rows)  # type: ignore[arg-type]
+def _change(change: ChangeView) -> Iterator[RenderableType]:
+    was = change.was()
+    head = Text(f"  {stated(change)}" + (f"  ({was})" if was else ""), style="bold green")
+    yield head.append(f"  [{', '.join((*change.owners, change.kind_words))}]", style="dim")
+    costs = f"{_say('costs', change.language)}: {change.costs}" if change.costs else ""
+    yield Padding(Text(change.why), (0, 0, 0, 4))
+    for text, style in ((costs, "dim"), (change.doubt, "yellow")):
+        if text:
+            yield Padding(Text(text, style=style), (0, 0, 0, 4))
 
 
-def _print(block: Group | None, console: Console) -> None:
-    if block is not None:
-        console.print()
-        console.print(block)
-
-
-def _print_patch(diagnosis: Diagnosis, language: Language, console: Console) -> None:
-    """Print the patch as it is, whatever the terminal's width: it is to be piped into `git apply`."""
-    if not diagnosis.patch:
-        return
-    console.print()
-    console.print(Text(_say("patch", language), style="bold"))
-    for row in diagnosis.patch.rstrip("\n").split("\n"):
-        style = {"+": "green", "-": "red", "@": "cyan"}.get(row[:1], "")
-        console.print(Text(row, style=style), soft_wrap=True)
-
-
-def _lists(diagnosis: Diagnosis, language: Language) -> Group | None:
-    rows: list[object] = []
-    if diagnosis.alternatives and diagnosis.verdict in ("diagnosed", "ambiguous"):
-        texts = [Text(f"  - {item.cause}: {item.tell_apart}") for item in diagnosis.alternatives]
-        rows += [Text(_say("alternatives", language), style="bold"), *texts]
-    if diagnosis.checks:
-        rows += [
-            Text(_say("checks" if diagnosis.cause else "look", language), style="bold"),
-            *(Text(f"  - {check}") for check in diagnosis.checks),
-        ]
-    if diagnosis.verdict == "diagnosed" and diagnosis.cases:
-        shown = [item for item in diagnosis.cases if f"[case:{item.id}]" in diagnosis.explanation][:3]
-        rows += [Text(f"  {item.id}  {' '.join(item.urls[:2])}", style="dim") for item in shown]
-    return Group(*rows) if rows else None  # type: ignore[arg-type]
+def _lists(view: DiagnosisView) -> list[RenderableType]:
+    rows: list[RenderableType] = []
+    if view.alternatives and view.names_cause:
+        texts = [Text(f"  - {item.cause}: {item.tell_apart}") for item in view.alternatives]
+        rows += [_title(view, "alternatives"), *texts]
+    if view.checks:
+        title = "look" if view.verdict in ("no-failure", "open-end") else "checks"
+        rows += [_title(view, title), *(Text(f"  - {check}") for check in view.checks)]
+    if view.verdict == "diagnosed":
+        rows += [Text(f"  {item.id}  {' '.join(item.urls[:2])}", style="dim") for item in view.cited[:3]]
+    return rows

@@ -11,7 +11,8 @@ from rich.text import Text
 from corpus.message import words
 from corpus.schema import Language
 from service.batches.page import number
-from service.batches.summary import Summary, in_words
+from service.batches.summary import Summary
+from service.composition.diagnosis_view import in_words
 from ui import sentences
 
 # Causes that are listed; the others are in the results.

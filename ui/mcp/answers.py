@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from corpus.schema import Scalar
+from service.composition.diagnosis_view import stated
 from service.schemas.diagnosis import (
     Alternative,
     CaseHit,
@@ -180,8 +181,7 @@ def brief(answer: TriageAnswer) -> str:
         f"cause: {answer.cause or 'none'} · standing: {answer.standing} · next: {answer.action}",
     ]
     rows += [
-        f"- {change.key} = {change.to} ({change.framework}, {change.status}): {change.why}"
-        for change in answer.changes
+        f"- {stated(change)} ({change.framework}, {change.status}): {change.why}" for change in answer.changes
     ]
     rows.append(answer.explanation)
     if answer.model_explanation:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from corpus.message import words
 from corpus.schema import Language
-from service.composition import phrases
-from service.schemas.diagnosis import CaseHit, Diagnosis, ProposedChange
+from service.composition.diagnosis_view import ChangeView, DiagnosisView, diagnosis_view, stated
+from service.schemas.diagnosis import CaseHit, Diagnosis
 from service.settings import Settings
 from ui.slack.fitting import AnswerPiece, fit
 from ui.slack.mrkdwn import (
@@ -56,21 +57,21 @@ class AnswerExtras:
 
 def answer(diagnosis: Diagnosis, settings: Settings, extras: AnswerExtras = AnswerExtras()) -> SlackMessage:
     """Lay out an answer: under 12,000 characters and 50 blocks, what matters least left out and counted."""
-    language = diagnosis.language
-    fitted, left = fit([piece for part in _PARTS for piece in part(diagnosis, extras, language)])
+    view = diagnosis_view(diagnosis)
+    fitted, left = fit([piece for part in _PARTS for piece in part(view, extras)])
     page = page_of(settings, diagnosis.id)
     notes = [*extras.notes]
     if diagnosis.engine.note:
         notes.append(diagnosis.engine.note)
-    if diagnosis.redactions:
-        notes.append(say("redacted", language, count=diagnosis.redactions))
+    if view.redactions:
+        notes.append(view.words("redacted", count=view.redactions))
     if left:
-        notes.append(say("cut-see" if page else "cut", language, count=left))
-    blocks = [header(diagnosis.headline), *_standing(diagnosis, language), *fitted]
+        notes.append(say("cut-see" if page else "cut", view.language, count=left))
+    blocks = [header(view.headline), *_standing(view), *fitted]
     blocks += [context(from_markdown(clip(note, _LINE))) for note in notes[:6]]
     return SlackMessage(
-        escape(clip(diagnosis.headline, _NOTIFICATION)),
-        [*blocks, _buttons(diagnosis, page, language)],
+        escape(clip(view.headline, _NOTIFICATION)),
+        [*blocks, _buttons(diagnosis, page, view.language)],
         diagnosis.id,
     )
 
@@ -81,8 +82,7 @@ def turn(text: str, diagnosis: Diagnosis, settings: Settings) -> SlackMessage:
     pieces = [
         AnswerPiece("", 100 - place, from_markdown(part)) for place, part in enumerate(paragraphs(text))
     ]
-    changes = list(_changes(diagnosis, AnswerExtras(), language))
-    fitted, left = fit([*pieces, *changes])
+    fitted, left = fit([*pieces, *_changes(diagnosis_view(diagnosis), AnswerExtras())])
     notes = [context(say("cut", language, count=left))] if left else []
     buttons = _buttons(diagnosis, page_of(settings, diagnosis.id), language)
     return SlackMessage(escape(clip(text, _NOTIFICATION)), [*fitted, *notes, buttons], diagnosis.id)
@@ -97,10 +97,9 @@ def found(cases: Sequence[CaseHit], language: Language) -> SlackMessage:
     """Lay out what a search found."""
     if not cases:
         return told(say("nothing-found", language))
-    pieces = [
-        AnswerPiece(say("cases", language), 50 - place, _case(item)) for place, item in enumerate(cases)
-    ]
-    return SlackMessage(say("cases", language), fit(pieces)[0])
+    title = words("diagnosis.cases", language)
+    pieces = [AnswerPiece(title, 50 - place, _case(item)) for place, item in enumerate(cases)]
+    return SlackMessage(title, fit(pieces)[0])
 
 
 def page_of(settings: Settings, triage: str) -> str:
@@ -118,82 +117,75 @@ def paragraphs(text: str) -> list[str]:
     return [part for part in (part.strip() for part in text.split("\n\n")) if part]
 
 
-def _standing(diagnosis: Diagnosis, language: Language) -> list[Block]:
-    is_named = diagnosis.cause and diagnosis.verdict in ("diagnosed", "ambiguous")
-    parts = [
-        code(diagnosis.cause) if is_named and diagnosis.cause else "",
-        say("end" if diagnosis.rests_on_end else diagnosis.standing, language),
-    ]
-    parts.append(say(f"do-{diagnosis.action}", language))
-    parts.append(escape(phrases.outcome(diagnosis.outcome, language)))
+def _standing(view: DiagnosisView) -> list[Block]:
+    parts = (
+        code(view.cause) if view.cause else "",
+        view.standing_words,
+        say(f"do-{view.action}", view.language),
+        escape(view.ended),
+    )
     shown = " · ".join(part for part in parts if part)
     return [context(shown)] if shown else []
 
 
-def _model(diagnosis: Diagnosis, extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:
-    whole = paragraphs(diagnosis.engine.model_explanation)
-    title = say("model", language, model=escape(diagnosis.engine.name if whole else extras.model))
+def _model(view: DiagnosisView, extras: AnswerExtras) -> Iterator[AnswerPiece]:
+    whole = paragraphs(view.model_explanation)
+    title = view.words("model", model=escape(view.model if whole else extras.model))
     for place, text in enumerate(whole or extras.said):
         yield AnswerPiece(title, 70 - place / 10, from_markdown(text))
 
 
-def _changes(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:
-    for place, change in enumerate(diagnosis.changes):
-        yield AnswerPiece(say("change", language), 90 - 4 * place, _change(change, language))
+def _changes(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
+    for place, change in enumerate(view.changes):
+        yield AnswerPiece(say("change", view.language), 90 - 4 * place, _change(change))
 
 
-def _change(change: ProposedChange, language: Language) -> str:
-    head = code(f"{change.key} = {change.to}")
-    if change.from_ is not None:
-        head += f" ({say('was', language, value=code(change.from_))})"
-    rows = [f"{head}  {escape(change.framework)}", from_markdown(change.why)]
+def _change(change: ChangeView) -> str:
+    head = code(stated(change))
+    if was := change.was(mark=code):
+        head += f" ({was})"
+    rows = [f"{head}  {escape(', '.join(change.frameworks))}", from_markdown(change.why)]
     if change.costs:
-        rows.append(from_markdown(say("costs", language, costs=change.costs)))
-    if change.status == "unverified" and change.kind not in ("package", "command"):
-        rows.append(say("unverified", language))
+        rows.append(from_markdown(say("costs", change.language, costs=change.costs)))
+    rows.append(change.doubt)
     return "\n".join(row for row in rows if row)
 
 
-def _why(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:
-    for place, text in enumerate(paragraphs(diagnosis.explanation)):
-        yield AnswerPiece(say("why", language), 80 - 3 * place, from_markdown(text))
+def _why(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
+    for place, text in enumerate(paragraphs(view.explanation)):
+        yield AnswerPiece(view.words("why"), 80 - 3 * place, from_markdown(text))
 
 
 _ROLES = {"root": 88.0, "context": 60.0, "collateral": 50.0}
 
 
-def _evidence(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:
-    for place, item in enumerate(diagnosis.evidence):
+def _evidence(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
+    for place, item in enumerate(view.evidence):
         where = f"{item.file}:{item.line}" if item.file else f"L{item.line}"
         line = f"{where}  {clip(item.text, _LINE)}"
-        yield AnswerPiece(say("evidence", language), _ROLES[item.role] - place, line, is_log=True)
+        yield AnswerPiece(view.words("evidence"), _ROLES[item.role] - place, line, is_log=True)
 
 
-def _machine(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:
-    if diagnosis.telemetry.says != "not available" and diagnosis.telemetry.why:
-        text = f"{say(diagnosis.telemetry.says, language)}: {diagnosis.telemetry.why}"
-        yield AnswerPiece(say("machine", language), 65, from_markdown(text))
+def _machine(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
+    if view.telemetry.says != "not available" and view.telemetry.why:
+        text = f"{say(view.telemetry.says, view.language)}: {view.telemetry.why}"
+        yield AnswerPiece(say("machine", view.language), 65, from_markdown(text))
 
 
-def _alternatives(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:
-    if diagnosis.verdict in ("diagnosed", "ambiguous"):
-        for place, item in enumerate(diagnosis.alternatives):
-            yield AnswerPiece(
-                say("else", language),
-                40 - place,
-                f"{BULLET}{code(item.cause)}: {from_markdown(item.tell_apart)}",
-            )
+def _alternatives(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
+    for place, item in enumerate(view.alternatives if view.names_cause else ()):
+        text = f"{BULLET}{code(item.cause)}: {from_markdown(item.tell_apart)}"
+        yield AnswerPiece(view.words("alternatives"), 40 - place, text)
 
 
-def _checks(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:
-    for place, text in enumerate(diagnosis.checks):
-        yield AnswerPiece(say("checks", language), 55 - place, f"{BULLET}{from_markdown(text)}")
+def _checks(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
+    for place, text in enumerate(view.checks):
+        yield AnswerPiece(view.words("checks"), 55 - place, f"{BULLET}{from_markdown(text)}")
 
 
-def _cases(diagnosis: Diagnosis, _extras: AnswerExtras, language: Language) -> Iterator[AnswerPiece]:
-    cited = [item for item in diagnosis.cases if f"[case:{item.id}]" in diagnosis.explanation]
-    for place, item in enumerate(cited[:5]):
-        yield AnswerPiece(say("cases", language), 30 - place, _case(item))
+def _cases(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
+    for place, item in enumerate(view.cited[:5]):
+        yield AnswerPiece(view.words("cases"), 30 - place, _case(item))
 
 
 def _case(item: CaseHit) -> str:

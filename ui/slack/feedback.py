@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from corpus.message import Message
+from corpus.message import Message, words
 from corpus.schema import Cause, Language
 from service.app.triage_service import Caller, TriageService
 from service.schemas.diagnosis import Diagnosis
@@ -80,7 +80,7 @@ class FeedbackHandler:
                 where.channel,
                 where.thread,
                 f"whycrash-{diagnosis.id}.patch",
-                say("patch-title", language),
+                words("diagnosis.patch", language),
                 diagnosis.patch,
             )
         else:

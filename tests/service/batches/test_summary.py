@@ -9,7 +9,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.batches.summary import MAX_GROUPS, MAX_TIMES, Summary, in_words, summarize
+from service.batches.summary import MAX_GROUPS, MAX_TIMES, Summary, summarize
 from service.batches.trend import BatchSummaries
 from service.persistence.store import Store
 from service.schemas.diagnosis import Diagnosis
@@ -148,19 +148,6 @@ def test_that_the_best_change_saves_most(
 def test_that_no_change_saves_nothing() -> None:
     """Hardware is not mended by a setting."""
     assert _summed(job(1, answer())).best_saving is None
-
-
-@each_row(
-    ("made", "words"),
-    [
-        (proposal("a.b", 2), "a.b=2"),
-        (proposal("a.b", "as large as fits"), "a.b: as large as fits"),
-        (proposal("ray stop", "--force", kind="command"), "ray stop: --force"),
-    ],
-)
-def test_that_a_change_reads_as_what_one_writes(made: object, words: str) -> None:
-    """A setting is an assignment; guidance and commands are no value."""
-    assert in_words(made) == words  # type: ignore[arg-type]
 
 
 def test_that_only_so_many_crashes_are_listed() -> None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from corpus import message
 from corpus.message import Message
 from corpus.schema import Language
 from service.app.triage_service import Page
@@ -194,11 +195,11 @@ def test_that_every_panel_speaks_the_language(triage: Triage, language: Language
     panels = PanelCache(triage.library).paint(view(found, language))["panels"]
     titles = {
         words.say(name, language)
-        for name in ("what-to-change", "why", "evidence", "cascade", "cases", "telemetry", "privacy")
-    }
+        for name in ("what-to-change", "why", "evidence", "cascade", "telemetry", "privacy")
+    } | {message.words("diagnosis.cases", language)}
     others = {
         words.say(name, "zh" if language == "en" else "en")
-        for name in ("what-to-change", "evidence", "cascade", "cases", "privacy")
+        for name in ("what-to-change", "evidence", "cascade", "privacy")
     }
     headings = {Seen(f"<h2{part}").texts[0] for html in panels.values() for part in html.split("<h2")[1:]}
     assert titles <= headings

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
+from ingest.logs.inputs import jobs
+from service.llm.stages import FinalStage, Stage
+from service.llm.triage_context import TriageContext
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import Diagnosis
+from service.settings import Settings
 from tests.service.llm.answering import asked, faithful
 from tests.service.llm.scripted import Scripted, Turn, serving
 from tests.ui.shell import EXPLAINED, surroundings, whycrash
 from tests.waiting import PATIENCE
 from tests.warm import INCIDENTS, ROOT, script
+from ui.cli.explain import spoken
 
 NAME = "w-easyr1-offload-host-ram"
 LOG = INCIDENTS / NAME / "log.txt"
@@ -118,3 +127,21 @@ def test_the_doctor_says_where_logs_go(warm: Path) -> None:
         assert server.calls == []
     broken = whycrash(warm, "doctor", WHYCRASH_MODEL="nonesuch:x")
     assert (broken.code, "nonesuch" in broken.out) == (2, True)
+
+
+class Ended(Triage):
+    """A triage whose model's answer is there: another cause, and nothing to change."""
+
+    def explain(self, triage_context: TriageContext) -> Iterator[Stage]:
+        """Give the last stage alone."""
+        other = {"cause": "disk-full", "headline": "The disk is full", "changes": ()}
+        yield FinalStage(triage_context.first.model_copy(update=other))
+
+
+def test_a_models_answer_without_a_change_is_printed(triage: Triage) -> None:
+    """Where nothing is left to change, the other cause is told, and no list."""
+    triage_context = triage.diagnose(triage.read(jobs.open_jobs([LOG]), "en", []))
+    assert triage_context.first.changes
+    printed = io.StringIO()
+    spoken(Ended(Settings()), triage_context, Console(file=printed, width=200))
+    assert printed.getvalue().split() == ["The", "disk", "is", "full", "disk-full"]

@@ -1,0 +1,273 @@
+"""What the renderings of a diagnosis show, decided once: terminal, page and Slack only lay it out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from corpus.keys import levels, pattern
+from corpus.message import words
+from corpus.schema import Action, ChangeKind, Language, Scalar
+from service.composition import phrases
+from service.remediation.setting_values import is_guidance
+from service.schemas.diagnosis import (
+    Alternative,
+    CaseHit,
+    Diagnosis,
+    Evidence,
+    ProposedChange,
+    Standing,
+    Telemetry,
+    Verdict,
+)
+
+# Changes that come first where no patch says which do.
+AT_ONCE = 2
+# How configurations write that a setting has no value: Python, YAML 1.2 (10.3.2) and JSON, an empty variable.
+_NOT_SET = frozenset({"", "None", "null", "Null", "NULL", "~"})
+
+
+# A log that only stops is told from one that shows a good end.
+ShownVerdict = Verdict | Literal["open-end"]
+
+
+class Assignment(Protocol):
+    """A setting and the value that it should have."""
+
+    @property
+    def key(self) -> str:
+        """The setting."""
+
+    @property
+    def kind(self) -> str:
+        """What kind of change it is."""
+
+    @property
+    def to(self) -> Scalar:
+        """The value."""
+
+
+def stated(change: Assignment) -> str:
+    """Give a change as a statement."""
+    return f"{change.key} = {change.to}"
+
+
+def in_words(change: Assignment, sign: str = "=") -> str:
+    """Give a change in one line; a command, or words on how to choose a value, are no assignment."""
+    apart = ": " if is_guidance(change.to) or change.kind == "command" else sign
+    return f"{change.key}{apart}{change.to}"
+
+
+def as_written(change: Assignment) -> str:
+    """Give a change as a file or a command line of the job has it."""
+    value = str(change.to)
+    if isinstance(change.to, bool) and change.kind != "setting":
+        value = value.lower()
+    if change.kind == "command":
+        return value if change.key in value else f"{change.key} {value}".strip()
+    return f"{change.key}={value}" if change.kind in ("env", "flag") else f"{change.key} = {value}"
+
+
+def shown_verdict(diagnosis: Diagnosis) -> ShownVerdict:
+    """Give the verdict, or `open-end` where nothing failed and no good end was seen."""
+    is_open = diagnosis.verdict == "no-failure" and not diagnosis.ended_well
+    return "open-end" if is_open else diagnosis.verdict
+
+
+def standing_words(standing: Standing | Literal["end"], language: Language) -> str:
+    """Say what an answer rests on, within a line; empty where it rests on nothing."""
+    return words(f"diagnosis.standing-{standing}", language)
+
+
+@dataclass(frozen=True)
+class ChangeView:
+    """One change as it is shown, for one framework or for several that read it alike.
+
+    `before` is the job's own value, None where that is not known; `is_unchecked` tells that the catalogue has
+    no such setting for this version, so that it is to be looked up; `replaces` the key that goes.
+    """
+
+    frameworks: tuple[str, ...]
+    kind: ChangeKind
+    key: str
+    to: Scalar
+    before: str | None
+    why: str
+    costs: str
+    is_unchecked: bool
+    replaces: str | None
+    language: Language
+
+    @property
+    def kind_words(self) -> str:
+        """What kind of setting it is."""
+        return words(f"diagnosis.kind-{self.kind}", self.language)
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """The programs whose setting it is; what every program reads is nobody's."""
+        return tuple(name for name in self.frameworks if name != self.kind)
+
+    @property
+    def doubt(self) -> str:
+        """That it is to be looked up, empty where the catalogue has it."""
+        return words("diagnosis.unverified", self.language) if self.is_unchecked else ""
+
+    def was(self, row: Literal["was", "instead-of"] = "was", mark: Callable[[str], str] = str) -> str:
+        """Say what the job has instead, its value through `mark`; empty where that is not known."""
+        if self.before is None:
+            return ""
+        if self.before.strip() in _NOT_SET:
+            return words("diagnosis.not-set-before", self.language)
+        return words(f"diagnosis.{row}", self.language, value=mark(self.before))
+
+
+def change_view(change: ProposedChange, language: Language, frameworks: Iterable[str] = ()) -> ChangeView:
+    """Give a change as it is shown in a language, for its own framework or for those that are given."""
+    return ChangeView(
+        frameworks=tuple(frameworks) or (change.framework,),
+        kind=change.kind,
+        key=change.key,
+        to=change.to,
+        before=change.from_,
+        why=change.why,
+        costs=change.costs,
+        # No catalogue lists packages and commands.
+        is_unchecked=change.status == "unverified" and change.kind not in ("package", "command"),
+        replaces=change.replaces,
+        language=language,
+    )
+
+
+@dataclass(frozen=True)
+class DiagnosisView:
+    """A diagnosis as every rendering shows it, in the language of its reader.
+
+    `verdict` tells a log that shows a good end from one that only stops; `is_probable` that the cause is
+    to be checked before one acts on it; `rests_on_end` that the way in which the job ended proves the
+    cause. `ended` says how the job ended, empty where nobody told. `changes` are all of them, in the
+    order of their worth; `first_changes` those that the patch makes, else the first few, and
+    `other_changes` the rest, those that read the same for several frameworks put together. `cited` are
+    the cases that the explanation rests on. `checks_come_first` tells that looking closer is all that
+    there is to do.
+    """
+
+    language: Language
+    headline: str
+    verdict: ShownVerdict
+    is_probable: bool
+    cause: str | None
+    standing: Standing
+    rests_on_end: bool
+    action: Action
+    ended: str
+    root: Evidence | None
+    evidence: tuple[Evidence, ...]
+    changes: tuple[ChangeView, ...]
+    first_changes: tuple[ChangeView, ...]
+    other_changes: tuple[ChangeView, ...]
+    patch: str | None
+    explanation: str
+    model: str
+    model_explanation: str
+    alternatives: tuple[Alternative, ...]
+    checks: tuple[str, ...]
+    checks_come_first: bool
+    cited: tuple[CaseHit, ...]
+    telemetry: Telemetry
+    redactions: int
+
+    def words(self, row: str, **values: object) -> str:
+        """Give a title or a note that several renderings share."""
+        return words(f"diagnosis.{row}", self.language, **values)
+
+    @property
+    def names_cause(self) -> bool:
+        """Tell whether the answer names a cause, be it one of two."""
+        return self.verdict in ("diagnosed", "ambiguous")
+
+    @property
+    def standing_name(self) -> Standing | Literal["end"]:
+        """What the answer rests on: what is known of the job's end, or else how firmly it stands."""
+        return "end" if self.rests_on_end else self.standing
+
+    @property
+    def standing_words(self) -> str:
+        """What the answer rests on, within a line; empty where it rests on nothing."""
+        return standing_words(self.standing_name, self.language)
+
+
+def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> DiagnosisView:
+    """Give what is shown of a diagnosis, in its own language where none is given."""
+    language = language or diagnosis.language
+    names_cause = diagnosis.verdict in ("diagnosed", "ambiguous")
+    first = _made_by(diagnosis.patch or "", diagnosis.changes) or diagnosis.changes[:AT_ONCE]
+    others = [change for change in diagnosis.changes if change not in first]
+    return DiagnosisView(
+        language=language,
+        headline=diagnosis.headline,
+        verdict=shown_verdict(diagnosis),
+        is_probable=diagnosis.verdict == "diagnosed" and diagnosis.standing == "hypothesis",
+        cause=diagnosis.cause if names_cause else None,
+        standing=diagnosis.standing,
+        rests_on_end=diagnosis.rests_on_end,
+        action=diagnosis.action,
+        ended=phrases.outcome(diagnosis.outcome, language),
+        root=diagnosis.root,
+        evidence=diagnosis.evidence,
+        changes=tuple(change_view(change, language) for change in diagnosis.changes),
+        first_changes=_merged(first, language),
+        other_changes=_merged(others, language),
+        patch=diagnosis.patch,
+        explanation=diagnosis.explanation,
+        model=diagnosis.engine.name,
+        model_explanation=diagnosis.engine.model_explanation,
+        alternatives=() if diagnosis.verdict == "no-failure" else diagnosis.alternatives,
+        checks=diagnosis.checks,
+        checks_come_first=bool(diagnosis.checks) and not diagnosis.changes and not diagnosis.ended_well,
+        cited=tuple(item for item in diagnosis.cases if f"[case:{item.id}]" in diagnosis.explanation),
+        telemetry=diagnosis.telemetry,
+        redactions=diagnosis.redactions,
+    )
+
+
+def _made_by(patch: str, changes: Iterable[ProposedChange]) -> list[ProposedChange]:
+    rows = patch.split("\n")
+    added = "\n".join(row[1:] for row in rows if row.startswith("+") and not row.startswith("+++"))
+    removed = "\n".join(row[1:] for row in rows if row.startswith("-") and not row.startswith("---"))
+    return [change for change in changes if _is_made(change, added, removed)]
+
+
+def _is_made(change: ProposedChange, added: str, removed: str) -> bool:
+    """Tell whether a patch's rows make a change: they set its key to its value, or bring or take a switch."""
+    # A flag is spelled with dashes or with underscores.
+    name = r"(?<![\w])" + pattern(levels(change.key)[-1]) + r"(?![\w])"
+    pair = rf"(?i){name}[\"'\s=:]*{re.escape(str(change.to))}(?![\w.])"
+    if re.search(pair, added):
+        return not re.search(pair, removed)
+    if re.search(name, added):
+        return change.to is True and not re.search(name, removed)
+    return bool(re.search(name, removed))
+
+
+def _merged(changes: Sequence[ProposedChange], language: Language) -> tuple[ChangeView, ...]:
+    """Put changes together that read the same but for their frameworks."""
+    names: dict[tuple[object, ...], list[str]] = {}
+    found: dict[tuple[object, ...], ProposedChange] = {}
+    for change in changes:
+        reads = (
+            change.key,
+            str(change.to),
+            str(change.from_),
+            change.kind,
+            change.why,
+            change.costs,
+            change.status,
+        )
+        names.setdefault(reads, []).append(change.framework)
+        found.setdefault(reads, change)
+    return tuple(
+        change_view(change, language, dict.fromkeys(names[reads])) for reads, change in found.items()
+    )
