@@ -42,18 +42,24 @@ def _setting(text: str, rows: list[str], starts: list[int], key: str, node: ast.
 
 
 def _values(tree: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:
+    """Give key, value and scope of each plain value."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            if _is_plain(node.value):
-                yield node.targets[0].id, node.value, ""
-        elif isinstance(node, ast.Call):
-            scope = ast.unparse(node.func)
-            words = (word.value for word in node.args if isinstance(word, ast.Constant))
-            named = next((word for word in words if isinstance(word, str) and word.startswith("--")), "")
-            for keyword in node.keywords:
-                if keyword.arg and _is_plain(keyword.value):
-                    is_option = named and keyword.arg == "default"
-                    yield unsigned(named) if is_option else keyword.arg, keyword.value, scope
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_plain(value):
+                yield name, value, ""
+            case ast.Call():
+                yield from _arguments(node)
+
+
+def _arguments(call: ast.Call) -> Iterator[tuple[str, ast.expr, str]]:
+    """Give a call's plain keyword arguments; the `default` of an option goes by the option's name."""
+    scope = ast.unparse(call.func)
+    words = (word.value for word in call.args if isinstance(word, ast.Constant))
+    option = next((word for word in words if isinstance(word, str) and word.startswith("--")), "")
+    for keyword in call.keywords:
+        if keyword.arg and _is_plain(keyword.value):
+            is_default = option and keyword.arg == "default"
+            yield unsigned(option) if is_default else keyword.arg, keyword.value, scope
 
 
 def _is_plain(node: ast.expr) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from corpus.schema import Scalar
@@ -29,16 +31,21 @@ def read(text: str) -> list[Setting]:
         if match := _SECTION.match(row):
             section = re.sub(r"[\"' ]", "", match["name"]) + "."
         elif match := _PAIR.match(row):
-            raw = written_value(match["value"])
-            start = offset + match.start("value")
-            edit = partial(_written, text, start, start + len(raw))
-            is_whole = _SINGLE.fullmatch(raw) or _QUOTED.fullmatch(raw)
-            place = place_at(text, start, section[:-1], edit) if is_whole else None
-            line = text.count("\n", 0, offset) + 1
-            if setting := named_as_printed(section + match["key"].strip('"'), unquoted(raw), line, "dump"):
-                found.append(Setting(setting.key, setting.value, line, setting.spelled, place))
+            found += _setting(text, section, offset, match)
         offset += len(row) + 1
     return found
+
+
+def _setting(text: str, section: str, offset: int, pair: re.Match[str]) -> Iterator[Setting]:
+    """Make the setting of a pair in the row at `offset`; none where its key is no setting's name."""
+    raw = written_value(pair["value"])
+    start = offset + pair.start("value")
+    edit = partial(_written, text, start, start + len(raw))
+    is_whole = _SINGLE.fullmatch(raw) or _QUOTED.fullmatch(raw)
+    place = place_at(text, start, section[:-1], edit) if is_whole else None
+    line = text.count("\n", 0, offset) + 1
+    if setting := named_as_printed(section + pair["key"].strip('"'), unquoted(raw), line, "dump"):
+        yield replace(setting, place=place)
 
 
 def written_value(rest: str) -> str:

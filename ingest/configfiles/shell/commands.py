@@ -146,23 +146,28 @@ def _of_word(words: list[str], at: int, line: int, depth: int) -> Iterator[Setti
     inner = word if not found and (is_command(word) or word.lstrip().startswith("--")) else ""
     for key, value, spelled, *_ in found:
         if spelled == "flag":
-            if value.endswith(")") and value.count("(") < value.count(")"):
-                value = value[:-1]  # the end of a shell array
-            if key in ("runtime-env-json", "runtime_env_json"):
-                yield from printed(literals.entries([(line, value.strip()[1:])], is_call=False), "json")
-            yield Setting(key, value[:LONGEST], line, "flag")
-        elif value.startswith("("):
+            yield from _of_flag(key, value, line)
+            continue
+        if value.startswith("("):
             # The first word of an array, whose value may be the word behind it.
-            yield from (
-                _of_word([value[1:], *words[at + 1 : at + 2]], 0, line, depth) if value[1:].strip() else ()
-            )
+            if value[1:].strip():
+                yield from _of_word([value[1:], *words[at + 1 : at + 2]], 0, line, depth)
         elif value:
             yield Setting(key, value[:LONGEST], line, spelled)
-        if spelled != "flag" and value.lstrip().startswith("--"):
+        if value.lstrip().startswith("--"):
             inner = value
     if depth and " " in inner:
         for split in _commands(inner):
             yield from of_words(split, line, depth - 1)
+
+
+def _of_flag(key: str, value: str, line: int) -> Iterator[Setting]:
+    """Give a flag's setting, and those of Ray's runtime environment where it is that flag."""
+    if value.endswith(")") and value.count("(") < value.count(")"):
+        value = value[:-1]  # the end of a shell array
+    if key in ("runtime-env-json", "runtime_env_json"):
+        yield from printed(literals.entries([(line, value.strip()[1:])], is_call=False), "json")
+    yield Setting(key, value[:LONGEST], line, "flag")
 
 
 def _commands(text: str) -> list[list[str]]:

@@ -202,20 +202,8 @@ def _archive(upload: SentFile, sent: _SentFiles) -> Contents | None:
     """List what an archive holds; None where the file is none."""
     contents = Contents(sent.limits, Skipped())
     file = upload.file
-    file.seek(0)
-    stream = PeekedStream(BorrowedStream(file))
-    name = shown_path(upload.name)
     try:
-        if stream.head.startswith(BEGINS):
-            read_zip(name, file, contents)
-        elif is_tar(stream.head):
-            file.seek(0)
-            read_tar(name, stream, file, contents)
-        elif (codec := codec_of(stream.head)) and is_tar(
-            (inner := PeekedStream(Decompressed(stream, codec, LIMITS.ratio))).head
-        ):
-            read_tar(name, inner, None, contents)
-        else:
+        if not _is_listed(shown_path(upload.name), file, contents):
             return None
     except InputError as error:
         raise InvalidRequestError(str(error)) from error
@@ -223,6 +211,25 @@ def _archive(upload: SentFile, sent: _SentFiles) -> Contents | None:
         file.seek(0)
     sent.opened.append(contents)
     return contents
+
+
+def _is_listed(name: str, file: BinaryIO, contents: Contents) -> bool:
+    """List a zip, a tar or a compressed tar into `contents`; False where the file is none of them."""
+    file.seek(0)
+    stream = PeekedStream(BorrowedStream(file))
+    if stream.head.startswith(BEGINS):
+        read_zip(name, file, contents)
+        return True
+    if is_tar(stream.head):
+        file.seek(0)
+        read_tar(name, stream, file, contents)
+        return True
+    codec = codec_of(stream.head)
+    inner = PeekedStream(Decompressed(stream, codec, LIMITS.ratio)) if codec else None
+    if inner is None or not is_tar(inner.head):
+        return False
+    read_tar(name, inner, None, contents)
+    return True
 
 
 def _tell(contents: Contents, sent: _SentFiles) -> None:
