@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from ingest.workers import backoff
 from ingest.workers.messages import TaskEnd, WorkerReady
 from ingest.workers.process import bound_memory, serve
 from service.batches import deadlines, owners
@@ -198,18 +197,6 @@ def test_that_a_batch_whose_workers_cannot_load_ends_with_the_reason_and_stays(
         with pytest.raises(ExecutorLostError, match="index"):
             BatchEngine(settings, store, batch=batch).run()
         assert [(job.state, job.attempts) for job in jobs(store, batch)] == [("queued", 0)]
-
-
-@each_row(
-    ("failures", "least", "most"),
-    [(1, 0.5, 1.0), (2, 1.0, 2.0), (4, 4.0, 8.0), (50, 30.0, 60.0), (5000, 30.0, 60.0)],
-)
-def test_that_a_wait_doubles_up_to_a_limit_and_is_never_quite_the_same(
-    failures: int, least: float, most: float
-) -> None:
-    waits = {backoff.backoff_delay(failures, 1.0, 60.0) for _ in range(50)}
-    assert len(waits) > 1
-    assert all(least <= wait <= most for wait in waits)
 
 
 def test_that_a_larger_log_has_more_time(tmp_path: Path, make_settings: object) -> None:
