@@ -65,6 +65,12 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
 
 
 @pytest.fixture(scope="session")
+def pattern_cache(reader: Reader, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the real patterns lie compiled; not to be written to."""
+    return warm.shared_folder(tmp_path_factory) / "warm" / "cache"
+
+
+@pytest.fixture(scope="session")
 def read(reader: Reader) -> ReadLog:
     """Read a log that is at hand with the real patterns."""
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from corpus import library
 from corpus.errors import InvalidCorpusError
 from corpus.frameworks import cued_frameworks, known_frameworks, load_frameworks
 from corpus.library import KNOWLEDGE
+from tests.factories import whole_corpus
 from tests.tables import each_row
 
 HOUSE = Path(__file__).parent.parent.parent
@@ -100,7 +100,7 @@ def test_that_every_program_is_told_by_its_examples_and_not_by_what_is_near() ->
 
 def test_that_the_catalogue_names_commands_that_rows_tell() -> None:
     """The names of commands that an expression gives are those that settings are bound to."""
-    bound = {(item.framework, name) for item in library.load().specs.values() for name in item.commands}
+    bound = {(item.framework, name) for item in whole_corpus().specs.values() for name in item.commands}
     told = {
         (row.framework, found.groupdict().get("command") or row.command)
         for row in KNOWN.programs
@@ -112,7 +112,7 @@ def test_that_the_catalogue_names_commands_that_rows_tell() -> None:
 
 
 def test_that_settings_belong_to_frameworks_that_have_a_row() -> None:
-    assert {framework for framework, _ in library.load().specs} <= KNOWN.rows.keys()
+    assert {framework for framework, _ in whole_corpus().specs} <= KNOWN.rows.keys()
 
 
 def test_what_paths_and_commands_say_of_frameworks() -> None:

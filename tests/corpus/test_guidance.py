@@ -12,6 +12,7 @@ from corpus.errors import InvalidCorpusError
 from corpus.library import Library, chinese_guidance, dump_yaml
 from corpus.schema import Language, Scalar
 from tests.corpus.test_library import write_corpus
+from tests.factories import whole_corpus
 from tests.tables import each_row
 
 ROW = {"en": "the node that failed", "zh": "出故障的节点"}
@@ -29,7 +30,7 @@ def write(root: Path, *rows: dict[str, str]) -> Path:
 @pytest.fixture(scope="module")
 def shipped() -> Library:
     """The corpus that ships."""
-    return library.load()
+    return whole_corpus()
 
 
 @each_row(

@@ -13,7 +13,7 @@ from corpus.library import Library
 from corpus.log_patterns import PatternTable
 from corpus.schema import Alias, SettingSpec, Text
 from service.pipeline.lint import findings
-from tests.factories import BODY, CASE, case_file
+from tests.factories import BODY, CASE, case_file, whole_corpus
 from tests.tables import each_row
 
 SHARED_CAUSES = library.ROOT.parent.parent / "shared" / "causes.yaml"
@@ -71,7 +71,7 @@ def test_the_corpus_that_ships_holds_together(table: PatternTable) -> None:
 
     Every reference resolves.
     """
-    assert findings(library.load(), table) == []
+    assert findings(whole_corpus(), table) == []
 
 
 @pytest.mark.skipif(
@@ -87,7 +87,7 @@ def test_every_shared_cause_is_described() -> None:
         else {cause for group in entries.values() for cause in group}
     )
     assert len(ids) > 20
-    assert ids <= set(library.load().causes)
+    assert ids <= set(whole_corpus().causes)
 
 
 def test_every_case_speaks_both_languages() -> None:
@@ -96,7 +96,7 @@ def test_every_case_speaks_both_languages() -> None:
     def chinese(text: str) -> float:
         return sum("一" <= char <= "鿿" for char in text) / len(text)
 
-    cases = library.load().cases
+    cases = whole_corpus().cases
     assert len(cases) > 30
     assert [
         case.id for case in cases.values() if chinese(case.body.zh) < 0.1 or chinese(case.body.en) > 0.02
@@ -265,7 +265,7 @@ def test_a_cached_corpus_is_the_same(tmp_path: Path) -> None:
     """What the cache gives back equals what the files give."""
     cache = tmp_path / "cache"
     first, second = library.load(cache=cache), library.load(cache=cache)
-    assert first == second == library.load()
+    assert first == second == whole_corpus()
     assert [path.suffix for path in cache.iterdir()] == [".json"]
 
 

@@ -124,7 +124,7 @@ def test_case_is_ignored_only_where_the_row_says_so() -> None:
 
 
 def test_that_rows_with_the_systems_words_read_them_in_its_other_languages(
-    table: PatternTable, tmp_path: Path
+    table: PatternTable, pattern_cache: Path
 ) -> None:
     """As written in `system_words.yaml`, which no row repeats; the scanner and the row agree."""
     words: dict[str, list[str]] = read_yaml(ROOT / log_patterns.SYSTEM_WORDS)
@@ -137,7 +137,7 @@ def test_that_rows_with_the_systems_words_read_them_in_its_other_languages(
         for other in others
     ]
     assert {words[0] for words in lines} >= {"linux.enospc", "python.file-not-found", "linux.bus-error"}
-    compiled = Scanner(table.rows, tmp_path)
+    compiled = Scanner(table.rows, pattern_cache)
     unread = [(name, line) for name, line in lines if not _reads(compiled, table, name, line)]
     assert unread == []
 

@@ -8,6 +8,7 @@ import pytest
 
 from corpus import library, outcomes
 from corpus.errors import InvalidCorpusError
+from tests.factories import whole_corpus
 
 ROW = {"names": ["FAILED"], "end": "failed", "says": {"en": "a", "zh": "b"}, "source": "https://example.org"}
 
@@ -17,7 +18,7 @@ def test_every_row_names_causes_that_there_are_and_a_proof_with_its_cause() -> N
 
     Both name known causes.
     """
-    known = library.load().causes
+    known = whole_corpus().causes
     table = outcomes.load()
     wrong = [
         row.names

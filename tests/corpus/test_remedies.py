@@ -10,6 +10,7 @@ from corpus import library
 from corpus.errors import InvalidCorpusError
 from corpus.library import Library, dump_yaml
 from tests.corpus.test_library import write_corpus
+from tests.factories import whole_corpus
 from tests.tables import each_row
 
 MEASURE: dict[str, object] = {"why": {"en": "It helps.", "zh": "有帮助。"}, "when": ["phase:save"]}
@@ -31,7 +32,7 @@ def write(root: Path, *rows: dict[str, object], documented: bool = True) -> Path
 @pytest.fixture(scope="module")
 def shipped() -> Library:
     """The corpus that ships."""
-    return library.load()
+    return whole_corpus()
 
 
 def test_that_a_measure_is_read_as_a_row_for_each_spelling(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from corpus import library
 from eval import incidents
 from eval.errors import InvalidIncidentError
+from tests.factories import whole_corpus
 from tests.tables import each_row
 
 GOOD = {
@@ -39,7 +39,7 @@ def put(
 
 def test_the_set_is_sound() -> None:
     """No label leaks into its log, no two logs are the same, nothing stands on both sides of the split."""
-    assert incidents.findings(incidents.load(), library.load().causes) == []
+    assert incidents.findings(incidents.load(), whole_corpus().causes) == []
 
 
 def test_the_set_is_broad() -> None:
@@ -53,7 +53,7 @@ def test_the_set_is_broad() -> None:
     assert sum(label.language == "zh" for label in labels) >= 12
     assert sum(label.pair is not None for label in labels) >= 8
     assert sum(label.origin.kind == "lab" for label in labels) >= 25
-    assert set(library.load().causes) - {cause for label in labels for cause in label.causes} == set()
+    assert set(whole_corpus().causes) - {cause for label in labels for cause in label.causes} == set()
 
 
 @each_row(
@@ -106,5 +106,5 @@ def test_a_broken_set_is_found_out(tmp_path: Path, rows: list[dict[str, object]]
         text = str(row.pop("text", "start\nOSError: [Errno 98] Address already in use\n"))
         put(tmp_path, text, **row)
     assert any(
-        finding in found for found in incidents.findings(incidents.load(tmp_path), library.load().causes)
+        finding in found for found in incidents.findings(incidents.load(tmp_path), whole_corpus().causes)
     )

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from corpus import library
 from eval import incidents
 from eval.lab.run import experiments
+from tests.factories import whole_corpus
 from tests.waiting import PATIENCE
 
 needs_root = pytest.mark.skipif(
@@ -22,7 +22,7 @@ needs_root = pytest.mark.skipif(
 
 def test_experiments_are_sound() -> None:
     """Ids are unique and neutral, causes are known, scripts are there."""
-    known = library.load().causes
+    known = whole_corpus().causes
     scripts = Path(incidents.__file__).parent / "lab" / "experiments"
     ids = [item.id for item in experiments()]
     assert len(ids) == len(set(ids)) >= 25

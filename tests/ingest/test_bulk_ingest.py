@@ -37,9 +37,11 @@ KINDS = (
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home whose patterns are compiled once for all workers."""
-    return tmp_path_factory.mktemp("home")
+def home(tmp_path_factory: pytest.TempPathFactory, pattern_cache: Path) -> Path:
+    """A home whose patterns are compiled already."""
+    made = tmp_path_factory.mktemp("home")
+    (made / "cache").symlink_to(pattern_cache)
+    return made
 
 
 def collection(folder: Path, count: int) -> list[IngestTask]:

@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corpus import library
 from ingest import index
 from ingest.documents import Document, of_case
 from ingest.embedder import HashEmbedder, Vectors
 from ingest.errors import NewerIndexError, SearchIndexError
 from ingest.index import FORMAT, PART, STEP, Index, IngestedFile, Manifest
-from tests.factories import document, silent
+from tests.factories import document, silent, whole_corpus
 from tests.tables import each_row
 
 WORDS = [
@@ -139,7 +138,7 @@ def test_comparing_all_vectors_gives_chromas_neighbours(tmp_path: Path, seed: in
 
 def test_the_corpus_gives_the_same_neighbours_both_ways(home: Path) -> None:
     """On the documents that ship, too."""
-    found = write(home, [one for case in library.load().cases.values() for one in of_case(case)])
+    found = write(home, [one for case in whole_corpus().cases.values() for one in of_case(case)])
     vector = HashEmbedder().embed(["ray worker killed because the node is low on memory"])[0]
     exact, graph = found.dense(vector, 15), found.dense_chroma(vector, 15)
     np.testing.assert_allclose([hit.score for hit in exact], [hit.score for hit in graph], atol=1e-5)

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from corpus import library
 from ingest import index, pipeline
 from ingest.documents import Document
 from ingest.embedder import HashEmbedder
@@ -23,7 +22,7 @@ from ingest.errors import MissingInputError, SearchIndexError
 from ingest.index import Index
 from ingest.logs.reader import Reader
 from ingest.pipeline import IngestOutcome
-from tests.factories import OOM, STRANGE, silent, steps, traceback
+from tests.factories import OOM, STRANGE, silent, steps, traceback, whole_corpus
 from tests.waiting import PATIENCE
 
 NOTE = "# Ranks hang after a while\nOne rank waits in a zebra barrier that the others never reach.\n"
@@ -63,7 +62,7 @@ def test_the_first_run_indexes_the_corpus(home: Path) -> None:
     """Every case is in, in both languages; a second run has nothing to do."""
     outcome = pipeline.refresh(home, HashEmbedder(), silent)
     cases = owned(outcome, "case")
-    assert {document.owner for document in cases} == set(library.load().cases)
+    assert {document.owner for document in cases} == set(whole_corpus().cases)
     assert {document.language for document in cases} == {"en", "zh"}
     assert not pipeline.is_current(None, "hash")
     assert pipeline.is_current(outcome.index, "hash")

@@ -77,6 +77,7 @@ def test_that_without_the_folder_nobody_knows_the_cause(triage: Triage) -> None:
     assert answer.changes == ()
 
 
+@pytest.mark.long
 def test_that_the_checks_of_the_corpus_take_in_the_folder(tmp_path: Path) -> None:
     """`whycrash corpus lint` finds a case whose setting is in no catalogue."""
     done = _whycrash(tmp_path, str(TOY), "corpus", "lint")

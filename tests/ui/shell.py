@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.ui import fork_server
 from tests.waiting import PATIENCE
 from tests.warm import ROOT
 
@@ -41,17 +42,10 @@ def surroundings(home: Path, **more: str) -> dict[str, str]:
 def whycrash(
     home: Path, *words: str | Path, given: bytes = b"", folder: Path = ROOT, **environment: str
 ) -> Ended:
-    """Run one command to its end."""
-    ended = subprocess.run(
-        [*COMMAND, *map(str, words)],
-        cwd=folder,
-        input=given,
-        capture_output=True,
-        check=False,
-        timeout=PATIENCE,
-        env=surroundings(home, **environment),
+    """Run one command to its end, in a process that is forked from one with the program imported."""
+    return _checked(
+        fork_server.server().run([*map(str, words)], surroundings(home, **environment), folder, given)
     )
-    return _checked(ended)
 
 
 def bash(home: Path, line: str, folder: Path = ROOT) -> Ended:

@@ -25,6 +25,7 @@ from service.persistence.store import Store
 from service.schemas.records import JobPlace, JobSpec, TriageRecord
 from service.settings import Settings
 from tests.ui.chat.serving import Server
+from tests.waiting import PATIENCE
 from tests.warm import ROOT
 from ui.chat.guard import ACTIONS, ROUTES
 
@@ -202,7 +203,7 @@ def _served(warm: Path, folders: pytest.TempPathFactory, rate_limit: int) -> Ite
         # A process of its own: Gradio leaves loops and sockets behind in the one that it is served by.
         started = Server(home, {"RATE_LIMIT": str(rate_limit)}).start()
         try:
-            with httpx.Client(base_url=started.url, timeout=60) as client:
+            with httpx.Client(base_url=started.url, timeout=PATIENCE) as client:
                 yield House(settings, store, client, tokens)
         finally:
             started.stop()
@@ -346,7 +347,7 @@ def test_that_what_else_gradio_offers_is_not_there(app_state: House) -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     offered = json.loads(ran.stdout.splitlines()[-1])
     assert len(offered) > 40

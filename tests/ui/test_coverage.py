@@ -8,6 +8,7 @@ from pathlib import Path
 from corpus import library
 from corpus.log_patterns import PatternTable
 from corpus.schema import SettingSpec, Text
+from tests.factories import whole_corpus
 from tests.tables import each_row
 from tests.ui.shell import EXPLAINED, whycrash
 from ui import coverage
@@ -15,7 +16,7 @@ from ui import coverage
 
 def test_that_each_table_adds_up(table: PatternTable) -> None:
     """No cause, setting or pattern is left out of its table."""
-    counts = coverage.stats(library.load(), table)
+    counts = coverage.stats(whole_corpus(), table)
     total = counts["total"]
     assert sum(counts["causes_by_category"].values()) == total["causes"]
     assert (
@@ -53,5 +54,5 @@ def test_that_the_command_prints_text_or_json(tmp_path: Path, words: tuple[str, 
     """Both say the same numbers."""
     ended = whycrash(tmp_path, "corpus", "stats", *words)
     assert (ended.code, ended.err) == (EXPLAINED, "")
-    cases = len(library.load().cases)
+    cases = len(whole_corpus().cases)
     assert (json.loads(ended.out)["total"]["cases"] == cases) if words else (f"cases {cases}," in ended.out)

@@ -17,8 +17,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult
 
-from corpus import library
-from tests.factories import OOM, traceback
+from tests.factories import OOM, traceback, whole_corpus
 from tests.ingest.redaction import planted
 from tests.ui.shell import surroundings
 from tests.waiting import PATIENCE
@@ -162,7 +161,7 @@ def test_that_a_setting_is_looked_up(
 
 
 def test_that_a_setting_of_other_versions_is_said_to_be_so(call: Callable[..., CallToolResult]) -> None:
-    loaded = library.load()
+    loaded = whole_corpus()
     spec = next(
         spec
         for spec in loaded.specs.values()

@@ -7,6 +7,8 @@ from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from tests.waiting import PATIENCE
+
 T = TypeVar("T")
 
 
@@ -15,4 +17,4 @@ def ran(work: Coroutine[Any, Any, T]) -> T:
     one.
     """
     with ThreadPoolExecutor(1) as threads:
-        return threads.submit(lambda: asyncio.run(work)).result(60)
+        return threads.submit(lambda: asyncio.run(work)).result(PATIENCE)

@@ -20,6 +20,7 @@ from service.schemas.records import BatchRecord
 from tests.service.api.conftest import Serve
 from tests.service.api.test_batches import LINES
 from tests.service.api.test_triages import KILLED, LOG, SCRIPT
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_that_a_program_waits_for_a_batch(asked: Client, tmp_path: Path) -> None
     file = tmp_path / "jobs.jsonl"
     file.write_text(LINES)
     seen: list[BatchRecord] = []
-    record = asked.wait(asked.batch([file], name="night").id, seen=seen.append, pause=0.1, timeout=120)
+    record = asked.wait(asked.batch([file], name="night").id, seen=seen.append, pause=0.1, timeout=PATIENCE)
     assert (record.state, seen[-1]) == ("done", record)
     assert len(list(asked.results(record.id))) == 5
     assert asked.summary(record.id)["died"]["jobs"] == 5

@@ -459,7 +459,10 @@ def test_that_a_hostile_upload_is_ended_at_its_deadline(serve: Serve) -> None:
 
     Nothing of the batch remains.
     """
-    with serve(request_deadline=1.0) as address, httpx.Client(base_url=address.url, timeout=120) as client:
+    with (
+        serve(request_deadline=1.0) as address,
+        httpx.Client(base_url=address.url, timeout=PATIENCE) as client,
+    ):
         answer = client.post("/v1/batches", files=[("log", ("a.log.gz", _dense()))])
         assert (answer.status_code, answer.json()["type"]) == (504, "urn:whycrash:error:late")
         assert client.get("/v1/batches").json()["items"] == []
@@ -471,16 +474,17 @@ def test_that_a_server_stops_amid_a_hostile_upload(api_home: Path, tmp_path: Pat
     shutil.copytree(api_home, home, ignore=shutil.ignore_patterns("whycrash.db*", "batches"))
     with _process(home, port, tmp_path) as process, ThreadPoolExecutor(1) as thread:
         sent = thread.submit(_send, port, _dense())
-        wait_for(lambda: list(home.glob("batches/*/spool/*/*")) or sent.done(), 60)
+        wait_for(lambda: list(home.glob("batches/*/spool/*/*")) or sent.done())
         assert not sent.done()
         process.terminate()
-        assert process.wait(timeout=60) in (0, -signal.SIGTERM)
+        assert process.wait(timeout=PATIENCE) in (0, -signal.SIGTERM)
         assert sent.result() in (0, 500, 503)
         wait_for(lambda: not _is_group_alive(process.pid))
 
 
 def _send(port: int, raw: bytes) -> int:
-    with suppress(httpx.HTTPError), httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120) as client:
+    address = f"http://127.0.0.1:{port}"
+    with suppress(httpx.HTTPError), httpx.Client(base_url=address, timeout=PATIENCE) as client:
         return client.post("/v1/batches", files=[("log", ("a.log.gz", raw))]).status_code
     return 0
 

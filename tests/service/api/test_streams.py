@@ -20,7 +20,7 @@ def events(ending: threading.Event) -> tuple[Callable[[], Awaitable[object]], Ar
     """Wait for the events of work that has none yet."""
 
     def begin() -> Iterator[Event]:
-        ending.wait(20)
+        ending.wait(PATIENCE)
         yield from ()
 
     flow = EventFlow(begin, EventThreads(1), 60.0)

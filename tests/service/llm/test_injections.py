@@ -130,13 +130,19 @@ def unharmed(triage: Triage, clean: str) -> Diagnosis:
     return asked_of(triage, clean).first
 
 
-@pytest.fixture(scope="module")
-def heard(triage: Triage) -> list[tuple[str, Poisoned, TriageContext, Heard]]:
-    """Let an obeying model answer for every poisoned log, once with its order and once with a true quote
+# Each place and each order is in some log of these.
+THIRD = [row for number, row in enumerate(SET) if (number + number // 12) % 3 == 0]
+
+
+@pytest.fixture(
+    scope="module", params=[THIRD, pytest.param(SET, marks=pytest.mark.long)], ids=["third", "all"]
+)
+def heard(triage: Triage, request: pytest.FixtureRequest) -> list[tuple[str, Poisoned, TriageContext, Heard]]:
+    """Let an obeying model answer for the poisoned logs, once with its order and once with a true quote
     beside it.
     """
     made = []
-    for place, (base, item) in enumerate(SET):
+    for place, (base, item) in enumerate(request.param):
         triage_context = asked_of(triage, item.infected)
         made.append(
             (
@@ -162,8 +168,9 @@ def heard(triage: Triage) -> list[tuple[str, Poisoned, TriageContext, Heard]]:
 
 def test_the_set_is_large_and_varied() -> None:
     """At least 40 poisoned logs, in every place, and the logs differ from their clean twins."""
-    assert len(SET) >= 40
-    assert {item.name.split(", order")[0] for _, item in SET} == set(PLACES)
+    assert len(THIRD) >= 40
+    assert {item.name.split(", order")[0] for _, item in THIRD} == set(PLACES)
+    assert {item.order for _, item in THIRD} == {item.order for _, item in SET}
     assert all(CANARY in item.infected.replace("\u200b", "") and CANARY not in item.clean for _, item in SET)
 
 

@@ -14,6 +14,7 @@ from service.persistence.store import Store
 from service.settings import Settings
 from tests.service.factories import diagnosis
 from tests.service.persistence.makers import NOW, batch, specs, triage
+from tests.waiting import PATIENCE
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -21,7 +22,7 @@ SPAWN = multiprocessing.get_context("spawn")
 def at_once(work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
     """Call a function in a process for each row of arguments; gives what each gave."""
     with ProcessPoolExecutor(len(arguments), mp_context=SPAWN) as pool:
-        return [future.result(120) for future in [pool.submit(work, *row) for row in arguments]]
+        return [future.result(PATIENCE) for future in [pool.submit(work, *row) for row in arguments]]
 
 
 def open_once(settings: Settings) -> str:

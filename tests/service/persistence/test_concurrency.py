@@ -105,4 +105,4 @@ def test_that_a_reader_does_not_wait_for_a_writer(store: Store) -> None:
     with store.database.write() as connection:
         connection.exec_driver_sql("DELETE FROM triages")
         with ThreadPoolExecutor(1) as pool:
-            assert pool.submit(store.triages.get, "T1", NOW).result(5).id == "T1"
+            assert pool.submit(store.triages.get, "T1", NOW).result(PATIENCE).id == "T1"

@@ -14,6 +14,7 @@ import pytest
 from service.telemetry import nvml
 from service.telemetry.snapshot import known
 from tests.tables import each_row
+from tests.waiting import PATIENCE
 
 
 def child(code: str) -> tuple[str, ...]:
@@ -28,7 +29,7 @@ def test_that_a_driver_that_hangs_costs_its_time_limit_and_no_more() -> None:
         timeout_s=0.7,
         command=child("import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"),
     )
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < PATIENCE  # the child sleeps twice as long
     assert "did not answer in 0.7 s" in (found.gpu_count.unavailable or "")
     assert found.gpus == ()
 

@@ -82,7 +82,7 @@ def real_server(folder: Path) -> Iterator[int]:
     with running(sys.executable, "-c", EXPORTER, str(exporter), str(folder / "broken")):
         waited(exporter)
         with running(str(shutil.which("prometheus")), *words):
-            waited(port, 30)
+            waited(port)
             yield port
 
 

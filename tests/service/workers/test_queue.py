@@ -11,6 +11,7 @@ import pytest
 
 from service.workers.queue import TaskQueue
 from tests.tables import each_row
+from tests.waiting import PATIENCE
 
 
 def line_of(*items: str) -> TaskQueue[str]:
@@ -42,7 +43,7 @@ def test_that_closing_gives_those_who_wait_and_frees_those_who_serve() -> None:
         serving = [threads.submit(line.pop) for _ in range(2)]
         time.sleep(0.05)
         assert line.close() == []
-        assert [one.result(20) for one in serving] == [None, None]
+        assert [one.result(PATIENCE) for one in serving] == [None, None]
     other = line_of("a", "b")
     assert other.close() == ["a", "b"]
     assert other.pop() is None

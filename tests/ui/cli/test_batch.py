@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,9 @@ from tests.factories import OOM, traceback
 from tests.service.batches.jobs import home_at
 from tests.service.batches.sources.handing import zipped
 from tests.service.batches.sources.test_slurm import ROW, SACCT
+from tests.ui.cli.test_signals import children
 from tests.ui.shell import COMMAND, EXPLAINED, HEALTHY, MISUSE, UNKNOWN, surroundings, whycrash
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 ROOT = Path(__file__).parents[3]
 STOPPED = 130
@@ -205,14 +205,8 @@ def _begun(home: Path, folder: Path, out: str, *words: str) -> int:
         env=surroundings(home),
         stderr=subprocess.PIPE,
     ) as process:
-        deadline = time.monotonic() + PATIENCE
-        while (
-            time.monotonic() < deadline
-            and not list(home.glob("batches/*/journal.jsonl"))
-            and process.poll() is None
-        ):
-            time.sleep(0.05)
-        time.sleep(1)
+        # Workers start once the batch is accepted, and load for a second.
+        until(lambda: process.poll() is not None or children(process.pid), "workers start")
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE)
         return process.returncode
@@ -247,12 +241,12 @@ def test_that_a_stopped_batch_goes_on(home: Path, tmp_path: Path, kill: signal.S
 
 def _wait_for(home: Path, jobs: int) -> None:
     """Wait until so many jobs have ended, by the batch's journal."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if (
-            sum(path.read_bytes().count(b'"state":"done"') for path in home.glob("batches/*/journal.jsonl"))
-            >= jobs
-        ):
-            return
-        time.sleep(0.1)
-    pytest.fail("the batch did not get there in time")
+    until(
+        lambda: (
+            jobs
+            <= sum(
+                path.read_bytes().count(b'"state":"done"') for path in home.glob("batches/*/journal.jsonl")
+            )
+        ),
+        f"{jobs} jobs have ended",
+    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from service.settings import Settings
 from tests.service.pipeline.test_triage import LEAKS, leaked
 from tests.tables import each_row
@@ -37,15 +39,28 @@ def notes(folder: Path, **files: str) -> Path:
     return made
 
 
-def test_a_note_is_found_with_its_origin(warm: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def noted(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with three notes beside it that were taken in: a plain one, one with secrets, a hostile one."""
+    folder = tmp_path_factory.mktemp("noted")
+    home = copied(warm, folder)
+    made = notes(
+        folder,
+        quokka__md=NOTE,
+        numbat__md=f"# The numbat {LEAKS}\n\nIt was {LEAKS} that broke.\n",
+        bilby__md="# The bilby \x1b[2J\x1b]0;owned\x07 outage\n\nIt broke \x1b[31mbadly.\n",
+    )
+    assert whycrash(home, "ingest", made).code == EXPLAINED
+    return home
+
+
+def test_a_note_is_found_with_its_origin(noted: Path) -> None:
     """What people wrote themselves is found by its words, and shown with the file it came from."""
-    home, folder = copied(warm, tmp_path), notes(tmp_path, quokka__md=NOTE)
-    assert whycrash(home, "ingest", folder).code == EXPLAINED
-    ended = whycrash(home, "search", "quokka backup scratch")
+    ended = whycrash(noted, "search", "quokka backup scratch")
     first, origin = ended.out.splitlines()[:2]
     assert ended.code == EXPLAINED
     assert "The quokka outage" in first
-    assert str(folder / "quokka.md") in origin
+    assert str(noted.parent / "notes" / "quokka.md") in origin
 
 
 def test_ingesting_again_reads_only_what_changed(warm: Path, tmp_path: Path) -> None:
@@ -79,23 +94,19 @@ def test_one_bad_file_does_not_stop_the_others(warm: Path, tmp_path: Path) -> No
     assert len(told) == 6
 
 
-def test_secrets_of_notes_are_not_shown(warm: Path, tmp_path: Path) -> None:
+def test_secrets_of_notes_are_not_shown(noted: Path) -> None:
     """A note's secrets are masked before it is kept, in its title as in its text."""
-    home = copied(warm, tmp_path)
-    folder = notes(tmp_path, a__md=f"# The quokka {LEAKS}\n\nIt was {LEAKS} that broke.\n")
-    assert whycrash(home, "ingest", folder).code == EXPLAINED
-    kept = b"".join(path.read_bytes() for path in (home / "index").rglob("*") if path.is_file())
-    assert b"quokka" in kept
-    assert leaked(kept.decode("utf-8", "replace") + whycrash(home, "search", "quokka").out) == []
+    kept = b"".join(path.read_bytes() for path in (noted / "index").rglob("*") if path.is_file())
+    assert b"numbat" in kept
+    shown = whycrash(noted, "search", "numbat").out
+    assert "numbat" in shown
+    assert leaked(kept.decode("utf-8", "replace") + shown) == []
 
 
-def test_a_hostile_note_prints_no_control_characters(warm: Path, tmp_path: Path) -> None:
+def test_a_hostile_note_prints_no_control_characters(noted: Path) -> None:
     """A note may come from any web page: its escapes do not reach the terminal."""
-    home = copied(warm, tmp_path)
-    folder = notes(tmp_path, a__md="# The quokka \x1b[2J\x1b]0;owned\x07 outage\n\nIt broke \x1b[31mbadly.\n")
-    assert whycrash(home, "ingest", folder).code == EXPLAINED
-    ended = whycrash(home, "search", "quokka")
-    assert "quokka" in ended.out
+    ended = whycrash(noted, "search", "bilby")
+    assert "bilby" in ended.out
     assert [char for char in ended.out if not char.isprintable() and char != "\n"] == []
 
 

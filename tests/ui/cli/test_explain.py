@@ -7,6 +7,7 @@ import io
 import json
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from service.patching.patches import ConfigFile
@@ -217,11 +218,18 @@ def test_wrong_settings_are_told(file: str, told: str, warm: Path, tmp_path: Pat
     assert told in said(whycrash(warm, "explain", log_of(BARE), HOME=str(tmp_path)))
 
 
-def test_a_home_that_is_a_file_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("search", "x"),
+        # Without a home it compiles the patterns before it looks for the index.
+        pytest.param(("explain", log_of(BARE)), marks=pytest.mark.long),
+    ],
+    ids=["search", "explain"],
+)
+def test_a_home_that_is_a_file_is_told(words: tuple[str | Path, ...], tmp_path: Path) -> None:
     """A WHYCRASH_HOME that cannot hold an index is named."""
-    assert "home" in said(
-        whycrash(tmp_path, "explain", log_of(BARE), WHYCRASH_HOME=str(written(tmp_path, b"x", "home")))
-    )
+    assert "home" in said(whycrash(tmp_path, *words, WHYCRASH_HOME=str(written(tmp_path, b"x", "home"))))
 
 
 @each_row("more", ["", "1"])

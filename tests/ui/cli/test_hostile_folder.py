@@ -17,6 +17,7 @@ from service.schemas.diagnosis import Diagnosis
 from tests.service.llm.scripted import Turn, serving
 from tests.ui.cli.test_explain_model import configured
 from tests.ui.shell import EXPLAINED, KILLED, Ended, surroundings
+from tests.waiting import PATIENCE
 
 # As the installed command runs: without the current folder among the places that Python imports from.
 COMMAND = (sys.executable, "-P", "-m", "ui.cli.main")
@@ -129,7 +130,7 @@ def ran(home: Path, folder: Path, *words: str | Path, **environment: str) -> End
         input=b"",
         capture_output=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE,
         env=made,
     )
     return Ended(ended.returncode, ended.stdout.decode(), ended.stderr.decode())

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ui.fork_server import server
 from tests.waiting import PATIENCE, until
 
 OOM = (
@@ -51,6 +52,9 @@ def run(environment: dict[str, str]) -> Run:
     """Run a job and wait for it."""
 
     def made(command: Sequence[str], *options: str, **how: object) -> subprocess.CompletedProcess[bytes]:
+        if how.keys() <= {"input"}:
+            given = how.get("input", b"")
+            return server().run(words(command, *options)[3:], environment, ROOT, given)  # type: ignore[arg-type]
         return subprocess.run(
             words(command, *options),
             env=environment,

@@ -108,7 +108,7 @@ def archive() -> bytes:
     return stream.getvalue()
 
 
-def done(url: str, batch: str, timeout: float = 150) -> dict[str, object]:
+def done(url: str, batch: str, timeout: float = PATIENCE) -> dict[str, object]:
     """Wait until a batch is over; gives it."""
     until = time.monotonic() + timeout
     while True:

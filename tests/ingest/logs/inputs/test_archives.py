@@ -523,12 +523,17 @@ def test_configs_are_few_small_and_near(tmp_path: Path) -> None:
 
 
 @each_row("make", [make_folder, *ARCHIVES.values()], ids=["folder", *ARCHIVES])
-@each_row("how", ["early", "error", "never"])
-def test_no_thread_and_no_file_stays(tmp_path: Path, make: Make, how: str) -> None:
+def test_no_thread_and_no_file_stays(tmp_path: Path, make: Make) -> None:
     """However a job is left."""
     path = make(
         tmp_path, {"a.log": noise(60_000), "b.log.gz": gzip.compress(noise(160_000), 1), "run.sh": b"go\n"}
     )
+    for how in ("early", "error", "never"):
+        leave_job(path, how)
+
+
+def leave_job(path: Path, how: str) -> None:
+    """Begin to read a job, and leave it early, by an error, or before anything was read."""
     before = len(list(Path("/proc/self/fd").iterdir()))
     with open_job(path) as job:
         parts = job.parts()
@@ -577,9 +582,9 @@ print(size, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 @each_row("name", ["sparse.log", "job.log.gz", "job.log.zst", "job.log.xz", "job.tar.gz", "job.zip"])
 def test_memory_does_not_grow_with_the_log(tmp_path: Path, name: str) -> None:
-    """Two hundred megabytes, a hole before the text or packed small, pass through some tens."""
+    """A hundred megabytes and more, a hole before the text or packed small, pass through some tens."""
     path = tmp_path / name
-    text = b"a line of a log\n" * (200 << 16)
+    text = b"a line of a log\n" * (120 << 16)
     if name == "sparse.log":
         with path.open("wb") as sparse:
             sparse.seek(200 << 20)

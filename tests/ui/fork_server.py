@@ -1,0 +1,117 @@
+"""Run commands in processes forked from one that has imported the program.
+
+A start costs some ten milliseconds in place of most of a second. Each command is a process of its own all the
+same, with its streams, environment, folder and exit code, and ends as any other does. What is told by how the
+interpreter starts (`PYTHON*` variables, closed streams) needs a start of its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from tests.waiting import PATIENCE
+
+ROOT = Path(__file__).parents[2]
+_MOST = 1 << 16
+
+
+class ForkServer:
+    """The process that forks, as those who ask see it: one command at a time."""
+
+    def __init__(self) -> None:
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.settimeout(PATIENCE)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.ui.fork_server", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                cwd=ROOT,
+                # A process with threads cannot be forked.
+                env={
+                    **os.environ,
+                    "PYTHONPATH": str(ROOT),
+                    "OPENBLAS_NUM_THREADS": "1",
+                    "OMP_NUM_THREADS": "1",
+                },
+                stdin=subprocess.DEVNULL,
+            )
+
+    def run(
+        self, words: Sequence[str], environment: Mapping[str, str], folder: Path, given: bytes
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run `whycrash` with these arguments to its end."""
+        asked = json.dumps({"words": list(words), "environment": dict(environment), "folder": str(folder)})
+        assert len(asked) < _MOST
+        assert len(given) < _MOST  # what a pipe holds, so that nobody need write while the command reads
+        with TemporaryFile() as out, TemporaryFile() as err:
+            source, feed = os.pipe()
+            try:
+                with os.fdopen(feed, "wb") as written:
+                    written.write(given)
+                socket.send_fds(self._socket, [asked.encode()], [source, out.fileno(), err.fileno()])
+            finally:
+                os.close(source)
+            try:
+                code = int(self._socket.recv(_MOST))
+            except TimeoutError:
+                self._process.kill()
+                raise
+            out.seek(0)
+            err.seek(0)
+            return subprocess.CompletedProcess(words, code, out.read(), err.read())
+
+    def close(self) -> None:
+        """End the process."""
+        self._socket.close()
+        self._process.wait()
+
+
+@cache
+def server() -> ForkServer:
+    """Give the server of this process, which ends with it."""
+    made = ForkServer()
+    atexit.register(made.close)
+    return made
+
+
+def _serve(asking: socket.socket) -> None:
+    """Fork for each command that is asked for; returns in the process that is to run one."""
+    while True:
+        asked, streams, _, _ = socket.recv_fds(asking, _MOST, 3)
+        if not asked:
+            os._exit(0)
+        if os.fork() == 0:
+            break
+        for descriptor in streams:
+            os.close(descriptor)
+        _, status = os.wait()
+        asking.send(str(os.waitstatus_to_exitcode(status)).encode())
+    asking.close()
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    wanted = json.loads(asked)
+    os.environ.clear()
+    os.environ.update(wanted["environment"])
+    os.chdir(wanted["folder"])
+    sys.argv = ["whycrash", *wanted["words"]]
+
+
+if __name__ == "__main__":
+    # What its commands import when they are called, and what each would compile, is here already.
+    from ingest.redaction.prefilter import load_prefilter
+    from ui.cli import batch, corpus, explain, ingest, run, search  # noqa: F401
+    from ui.cli.main import main
+
+    load_prefilter()
+    _serve(socket.socket(fileno=int(sys.argv[1])))
+    main()
