@@ -68,6 +68,25 @@ def test_that_nothing_scrolls_sideways_on_a_phone(pages: OpenPage, server: Serve
     assert _overhang(page) <= 0
 
 
+def test_that_a_patchs_rows_begin_beside_their_signs_on_a_phone(pages: OpenPage, server: Server) -> None:
+    """A setting longer than the screen breaks within its row, and does not leave the sign alone above it."""
+    page = pages(server.url, **PHONE)
+    page.click('[data-example="gpu-memory"]')
+    page.wait_for_selector(".diff .add")
+    apart = page.evaluate("""() => [...document.querySelectorAll('.diff .add, .diff .del')].map(row => {
+        const text = row.firstChild;
+        const top = at => {
+          const range = document.createRange();
+          range.setStart(text, at);
+          range.setEnd(text, at + 1);
+          return range.getBoundingClientRect().top;
+        };
+        return top(text.data.search(/[\\w]/)) - top(0);
+      })""")
+    assert len(apart) == 2
+    assert max(map(abs, apart)) < 2
+
+
 def _overhang(page: Page) -> int:
     return int(
         page.evaluate("""() => Math.max(document.documentElement.scrollWidth, document.body.scrollWidth,
