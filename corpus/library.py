@@ -80,6 +80,16 @@ class Library:
             None,
         )
 
+    def is_setting(self, name: str) -> bool:
+        """Tell whether any framework has a setting of that name; a name also stands for keys that end in it."""
+        return canonical(name) in self._endings
+
+    @cached_property
+    def _endings(self) -> frozenset[str]:
+        keys = (canonical(key) for _, key in (*self.specs, *self._by_alias))
+        places = ((key, [0, *(place.end() for place in re.finditer(r"\.", key))]) for key in keys)
+        return frozenset(key[start:] for key, starts in places for start in starts)
+
     def names(self, framework: str, key: str, version: str | None = None) -> tuple[str, ...]:
         """Give the names of a setting that are valid at the version, the preferred one first.
 

@@ -16,7 +16,7 @@ from corpus import exceptions, library, phases
 from corpus.errors import InvalidCorpusError
 from corpus.exceptions import ExceptionMeanings
 from corpus.library import read_cache, read_yaml, validated, write_cache
-from corpus.schema import PredicateText, Record, Specifier, Strength
+from corpus.schema import LogCondition, Record, Specifier, Strength
 
 SYSTEM_WORDS = "system_words.yaml"
 
@@ -47,7 +47,7 @@ FAILURES: frozenset[Kind] = frozenset({"error", "kill", "hang"})
 class Refinement(Record):
     """A more exact cause for a pattern's line where all conditions hold."""
 
-    when: tuple[PredicateText, ...]
+    when: tuple[LogCondition, ...]
     cause: str
     strength: Strength | None = None
 
@@ -132,6 +132,18 @@ class PatternTable:
     def by_id(self) -> dict[str, Pattern]:
         """Each row under its id."""
         return {row.id: row for row in (*self.rows, *self.made)}
+
+    @cached_property
+    def fact_fields(self) -> dict[str, frozenset[str]]:
+        """The fields that lines give to each kind of fact."""
+        found: dict[str, frozenset[str]] = {}
+        for row in (*self.rows, *self.made):
+            if row.fact:
+                groups = frozenset(row.compiled.groupindex)
+                # What is printed in milliseconds is told in seconds too (`ingest/logs/facts.py`).
+                seconds = {name.removesuffix("_ms") + "_s" for name in groups if name.endswith("_ms")}
+                found[row.fact] = found.get(row.fact, frozenset()) | groups | seconds
+        return found
 
     @cached_property
     def by_handler(self) -> dict[Handler, Pattern]:

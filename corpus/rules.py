@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from corpus.expressions import parse_expression
+from corpus.conditions import parse
 from corpus.library import RULES, pages, read_yaml, validated
 from corpus.schema import Record, Text, accepted_by
 
 Direction = Literal["down", "up", "any"]
 
 
-ValueExpression = Annotated[str, accepted_by(parse_expression)]
+ValueExpression = Annotated[str, accepted_by(parse)]
 # Names with their values, in the order in which they are computed; `a, b` takes a pair apart.
 Bindings = Annotated[dict[str, ValueExpression], Field(default_factory=dict)]
 
@@ -50,7 +51,7 @@ class RuleWay(Record):
     value: ValueExpression | None = None
     when: tuple[ValueExpression, ...] = ()
     requires: tuple[ValueExpression, ...] = ()
-    proves: ValueExpression = "False"
+    proves: ValueExpression = "false"
     because: Text
     also: tuple[DependentRow, ...] = ()
 
@@ -75,9 +76,13 @@ class ValueRule(Record):
 
 
 class RulePage(Record):
-    """One file of rules: lists of names, groups of causes, sentences, and the rules."""
+    """One file of rules: lists of names, groups of causes, sentences, and the rules.
+
+    `uncatalogued` holds names that a job's files give to settings and no framework's catalogue has.
+    """
 
     lists: dict[str, tuple[str | int, ...]] = Field(default_factory=dict)
+    uncatalogued: frozenset[str] = frozenset()
     causes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     sentences: dict[str, RuleSentence] = Field(default_factory=dict)
     rules: tuple[ValueRule, ...]
@@ -94,7 +99,7 @@ class RuleBook:
 
 def load_rules() -> RuleBook:
     """Read the rules of every folder of knowledge; raises InvalidCorpusError naming the field."""
-    pages = list(_pages())
+    pages = [page for _, page in rule_pages()]
     return RuleBook(
         tuple(rule for page in pages for rule in page.rules),
         {name: items for page in pages for name, items in page.lists.items()},
@@ -102,7 +107,8 @@ def load_rules() -> RuleBook:
     )
 
 
-def _pages() -> Iterator[RulePage]:
+def rule_pages() -> Iterator[tuple[Path, RulePage]]:
+    """Read each file of rules, with its path; raises InvalidCorpusError naming the field."""
     groups: dict[str, Any] = {}
     for path in pages(RULES):
         page = read_yaml(path)
@@ -112,7 +118,7 @@ def _pages() -> Iterator[RulePage]:
             {**rule, "causes": [cause for name in rule["causes"] for cause in groups.get(name, (name,))]}
             for rule in page["rules"]
         ]
-        yield validated(RulePage, {**page, "rules": rules}, str(path))
+        yield path, validated(RulePage, {**page, "rules": rules}, str(path))
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from corpus.predicates import Predicate, parse
+from corpus.conditions import LOG
 
 Language = Literal["en", "zh"]
 Action = Literal[
@@ -58,7 +58,7 @@ def _expression(text: str) -> str:
 
 
 Specifier = Annotated[str, BeforeValidator(_specifier)]
-PredicateText = Annotated[str, accepted_by(parse)]
+LogCondition = Annotated[str, accepted_by(LOG.check)]
 Expression = Annotated[str, AfterValidator(_expression)]
 
 
@@ -119,8 +119,8 @@ class Change(Record):
     key: str
     to: Scalar
     versions: Specifier = ""
-    when: tuple[PredicateText, ...] = ()
-    unless: tuple[PredicateText, ...] = ()
+    when: tuple[LogCondition, ...] = ()
+    unless: tuple[LogCondition, ...] = ()
     why: Text
     costs: Text | None = None
     rule: str | None = None
@@ -150,13 +150,14 @@ class Reference(Record):
 class Signature(Record):
     """When a case applies: at least one of `any`, every one of `all`, none of `none`."""
 
-    any: tuple[PredicateText, ...] = ()
-    all: tuple[PredicateText, ...] = ()
-    none: tuple[PredicateText, ...] = ()
+    any: tuple[LogCondition, ...] = ()
+    all: tuple[LogCondition, ...] = ()
+    none: tuple[LogCondition, ...] = ()
 
-    def predicates(self) -> tuple[Predicate, ...]:
-        """Give every condition, parsed."""
-        return tuple(parse(text) for text in (*self.any, *self.all, *self.none))
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Give every condition."""
+        return (*self.any, *self.all, *self.none)
 
 
 class Case(Record):

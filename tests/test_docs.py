@@ -14,6 +14,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from corpus.condition_nodes import QUANTIFIERS
+from corpus.conditions import LOG, Vocabulary
+from service.remediation.rules.operators import NAMES, OPERATORS
+from service.telemetry.conditions import SNAPSHOT
 from tests.tables import each_row
 from tests.warm import triage, warm
 from ui import docs
@@ -117,6 +121,31 @@ def test_every_variable_that_is_read_is_documented() -> None:
     named = {value for value in constants if re.fullmatch(r"WHYCRASH_[A-Z_]*[A-Z]", value)}
     assert len(named) >= 4
     assert sorted(name for name in named if f"| `{name}` |" not in docs.settings_table()) == []
+
+
+def test_the_table_of_conditions_is_the_language() -> None:
+    """Each example is accepted where such conditions stand, and each word of the language has its row."""
+    table = (ROOT / "docs/knowledge.md").read_text().split("<!-- conditions:")[1].split("<!-- end of")[0]
+    cells = [re.split(r"(?<!\\)\|", row)[1:-1] for row in table.splitlines() if row.startswith("| ")][1:]
+    examples = [text.replace("\\|", "|") for row in cells for text in re.findall(r"`([^`]+)`", row[1])]
+    values = Vocabulary(functions=OPERATORS, is_known={*NAMES, "share"}.__contains__)
+    refused = [
+        text for text in examples if not any(_accepts(words, text) for words in (LOG, SNAPSHOT, values))
+    ]
+    assert len(examples) > 20
+    assert refused == []
+    subjects = [f"{subject}:" for subject in (*LOG.subjects, *SNAPSHOT.subjects)]
+    words = {"and", "or", "not", "in", "~", "if", "else", "unknown", *QUANTIFIERS, *SNAPSHOT.functions}
+    shown = set(re.findall(r"[a-z]+:|[a-z]+|~", table))
+    assert {*subjects, *words} <= shown
+
+
+def _accepts(vocabulary: Vocabulary, text: str) -> bool:
+    try:
+        vocabulary.check(text)
+    except ValueError:
+        return False
+    return True
 
 
 def test_the_readme_is_short() -> None:

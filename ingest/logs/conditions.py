@@ -1,16 +1,17 @@
-"""Evaluate conditions of signatures and refinements against what a log holds."""
+"""Evaluate conditions of signatures, changes and refinements against what a log holds."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 
+from corpus.condition_nodes import UNKNOWN, ConditionResult, EvaluationContext
+from corpus.conditions import framework_range, parse
 from corpus.keys import canonical
 from corpus.library import fits
-from corpus.predicates import Predicate, compare, parse
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
@@ -18,7 +19,7 @@ from ingest.logs.frameworks import Framework
 
 
 @dataclass(frozen=True)
-class ReportView:
+class ReportView(EvaluationContext):
     """What conditions may look at. `events` are the ones that were not recovered from.
 
     `launches` are the job's own files. With a `focus`, frames and exceptions are that event's alone, while
@@ -45,11 +46,63 @@ class ReportView:
         """The events whose tracebacks count: the one in focus, else all."""
         return (self.focus,) if self.focus else self.events
 
+    def look_up(self, name: str) -> ConditionResult:
+        """Give the first fact's value of that `kind.field`."""
+        kind, _, field = name.partition(".")
+        return next(
+            (
+                ConditionResult(fact.fields[field])
+                for fact in self._facts.get(kind, ())
+                if field in fact.fields
+            ),
+            UNKNOWN,
+        )
+
+    def test(self, subject: str, argument: str) -> ConditionResult:
+        """Tell whether the log shows what a test names."""
+        return ConditionResult(_TESTS[subject](argument, self))
+
+    def items(self, part: str) -> Sequence[EvaluationContext] | None:
+        """Give a context for each fact of a kind, or for each setting that a `config:` test names."""
+        subject, _, key = part.partition(":")
+        if not key:
+            return [_ItemView(self, part, fact.fields) for fact in self._facts.get(part, ())]
+        if subject != "config":
+            return None
+        return [_ItemView(self, part, {"": setting.value}) for setting in _settings_named(key, self)]
+
+    @cached_property
+    def _facts(self) -> Mapping[str, Sequence[Fact]]:
+        kinds: dict[str, list[Fact]] = {}
+        for fact in self.facts:
+            kinds.setdefault(fact.kind, []).append(fact)
+        return kinds
+
+
+@dataclass(frozen=True, slots=True)
+class _ItemView(EvaluationContext):
+    """A log, with one fact or setting of those that a comparison names."""
+
+    view: EvaluationContext
+    part: str
+    fields: Mapping[str, object]
+
+    def look_up(self, name: str) -> ConditionResult:
+        part, _, field = name.partition(".")
+        return ConditionResult(self.fields.get(field)) if part == self.part else self.view.look_up(name)
+
+    def test(self, subject: str, argument: str) -> ConditionResult:
+        if f"{subject}:{argument}" == self.part:
+            return ConditionResult(self.fields[""])
+        return self.view.test(subject, argument)
+
+    def items(self, part: str) -> Sequence[EvaluationContext] | None:
+        return None if part == self.part else self.view.items(part)
+
 
 def holds(condition: str, view: ReportView) -> bool:
-    """Tell whether one condition holds."""
-    predicate = parse(condition)
-    return _CHECKS[predicate.subject](predicate, view)
+    """Tell whether one condition holds; what the log does not tell does not."""
+    return parse(condition).evaluate(view).holds is True
 
 
 def all_hold(conditions: Sequence[str], view: ReportView) -> bool:
@@ -61,64 +114,49 @@ def _patterns(event: Event) -> tuple[str, ...]:
     return (event.pattern, *event.also)
 
 
-def _pattern(predicate: Predicate, view: ReportView) -> bool:
-    if predicate.name in view.names:
+def _pattern(name: str, view: ReportView) -> bool:
+    if name in view.names:
         return True
     # Most conditions name a pattern as it is called; only the others need to be matched against each.
-    return any(sign in predicate.name for sign in "*?[") and any(
-        fnmatchcase(name, predicate.name) for name in view.names
-    )
+    return any(sign in name for sign in "*?[") and any(fnmatchcase(each, name) for each in view.names)
 
 
-def _frame(predicate: Predicate, view: ReportView) -> bool:
+def _frame(expression: str, view: ReportView) -> bool:
     """Hold the expression against the calls; of an event without any, against its message."""
-    expression = re.compile(predicate.name)
+    compiled = re.compile(expression)
     for event in view.focused:
         called = (*map(str, event.frames), event.remote) if event.frames else (event.body,)
-        if any(expression.search(text) for text in called):
+        if any(compiled.search(text) for text in called):
             return True
     return False
 
 
-def _config(predicate: Predicate, view: ReportView) -> bool:
-    wanted = canonical(predicate.name)
+def _framework(argument: str, view: ReportView) -> bool:
+    names, versions = framework_range(argument)
+    return any(found.name in names and fits(found.version or None, versions) for found in view.frameworks)
+
+
+def _settings_named(name: str, view: ReportView) -> Iterator[Setting]:
+    wanted = canonical(name)
     for setting in view.settings:
         key = canonical(setting.key)
-        if (key == wanted or key.endswith("." + wanted)) and (
-            predicate.op is None or compare(setting.value, predicate.op, predicate.value)
-        ):
-            return True
-    return False
+        if key == wanted or key.endswith("." + wanted):
+            yield setting
 
 
-def _fact(predicate: Predicate, view: ReportView) -> bool:
-    kind, field = predicate.name.split(".", 1)
-    assert predicate.op is not None  # noqa: S101 - the grammar has no fact without a comparison
-    return any(
-        fact.kind == kind
-        and field in fact.fields
-        and compare(fact.fields[field], predicate.op, predicate.value)
-        for fact in view.facts
-    )
-
-
-# Each subject of the grammar, with what tells whether a condition on it holds.
-_CHECKS: Mapping[str, Callable[[Predicate, ReportView], bool]] = {
+# What tells whether a test by name holds.
+_TESTS: Mapping[str, Callable[[str, ReportView], bool]] = {
     "pattern": _pattern,
-    "root": lambda asked, view: (
-        view.root is not None and any(fnmatchcase(name, asked.name) for name in _patterns(view.root))
+    "root": lambda name, view: (
+        view.root is not None and any(fnmatchcase(each, name) for each in _patterns(view.root))
     ),
-    "cause": lambda asked, view: view.root is not None and view.root.cause == asked.name,
+    "cause": lambda name, view: view.root is not None and view.root.cause == name,
     "frame": _frame,
-    "exception": lambda asked, view: any(
-        re.search(asked.name, event.exception) for event in view.focused if event.exception
+    "exception": lambda expression, view: any(
+        re.search(expression, event.exception) for event in view.focused if event.exception
     ),
-    "framework": lambda asked, view: any(
-        found.name in asked.name.split("|") and fits(found.version or None, asked.value)
-        for found in view.frameworks
-    ),
-    "phase": lambda asked, view: view.phase == asked.name,
-    "config": _config,
-    "fact": _fact,
-    "launch": lambda asked, view: any(re.search(asked.name, text) for text in view.launches),
+    "framework": _framework,
+    "phase": lambda name, view: view.phase == name,
+    "config": lambda name, view: any(True for _ in _settings_named(name, view)),
+    "launch": lambda expression, view: any(re.search(expression, text) for text in view.launches),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -10,7 +10,15 @@ from ingest.logs.facts import Fact, Value
 
 # Fewer readings than this are no trend.
 MIN_READINGS = 4
-DERIVED = frozenset({"collective_spread", "host_growth"})
+# What is added here to each kind of fact.
+DERIVED_FIELDS: Mapping[str, frozenset[str]] = {
+    "collective_spread": frozenset(("ranks_n", "calls_n", "seqs_n")),
+    "host_growth": frozenset(("ratio", "last_gib", "rising_share", "readings_n")),
+    "gpu_oom": frozenset(("others_gib", "others_share", "reserved_per_asked")),
+    "kv_cache": frozenset(("missing_gib",)),
+}
+# Facts that belong to no line, but to the whole log.
+DERIVED = frozenset(("collective_spread", "host_growth"))
 
 
 def derive_facts(facts: Sequence[Fact], ranks: Sequence[tuple[int, str]]) -> tuple[Fact, ...]:

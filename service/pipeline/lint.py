@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from corpus import phases
+from corpus.condition_nodes import Name, Predicate
+from corpus.conditions import parse
 from corpus.errors import InvalidCorpusError
 from corpus.library import Library
 from corpus.log_patterns import Pattern, PatternTable
 from corpus.message import is_chinese
-from corpus.predicates import Predicate, parse
 from corpus.schema import Case, Change, Remedy
+from ingest.logs.derived_facts import DERIVED_FIELDS
 from ingest.logs.scanner import Block, Scanner
+from service.remediation.rules.checks import rule_findings
 from service.remediation.setting_values import is_guidance, misfit_reason
 from service.remediation.values import rule_ids
+from service.telemetry import rules
 
 # A list or mapping as JSON or YAML writes it: blanks make no words of it.
 _LITERAL = re.compile(r"\[.*\]|\{.*\}", re.DOTALL)
@@ -31,7 +35,7 @@ def findings(library: Library, table: PatternTable, cache: Path | None = None) -
     found += [
         text for rows in library.remedies.values() for row in rows for text in _remedy(row, library, table)
     ]
-    found += [text for row in table.by_id.values() for text in _pattern(row, library)]
+    found += [text for row in table.by_id.values() for text in _pattern(row, library, table)]
     found += [
         f"exceptions.yaml: unknown cause {cause}"
         for cause in (*table.exceptions.open, *(row.cause for row in table.exceptions.meanings))
@@ -52,6 +56,25 @@ def findings(library: Library, table: PatternTable, cache: Path | None = None) -
         if other.cause not in library.causes
     ]
     return found
+
+
+def table_findings(library: Library, table: PatternTable) -> list[str]:
+    """Give what is wrong in the rows of `rules.yaml` and `telemetry.yaml`, a sentence each, with file and row."""
+    found = list(rule_findings(library, known_facts(table)))
+    telemetry = rules.load_rules()
+    for name, sign in telemetry.signs.items():
+        found += [f"{rules.FILE}: sign {name}: {text}" for text in _conditions(sign.any, library, table)]
+    for row in telemetry.rules:
+        found += [f"{rules.FILE}: rule {row.id}: {text}" for text in _conditions(row.when, library, table)]
+        unknown = [cause for cause in row.causes if cause not in library.causes]
+        found += [f"{rules.FILE}: rule {row.id}: unknown cause {cause}" for cause in unknown]
+    return found
+
+
+def known_facts(table: PatternTable) -> frozenset[str]:
+    """Give each `kind.field` that a log can state."""
+    kinds = (*table.fact_fields.items(), *DERIVED_FIELDS.items())
+    return frozenset(f"{kind}.{field}" for kind, fields in kinds for field in fields)
 
 
 def _twins(library: Library) -> Iterator[str]:
@@ -80,22 +103,33 @@ def _case(case: Case, library: Library, table: PatternTable) -> Iterator[str]:
     )
     if case.id in library.refined.get(case.id, ()):
         yield f"{case.id}: refines itself through others"
-    for predicate in case.signatures.predicates():
-        if predicate.subject == "cause" and predicate.name not in library.causes:
-            yield f"{case.id}: unknown cause {predicate.name}"
-        if not _is_seen(predicate, table):
-            yield f"{case.id}: no {'phase' if predicate.subject == 'phase' else 'pattern'} {predicate.name}"
+    conditions = [*case.signatures.conditions]
+    for change in case.changes:
+        conditions += [*change.when, *change.unless]
+    yield from (f"{case.id}: {text}" for text in _conditions(conditions, library, table))
     for change in case.changes:
         yield from (f"{case.id}: {text}" for text in _change(change, library))
 
 
-def _is_seen(predicate: Predicate, table: PatternTable) -> bool:
-    """Tell whether a condition on patterns or phases can hold at all."""
-    if predicate.subject == "phase":
-        return predicate.name in phases.load().by_name
-    if predicate.subject not in ("pattern", "root"):
-        return True
-    return any(fnmatchcase(name, predicate.name) for name in table.by_id)
+def _conditions(texts: Iterable[str], library: Library, table: PatternTable) -> Iterator[str]:
+    """Find what conditions over a log name and nothing gives: a test on it could never hold."""
+    for text in texts:
+        for node in parse(text).walk():
+            if isinstance(node, Name) and node.name not in known_facts(table):
+                yield f"{text}: no pattern states {node.name}"
+            if not isinstance(node, Predicate):
+                continue
+            name = node.argument
+            if node.subject == "cause" and name not in library.causes:
+                yield f"unknown cause {name}"
+            elif node.subject == "phase" and name not in phases.load().by_name:
+                yield f"no phase {name}"
+            elif node.subject in ("pattern", "root") and not any(
+                fnmatchcase(each, name) for each in table.by_id
+            ):
+                yield f"no pattern {name}"
+            elif node.subject == "config" and not library.is_setting(name):
+                yield f"{text}: no framework has a setting {name}"
 
 
 def _change(change: Change, library: Library) -> Iterator[str]:
@@ -132,10 +166,8 @@ def _remedy(row: Remedy, library: Library, table: PatternTable) -> Iterator[str]
     where = f"remedy of {row.cause}: {row.framework}"
     if row.cause not in library.causes:
         yield f"{where}: unknown cause"
-    for predicate in map(parse, (*row.when, *row.unless)):
-        if not _is_seen(predicate, table):
-            kind = "phase" if predicate.subject == "phase" else "pattern"
-            yield f"{where}: {row.key}: no {kind} {predicate.name}"
+    asked = _conditions((*row.when, *row.unless), library, table)
+    yield from (f"{where}: {row.key}: {text}" for text in asked)
     texts = [row.why, *([row.costs] if row.costs else [])]
     if any(not text.en or not is_chinese(text.zh) for text in texts):
         yield f"{where}: {row.key}: its reason stands in one language only"
@@ -146,11 +178,13 @@ def _remedy(row: Remedy, library: Library, table: PatternTable) -> Iterator[str]
         yield f"{where} has no package {row.key} in the catalogue"
 
 
-def _pattern(row: Pattern, library: Library) -> Iterator[str]:
+def _pattern(row: Pattern, library: Library, table: PatternTable) -> Iterator[str]:
     named = [row.cause, *(refinement.cause for refinement in row.refine)]
     yield from (
         f"{row.id}: unknown cause {cause}" for cause in named if cause and cause not in library.causes
     )
+    for refinement in row.refine:
+        yield from (f"{row.id}: {text}" for text in _conditions(refinement.when, library, table))
     if row.phase and row.phase not in phases.load().by_name:
         yield f"{row.id}: unknown phase {row.phase}"
     if row.fails and row.expression and not row.near:

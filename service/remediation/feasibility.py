@@ -18,11 +18,11 @@ from functools import cache, cached_property
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from corpus.condition_nodes import compare
 from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, unsigned
 from corpus.library import Library, fits
 from corpus.message import Message
-from corpus.predicates import compare
 from corpus.schema import SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from corpus.conditions import subjects_of
 from corpus.frameworks import known_frameworks
 from corpus.library import Library
-from corpus.predicates import parse
 from corpus.schema import Case
 from ingest.documents import Document, DocumentKind, frame_path
 from ingest.embedder import Embedder
@@ -143,10 +143,10 @@ def _match(case: Case, view: ReportView) -> SignatureMatch:
     own = [
         text
         for text in (*signature.any, *signature.all)
-        if parse(text).subject not in ("framework", "config", "cause")
+        if subjects_of(text) - {"framework", "config", "cause"}
     ]
     # What the root's line says of its cause counts with the line.
-    asked = sum(parse(text).subject != "cause" for text in signature.all) + bool(signature.any)
+    asked = sum(subjects_of(text) != {"cause"} for text in signature.all) + bool(signature.any)
     return SignatureMatch(case, asked, any(holds(text, at_root) for text in own))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from corpus.condition_nodes import ConditionResult, SeenReading
 from corpus.library import Library
 from corpus.message import edited, words
 from corpus.schema import Language
@@ -15,7 +16,7 @@ from service.schemas.diagnosis import UNKNOWN_CAUSE, CauseTelemetry, Telemetry, 
 from service.scoring.retrieval import Retrieval
 from service.scoring.scoring import Candidate, candidate_of
 from service.telemetry import rules
-from service.telemetry.conditions import ConditionContext, ConditionResult, SeenReading
+from service.telemetry.conditions import SnapshotContext
 from service.telemetry.crash_time import crash_time
 from service.telemetry.rules import TelemetryRule
 from service.telemetry.snapshot import Snapshot
@@ -69,10 +70,10 @@ def evaluate_rules(snapshot: Snapshot | None, report: CrashReport) -> TelemetryF
         return TelemetryFindings(None)
     offset = snapshot.host.utc_offset_s.value or 0.0
     crash = crash_time(report, snapshot.taken_at.year, offset)
-    moment, table = ConditionContext(snapshot, crash), rules.load_rules()
+    context, table = SnapshotContext(snapshot, crash), rules.load_rules()
     shown = [rule for rule in table.rules if table.shown(rule, report)]
     return TelemetryFindings(
-        snapshot, crash, tuple(TelemetryFinding(rule, table.outcome(rule, moment)) for rule in shown)
+        snapshot, crash, tuple(TelemetryFinding(rule, table.outcome(rule, context)) for rule in shown)
     )
 
 

@@ -1,26 +1,39 @@
-"""The small language of conditions over a snapshot, with three answers: holds, does not, or not available.
+"""What conditions over a snapshot may ask, with three answers: holds, does not, or not available.
 
-    [any|all|none|one] PART.FIELD OP VALUE     gpus, disks, nics, nodes are many; `any` unless said otherwise
-    lowest|highest PART.FIELD OP VALUE         over the course that the snapshot holds
-    course PART.FIELD falls|drops|rises|jumps|level
-    xid NUMBER...                              the driver told one of these before the crash
-    kernel KIND                                a line of this kind stands in the kernel's log before the crash
-    not CONDITION                              the condition does not hold, and what it looks at was measured
+The language is `corpus/conditions.py`. Here gpus, disks, nics and nodes are parts of which there are several.
 
-OP is one of `== != < <= > >= has in`; VALUE a number, true, false, words, or `[FACTOR *] PART.FIELD`. What
-nobody measured makes a condition neither true nor false.
+    PART.FIELD                              a reading of the snapshot
+    lowest(PART.FIELD), highest(PART.FIELD) over the course that the snapshot holds
+    falls(PART.FIELD), drops, rises, jumps, level
+                                            the shape of that course
+    smallest(PART.FIELD)                    the least reading of all items
+    known(PART.FIELD)                       somebody measured it
+    xid:NUMBER|...                          the driver told one of these before the crash
+    kernel:KIND                             a line of this kind stands in the kernel's log before the crash
+
+What nobody measured makes a condition neither true nor false.
 """
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from statistics import fmean
+from typing import get_args
 
+from corpus.condition_nodes import (
+    ConditionResult,
+    EvaluationContext,
+    Name,
+    Negation,
+    Node,
+    Scalar,
+    SeenReading,
+    some,
+)
+from corpus.conditions import Vocabulary, parse
 from corpus.message import Message
 from service.telemetry.snapshot import (
     Cgroup,
@@ -39,8 +52,6 @@ from service.telemetry.snapshot import (
     SnapshotPart,
 )
 
-Scalar = bool | int | float | str
-NOT = "not "
 MANY = ("gpus", "disks", "nics", "nodes")
 # How long before the crash something can have been its cause: a collective may wait half an hour for a rank.
 BEFORE_S = 2 * 3600.0
@@ -72,48 +83,18 @@ _KINDS: Mapping[str, type[SnapshotPart]] = {
     "serving": EngineMetrics,
     "scheduler": Scheduler,
 }
-_COMPARE = re.compile(
-    r"^(?:(?P<mode>any|all|none|one|lowest|highest) )?(?P<path>[a-z]+\.[a-z_0-9]+) "
-    r"(?P<op>==|!=|<=|>=|<|>|has|in) (?P<value>\S.*)$"
-)
-_COURSE = re.compile(r"^course (?P<path>[a-z]+\.[a-z_0-9]+) (?P<shape>falls|drops|rises|jumps|level)$")
-_XID = re.compile(r"^xid(?P<codes>(?: \d{1,4})+)$")
-_KERNEL = re.compile(r"^kernel (?P<kind>[a-z-]+)$")
-_SCALED = re.compile(r"^(?:(?P<factor>\d+(?:\.\d+)?) \* )?(?P<path>[a-z]+\.[a-z_0-9]+)$")
-_WORDS: Mapping[str, Scalar] = {"true": True, "false": False}
-_OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
-@dataclass(frozen=True, slots=True)
-class SeenReading:
-    """A reading that a condition looked at: its value, or why there is none."""
+@dataclass(frozen=True)
+class SnapshotContext(EvaluationContext):
+    """A snapshot and the time of the crash that it is asked about, where that is known.
 
-    name: str
-    value: Scalar | None = None
-    unavailable: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ConditionResult:
-    """Whether a condition holds; None where it cannot be told. `seen` are the readings that decided it."""
-
-    holds: bool | None
-    seen: tuple[SeenReading, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ConditionContext:
-    """A snapshot and the time of the crash that it is asked about, where that is known."""
+    With an `item`, the part that it is one of is that item alone.
+    """
 
     snapshot: Snapshot
     crash: float | None = None
+    item: SnapshotPart | None = None
 
     @property
     def stale(self) -> str:
@@ -123,77 +104,68 @@ class ConditionContext:
         early = self.crash - self.snapshot.taken_at.timestamp()
         return f"the snapshot was taken {early / 60:.0f} minutes before the crash" if early > STALE_S else ""
 
+    def look_up(self, name: str) -> ConditionResult:
+        """Give a reading of the item, else of the snapshot, with what it is called in an answer."""
+        part, _, field = name.partition(".")
+        is_own = isinstance(self.item, _KINDS[part])
+        read = self.item if is_own and self.item is not None else getattr(self.snapshot, part)
+        shown = _shown(part, read, field)
+        reading = _reading(read, field, self)
+        if reading.value is None:
+            return ConditionResult(None, (SeenReading(shown, unavailable=reading.unavailable),))
+        return ConditionResult(reading.value, (SeenReading(shown, _plain(reading.value)),))
 
-def evaluate(text: str, moment: ConditionContext) -> ConditionResult:
+    def test(self, subject: str, argument: str) -> ConditionResult:
+        """Ask the kernel's log and the driver for events before the crash."""
+        if subject == "kernel":
+            return _kernel_events(self, lambda event: event.kind == argument)
+        return _xid(frozenset(map(int, argument.split("|"))), self)
+
+    def call(self, function: str, arguments: tuple[Node, ...]) -> ConditionResult:
+        """Apply a function to the reading that it names."""
+        name = next(each.name for each in arguments if isinstance(each, Name))
+        if function == "smallest":
+            return _smallest(name, self)
+        return _extreme(function, name, self) if function in _EXTREMES else _course(function, name, self)
+
+    def items(self, part: str) -> Sequence[EvaluationContext] | None:
+        """Give a context for each item of a part of which there are several."""
+        if part not in MANY or isinstance(self.item, _KINDS[part]):
+            return None
+        return [SnapshotContext(self.snapshot, self.crash, item) for item in getattr(self.snapshot, part)]
+
+    def absent(self, part: str) -> tuple[SeenReading, ...]:
+        """Say that a snapshot holds no item of a part."""
+        return (SeenReading(part, unavailable=Message("readings.snapshot-no", part=part)),)
+
+
+def evaluate(text: str, context: SnapshotContext) -> ConditionResult:
     """Tell whether a condition holds; raises ValueError where it is none."""
-    if text.startswith(NOT):
-        outcome = evaluate(text.removeprefix(NOT), moment)
-        return ConditionResult(None if outcome.holds is None else not outcome.holds, outcome.seen)
-    check, match = _parsed(text)
-    if moment.stale:
-        return ConditionResult(None, (SeenReading(text, unavailable=moment.stale),))
-    return check(match, moment)
+    node = parse(text)
+    if context.stale:
+        about = text.removeprefix("not ") if isinstance(node, Negation) else text
+        return ConditionResult(None, (SeenReading(about, unavailable=context.stale),))
+    return node.evaluate(context)
 
 
-def every(outcomes: Sequence[ConditionResult]) -> ConditionResult:
-    """Join conditions that must all hold: one that fails settles it, else an unknown one leaves it open."""
-    failed = [outcome for outcome in outcomes if outcome.holds is False]
-    if failed:
-        return failed[0]
-    seen = tuple(item for outcome in outcomes for item in outcome.seen)
-    return ConditionResult(
-        None if any(outcome.holds is None for outcome in outcomes) else bool(outcomes), seen
-    )
+def _is_reading(name: str) -> bool:
+    part, _, field = name.partition(".")
+    kind = _KINDS.get(part)
+    found = kind.model_fields.get(field) if kind else None
+    return found is not None and "Reading[" in str(found.annotation)
 
 
-def some(outcomes: Sequence[ConditionResult]) -> ConditionResult:
-    """Join conditions of which one must hold: those that do settle it."""
-    held = [outcome for outcome in outcomes if outcome.holds]
-    seen = tuple(item for outcome in held or outcomes for item in outcome.seen)
-    if held:
-        return ConditionResult(True, seen)
-    return ConditionResult(None if any(outcome.holds is None for outcome in outcomes) else False, seen)
+def _xids(argument: str) -> None:
+    if not re.fullmatch(r"\d{1,4}(\|\d{1,4})*", argument):
+        raise ValueError(f"xid:{argument}: write numbers, as in xid:48|79")
 
 
-Check = Callable[["re.Match[str]", ConditionContext], ConditionResult]
+def _kernel_kind(argument: str) -> None:
+    if argument not in get_args(KernelEvent.model_fields["kind"].annotation):
+        raise ValueError(f"kernel:{argument}: the kernel's log is not read for such lines")
 
 
-@lru_cache(maxsize=1024)
-def _parsed(text: str) -> tuple[Check, re.Match[str]]:
-    for expression, check in _FORMS:
-        if match := expression.match(text):
-            return check, match
-    raise ValueError(f"{text!r} is no condition over a snapshot")
-
-
-def check(text: str) -> None:
-    """Check that a condition can be read and names fields that a snapshot has; raises ValueError."""
-    _, match = _parsed(text.removeprefix(NOT))
-    scaled = _SCALED.match(match.groupdict().get("value") or "")
-    for path in (match.groupdict().get("path"), scaled["path"] if scaled else None):
-        if path:
-            part, _, name = path.partition(".")
-            kind = _KINDS.get(part)
-            field = kind.model_fields.get(name) if kind else None
-            if field is None or "Reading[" not in str(field.annotation):
-                raise ValueError(f"{text!r}: a snapshot has no reading {part}.{name}")
-
-
-def _compared(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
-    mode = match["mode"] or "any"
-    if mode in ("lowest", "highest"):
-        return _extreme(match, moment)
-    part, _, name = match["path"].partition(".")
-    items = [getattr(moment.snapshot, part)] if part not in MANY else list(getattr(moment.snapshot, part))
-    if not items:
-        return ConditionResult(
-            None, (SeenReading(part, unavailable=Message("readings.snapshot-no", part=part)),)
-        )
-    outcomes = [_one(item, _named(part, item, name), name, match, moment) for item in items]
-    return _MODES[mode](outcomes)
-
-
-def _named(part: str, item: SnapshotPart, name: str) -> str:
+def _shown(part: str, item: SnapshotPart, name: str) -> str:
     own = next(
         (
             str(getattr(item, key))
@@ -205,143 +177,75 @@ def _named(part: str, item: SnapshotPart, name: str) -> str:
     return f"{part}[{own}].{name}" if part in MANY else f"{part}.{name}"
 
 
-def _one(
-    item: SnapshotPart, shown: str, name: str, match: re.Match[str], moment: ConditionContext
-) -> ConditionResult:
-    left = _reading(item, name, moment)
-    if left.value is None:
-        return ConditionResult(None, (SeenReading(shown, unavailable=left.unavailable),))
-    right, why = _right(match["value"], item, moment)
-    if right is None:
-        return ConditionResult(None, (SeenReading(match["value"], unavailable=why),))
-    plain = (
-        round(left.value, 3)
-        if isinstance(left.value, float)
-        else (
-            left.value
-            if isinstance(left.value, bool | int | str)
-            else ", ".join(map(str, left.value))
-            if isinstance(left.value, tuple)
-            else str(left.value)
-        )
-    )
-    return ConditionResult(_holds(left.value, match["op"], right), (SeenReading(shown, plain),))
+def _plain(value: object) -> Scalar:
+    if isinstance(value, float):
+        return round(value, 3)
+    if isinstance(value, bool | int | str):
+        return value
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _reading(item: SnapshotPart, name: str, moment: ConditionContext) -> Reading[object]:
+def _smallest(name: str, context: SnapshotContext) -> ConditionResult:
+    """Give the least reading of all items that were measured."""
+    part = name.partition(".")[0]
+    items = context.items(part) or ()
+    if not items:
+        return ConditionResult(None, context.absent(part))
+    read = [item.look_up(name) for item in items]
+    measured = [each for each in read if each.value is not None]
+    return min(measured, key=lambda each: each.value) if measured else read[0]
+
+
+def _reading(item: SnapshotPart, name: str, context: SnapshotContext) -> Reading[object]:
     reading: Reading[object] = getattr(item, name)
-    late = moment.snapshot.taken_at.timestamp() - moment.crash if moment.crash is not None else 0.0
+    late = context.snapshot.taken_at.timestamp() - context.crash if context.crash is not None else 0.0
     if late > LATE_S:
         return Reading(unavailable=Message("readings.snapshot-taken-hours-after", late=f"{late / 3600:.0f}"))
-    baseline = moment.snapshot.baseline_at
+    baseline = context.snapshot.baseline_at
     if (
         name.endswith("_new")
-        and moment.crash is not None
+        and context.crash is not None
         and baseline
-        and baseline.timestamp() > moment.crash
+        and baseline.timestamp() > context.crash
     ):
         return Reading(unavailable=Message("readings.baseline-later-crash"))
     return reading
 
 
-def _right(
-    text: str, item: SnapshotPart, moment: ConditionContext
-) -> tuple[Scalar | tuple[str, ...] | None, str | None]:
-    scaled = _SCALED.match(text)
-    if scaled is None:
-        words = tuple(text.split())
-        if len(words) != 1:
-            return words, None
-        try:
-            return float(text), None
-        except ValueError:
-            return _WORDS.get(text, text), None
-    part, _, name = scaled["path"].partition(".")
-    reading = _smallest(item, part, name) if part in MANY else getattr(getattr(moment.snapshot, part), name)
-    if reading.value is None:
-        return None, reading.unavailable
-    return reading.value * float(scaled["factor"] or 1), None
-
-
-def _smallest(item: SnapshotPart, part: str, name: str) -> Reading[float]:
-    """Give the item's own reading, or of a whole snapshot the least."""
-    items = getattr(item, part) if isinstance(item, Snapshot) else (item,)
-    readings: list[Reading[float]] = [getattr(one, name) for one in items]
-    there = [reading for reading in readings if reading.value is not None]
-    if not there:
-        return readings[0] if readings else Reading(unavailable=Message("readings.snapshot-no", part=part))
-    return min(there, key=lambda reading: reading.value or 0.0)
-
-
-def _holds(left: object, op: str, right: Scalar | tuple[str, ...]) -> bool:
-    if op == "has":
-        return isinstance(left, tuple) and str(right) in {str(item) for item in left}
-    if op == "in":
-        return str(left) in (right if isinstance(right, tuple) else (str(right),))
-    if isinstance(left, int | float) and isinstance(right, int | float):
-        return _OPERATORS[op](float(left), float(right))
-    return (str(left) == str(right)) is (op == "==")
-
-
-def _exactly_one(outcomes: Sequence[ConditionResult]) -> ConditionResult:
-    """Tell whether it holds of one and of no other; with fewer than two there is nothing to compare with."""
-    seen = tuple(item for outcome in outcomes if outcome.holds is not False for item in outcome.seen)
-    if len(outcomes) < 2 or any(outcome.holds is None for outcome in outcomes):
-        return ConditionResult(None, seen)
-    return ConditionResult(sum(bool(outcome.holds) for outcome in outcomes) == 1, seen)
-
-
-_MODES: Mapping[str, Callable[[Sequence[ConditionResult]], ConditionResult]] = {
-    "any": some,
-    "all": every,
-    "none": lambda outcomes: every(
-        [ConditionResult(None if item.holds is None else not item.holds, item.seen) for item in outcomes]
-    ),
-    "one": _exactly_one,
-}
-
-
-def _courses(path: str, moment: ConditionContext) -> list[Series]:
+def _courses(path: str, context: SnapshotContext) -> list[Series]:
     """Give the courses of a reading up to the crash; one that ended long before it does not tell of it."""
     found = []
-    for series in moment.snapshot.history:
+    for series in context.snapshot.history:
         points = tuple(
-            point for point in series.points if moment.crash is None or point[0] <= moment.crash + AFTER_S
+            point for point in series.points if context.crash is None or point[0] <= context.crash + AFTER_S
         )
         if (
             series.name == path
             and points
-            and (moment.crash is None or moment.crash - points[-1][0] <= STALE_S)
+            and (context.crash is None or context.crash - points[-1][0] <= STALE_S)
         ):
             found.append(series.model_copy(update={"points": points}))
     return found
 
 
-def _extreme(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
-    courses = _courses(match["path"], moment)
+def _extreme(function: str, name: str, context: SnapshotContext) -> ConditionResult:
+    courses = _courses(name, context)
     if not courses:
-        return ConditionResult(
-            None, (SeenReading(match["path"], unavailable=Message("readings.snapshot-holds-no-course")),)
-        )
-    values = [value for series in courses for _, value in series.points]
-    value = min(values) if match["mode"] == "lowest" else max(values)
-    right, why = _right(match["value"], moment.snapshot, moment)
-    if right is None:
-        return ConditionResult(None, (SeenReading(match["value"], unavailable=why),))
-    return ConditionResult(
-        _holds(value, match["op"], right), (SeenReading(f"{match['mode']} {match['path']}", round(value, 3)),)
-    )
+        seen = SeenReading(name, unavailable=Message("readings.snapshot-holds-no-course"))
+        return ConditionResult(None, (seen,))
+    value = _EXTREMES[function](value for series in courses for _, value in series.points)
+    return ConditionResult(value, (SeenReading(f"{function} {name}", round(value, 3)),))
 
 
-def _course(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
+def _course(shape: str, name: str, context: SnapshotContext) -> ConditionResult:
     courses = [
         series
-        for series in _courses(match["path"], moment)
+        for series in _courses(name, context)
         if (len(series.points) >= MIN_POINTS and series.points[-1][0] - series.points[0][0] >= MIN_SPAN_S)
     ]
     if not courses:
         return ConditionResult(
-            None, (SeenReading(match["path"], unavailable=Message("readings.snapshot-holds-no-long")),)
+            None, (SeenReading(name, unavailable=Message("readings.snapshot-holds-no-long")),)
         )
     outcomes = []
     for series in courses:
@@ -349,7 +253,7 @@ def _course(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
         size = len(values) / PARTS
         means = [fmean(values[round(size * number) : round(size * (number + 1))]) for number in range(PARTS)]
         seen = SeenReading(f"course {series.name}", f"{values[0]:.4g} to {values[-1]:.4g}")
-        outcomes.append(ConditionResult(_SHAPES[match["shape"]](means, values[-1]), (seen,)))
+        outcomes.append(ConditionResult(_SHAPES[shape](means, values[-1]), (seen,)))
     return some(outcomes)
 
 
@@ -376,21 +280,20 @@ _SHAPES: Mapping[str, Callable[[Sequence[float], float], bool]] = {
 }
 
 
-def before_crash(event: KernelEvent, moment: ConditionContext) -> bool:
+def before_crash(event: KernelEvent, context: SnapshotContext) -> bool:
     """Tell whether an event can have been the cause: it came before the crash, and not long before it."""
     if event.at is None:
         return True
     kill = event.kind == "oom-kill"
-    if moment.crash is None:
-        return event.at >= moment.snapshot.taken_at.timestamp() - (UNDATED_KILL_S if kill else UNDATED_S)
-    return moment.crash - (KILL_BEFORE_S if kill else BEFORE_S) <= event.at <= moment.crash + AFTER_S
+    if context.crash is None:
+        return event.at >= context.snapshot.taken_at.timestamp() - (UNDATED_KILL_S if kill else UNDATED_S)
+    return context.crash - (KILL_BEFORE_S if kill else BEFORE_S) <= event.at <= context.crash + AFTER_S
 
 
-def _xid(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
-    codes = {int(code) for code in match["codes"].split()}
-    lines = _kernel_events(moment, lambda event: event.kind == "xid" and event.code in codes)
+def _xid(codes: frozenset[int], context: SnapshotContext) -> ConditionResult:
+    lines = _kernel_events(context, lambda event: event.kind == "xid" and event.code in codes)
     told = []
-    for gpu in moment.snapshot.gpus:
+    for gpu in context.snapshot.gpus:
         shown, xids = f"gpus[{gpu.id}].xids", gpu.xids.value
         if xids is None:
             told.append(ConditionResult(None, (SeenReading(shown, unavailable=gpu.xids.unavailable),)))
@@ -403,17 +306,19 @@ def _xid(match: re.Match[str], moment: ConditionContext) -> ConditionResult:
     return some(told)
 
 
-def _kernel_events(moment: ConditionContext, fits: Callable[[KernelEvent], bool]) -> ConditionResult:
-    kernel = moment.snapshot.kernel
+def _kernel_events(context: SnapshotContext, fits: Callable[[KernelEvent], bool]) -> ConditionResult:
+    kernel = context.snapshot.kernel
     if kernel.events.value is None:
         return ConditionResult(None, (SeenReading("kernel.events", unavailable=kernel.events.unavailable),))
-    found = [event for event in kernel.events.value if fits(event) and before_crash(event, moment)]
+    found = [event for event in kernel.events.value if fits(event) and before_crash(event, context)]
     if found:
         return ConditionResult(
             True, tuple(SeenReading("kernel.events", event.text or event.kind) for event in found[:2])
         )
-    taken = moment.snapshot.taken_at.timestamp()
-    covered = moment.crash is None or ((kernel.since or 0.0) <= moment.crash - 60 and taken >= moment.crash)
+    taken = context.snapshot.taken_at.timestamp()
+    covered = context.crash is None or (
+        (kernel.since or 0.0) <= context.crash - 60 and taken >= context.crash
+    )
     if not covered:
         return ConditionResult(
             None, (SeenReading("kernel.events", unavailable=Message("readings.kernel-log-not-read")),)
@@ -421,9 +326,11 @@ def _kernel_events(moment: ConditionContext, fits: Callable[[KernelEvent], bool]
     return ConditionResult(False, (SeenReading("kernel.events", "no such line"),))
 
 
-_FORMS: tuple[tuple[re.Pattern[str], Check], ...] = (
-    (_XID, _xid),
-    (_KERNEL, lambda match, moment: _kernel_events(moment, lambda event: event.kind == match["kind"])),
-    (_COURSE, _course),
-    (_COMPARE, _compared),
+_EXTREMES: Mapping[str, Callable[[Iterable[float]], float]] = {"lowest": min, "highest": max}
+
+SNAPSHOT = Vocabulary(
+    subjects={"xid": _xids, "kernel": _kernel_kind},
+    functions=frozenset(("smallest", *_EXTREMES, *_SHAPES)),
+    is_known=_is_reading,
+    takes_reading=True,
 )

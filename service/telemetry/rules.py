@@ -8,19 +8,18 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from corpus.condition_nodes import ConditionResult, every, some
 from corpus.library import read_yaml, roots, validated
-from corpus.predicates import parse
-from corpus.schema import Record, Text, accepted_by
+from corpus.schema import LogCondition, Record, Text, accepted_by
 from ingest.logs.conditions import holds
 from ingest.logs.report import CrashReport
-from service.telemetry.conditions import ConditionContext, ConditionResult, check, evaluate, every, some
+from service.telemetry.conditions import SNAPSHOT, SnapshotContext, evaluate
 
 FILE = "telemetry.yaml"
 Effect = Literal["decides", "confirms", "contradicts"]
 
 
-LogCondition = Annotated[str, accepted_by(parse)]
-Condition = Annotated[str, accepted_by(check)]
+SnapshotCondition = Annotated[str, accepted_by(SNAPSHOT.check)]
 
 
 class LogSign(Record):
@@ -47,8 +46,8 @@ class TelemetryRule(Record):
     causes: Annotated[tuple[str, ...], Field(min_length=1)]
     log: tuple[str, ...] = ()
     when: tuple[LogCondition, ...] = ()
-    all: tuple[Condition, ...] = ()
-    any: tuple[Condition, ...] = ()
+    all: tuple[SnapshotCondition, ...] = ()
+    any: tuple[SnapshotCondition, ...] = ()
     requires: tuple[str, ...] = ()
     effect: Effect
     weight: Annotated[float, Field(gt=0, lt=1)]
@@ -59,7 +58,7 @@ class TelemetryRules(Record):
     """The whole table."""
 
     signs: dict[str, LogSign]
-    groups: dict[str, tuple[Condition, ...]]
+    groups: dict[str, tuple[SnapshotCondition, ...]]
     rules: tuple[TelemetryRule, ...]
 
     @model_validator(mode="after")
@@ -78,12 +77,12 @@ class TelemetryRules(Record):
         signs = not rule.log or any(self.signs[name].shown(report) for name in rule.log)
         return signs and all(holds(condition, view) for condition in rule.when)
 
-    def outcome(self, rule: TelemetryRule, moment: ConditionContext) -> ConditionResult:
+    def outcome(self, rule: TelemetryRule, context: SnapshotContext) -> ConditionResult:
         """Tell whether a rule's conditions over the snapshot hold."""
-        parts = [evaluate(text, moment) for text in rule.all]
+        parts = [evaluate(text, context) for text in rule.all]
         if rule.any:
-            parts.append(some([evaluate(text, moment) for text in rule.any]))
-        parts += [some([evaluate(text, moment) for text in self.groups[name]]) for name in rule.requires]
+            parts.append(some([evaluate(text, context) for text in rule.any]))
+        parts += [some([evaluate(text, context) for text in self.groups[name]]) for name in rule.requires]
         return every(parts)
 
 

@@ -35,7 +35,7 @@ def write_table(root: Path, name: str, text: str) -> None:
         (ROW.replace("id: a.boom, ", ""), r"a\.yaml: None: id: Field required"),
         (
             ROW.replace("role: origin", "refine: [{when: ['what'], cause: x}]"),
-            r"a\.boom: refine\.0\.when\.0: .*is no condition",
+            r"a\.boom: refine\.0\.when\.0: .*there is no what",
         ),
         (ROW + ROW, r"two patterns are called 'a\.boom'"),
         ("- {id: [unclosed\n", r"a\.yaml"),

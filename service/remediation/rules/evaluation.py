@@ -3,15 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from corpus.expressions import Operator, evaluate
+from corpus.condition_nodes import UNKNOWN, ConditionResult, EvaluationContext, Node
+from corpus.conditions import parse
 from corpus.rules import RuleBook, RuleSentence, RuleWay, ValueRule
 from corpus.schema import Scalar, Text
 from service.remediation.rules.context import Answer, CannotHelp, ComputedValue, DependentSetting, RuleContext
-from service.remediation.rules.operators import names_in, operators_of
+from service.remediation.rules.operators import Operator, names_in, operators_of
 
 Names = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class BoundNames(EvaluationContext):
+    """The names of a rule with their values, and the operators over one job."""
+
+    names: Mapping[str, object]
+    operators: Mapping[str, Operator]
+
+    def look_up(self, name: str) -> ConditionResult:
+        """Give a name's value."""
+        return ConditionResult(self.names.get(name))
+
+    def call(self, function: str, arguments: tuple[Node, ...]) -> ConditionResult:
+        """Apply an operator; a division by zero in it is as if a number were missing."""
+        try:
+            return ConditionResult(self.operators[function](arguments, self))
+        except ZeroDivisionError:
+            return UNKNOWN
+
+
+def evaluate(text: str, names: Mapping[str, object], operators: Mapping[str, Operator]) -> Any:
+    """Give the value of an expression; None where a part of it is missing."""
+    return parse(text).evaluate(BoundNames(names, operators)).value
 
 
 def apply_rule(rule: ValueRule, book: RuleBook, context: RuleContext) -> Answer:

@@ -5,59 +5,29 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 
-from corpus.expressions import MissingError, Operator
+from corpus.condition_nodes import EvaluationContext, Node
 from corpus.frameworks import known_frameworks
 from corpus.keys import levels
 from service.remediation.rules.context import GIB, RuleContext, down_to, gib_of, up_to
 from service.remediation.rules.packages import asked_version, asking_package
 
+# Gets its arguments as they are written, with what evaluates them; None where what it gives is not known.
+Operator = Callable[[tuple[Node, ...], EvaluationContext], object]
+
 _SECONDS = {"minutes": 60.0, "milliseconds": 1e-3, "ms": 1e-3}
 
 
 def names_in(context: RuleContext) -> dict[str, object]:
-    """Give what an expression may name of a job; what is not known is None.
-
-    `now` is the job's value as a number, `whole` where it is a whole one above zero, `present_gib` where it
-    is a size; `to` the proposed one; `unit_s` the seconds of the setting's unit; `package` the one that is
-    asked for.
-    """
-    batches = known_frameworks().row(context.change.framework).batches
-    return {
-        "now": context.number,
-        "whole": context.whole,
-        "default": context.default,
-        "present_gib": gib_of(context.now, context.spec.unit),
-        "to": context.change.to,
-        "key": context.change.key,
-        "cause": context.cause,
-        "card_gib": context.card_gib,
-        "unit": context.spec.unit or "seconds",
-        "unit_s": _SECONDS.get(context.spec.unit or "", 1.0),
-        "sums_gradients": batches.sums_gradients,
-        "package": asking_package(context),
-        "GIB": GIB,
-    }
+    """Give what an expression may name of a job; what is not known is None."""
+    return {name: read(context) for name, read in NAMES.items()}
 
 
 def operators_of(context: RuleContext) -> Mapping[str, Operator]:
     """Give the operators of expressions, over one job's facts and settings."""
-    asked: dict[str, Callable[..., object]] = {
-        # What the log states: the first number of a fact under one of the names; the greatest of all its
-        # numbers; several numbers of one and the same fact; a text.
-        "fact": lambda kind, *names: context.stated(kind, *_flat(names)),
-        "most": lambda kind, *names: max(context.every(kind, *_flat(names)), default=None),
-        "together": lambda kind, *names: context.together(kind, *names),
-        "words": lambda kind, name: context.words(kind, name) or None,
-        # What the job sets, as a number and as written.
-        "setting": lambda *names: context.setting(*_flat(names)),
-        "text": context.text_of,
-        "size": lambda gib: _size(context, gib),
-        "sharers": lambda: _sharers(context),
-        "accumulation": lambda: _accumulation(context),
-        "asked_version": lambda: asked_version(context),
-    }
-    return {**_LAZY, **{name: _eager(of) for name, of in (_PLAIN | asked).items()}}
+    of_job = {name: partial(of, context) for name, of in _OF_JOB.items()}
+    return {**_LAZY, **{name: _eager(of) for name, of in (_PLAIN | of_job).items()}}
 
 
 def divisor_at_most(number: int, most: int) -> int:
@@ -127,38 +97,28 @@ def _accumulation(context: RuleContext) -> tuple[str, int] | None:
 
 def _eager(of: Callable[..., object]) -> Operator:
     """Make an operator that needs all of its arguments."""
-    return lambda arguments: of(*(argument() for argument in arguments))
+
+    def apply(arguments: tuple[Node, ...], context: EvaluationContext) -> object:
+        values = [argument.evaluate(context).value for argument in arguments]
+        return None if None in values else of(*values)
+
+    return apply
 
 
 def _first(fits: Callable[[object], bool]) -> Operator:
     """Make an operator that gives its first argument that is known and fits."""
 
-    def choose(arguments: tuple[Callable[[], object], ...]) -> object:
-        for argument in arguments:
-            try:
-                found = argument()
-            except (MissingError, ZeroDivisionError):
-                continue
-            if fits(found):
-                return found
-        raise MissingError
+    def choose(arguments: tuple[Node, ...], context: EvaluationContext) -> object:
+        values = (argument.evaluate(context).value for argument in arguments)
+        return next((value for value in values if value is not None and fits(value)), None)
 
     return choose
-
-
-def _is_known(arguments: tuple[Callable[[], object], ...]) -> bool:
-    try:
-        arguments[0]()
-    except (MissingError, ZeroDivisionError):
-        return False
-    return True
 
 
 _LAZY: Mapping[str, Operator] = {
     "first": _first(lambda _: True),
     "nonzero": _first(bool),
     "positive": _first(lambda found: isinstance(found, int | float) and found > 0),
-    "known": _is_known,
 }
 _PLAIN: dict[str, Callable[..., object]] = {
     "min": min,
@@ -179,19 +139,37 @@ _PLAIN: dict[str, Callable[..., object]] = {
     "lower": str.lower,
     "mentions": lambda text, parts: any(part in text for part in parts),
 }
-# Every name that an expression may use besides its own.
-OPERATORS: frozenset[str] = frozenset(
-    (
-        *_LAZY,
-        *_PLAIN,
-        "fact",
-        "most",
-        "together",
-        "words",
-        "setting",
-        "text",
-        "size",
-        "sharers",
-        "accumulation",
-    )
-) | {"asked_version"}
+# Over a job's facts and settings. `fact` gives the first number of a fact under one of the names, `most` the greatest
+# of all its numbers, `together` several numbers of one and the same fact, `words` a text; `setting` what the job
+# sets as a number, `text` as it is written.
+_OF_JOB: Mapping[str, Callable[..., object]] = {
+    "fact": lambda context, kind, *names: context.stated(kind, *_flat(names)),
+    "most": lambda context, kind, *names: max(context.every(kind, *_flat(names)), default=None),
+    "together": lambda context, kind, *names: context.together(kind, *names),
+    "words": lambda context, kind, name: context.words(kind, name) or None,
+    "setting": lambda context, *names: context.setting(*_flat(names)),
+    "text": lambda context, name: context.text_of(name),
+    "size": _size,
+    "sharers": _sharers,
+    "accumulation": _accumulation,
+    "asked_version": asked_version,
+}
+# What an expression may name of a job: `now` is the job's value as a number, `whole` where it is a whole one above
+# zero, `present_gib` where it is a size; `to` the proposed one; `unit_s` the seconds of the setting's unit; `package`
+# the one that is asked for.
+NAMES: Mapping[str, Callable[[RuleContext], object]] = {
+    "now": lambda context: context.number,
+    "whole": lambda context: context.whole,
+    "default": lambda context: context.default,
+    "present_gib": lambda context: gib_of(context.now, context.spec.unit),
+    "to": lambda context: context.change.to,
+    "key": lambda context: context.change.key,
+    "cause": lambda context: context.cause,
+    "card_gib": lambda context: context.card_gib,
+    "unit": lambda context: context.spec.unit or "seconds",
+    "unit_s": lambda context: _SECONDS.get(context.spec.unit or "", 1.0),
+    "sums_gradients": lambda context: known_frameworks().row(context.change.framework).batches.sums_gradients,
+    "package": asking_package,
+    "GIB": lambda _: GIB,
+}
+OPERATORS: frozenset[str] = frozenset((*_LAZY, *_PLAIN, *_OF_JOB))

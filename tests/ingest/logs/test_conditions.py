@@ -79,8 +79,8 @@ VIEW = ReportView(
         ("gpu_oom.free_gib > 10", True),
         ("gpu_oom.free_gib > 30", False),
         ("gpu_oom.asked_gib > 0", False),
-        ("exit.signal == sigkill", True),
-        ("exit.signal ~ TERM", False),
+        ("exit.signal == 'sigkill'", True),
+        ("exit.signal ~ 'TERM'", False),
         ("shm.size_gib < 1", False),
     ],
 )

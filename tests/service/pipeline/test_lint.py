@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from corpus.library import Library
+import pytest
+
+from corpus import log_patterns
+from corpus.library import KNOWLEDGE, Library
 from corpus.log_patterns import Pattern, PatternTable
 from corpus.schema import Case
-from service.pipeline.lint import findings
+from service.pipeline.lint import findings, table_findings
 from service.pipeline.triage import Triage
 from tests.service.factories import case, change, spec
 from tests.service.remediation.test_remedies import remedy
@@ -69,6 +73,8 @@ def test_a_wrong_pattern_is_named(fields: dict[str, Any], told: str, triage: Tri
         (of("pattern:y.*"), "no pattern y.*"),
         (of("root:y.bang"), "no pattern y.bang"),
         (of("phase:asleep"), "no phase asleep"),
+        (of("gpu_oom.free_gb < 1"), "no pattern states gpu_oom.free_gb"),
+        (of("config:max_modle_len > 1"), "no framework has a setting max_modle_len"),
         (of("cause:no-such-cause"), "unknown cause no-such-cause"),
         (of("pattern:x.*", refines=["x/none"]), "refines no known case x/none"),
         (of("pattern:x.*", id="x/self", refines=["x/self"]), "refines itself"),
@@ -153,3 +159,59 @@ def test_that_guidance_without_chinese_and_chinese_without_guidance_are_found(
         triage.library.causes, {made.id: made}, {(setting.framework, setting.key): setting}, guidance=guidance
     )
     assert findings(library, PatternTable((pattern(),))) == told
+
+
+def test_the_rules_and_telemetry_rules_name_only_what_there_is(triage: Triage) -> None:
+    """A misspelt name would be missing for ever, and the rule silent."""
+    assert table_findings(triage.library, log_patterns.load()) == []
+
+
+RULE = """
+- id: own
+  causes: [{cause}]
+  formula: half of it
+  source: https://example.org/
+  let: {{first: "{let}"}}
+  ways:
+  - when: ["{when}"]
+    value: "{value}"
+    because: {{en: "{because}", zh: "{because}"}}
+"""
+
+
+@each_row(
+    ("fields", "told"),
+    [
+        ({}, None),
+        ({"cause": "no-such-cause"}, "causes: no cause no-such-cause"),
+        (
+            {"let": "fact('gpu_oom', 'free_gb')"},
+            "let.first: \"fact('gpu_oom', 'free_gb')\": no pattern states gpu_oom.free_gb",
+        ),
+        ({"let": "fact('gpu_ooom', 'free_gib')"}, "no pattern states gpu_ooom.free_gib"),
+        ({"when": "setting('max_modle_len') > 1"}, "no framework has a setting max_modle_len"),
+        ({"when": "setting(PROMTP) > 1"}, "there is no PROMTP"),
+        ({"when": "hwole > 1"}, "ways.0.when: 'hwole > 1': there is no hwole"),
+        ({"value": "half(first)"}, "ways.0.value: 'half(first)': there is no function half"),
+        ({"because": "{frist} GiB"}, "ways.0.because: nothing is called frist"),
+    ],
+)
+def test_a_misspelt_name_of_a_rule_is_told_with_file_and_row(
+    fields: dict[str, str], told: str | None, triage: Triage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each fact, setting, name and operator of an expression must be one that there is."""
+    given = {
+        "cause": "disk-full",
+        "let": "fact('gpu_oom', 'free_gib')",
+        "when": "setting('max_model_len') > first",
+        "value": "whole // 2",
+        "because": "{first} GiB",
+    }
+    path = tmp_path / "rules.yaml"
+    path.write_text("rules:" + RULE.format(**{**given, **fields}))
+    monkeypatch.setenv(KNOWLEDGE, str(tmp_path))
+    wrong = table_findings(triage.library, log_patterns.load())
+    if told is None:
+        assert wrong == []
+    else:
+        assert [text for text in wrong if text.startswith(f"{path}: rules.0 (own): ") and told in text]

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from corpus.condition_nodes import compare
 from corpus.library import Library
-from corpus.predicates import compare
 from eval import incidents
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import Redactor

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from string import Formatter
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpus.expressions import names_of
 from corpus.log_patterns import PatternTable
-from corpus.rules import RuleWay, ValueRule, known_rules
-from corpus.schema import Change, Scalar, SettingSpec, Text
+from corpus.rules import known_rules
+from corpus.schema import Change, Scalar, SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact, Value
 from ingest.logs.inputs import sources
@@ -30,7 +28,7 @@ from service.remediation.rules.context import (
     parsed,
 )
 from service.remediation.rules.evaluation import apply_rule
-from service.remediation.rules.operators import OPERATORS, divisor_at_most, names_in
+from service.remediation.rules.operators import divisor_at_most
 from service.remediation.setting_values import misfit_reason
 from service.remediation.values import compute_value, leads_astray, measured_gib, rule_for, rule_ids
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
@@ -477,45 +475,6 @@ def test_no_rule_speaks_without_facts(rule: str) -> None:
     """A rule gives nothing where the log and the job's settings say nothing."""
     for row in (row for row in RULES if row.id == rule):
         assert all(apply_rule(row, known_rules(), given_of(rule, cause)) is None for cause in row.causes)
-
-
-def test_that_expressions_name_only_what_there_is() -> None:
-    """A name that nobody binds would be missing for ever, and the rule silent."""
-    book = known_rules()
-    given = {*OPERATORS, *names_in(given_of("port", "port-in-use")), *book.lists}
-    assert [
-        (rule.id, name)
-        for rule in book.rules
-        for way in rule.ways
-        for name in _unbound(rule, way, given | book.sentences.keys())
-    ] == []
-    assert [
-        name
-        for sentence in book.sentences.values()
-        for text in (*sentence.let.values(), *sentence.when)
-        for name in names_of(text) - given - _bound_by(sentence.let)
-    ] == []
-
-
-def _unbound(rule: ValueRule, way: RuleWay, given: set[str]) -> set[str]:
-    """Name what a way's expressions and texts use and nothing binds."""
-    own = given | _bound_by(rule.let) | _bound_by(way.let) | ({"value"} if way.value else set())
-    texts = [*rule.let.values(), *way.let.values(), *way.when, *way.requires, way.proves, way.value or "0"]
-    used = {name for text in texts for name in names_of(text)} | _told(way.because)
-    for row in way.also:
-        used |= {name for text in (*row.let.values(), row.key, row.value) for name in names_of(text)}
-        used |= _told(row.because)
-        own = own | _bound_by(row.let)
-    return used - own
-
-
-def _bound_by(let: Mapping[str, str]) -> set[str]:
-    return {name for names in let for name in names.split(", ")}
-
-
-def _told(text: Text) -> set[str]:
-    """Name what a text shows, in both languages."""
-    return {name for told in (text.en, text.zh) for _, name, _, _ in Formatter().parse(told) if name}
 
 
 @each_row("row", RULES, ids=lambda row: row.id)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from service.telemetry.conditions import ConditionContext, check, evaluate
+from service.telemetry.conditions import SNAPSHOT, SnapshotContext, evaluate
 from service.telemetry.snapshot import (
     Cgroup,
     Disk,
@@ -31,7 +31,7 @@ NO = unavailable("nobody looked")
 
 def told(text: str, made: Snapshot, crash: float | None = CRASH.timestamp()) -> bool | None:
     """Tell whether a condition holds."""
-    return evaluate(text, ConditionContext(made, crash)).holds
+    return evaluate(text, SnapshotContext(made, crash)).holds
 
 
 def cards(**columns: list[Any]) -> Snapshot:
@@ -47,24 +47,24 @@ def cards(**columns: list[Any]) -> Snapshot:
 @each_row(
     ("text", "values", "holds"),
     [
-        ("any gpus.ecc_uncorrected > 0", [0, 2], True),
-        ("any gpus.ecc_uncorrected > 0", [0, 0], False),
-        ("any gpus.ecc_uncorrected > 0", [0, None], None),
-        ("any gpus.ecc_uncorrected > 0", [2, None], True),
-        ("any gpus.ecc_uncorrected > 0", [], None),
+        ("any(gpus.ecc_uncorrected > 0)", [0, 2], True),
+        ("gpus.ecc_uncorrected > 0", [0, 0], False),
+        ("gpus.ecc_uncorrected > 0", [0, None], None),
+        ("gpus.ecc_uncorrected > 0", [2, None], True),
+        ("gpus.ecc_uncorrected > 0", [], None),
         ("gpus.ecc_uncorrected > 0", [1], True),
-        ("all gpus.ecc_uncorrected == 0", [0, 0], True),
-        ("all gpus.ecc_uncorrected == 0", [0, None], None),
-        ("all gpus.ecc_uncorrected == 0", [1, None], False),
-        ("none gpus.ecc_uncorrected > 0", [0, 0], True),
-        ("none gpus.ecc_uncorrected > 0", [0, None], None),
-        ("none gpus.ecc_uncorrected > 0", [3, None], False),
-        ("one gpus.ecc_uncorrected > 0", [0, 3], True),
-        ("one gpus.ecc_uncorrected > 0", [3, 3], False),
-        ("one gpus.ecc_uncorrected > 0", [3], None),
-        ("one gpus.ecc_uncorrected > 0", [3, None], None),
-        ("not any gpus.ecc_uncorrected > 0", [0, 0], True),
-        ("not any gpus.ecc_uncorrected > 0", [0, None], None),
+        ("all(gpus.ecc_uncorrected == 0)", [0, 0], True),
+        ("all(gpus.ecc_uncorrected == 0)", [0, None], None),
+        ("all(gpus.ecc_uncorrected == 0)", [1, None], False),
+        ("none(gpus.ecc_uncorrected > 0)", [0, 0], True),
+        ("none(gpus.ecc_uncorrected > 0)", [0, None], None),
+        ("none(gpus.ecc_uncorrected > 0)", [3, None], False),
+        ("one(gpus.ecc_uncorrected > 0)", [0, 3], True),
+        ("one(gpus.ecc_uncorrected > 0)", [3, 3], False),
+        ("one(gpus.ecc_uncorrected > 0)", [3], None),
+        ("one(gpus.ecc_uncorrected > 0)", [3, None], None),
+        ("not gpus.ecc_uncorrected > 0", [0, 0], True),
+        ("not gpus.ecc_uncorrected > 0", [0, None], None),
     ],
 )
 def test_that_a_quantifier_knows_three_answers(
@@ -92,20 +92,20 @@ def test_that_an_item_is_compared_with_its_own_field() -> None:
         Disk(path="/a", free_gib=known(5.0), total_gib=known(10.0)),
         Disk(path="/b", free_gib=known(1.0), total_gib=known(100.0)),
     )
-    assert told("any disks.free_gib < 0.02 * disks.total_gib", snapshot(disks=disks))
-    assert told("all disks.free_gib < 0.02 * disks.total_gib", snapshot(disks=disks)) is False
+    assert told("disks.free_gib < 0.02 * disks.total_gib", snapshot(disks=disks))
+    assert told("all(disks.free_gib < 0.02 * disks.total_gib)", snapshot(disks=disks)) is False
 
 
 @each_row(
     ("text", "holds"),
     [
-        ("scheduler.state in TIMEOUT CANCELLED", True),
-        ("scheduler.state in FAILED", False),
-        ("scheduler.state == TIMEOUT", True),
-        ("gpus.throttle has hw-thermal", True),
-        ("gpus.throttle has power-cap", False),
+        ("scheduler.state in ['TIMEOUT', 'CANCELLED']", True),
+        ("scheduler.state in ['FAILED']", False),
+        ("scheduler.state == 'TIMEOUT'", True),
+        ("'hw-thermal' in gpus.throttle", True),
+        ("'power-cap' in gpus.throttle", False),
         ("gpus.remap_failed == true", True),
-        ("gpus.state == lost", None),
+        ("gpus.state == 'lost'", None),
     ],
 )
 def test_that_words_lists_and_truths_are_compared(text: str, holds: bool | None) -> None:
@@ -129,8 +129,8 @@ def test_that_words_lists_and_truths_are_compared(text: str, holds: bool | None)
 )
 def test_that_an_xid_counts_only_shortly_before_the_crash(before_s: float, crash: bool, holds: bool) -> None:
     made = snapshot(kernel=kernel(xid(79, before_s)), taken_at=CRASH + timedelta(hours=1))
-    assert told("xid 48 79", made, CRASH.timestamp() if crash else None) is holds
-    assert told("xid 31", made, CRASH.timestamp() if crash else None) is False
+    assert told("xid:48|79", made, CRASH.timestamp() if crash else None) is holds
+    assert told("xid:31", made, CRASH.timestamp() if crash else None) is False
 
 
 @each_row(
@@ -148,13 +148,13 @@ def test_that_an_xid_counts_only_shortly_before_the_crash(before_s: float, crash
     ],
 )
 def test_that_no_xid_is_said_only_where_somebody_looked(made: Snapshot, holds: bool | None) -> None:
-    assert told("xid 79", made) is holds
+    assert told("xid:79", made) is holds
 
 
 def test_that_a_snapshot_from_long_before_the_crash_says_nothing() -> None:
     outcome = evaluate(
         "host.oom_kill > 0",
-        ConditionContext(
+        SnapshotContext(
             snapshot(taken_at=CRASH - timedelta(hours=2), host=Host(oom_kill=known(1))), CRASH.timestamp()
         ),
     )
@@ -172,7 +172,7 @@ def test_that_a_snapshot_from_long_before_the_crash_says_nothing() -> None:
 def test_that_a_reading_of_another_time_says_nothing(fields: dict[str, Any], reason: str) -> None:
     outcome = evaluate(
         "host.oom_kill_new > 0",
-        ConditionContext(snapshot(host=Host(oom_kill_new=known(1)), **fields), CRASH.timestamp()),
+        SnapshotContext(snapshot(host=Host(oom_kill_new=known(1)), **fields), CRASH.timestamp()),
     )
     assert outcome.holds is None
     assert reason in (outcome.seen[0].unavailable or "")
@@ -201,33 +201,35 @@ SUDDEN = [500.0] * 22 + [300.0, 60.0]
 )
 def test_that_a_course_has_a_shape(values: list[float], shape: str, holds: bool | None) -> None:
     made = snapshot(history=(course("host.memory_available_gib", *values),))
-    assert told(f"course host.memory_available_gib {shape}", made) is holds
+    assert told(f"{shape}(host.memory_available_gib)", made) is holds
 
 
 def test_that_extremes_are_those_up_to_the_crash() -> None:
     made = snapshot(
         history=(course("host.memory_available_gib", *LEVEL),), host=Host(memory_total_gib=known(1000.0))
     )
-    assert told("lowest host.memory_available_gib > 0.3 * host.memory_total_gib", made)
-    assert told("highest host.memory_available_gib < 0.3 * host.memory_total_gib", made) is False
+    assert told("lowest(host.memory_available_gib) > 0.3 * host.memory_total_gib", made)
+    assert told("highest(host.memory_available_gib) < 0.3 * host.memory_total_gib", made) is False
     assert (
-        told("lowest host.memory_available_gib > 0.3 * host.memory_total_gib", made, CRASH.timestamp() + 7200)
+        told(
+            "lowest(host.memory_available_gib) > 0.3 * host.memory_total_gib", made, CRASH.timestamp() + 7200
+        )
         is None
     )
-    assert told("lowest host.shm_used_gib > 1", made) is None
+    assert told("lowest(host.shm_used_gib) > 1", made) is None
 
 
 def test_that_a_course_of_cards_is_compared_with_the_smallest() -> None:
     made = cards(memory_total_gib=[80.0, 40.0]).model_copy(
         update={"history": (course("gpus.memory_used_gib", *[30.0] * 20, id="0"),)}
     )
-    assert told("highest gpus.memory_used_gib < 0.6 * gpus.memory_total_gib", made) is False
+    assert told("highest(gpus.memory_used_gib) < 0.6 * smallest(gpus.memory_total_gib)", made) is False
 
 
 def test_that_what_was_looked_at_is_told() -> None:
     outcome = evaluate(
-        "any nics.link_downed_new > 0",
-        ConditionContext(snapshot(nics=(Nic(name="mlx5_0:1", link_downed_new=known(2)),))),
+        "nics.link_downed_new > 0",
+        SnapshotContext(snapshot(nics=(Nic(name="mlx5_0:1", link_downed_new=known(2)),))),
     )
     assert [(item.name, item.value) for item in outcome.seen] == [("nics[mlx5_0:1].link_downed_new", 2)]
 
@@ -239,13 +241,19 @@ def test_that_what_was_looked_at_is_told() -> None:
         "host",
         "host.memory > 1",
         "gpus.id == 1",
-        "gpus.ecc_uncorrected",
-        "most gpus.ecc_uncorrected > 1",
-        "xid",
-        "course host.x falls",
+        "most(gpus.ecc_uncorrected) > 1",
+        "xid:",
+        "xid:a",
+        "kernel:asleep",
+        "falls(host.x)",
+        "falls(host.oom_kill > 1)",
+        "falls()",
         "host.oom_kill > 2 * host.nothing",
+        "pattern:torch.*",
     ],
 )
 def test_that_what_is_no_condition_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"no condition|no reading"):
-        check(text)
+    with pytest.raises(
+        ValueError, match=r"no condition|there is no|write numbers|not read|takes one reading"
+    ):
+        SNAPSHOT.check(text)

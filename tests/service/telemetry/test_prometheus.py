@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from service.telemetry import prometheus
-from service.telemetry.conditions import ConditionContext, evaluate
+from service.telemetry.conditions import SnapshotContext, evaluate
 from service.telemetry.errors import TelemetryError, UnknownHostError
 from tests.service.telemetry.makers import free_port, served, waited
 from tests.tables import each_row
@@ -121,7 +121,7 @@ def test_that_a_real_server_gives_the_range_before_the_crash(tmp_path: Path) -> 
         0.97,
     )
     assert bad.nvlink_errors.unavailable == "Prometheus has no DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL"
-    assert evaluate("xid 94", ConditionContext(found)).holds
+    assert evaluate("xid:94", SnapshotContext(found)).holds
     assert {row.name for row in found.history} >= {"gpus.memory_used_gib", "gpus.utilisation"}
     assert "no series" in (other.kernel.events.unavailable or "")
 

@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from service.telemetry import rules
-from service.telemetry.conditions import ConditionContext
+from service.telemetry.conditions import SnapshotContext
 from service.telemetry.rules import TelemetryRule, TelemetryRules
 from service.telemetry.snapshot import (
     Cgroup,
@@ -249,7 +249,7 @@ ROWS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 def holds(rule: TelemetryRule, made: Snapshot) -> bool | None:
     """Tell what a rule makes of a snapshot."""
-    return TABLE.outcome(rule, ConditionContext(made, CRASH.timestamp())).holds
+    return TABLE.outcome(rule, SnapshotContext(made, CRASH.timestamp())).holds
 
 
 def test_that_every_rule_has_its_row_and_there_are_many() -> None:
@@ -285,8 +285,8 @@ def test_that_what_decides_asks_for_a_log_that_tells_little() -> None:
     [
         ({"log": ("nobody",)}, "no sign or group 'nobody'"),
         ({"requires": ("x",)}, "no sign or group 'x'"),
-        ({"all": ("host.x > 1",)}, "no reading"),
-        ({"when": ("what",)}, "no condition"),
+        ({"all": ("host.x > 1",)}, "there is no host.x"),
+        ({"when": ("what",)}, "there is no what"),
         ({"weight": 1.0}, "less than 1"),
         ({"causes": ()}, "at least 1"),
     ],
