@@ -246,6 +246,15 @@ def named_parts(nodes: Iterable[Node]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def expression_test(subject: str, expression: str) -> str:
+    """Write a test by an expression, in quotes where it needs them."""
+    if re.fullmatch(r"[^\s()'\"]+", expression):
+        return f"{subject}:{expression}"
+    quote = '"' if "'" in expression else "'"
+    # A text has no escapes: a quote of its own kind is any character.
+    return f"{subject}:{quote}{expression.replace(quote, '.')}{quote}"
+
+
 def names_of(text: str) -> frozenset[str]:
     """Give the names and functions that a text uses."""
     nodes = list(parse(text).walk())

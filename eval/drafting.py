@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from corpus.conditions import expression_test
 from corpus.library import Library, dump_yaml
 from eval.errors import EvalError
 from ingest.logs.report import CrashReport
@@ -36,10 +37,11 @@ def signature(report: CrashReport) -> dict[str, list[str]]:
         raise EvalError("the log shows no failure, so there is nothing to draft a case from")
     conditions = [f"pattern:{root.pattern}"]
     if root.handler == "unknown-exception" and root.exception:
-        conditions = [f"exception:^{re.escape(root.exception)}$"]
+        conditions = [expression_test("exception", f"^{re.escape(root.exception)}$")]
         if root.frames:
             inner = root.frames[-1]
-            conditions.append(f"frame:{re.escape(Path(inner.file).name)}:{re.escape(inner.function)}$")
+            place = f"{re.escape(Path(inner.file).name)}:{re.escape(inner.function)}$"
+            conditions.append(expression_test("frame", place))
     if report.frameworks:
         conditions.append(f"framework:{report.frameworks[0].name}")
     return {"all": conditions}

@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 import pytest
 
 from corpus.condition_nodes import ConditionResult, EvaluationContext, Node, SeenReading, compare
-from corpus.conditions import LOG, Vocabulary, framework_range, names_of, parse, predicates_of, subjects_of
+from corpus.conditions import (
+    LOG,
+    Vocabulary,
+    expression_test,
+    framework_range,
+    names_of,
+    parse,
+    predicates_of,
+    subjects_of,
+)
 from tests.tables import each_row
 
 
@@ -217,6 +226,13 @@ def test_a_framework_is_named_with_a_range_of_versions(
     argument: str, expected: tuple[tuple[str, ...], str]
 ) -> None:
     assert framework_range(argument) == expected
+
+
+@each_row("text", ["KeyError", "a b", "f(it's)", 'say "it"', '"it\'s"'])
+def test_a_test_by_expression_is_written_as_it_is_read(text: str) -> None:
+    """Blanks, quotes and brackets stand in quotes."""
+    (read,) = predicates_of(expression_test("frame", re.escape(text)))
+    assert re.fullmatch(read.argument, text)
 
 
 def test_what_a_condition_names() -> None:

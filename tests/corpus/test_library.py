@@ -221,7 +221,10 @@ def test_a_version_fits_where_nothing_speaks_against_it(
         (case_file(CASE.replace("ray/disk-full", "Ray Disk")), r"id: String should match"),
         (case_file(CASE.replace("change-environment", "pray")), r"action: Input should be"),
         (case_file(CASE.replace('">=2.0"', '"about 2"')), r"frameworks\.ray: .*no version specifier"),
-        (case_file(CASE.replace("pattern:ray.*", "patern:ray.*")), r"signatures\.any\.0: .*is no condition"),
+        (
+            case_file(CASE.replace("pattern:ray.*", "patern:ray.*")),
+            r"signatures\.any\.0: .*there is no test patern",
+        ),
         (case_file(CASE.replace("kind: flag", "kind: magic")), r"changes\.0\.kind: "),
         (case_file(CASE.replace("https://", "http://")), r"sources\.0\.url: "),
         (case_file(CASE.split("sources:", maxsplit=1)[0] + "sources: []\n"), r"sources: .*at least 1"),
