@@ -38,7 +38,7 @@ class SeenReading:
 
 
 class ConditionResult(NamedTuple):
-    """What a condition or value comes to; None where it is not known. `seen` are the readings that decided it."""
+    """What a condition or value comes to; None where it is not known. `seen` are the readings behind it."""
 
     value: Any = None
     seen: tuple[SeenReading, ...] = ()
@@ -68,7 +68,7 @@ class EvaluationContext:
         raise NotImplementedError
 
     def items(self, part: str) -> Sequence[EvaluationContext] | None:  # noqa: ARG002 - a context without parts
-        """Give a context for each item of a part of which there are several; None where it is a single one."""
+        """Give a context for each item of a part of which there are several; None for a single one."""
         return None
 
     def absent(self, part: str) -> tuple[SeenReading, ...]:  # noqa: ARG002 - a context that reports nothing

@@ -2,7 +2,7 @@
 
 Cases, refinements, remedies, telemetry rules and computed values are all written in it:
 
-    SUBJECT:ARGUMENT                    a test by name, as `pattern:torch.cuda-oom*` or `framework:vllm>=0.7,<0.8`
+    SUBJECT:ARGUMENT                    a test by name: `pattern:torch.cuda-oom*`, `framework:vllm>=0.7,<0.8`
     PART.FIELD, NAME                    what is stated, measured or bound
     1.5, 'text', true, false, [a, b]    a text has no escapes, so that expressions stand as they are
     == != < <= > >= ~ in                comparison; `~` searches an expression, `in` asks a list or a reading
@@ -11,8 +11,8 @@ Cases, refinements, remedies, telemetry rules and computed values are all writte
     NAME(A, ...)                        a function; any, all, none, one ask the items of a part
 
 A comparison that names a part of which there are several (facts of a kind, GPUs, settings of a name) holds
-where it holds of any of them, and all of its fields are those of one and the same item. What names stand for is
-the context's affair: a log's report, a telemetry snapshot, or the setting that a rule computes.
+where it holds of any of them, and all of its fields are those of one and the same item. What names stand for
+is the context's affair: a log's report, a telemetry snapshot, or the setting that a rule computes.
 """
 
 from __future__ import annotations
@@ -123,9 +123,8 @@ class _Parser:
         token = self._next
         if (token.kind, token.text) != (kind, text):
             wanted = repr(text) if text else "its end"
-            raise ValueError(
-                f"{self._text!r} is no condition: column {token.start + 1}: {token.text!r} where {wanted} is expected"
-            )
+            where = f"column {token.start + 1}: {token.text!r} where {wanted} is expected"
+            raise ValueError(f"{self._text!r} is no condition: {where}")
         self._place += 1
 
     def choice(self) -> Node:
@@ -232,7 +231,7 @@ def compiled(expression: str) -> re.Pattern[str]:
 
 
 def named_parts(nodes: Iterable[Node]) -> tuple[str, ...]:
-    """Give the parts, and the tests with a value, that nodes name; what a function looks at is its own affair."""
+    """Give the parts, and the tests with a value, that nodes name outside of functions."""
     found: list[str] = []
     waiting = list(nodes)
     while waiting:
@@ -279,8 +278,9 @@ def predicates_of(text: str) -> tuple[Predicate, ...]:
 class Vocabulary:
     """What conditions over one kind of context may name.
 
-    `subjects` holds, of each test by name, what raises ValueError for an argument that is none; `is_known` tells
-    whether a name or a `part.field` exists. `takes_reading` tells that functions take one `part.field` alone.
+    `subjects` holds, of each test by name, what raises ValueError for an argument that is none; `is_known`
+    tells whether a name or a `part.field` exists. `takes_reading` tells that functions take one `part.field`
+    alone.
     """
 
     subjects: Mapping[str, Callable[[str], object]] = field(default_factory=dict)
@@ -325,7 +325,7 @@ def _anything(argument: str) -> None:
     """Accept every argument: what it names is checked against the whole corpus (`whycrash corpus lint`)."""
 
 
-# What a condition over a log may ask (cases, changes, refinements of patterns, remedies, signs of telemetry rules).
+# What a condition over a log may ask: cases, changes, refinements of patterns, remedies, signs of telemetry.
 LOG = Vocabulary(
     subjects={
         **dict.fromkeys(("pattern", "root", "cause", "phase", "config"), _anything),

@@ -81,7 +81,7 @@ class Library:
         )
 
     def is_setting(self, name: str) -> bool:
-        """Tell whether any framework has a setting of that name; a name also stands for keys that end in it."""
+        """Tell whether any framework has a setting of that name, or one whose key ends in it."""
         return canonical(name) in self._endings
 
     @cached_property

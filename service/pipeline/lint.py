@@ -59,7 +59,7 @@ def findings(library: Library, table: PatternTable, cache: Path | None = None) -
 
 
 def table_findings(library: Library, table: PatternTable) -> list[str]:
-    """Give what is wrong in the rows of `rules.yaml` and `telemetry.yaml`, a sentence each, with file and row."""
+    """Give what is wrong in `rules.yaml` and `telemetry.yaml`, a sentence each, with file and row."""
     found = list(rule_findings(library, known_facts(table)))
     telemetry = rules.load_rules()
     for name, sign in telemetry.signs.items():

@@ -13,7 +13,7 @@ from corpus.rules import RuleSentence, ValueRule, rule_pages
 from corpus.schema import Text
 from service.remediation.rules.operators import NAMES, OPERATORS
 
-# Operators whose arguments are a kind of fact and its fields, and those whose arguments name settings of the job.
+# Operators whose arguments are a kind of fact and its fields, and those whose arguments name settings.
 _OF_FACTS = frozenset(("fact", "most", "together", "words"))
 _OF_SETTINGS = frozenset(("setting", "text"))
 

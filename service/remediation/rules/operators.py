@@ -139,9 +139,9 @@ _PLAIN: dict[str, Callable[..., object]] = {
     "lower": str.lower,
     "mentions": lambda text, parts: any(part in text for part in parts),
 }
-# Over a job's facts and settings. `fact` gives the first number of a fact under one of the names, `most` the greatest
-# of all its numbers, `together` several numbers of one and the same fact, `words` a text; `setting` what the job
-# sets as a number, `text` as it is written.
+# Over a job's facts and settings. `fact` gives the first number of a fact under one of the names, `most` the
+# greatest of all its numbers, `together` several numbers of one and the same fact, `words` a text; `setting`
+# what the job sets as a number, `text` as it is written.
 _OF_JOB: Mapping[str, Callable[..., object]] = {
     "fact": lambda context, kind, *names: context.stated(kind, *_flat(names)),
     "most": lambda context, kind, *names: max(context.every(kind, *_flat(names)), default=None),
@@ -154,9 +154,9 @@ _OF_JOB: Mapping[str, Callable[..., object]] = {
     "accumulation": _accumulation,
     "asked_version": asked_version,
 }
-# What an expression may name of a job: `now` is the job's value as a number, `whole` where it is a whole one above
-# zero, `present_gib` where it is a size; `to` the proposed one; `unit_s` the seconds of the setting's unit; `package`
-# the one that is asked for.
+# What an expression may name of a job: `now` is the job's value as a number, `whole` where it is a whole one
+# above zero, `present_gib` where it is a size; `to` the proposed one; `unit_s` the seconds of the setting's
+# unit; `package` the one that is asked for.
 NAMES: Mapping[str, Callable[[RuleContext], object]] = {
     "now": lambda context: context.number,
     "whole": lambda context: context.whole,
