@@ -50,12 +50,12 @@ def _axes(across: Scale, up: Scale, names: tuple[str, str]) -> list[Html]:
 def reliability(bins: Sequence[Bin], colour: str) -> Html:
     """Draw a reliability diagram: share right over confidence; on the dashed line both are equal."""
     across, up = Scale(0, 1, _LEFT, _RIGHT), Scale(0, 1, _BOTTOM, _TOP)
-    told = "; ".join(
+    description = "; ".join(
         f"confidence {item.confidence:.2f}: {item.right:.2f} right of {item.count}" for item in bins
     )
     return svg(
         _SQUARE,
-        f"Reliability: {told or 'nothing to show'}",
+        f"Reliability: {description or 'nothing to show'}",
         *_axes(across, up, ("confidence", "share right")),
         text(across.start - 6, up.end - 13, "n", "small", "end"),
         line(across.at(0), up.at(0), across.at(1), up.at(1), "ideal"),
@@ -78,7 +78,7 @@ def risk_coverage(curves: Mapping[str, Sequence[tuple[float, float]]], colours: 
     """Draw risk-coverage curves: share right over share answered, by descending confidence."""
     least = min((right for points in curves.values() for _, right in points), default=0.0)
     across, up = Scale(0, 1, _LEFT, _RIGHT), Scale(min(int(least * 10) / 10, 0.9), 1, _BOTTOM, _TOP)
-    told = "; ".join(
+    description = "; ".join(
         f"{name}: {points[-1][1]:.2f} right at coverage {points[-1][0]:.2f}"
         for name, points in curves.items()
         if points
@@ -98,7 +98,7 @@ def risk_coverage(curves: Mapping[str, Sequence[tuple[float, float]]], colours: 
     ]
     return svg(
         _SQUARE,
-        f"Risk and coverage: {told or 'nothing to show'}",
+        f"Risk and coverage: {description or 'nothing to show'}",
         *_axes(across, up, ("share answered", "share right of those")),
         *drawn,
         *keys,
@@ -109,7 +109,7 @@ def bars(title: str, rows: Sequence[Bar], goal: tuple[float, str] | None = None)
     """Draw horizontal bars from 0 to 1 with intervals, figures and the goal (value, text), where given."""
     left = min(max((len(row.name) for row in rows), default=0) * _LETTER + 8, 120.0)
     across = Scale(0, 1, left, WIDTH - 92)
-    told = "; ".join(f"{row.name} {counted(row.found)}" for row in rows)
+    description = "; ".join(f"{row.name} {counted(row.found)}" for row in rows)
     bottom = 24 + _BAR * len(rows)
     marked: list[Html] = []
     if goal is not None:
@@ -117,7 +117,7 @@ def bars(title: str, rows: Sequence[Bar], goal: tuple[float, str] | None = None)
         marked = [line(x, 20, x, bottom, "goal"), text(WIDTH, 14, f"goal {goal[1]}", "small", "end")]
     return svg(
         bottom + 4,
-        f"{title}: {told}",
+        f"{title}: {description}",
         text(0, 14, title, "title"),
         *(part for number, row in enumerate(rows) for part in _bar(row, 24 + _BAR * number, across)),
         *marked,
@@ -129,8 +129,8 @@ def _bar(row: Bar, y: float, across: Scale) -> list[Html]:
     track = element(
         "rect", x=across.start, y=y + 2, width=across.end - across.start, height=_BAR - 4, class_="track"
     )
-    told = f"{found.value:.2f} n={found.count}" if found.count else "-"
-    words = [text(0, middle + 4, row.name), text(WIDTH - 84, middle + 4, told)]
+    figure = f"{found.value:.2f} n={found.count}" if found.count else "-"
+    words = [text(0, middle + 4, row.name), text(WIDTH - 84, middle + 4, figure)]
     if not found.count:
         return [track, *words]
     filled = element(

@@ -70,10 +70,10 @@ LOWER_IS_BETTER = frozenset({"sure_and_wrong"})
 def score(incident: Incident, answer: Answer, library: Library) -> Score:
     """Score an answer against its incident's label and files."""
     label = incident.label
-    told = answer.verdict in ("diagnosed", "ambiguous")
+    names_cause = answer.verdict in ("diagnosed", "ambiguous")
     diagnosed, unknown, healthy = (label.verdict == name for name in ("diagnosed", "unknown", "no-failure"))
     top = answer.causes[:3]
-    first = told and bool(top) and top[0] in label.causes
+    first = names_cause and bool(top) and top[0] in label.causes
     right = first if diagnosed else answer.verdict == label.verdict
     sure = answer.confidence is not None and answer.confidence > SURE and answer.verdict != "no-failure"
     return Score(
@@ -82,7 +82,7 @@ def score(incident: Incident, answer: Answer, library: Library) -> Score:
         cause_top3=_when(diagnosed, any(cause in label.causes for cause in top)),
         category=_when(
             diagnosed,
-            told
+            names_cause
             and bool(top)
             and _category(top[0], library) in {_category(cause, library) for cause in label.causes},
         ),
@@ -95,10 +95,10 @@ def score(incident: Incident, answer: Answer, library: Library) -> Score:
         else answer.grounded[0] / answer.grounded[1],
         healthy=_when(healthy, answer.verdict == "no-failure"),
         abstained=_when(unknown, answer.verdict == "unknown"),
-        answered=_when(not healthy, told),
+        answered=_when(not healthy, names_cause),
         sure_and_wrong=None if answer.confidence is None else float(sure and not right),
         right=float(right),
-        confidence=answer.confidence if told else None,
+        confidence=answer.confidence if names_cause else None,
     )
 
 

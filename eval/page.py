@@ -78,12 +78,12 @@ def page(run: Run) -> str:
 
 def _header(run: Run) -> Html:
     counts = Counter(incident.label.split for incident in run.incidents)
-    told = ", ".join(f"{counts[split]} {split}" for split in splits(run))
+    split_counts = ", ".join(f"{counts[split]} {split}" for split in splits(run))
     links = (element("a", title, href=f"#{name}") for name, title in _SECTIONS.items())
     return element(
         "header",
         element("h1", "How good are the answers?"),
-        paragraph(f"{len(run.incidents)} labelled incidents ({told}), {run.started}", class_="soft"),
+        paragraph(f"{len(run.incidents)} labelled incidents ({split_counts}), {run.started}", class_="soft"),
         element("nav", *links, aria_label="Sections"),
     )
 
@@ -255,8 +255,10 @@ def _wrong(run: Run) -> Html:
         category(name, [item for item in found if item.category == name])
         for name in sorted({item.category for item in found})
     ]
-    told = (
+    summary = (
         f"{len(found)} of {len(run.answers.get(COMPOSER, ()))} answers of the composer; open a category "
         "to see them."
     )
-    return section("wrong", _SECTIONS["wrong"], paragraph(told if found else "None.", class_="soft"), *groups)
+    return section(
+        "wrong", _SECTIONS["wrong"], paragraph(summary if found else "None.", class_="soft"), *groups
+    )

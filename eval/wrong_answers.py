@@ -29,8 +29,8 @@ class Quoted:
 def category(name: str, items: Sequence[Wrong]) -> Html:
     """Give a category's wrong answers as a collapsed section with their count."""
     counts = Counter(item.incident.label.split for item in items)
-    told = ", ".join(f"{count} {split}" for split, count in counts.items())
-    return folded(join(name, element("span", told)), *map(article, items))
+    split_counts = ", ".join(f"{count} {split}" for split, count in counts.items())
+    return folded(join(name, element("span", split_counts)), *map(article, items))
 
 
 def article(item: Wrong) -> Html:
@@ -94,9 +94,9 @@ def _lines(item: Wrong) -> Html:
     quoted = excerpt(item.incident.lines, labelled, named)
     if not quoted:
         return EMPTY
-    told = f"Labelled root: {_numbers(labelled)}; pointed at: {_numbers(named[:1])}"
+    caption = f"Labelled root: {_numbers(labelled)}; pointed at: {_numbers(named[:1])}"
     rows = (_rows(row, before) for before, row in zip([None, *quoted], quoted, strict=False))
-    return element("table", element("caption", told), element("tbody", *rows), class_="log")
+    return element("table", element("caption", caption), element("tbody", *rows), class_="log")
 
 
 def _numbers(lines: Sequence[int]) -> str:
@@ -105,7 +105,7 @@ def _numbers(lines: Sequence[int]) -> str:
 
 def _rows(row: Quoted, before: Quoted | None) -> Html:
     gap = before is not None and row.number > before.number + 1
-    why = " + ".join(word for word, said in (("root", row.labelled), ("named", row.named)) if said)
+    why = " + ".join(word for word, applies in (("root", row.labelled), ("named", row.named)) if applies)
     shown = element(
         "tr",
         element("th", str(row.number), scope="row"),

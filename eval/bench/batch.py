@@ -88,16 +88,16 @@ def run() -> Table:
         "MiB at last",
     ):
         table.add_column(column, justify="right")
-    for workers, told in runs.items():
-        jobs = len(told.ends)
+    for workers, watched in runs.items():
+        jobs = len(watched.ends)
         table.add_row(
             str(workers),
-            f"{told.per_second:.1f}",
-            str(told.answered),
-            str(jobs - told.answered),
-            f"{1000 * told.engine_seconds / jobs:.2f}",
-            f"{told.quarter(0):.0f}",
-            f"{told.quarter(3):.0f}",
+            f"{watched.per_second:.1f}",
+            str(watched.answered),
+            str(jobs - watched.answered),
+            f"{1000 * watched.engine_seconds / jobs:.2f}",
+            f"{watched.quarter(0):.0f}",
+            f"{watched.quarter(3):.0f}",
         )
     return table
 

@@ -151,9 +151,9 @@ def nul_bytes(size: int) -> Pieces:
 
 def encodings(size: int) -> Pieces:
     """Give lines in four encodings by turns."""
-    said = "显存不足 at größe: "
+    message = "显存不足 at größe: "
     forms = [
-        f"{said}{OOM}\n".encode(form, "replace") for form in ("utf-8", "gb18030", "latin-1", "utf-16-le")
+        f"{message}{OOM}\n".encode(form, "replace") for form in ("utf-8", "gb18030", "latin-1", "utf-16-le")
     ]
     return _filled((WELL.format(2) + "\n").encode() * 20 + b"".join(forms), size)
 
@@ -215,10 +215,10 @@ def run() -> Table:
     table = Table(title=f"logs made to break a reader, at {SCALE:g} of their size")
     for column in ("what", "MB", "lines", "MB/s", "peak MiB", "events", "root", "omitted"):
         table.add_column(column, justify="left" if column in ("what", "omitted") else "right")
-    told = {name: case.what for name, case in CASES.items()} | {
+    descriptions = {name: case.what for name, case in CASES.items()} | {
         name: what for name, (what, _) in FILES.items()
     }
-    for name, what in told.items():
+    for name, what in descriptions.items():
         measured = subprocess.run(
             [sys.executable, "-m", "eval.bench.hostile", name], capture_output=True, text=True, check=True
         )

@@ -113,10 +113,10 @@ def _best(name: str, measure: Callable[[], ScanRate]) -> ScanRate:
 
 
 def _read(path: Path) -> ScanRate:
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", read_child.__name__, str(path)], capture_output=True, text=True, check=True
     )
-    size, seconds, peak, _ = told.stdout.split()
+    size, seconds, peak, _ = completed.stdout.split()
     return ScanRate("reader", int(size), float(seconds), float(peak))
 
 

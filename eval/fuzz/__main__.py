@@ -57,19 +57,19 @@ def fuzz(name: str, seconds: int, again: Sequence[str] = ()) -> FuzzResult:
             f"-artifact_prefix={kept}/",
             "-print_final_stats=1",
         ]
-        told = subprocess.run(  # noqa: S603 - our own module
+        completed = subprocess.run(  # noqa: S603 - our own module
             [sys.executable, "-m", "eval.fuzz.process", name, *options, *given],
             capture_output=True,
             text=True,
             errors="replace",
             check=False,
         )
-    output = told.stdout + told.stderr
+    output = completed.stdout + completed.stderr
     executions = max((int(match[1] or match[2]) for match in _EXECUTIONS.finditer(output)), default=0)
     branches = max((int(match[1]) for match in _COVERED.finditer(output)), default=0)
     raised = _RAISED.search(output)
-    said = (raised[1] or raised[2]).strip() if raised else output[-400:]
-    return FuzzResult(name, executions, branches, said if told.returncode else "")
+    finding = (raised[1] or raised[2]).strip() if raised else output[-400:]
+    return FuzzResult(name, executions, branches, finding if completed.returncode else "")
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -160,7 +160,7 @@ class WorkerPool:
         self._renew_after = renew_after
         self._states: list[WorkerState] = []
         self._pause = Backoff(0.2, 10.0)
-        self._told: list[PoolEvent] = []
+        self._pending: list[PoolEvent] = []
 
     @property
     def capacity(self) -> int:
@@ -196,8 +196,8 @@ class WorkerPool:
                 state.held[key] = seconds
                 return
             # It died in its idle time, which no task caused.
-            self._told += self._ended(state, TaskReturned)
-        self._told.append(TaskReturned(key))
+            self._pending += self._ended(state, TaskReturned)
+        self._pending.append(TaskReturned(key))
 
     def follow_up(self, key: str, task: object) -> None:
         """Hand the worker that holds the key its last task."""
@@ -224,20 +224,20 @@ class WorkerPool:
         alone = self._first_alone and not self.ready
         while self._pause.over and len(self._states) < (1 if alone else self._size):
             self._spawn()
-        if not self._told:
+        if not self._pending:
             nearest = min((state.ends for state in self._states), default=float("inf")) - monotonic()
             for worker, message in self._backend.receive(self.workers, max(0.0, min(timeout, nearest))):
-                self._told += self._received(worker, message)
+                self._pending += self._received(worker, message)
         now = monotonic()
         for state in [state for state in self._states if state.ends <= now]:
             late = state.ends - state.since
-            self._told += self._ended(state, lambda key, late=late: TaskLate(key, late))  # type: ignore[misc]
+            self._pending += self._ended(state, lambda key, late=late: TaskLate(key, late))  # type: ignore[misc]
         for state in [state for state in self._states if state.wrong and not state.held]:
             if self._renew_after is not None and now - state.since >= self._renew_after:
                 # What was missing, such as a server that was down, may be there by now.
                 self._remove(state)
-        told, self._told = self._told, []
-        return told
+        found, self._pending = self._pending, []
+        return found
 
     def wake(self) -> None:
         """End the wait of `events`; may be called from any thread."""

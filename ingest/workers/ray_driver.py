@@ -136,12 +136,12 @@ def connect(plan: RayPlan) -> None:
 
 
 def _work(pipe: Connection, pool: WorkerPool, actors: _ActorBackend) -> None:
-    told = 0.0
+    sent = 0.0
     while not actors.over:
         events = pool.events(BEAT)
-        if events or monotonic() - told >= BEAT / 2:
+        if events or monotonic() - sent >= BEAT / 2:
             pipe.send(RayStatus(tuple(events), pool.ready))
-            told = monotonic()
+            sent = monotonic()
         for call in actors.calls():
             getattr(pool, call.name)(*call.arguments, **call.options)
 
@@ -261,12 +261,12 @@ class RayWorker:
 
     def handle(self, task: object) -> Sequence[object]:
         """Work on one task; gives its messages and its end, and nothing for a notice."""
-        told: list[object] = []
+        messages: list[object] = []
         if isinstance(task, Notice):
-            self._handler.handle(task.content, told.append)
+            self._handler.handle(task.content, messages.append)
             return ()
-        answer = self._handler.handle(task, told.append)
-        return (*told, TaskEnd(answer))
+        answer = self._handler.handle(task, messages.append)
+        return (*messages, TaskEnd(answer))
 
 
 def _look(host: str, port: int) -> None:
