@@ -235,7 +235,10 @@ class _Dispatcher(threading.Thread):
         """Work until stopped."""
         try:
             while not self._stopping.is_set():
-                self._turn()
+                try:
+                    self._turn()
+                except Exception as error:  # noqa: BLE001 - one message must not end the work on all tasks
+                    _LOG.error("the worker pool: %s", failing_frame(error))
         finally:
             self._pool.close()
 

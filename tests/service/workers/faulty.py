@@ -33,6 +33,8 @@ def serve(pipe: Connection, settings: Settings) -> None:
         assert isinstance(task, TriageTask)
         if task.text == "die":
             os.kill(os.getpid(), signal.SIGKILL)
+        if task.text == "garble":
+            pipe.send_bytes(b"no message of ours")
         pipe.send(Progress(bytes=os.getpid(), total=len(task.text)))
         if task.text == "hang":
             time.sleep(PATIENCE)

@@ -167,6 +167,11 @@ def test_that_the_pool_outlives_what_cannot_be_kept_and_what_cannot_be_sent(pool
     assert pool.waiting == 0
 
 
+def test_that_a_message_that_cannot_be_read_ends_nothing(pool: ProcessPool) -> None:
+    assert pid(told(pool, "garble"))
+    assert pid(told(pool, "x"))
+
+
 def test_that_a_process_that_died_in_its_idle_time_costs_no_task(pool: ProcessPool) -> None:
     before = pid(told(pool, "one"))
     os.kill(before, signal.SIGKILL)
