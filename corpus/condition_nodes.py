@@ -259,6 +259,12 @@ class Comparison(Node):
     def parts(self) -> Iterator[Node]:  # noqa: D102
         return iter(self.values)
 
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """The expressions that are searched for."""
+        pairs = zip(self.signs, self.values[1:], strict=True)
+        return tuple(str(node.value) for sign, node in pairs if sign == "~" and isinstance(node, Constant))
+
     def _compared(self, context: EvaluationContext) -> ConditionResult:
         left = self.values[0].evaluate(context)
         seen = left.seen

@@ -152,8 +152,6 @@ class _Parser:
             signs.append(sign)
             start = self._next.start
             values.append(self._sum())
-            if sign == "~" and isinstance(values[-1], Constant):
-                compiled(str(values[-1].value))
         if not signs:
             return values[0]
         shown = self._text[start : self._tokens[self._place - 1].end]
@@ -291,19 +289,26 @@ class Vocabulary:
     def check(self, text: str) -> None:
         """Check that a text is a condition and names only what there is; raises ValueError."""
         for node in parse(text).walk():
-            match node:
-                case Predicate():
-                    if node.subject not in self.subjects:
-                        raise ValueError(
-                            f"{text!r}: there is no test {node.subject}: among {sorted(self.subjects)}"
-                        )
-                    self.subjects[node.subject](node.argument)
-                case Call() if node.function not in self.functions:
-                    raise ValueError(f"{text!r}: there is no function {node.function}")
-                case Call() if self.takes_reading and [type(each) for each in node.arguments] != [Name]:
-                    raise ValueError(f"{text!r}: {node.function} takes one reading")
-                case Name() if not self.is_known(node.name):
-                    raise ValueError(f"{text!r}: there is no {node.name}")
+            if wrong := self._wrong(node):
+                raise ValueError(f"{text!r}: {wrong}")
+
+    def _wrong(self, node: Node) -> str:
+        """Say what a part names that there is not; raises ValueError for an argument that is none."""
+        match node:
+            case Predicate() if node.subject not in self.subjects:
+                return f"there is no test {node.subject}: among {sorted(self.subjects)}"
+            case Predicate():
+                self.subjects[node.subject](node.argument)
+            case Call() if node.function not in self.functions:
+                return f"there is no function {node.function}"
+            case Call() if self.takes_reading and [type(each) for each in node.arguments] != [Name]:
+                return f"{node.function} takes one reading"
+            case Comparison():
+                for expression in node.expressions:
+                    compiled(expression)
+            case Name() if not self.is_known(node.name):
+                return f"there is no {node.name}"
+        return ""
 
 
 _FRAMEWORK = re.compile(r"([a-z0-9][a-z0-9-]*(?:\|[a-z0-9][a-z0-9-]*)*)([<>=!~].*)?\Z")

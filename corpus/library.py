@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from corpus.errors import InvalidCorpusError, UnknownCaseError
 from corpus.keys import canonical
 from corpus.message import Message
-from corpus.schema import Case, Cause, Language, Record, Remedy, Scalar, SettingSpec, Text
+from corpus.schema import CHECKED, Case, Cause, Language, Record, Remedy, Scalar, SettingSpec, Text
 
 R = TypeVar("R", bound=Record)
 
@@ -234,7 +234,7 @@ def read_cache(kind: type[R], stored: Path | None) -> R | None:
     if stored is None or not stored.exists():
         return None
     try:
-        return kind.model_validate_json(stored.read_bytes())
+        return kind.model_validate_json(stored.read_bytes(), context=CHECKED)
     except ValidationError:
         return None
 

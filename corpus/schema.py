@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Annotated, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
 from corpus.conditions import LOG
 
@@ -31,11 +31,19 @@ Scalar = bool | int | float | str
 Strength = Literal["states", "suggests", "hints"]
 
 
-def accepted_by(check: Callable[[str], object]) -> AfterValidator:
-    """Give a validator of a text that `check` reads without an error; the text stays as it is."""
+# The context in which records are read back that were checked when they were stored.
+CHECKED: Mapping[str, bool] = {"checked": True}
 
-    def validated(text: str) -> str:
-        check(text)
+
+def accepted_by(check: Callable[[str], object]) -> AfterValidator:
+    """Give a validator of a text that `check` reads without an error; the text stays as it is.
+
+    Thousands of conditions that were checked once are not parsed again where they are read from a cache.
+    """
+
+    def validated(text: str, info: ValidationInfo) -> str:
+        if info.context != CHECKED:
+            check(text)
         return text
 
     return AfterValidator(validated)

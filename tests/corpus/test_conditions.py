@@ -176,7 +176,6 @@ def test_the_readings_that_decided_are_told() -> None:
         ("__import__('os').system('true')", '".system'),
         ("all(now, now)", "all takes one argument"),
         ("known()", "known takes one argument"),
-        ("word ~ '(unclosed'", "is no expression"),
         ("gpu_oom.free_gib <1x", "'1x'"),
         ("word == 'open", '"\'open"'),
     ],
@@ -198,6 +197,7 @@ def test_what_is_no_condition_is_refused_with_its_place(text: str, told: str) ->
         ("config:zero_stage == three", "there is no three"),
         ("first(gpu_oom.free_gib)", "there is no function first"),
         ("pattern: x", "is no condition"),
+        ("exit.signal ~ '(unclosed'", "is no expression"),
     ],
 )
 def test_a_condition_over_a_log_names_only_what_a_log_has(text: str, told: str) -> None:
