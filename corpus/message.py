@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import WrapValidator
+from pydantic import BaseModel, ConfigDict, Field, WrapValidator, model_validator
 
 from corpus.schema import Language, Text
 
@@ -63,13 +63,16 @@ class Message(str):
     @classmethod
     def from_reference(cls, given: Mapping[str, Any]) -> Message | None:
         """Make what `reference` gave; None where this version's catalogue has no such message."""
+        if not is_message(given["message"]):
+            return None
         values = {
             name: cls.from_reference(value) if isinstance(value, dict) else value
-            for name, value in given["values"].items()
+            for name, value in given.get("values", {}).items()
         }
         try:
             return cls(given["message"], **values)
-        except (KeyError, OSError):
+        except (KeyError, ValueError):
+            # Another version's message of this id takes other values.
             return None
 
     def in_language(self, language: Language) -> str:
@@ -95,6 +98,72 @@ class Message(str):
 MessageText = Annotated[
     str, WrapValidator(lambda value, check: value if isinstance(value, Message) else check(value))
 ]
+
+
+class MessageReference(BaseModel):
+    """A message as it crosses a border: its id in the catalogue, and its values."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    message: str
+    values: dict[str, int | float | str | MessageReference] = Field(
+        default={}, exclude_if=lambda values: not values
+    )
+
+
+# The field that stands beside a model's texts; only where one of them is a message is it written.
+References = Annotated[
+    dict[str, MessageReference],
+    Field(
+        exclude_if=lambda references: not references,
+        description="Of each text that is a message, by its field: the message's id and values, to be told in "
+        "any language.",
+    ),
+]
+
+
+class Translatable(BaseModel):
+    """A model whose texts may be messages; it has a field `messages: References`.
+
+    In JSON a text is its English sentence, with the message's id and values beside it under `messages`. What
+    reads that JSON has the message again. Without them, as an older version wrote it, the sentence stays.
+    """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pair_texts(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        given = data.get("messages") or {}
+        if not isinstance(given, Mapping) or not (
+            given or any(isinstance(value, Message) for value in data.values())
+        ):
+            return data
+        references = {
+            name: value if isinstance(value, MessageReference) else MessageReference.model_validate(value)
+            for name, value in given.items()
+        }
+        restored = {
+            name: found
+            for name, value in references.items()
+            if isinstance(data.get(name), str) and not isinstance(data[name], Message)
+            if (found := Message.from_reference(value.model_dump())) is not None
+        }
+        return {**data, **restored, "messages": references | _references({**data, **restored})}
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Copy, with the references of the texts that the copy has."""
+        if update:
+            update = {**update, "messages": _references({**dict(self), **update})}
+        return super().model_copy(update=update, deep=deep)
+
+
+def _references(texts: Mapping[str, Any]) -> dict[str, MessageReference]:
+    return {
+        name: MessageReference.model_validate(value.reference())
+        for name, value in texts.items()
+        if isinstance(value, Message)
+    }
 
 
 def words(id: str, language: Language, /, **values: object) -> str:  # noqa: A002 - the word for it

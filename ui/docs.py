@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from corpus import library, log_patterns
 from ingest import embedder
-from service.schemas.errors import RequestError
+from service.schemas.errors import RequestError, kind_of
 from service.settings import PREFIX, Settings
 from ui import coverage
 from ui.cli import run, watch
@@ -62,10 +62,12 @@ def errors_table() -> str:
     """Give the errors of the API as a Markdown table, by status."""
     kinds = sorted(
         (kind for kind in RequestError.__subclasses__() if kind.__module__ == RequestError.__module__),
-        key=lambda kind: kind.status,
+        key=lambda kind: kind_of(kind).status,
     )
     rows = ["| status | class in `service.schemas.errors` | meaning |", "|---|---|---|"]
-    rows += [f"| {kind.status} | `{kind.__name__}` | {(kind.__doc__ or '').strip()} |" for kind in kinds]
+    rows += [
+        f"| {kind_of(kind).status} | `{kind.__name__}` | {(kind.__doc__ or '').strip()} |" for kind in kinds
+    ]
     return "\n".join(rows)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from corpus.message import Message, is_message, words
 from corpus.schema import Language
-from service.schemas.errors import RequestError
+from service.schemas.errors import RequestError, kind_name, sentence_id
 from service.schemas.events import TriageFailed
 
 # Kinds whose own sentence says too little without the particulars.
@@ -56,8 +56,8 @@ def worded(kind: str, text: str, language: Language, wait: float | None = None) 
         return text.in_language(language)
     if language == "en":
         return text
-    kind = kind.removesuffix("Error")
-    if not is_message(f"kinds.{kind}"):
+    kind = kind_name(kind)
+    if not is_message(sentence_id(kind)):
         return text
-    own = words(f"kinds.{kind}", language, wait=f"{max(1.0, wait or 5.0):.0f}")
+    own = words(sentence_id(kind), language, wait=f"{max(1.0, wait or 5.0):.0f}")
     return f"{own}（{text}）" if text and kind in _VAGUE else own

@@ -26,7 +26,7 @@ from service.api.problems import documented_problems
 from service.api.read_deadline import Patience, while_wanted
 from service.api.submissions import JSON, MULTIPART, invalid
 from service.api.triages import as_json
-from service.api.uploads import MediaTypeError, MultipartUpload
+from service.api.uploads import MultipartUpload
 from service.batches import page
 from service.batches import results as written_results
 from service.batches.sources import folder, kubernetes, ray_jobs, slurm
@@ -36,7 +36,7 @@ from service.batches.sources.spool import BatchSpool as Copies
 from service.batches.sources.spool import open_spool
 from service.batches.summary import Summary
 from service.persistence.spool import Spool
-from service.schemas.errors import InvalidRequestError
+from service.schemas.errors import InvalidRequestError, MediaTypeError
 from service.schemas.records import BatchOptions, BatchRecord, JobRecord, JobState, SourceKind
 from service.settings import Settings
 
@@ -364,7 +364,9 @@ def get_results(
     kind, ending = (CSV, "csv") if as_csv else (LINES, "jsonl")
     name = {"content-disposition": f'attachment; filename="{record.id}.{ending}"'}
     return StreamingResponse(
-        _blocks(write(store.results(batch_id), store.job)), media_type=kind, headers=name
+        _blocks(write(store.results(batch_id), store.job, record.options.language or "en")),
+        media_type=kind,
+        headers=name,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from corpus.message import MessageText, References, Translatable
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
 from service.schemas.diagnosis import CaseHit, EndState, ExitCode, Outcome, SignalName, Verdict
@@ -118,7 +119,7 @@ class Judgement(Body):
         )
 
 
-class TriageRow(BaseModel):
+class TriageRow(Translatable):
     """A triage in a list."""
 
     id: str
@@ -130,7 +131,8 @@ class TriageRow(BaseModel):
     verdict: Verdict | None
     cause: str | None
     headline: str
-    error: str
+    error: MessageText
+    messages: References = Field(default={})
 
     @classmethod
     def of(cls, record: TriageRecord) -> TriageRow:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from corpus.message import Message
+from service.schemas.errors import ForbiddenError, MisdirectedError, RequestError
 from service.settings import Settings
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -40,18 +42,15 @@ class OriginPolicy:
         self._loopback = is_loopback(settings.host)
         self._public = urlsplit(settings.public_url).netloc.lower()
 
-    def refusal(self, method: str, headers: Mapping[str, str]) -> str:
-        """Give why a request is refused; empty where it is not."""
+    def refusal(self, method: str, headers: Mapping[str, str]) -> RequestError | None:
+        """Give why a request is refused; None where it is not."""
         host = headers.get("host", "").lower()
         is_ours = is_loopback(host_of(host)) or (bool(self._public) and host == self._public)
         if self._loopback and not is_ours:
-            return (
-                "The Host header names another server. Ask by localhost, 127.0.0.1 or the address in "
-                "WHYCRASH_PUBLIC_URL."
-            )
+            return MisdirectedError(Message("errors.host-header-names-another"))
         if method not in SAFE and not self._same_origin(host, headers):
-            return "A page of another origin may not send this."
-        return ""
+            return ForbiddenError(Message("errors.page-another-origin-not"))
+        return None
 
     def is_local(self, peer: str, headers: Mapping[str, str]) -> bool:
         """Tell whether a request comes from this machine to its loopback address, with no proxy between."""

@@ -14,10 +14,10 @@ import httpx
 from pydantic import BaseModel, TypeAdapter
 
 from corpus.message import Message
-from service.schemas import errors
 from service.schemas.diagnosis import CaseHit, Diagnosis, Outcome
-from service.schemas.errors import LateError, RequestError
+from service.schemas.errors import LateError, UnreachableError
 from service.schemas.events import Event, FinalAnswer, TriageFailed, TurnAnswered
+from service.schemas.failures import error_of
 from service.schemas.records import BatchRecord, FeedbackRecord, TriageRecord
 
 M = TypeVar("M", bound=BaseModel)
@@ -26,12 +26,6 @@ _EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 # Longer than the server gives a triage by default, so that its own word comes first.
 PATIENCE = 150.0
 Seen = Callable[[BatchRecord], None]
-
-
-class UnreachableError(RequestError):
-    """The server cannot be reached, or cut the connection."""
-
-    status = 503
 
 
 class Client:
@@ -228,7 +222,7 @@ def _to_the_last(texts: Iterable[str]) -> Iterator[Event]:
     for text in texts:
         event = _EVENTS.validate_json(text)
         if isinstance(event, TriageFailed):
-            raise _error(event.status, event.type, event.error, event.retry_after)
+            raise error_of(event)
         yield event
         if isinstance(event, FinalAnswer | TurnAnswered):
             return
@@ -243,26 +237,16 @@ def _check(response: httpx.Response) -> None:
     except ValueError:
         told = {}
     wait = response.headers.get("retry-after", "")
-    name = str(told.get("type", "")).rpartition(":")[2].title().replace("-", "") + "Error"
-    raise _error(
-        response.status_code,
-        name,
-        str(told.get("detail") or f"The server answered {response.status_code}."),
-        float(wait) if wait.isdecimal() else None,
-    )
-
-
-def _error(status: int, name: str, detail: str, wait: float | None) -> RequestError:
-    """Make the error that the server named, or a plain one with its status."""
-    known = {
-        item.__name__: item for item in RequestError.__subclasses__() if item.__module__ == errors.__name__
+    # A problem's detail is an event's sentence, with the message that it is beside it.
+    references = told.get("messages", {})
+    failed = {
+        "type": str(told.get("type", "")).rpartition(":")[2].title().replace("-", ""),
+        "status": response.status_code,
+        "error": str(told.get("detail") or Message("errors.server-answered", status=response.status_code)),
+        "retry_after": float(wait) if wait.isdecimal() else None,
+        "messages": {"error": references["detail"]} if "detail" in references else {},
     }
-    kind = known.get(name) or next((item for item in known.values() if item.status == status), None)
-    if kind is not None:
-        return kind(detail, wait)
-    made = RequestError(detail, wait)
-    made.status = status
-    return made
+    raise error_of(TriageFailed.model_validate(failed))
 
 
 def _once(key: str) -> dict[str, str]:

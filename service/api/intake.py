@@ -9,18 +9,12 @@ from time import monotonic
 from typing import Any
 
 from corpus.message import Message
-from service.schemas.errors import RequestError, TooLargeError
+from service.schemas.errors import SlowClientError, TooLargeError
 
 AsgiMessage = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[AsgiMessage]]
 
 MIB = 1 << 20
-
-
-class SlowClientError(RequestError):
-    """The body came too slowly."""
-
-    status = 408
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,7 @@ from service.api.access import Authorizer, Visit
 from service.api.browsers import OriginPolicy
 from service.api.intake import MIB, AsgiMessage, BodyRateLimits, BodyReader, Receive, too_large
 from service.api.metrics import Metrics
-from service.schemas.errors import ForbiddenError, RequestError
-from service.workers.failures import StoppingError
+from service.schemas.errors import RequestError, StoppingError
 from service.workers.pool import STOPPING
 
 Scope = dict[str, Any]
@@ -48,12 +47,6 @@ _HEADERS = {
 }
 # What a page in one process with the API may do, unless it names more for itself.
 PAGE_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'self'"
-
-
-class MisdirectedError(RequestError):
-    """The Host header names another server."""
-
-    status = 421
 
 
 @dataclass(frozen=True)
@@ -132,7 +125,7 @@ class RequestMiddleware:
         intake: BodyReader,
         send: Send,
         passage: _RequestInFlight,
-        refused: RequestError | None,
+        refused: Exception | None,
     ) -> None:
         metrics = self._metrics()
         if metrics:
@@ -151,12 +144,12 @@ class RequestMiddleware:
             await self._told(scope, intake, send, passage, StoppingError(Message(STOPPING), 5.0))
         except Exception as error:  # noqa: BLE001 - the client gets an answer whatever it is
             problems.log_problem(scope["request_id"], error)
-            await self._told(scope, intake, send, passage, problems.error_name(error))
+            await self._told(scope, intake, send, passage, error)
         finally:
             self._note(scope, passage, metrics)
 
     async def _told(
-        self, scope: Scope, intake: BodyReader, send: Send, passage: _RequestInFlight, error: RequestError
+        self, scope: Scope, intake: BodyReader, send: Send, passage: _RequestInFlight, error: Exception
     ) -> None:
         """Tell an error, unless another answer has begun."""
         if not passage.begun:
@@ -164,8 +157,8 @@ class RequestMiddleware:
 
     def _refusal(self, scope: Scope, headers: Headers) -> RequestError | None:
         method = scope.get("method", "POST")
-        if why := self._boundary.refusal(method, headers):
-            return MisdirectedError(why) if "Host" in why else ForbiddenError(why)
+        if refused := self._boundary.refusal(method, headers):
+            return refused
         length = headers.get("content-length", "")
         passage = _RequestInFlight(method, scope["path"], scope["path"].startswith(_API))
         # Refused before a byte of it is read.
@@ -175,7 +168,7 @@ class RequestMiddleware:
             else None
         )
 
-    async def _stranger(self, scope: Scope, headers: Headers) -> RequestError | None:
+    async def _stranger(self, scope: Scope, headers: Headers) -> Exception | None:
         """Give why a page is not shown to somebody; API routes ask for their keys themselves."""
         path: str = scope["path"]
         if path.startswith((*_API, *self._rules.signed)) or not (access := self._access()):
@@ -188,7 +181,7 @@ class RequestMiddleware:
             return error
         except Exception as error:  # noqa: BLE001 - nobody is let in whose key could not be looked up
             problems.log_problem(scope["request_id"], error)
-            return problems.error_name(error)
+            return error
         return None
 
     def _most(self, passage: _RequestInFlight) -> int:

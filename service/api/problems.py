@@ -12,25 +12,35 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from corpus.errors import CorpusError, UnknownCaseError
-from corpus.message import Message
+from corpus.errors import CorpusError
+from corpus.message import Message, MessageText, References, Translatable
 from ingest.errors import IngestError
 from ingest.redaction.redactor import Redactor
 from service.api.access import PageKeyError
-from service.schemas.errors import InvalidRequestError, NotFoundError, RequestError, ServiceError
+from service.schemas.errors import (
+    InvalidRequestError,
+    RequestError,
+    ServiceError,
+    UnexpectedError,
+    kind_of,
+    ours,
+)
 from service.schemas.events import TriageFailed
+from service.schemas.failures import ReportedError, failure_of
 
 MEDIA_TYPE = "application/problem+json"
 _LOG = logging.getLogger("whycrash.api")
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MOST_FIELDS = 20
+# What is told of an error that is none of ours.
+UNEXPECTED = "errors.server-made-mistake-log"
 
 
-class Problem(BaseModel):
+class Problem(Translatable):
     """Why a request was not answered (RFC 9457)."""
 
     type: str = Field(
@@ -39,41 +49,37 @@ class Problem(BaseModel):
     )
     title: str = Field(description="What the kind means.")
     status: int = Field(description="The HTTP status.")
-    detail: str = Field(description="What is wrong here, and what to do.")
+    detail: MessageText = Field(description="What is wrong here, and what to do.")
     instance: str = Field(description="The path that was asked.")
     request_id: str = Field(description="What to name when asking about this; the log has it too.")
     errors: list[str] = Field(default=[], description="The fields that are wrong, each with its reason.")
-
-
-class UnexpectedError(RequestError):
-    """The server made a mistake; its log tells which."""
-
-    status = 500
+    messages: References = Field(default={})
 
 
 def problem_type(name: str) -> str:
-    """Give an error's kind: NotFoundError is `not-found`."""
-    return _WORDS.sub("-", name.removesuffix("Error")).lower()
+    """Give an error's kind as a problem's type ends: NotFound is `not-found`."""
+    return _WORDS.sub("-", name).lower()
 
 
-def problem_response(
-    request_id: str, path: str, error: RequestError, errors: Sequence[str] = (), kind: str = ""
-) -> Response:
-    """Make the response that tells an error."""
+def problem_response(request_id: str, path: str, error: Exception, errors: Sequence[str] = ()) -> Response:
+    """Make the response that tells an error, whatever it is."""
     clean = Redactor().clean
+    if not isinstance(error, ours()):
+        error = UnexpectedError(Message(UNEXPECTED))
+    failed = failure_of(error)
     problem = Problem(
-        type=f"urn:whycrash:error:{kind or problem_type(type(error).__name__)}",
-        title=HTTPStatus(error.status).phrase
-        if kind
+        type=f"urn:whycrash:error:{problem_type(failed.type)}",
+        title=HTTPStatus(failed.status).phrase
+        if isinstance(error, ReportedError)
         else (type(error).__doc__ or "").split(". ")[0].rstrip("."),
-        status=error.status,
-        detail=clean(str(error)),
+        status=failed.status,
+        detail=failed.error,
         instance=clean(path),
         request_id=request_id,
         errors=[clean(item) for item in errors],
     )
     return Response(
-        problem.model_dump_json(exclude_defaults=not errors), error.status, headers_of(error), MEDIA_TYPE
+        problem.model_dump_json(exclude_defaults=not errors), failed.status, headers_of(error), MEDIA_TYPE
     )
 
 
@@ -85,8 +91,10 @@ def log_problem(request_id: str, error: BaseException) -> None:
     _LOG.error("%s %s", request_id, Redactor().clean("".join(traceback.format_exception(error))))
 
 
-def headers_of(error: RequestError) -> dict[str, str]:
+def headers_of(error: Exception) -> dict[str, str]:
     """Give the headers that belong to an error's status."""
+    if not isinstance(error, RequestError):
+        return {}
     headers = {"retry-after": str(math.ceil(error.wait))} if error.wait is not None else {}
     if error.status == HTTPStatus.UNAUTHORIZED:
         # A browser that is told Basic asks its user; for the API that would be a dialog out of nowhere.
@@ -96,44 +104,16 @@ def headers_of(error: RequestError) -> dict[str, str]:
     return headers
 
 
-class EndedError(RequestError):
-    """The work ended without an answer."""
-
-    def __init__(self, failed: TriageFailed) -> None:
-        super().__init__(failed.error, failed.retry_after)
-        self.status = failed.status
-        self.kind = problem_type(failed.type)
-
-
 def problem_of(request: Request, error: Exception) -> Response:
-    """Make the response to a request that ended in an error."""
-    known = error_name(error)
-    if known.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    """Make the response to a request that ended in an error of ours, or was not in its form."""
+    wrong = _fields(error)
+    if isinstance(error, RequestValidationError):
+        error = InvalidRequestError("; ".join(wrong[:3]) or Message("errors.request-not-form-asked"))
+    if kind_of(type(error)).status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         _LOG.error(
             "%s %s", request.scope.get("request_id", ""), Redactor().clean(f"{type(error).__name__}: {error}")
         )
-    return problem_response(
-        request.scope.get("request_id", ""),
-        request.url.path,
-        known,
-        _fields(error),
-        known.kind if isinstance(known, EndedError) else "",
-    )
-
-
-def error_name(error: Exception) -> RequestError:
-    """Give the error of a request that any error is to its caller."""
-    if isinstance(error, RequestError):
-        return error
-    if isinstance(error, UnknownCaseError):
-        return NotFoundError(str(error))
-    if isinstance(error, RequestValidationError):
-        return InvalidRequestError("; ".join(_fields(error)[:3]) or Message("errors.request-not-form-asked"))
-    if isinstance(error, IngestError):
-        return InvalidRequestError(str(error))
-    if isinstance(error, ServiceError | CorpusError):
-        return UnexpectedError(str(error))
-    return UnexpectedError(Message("errors.server-made-mistake-log"))
+    return problem_response(request.scope.get("request_id", ""), request.url.path, error, wrong)
 
 
 def _fields(error: Exception) -> list[str]:
@@ -153,10 +133,12 @@ def fields(errors: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _of_status(request: Request, error: HTTPException) -> Response:
     """Tell what the router found: no such path, or not by this method."""
-    made = RequestError(Message("errors.nothing-path", method=request.method))
-    made.status = error.status_code
-    kind = problem_type(HTTPStatus(error.status_code).phrase.title().replace(" ", ""))
-    answer = problem_response(request.scope.get("request_id", ""), request.url.path, made, kind=kind)
+    failed = TriageFailed(
+        type=HTTPStatus(error.status_code).phrase.title().replace(" ", ""),
+        status=error.status_code,
+        error=Message("errors.nothing-path", method=request.method),
+    )
+    answer = problem_response(request.scope.get("request_id", ""), request.url.path, ReportedError(failed))
     answer.headers.update(error.headers or {})
     return answer
 
@@ -178,7 +160,7 @@ DOCUMENTED: Mapping[int, str] = {
     413: "The body is too large.",
     415: "The body has a media type that is not taken here.",
     421: "The Host header names another server.",
-    422: "errors.request-not-form-asked",
+    422: "The request is not in the form that was asked for, or the log cannot be read.",
     429: "Too many requests, or too much is waiting; `Retry-After` says how long to wait.",
     500: "The work ended without an answer, by the server's fault.",
     503: "The database cannot be used just now.",

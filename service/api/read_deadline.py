@@ -15,8 +15,7 @@ from corpus.message import Message
 from service.api.app_state import AppState
 from service.api.streams import client_left
 from service.batches.deadlines import SLOWEST
-from service.schemas.errors import LateError
-from service.workers.failures import AbandonedError, StoppingError
+from service.schemas.errors import AbandonedError, LateError, StoppingError
 
 T = TypeVar("T")
 

@@ -14,8 +14,9 @@ from starlette.requests import Request
 
 from corpus.message import Message
 from service.api import problems
-from service.schemas.errors import BusyError, LateError, RequestError
-from service.schemas.events import Event, TriageFailed
+from service.schemas.errors import BusyError, LateError, ours
+from service.schemas.events import Event
+from service.schemas.failures import failure_of
 
 MEDIA_TYPE = "text/event-stream"
 # Seconds of silence after which a comment is sent: proxies close connections that say nothing.
@@ -97,7 +98,7 @@ class EventFlow:
         self._forsaken = forsaken
         self._loop = asyncio.get_running_loop()
         self._ends = self._loop.time() + deadline
-        self.queue: asyncio.Queue[Event | RequestError | None] = asyncio.Queue()
+        self.queue: asyncio.Queue[Event | Exception | None] = asyncio.Queue()
         self._left = threading.Event()
         # Whether the last event was taken, or is not waited for any more.
         self.over = False
@@ -128,8 +129,8 @@ class EventFlow:
             self.leave()
             self.over = True
             raise LateError(Message("errors.work-not-finished-before")) from error
-        self.over = item is None or isinstance(item, RequestError) or item.kind in LAST
-        if isinstance(item, RequestError):
+        self.over = item is None or isinstance(item, Exception) or item.kind in LAST
+        if isinstance(item, Exception):
             raise item
         return item
 
@@ -138,15 +139,14 @@ class EventFlow:
             for event in self._begin():
                 self._put(event)
         except Exception as error:  # noqa: BLE001 - it is raised again where the events are taken
-            known = problems.error_name(error)
-            if known is not error and known.status == problems.UnexpectedError.status:
+            if not isinstance(error, ours()):
                 problems.log_problem("-", error)
-            self._put(known)
+            self._put(error)
         finally:
             self._ended()
         self._put(None)
 
-    def _put(self, item: Event | RequestError | None) -> None:
+    def _put(self, item: Event | Exception | None) -> None:
         if self._left.is_set():
             # Whoever left may have done so before there was anything to spare.
             self._forsaken()
@@ -200,15 +200,8 @@ async def _following(flow: EventFlow) -> Event | None:
         return await flow.next(HEARTBEAT)
     except TimeoutError:
         return None
-    except RequestError as error:
-        return failed_event(error)
-
-
-def failed_event(error: RequestError) -> TriageFailed:
-    """Tell an error as the last event."""
-    return TriageFailed(
-        type=type(error).__name__, status=error.status, error=str(error), retry_after=error.wait
-    )
+    except Exception as error:  # noqa: BLE001 - whatever ended the work is its last event
+        return failure_of(error, problems.UNEXPECTED)
 
 
 def encode_event(event: Event, number: int) -> bytes:

@@ -16,13 +16,12 @@ from corpus.message import Message
 from service.api import problems, uploads
 from service.api.bodies import MAX_CONFIG, ConfigText, TriageRequest
 from service.api.intake import MIB, too_large
-from service.api.uploads import MediaTypeError, MultipartUpload
+from service.api.uploads import MultipartUpload
 from service.app.triage_service import Submission
 from service.patching.patches import ConfigFile
 from service.persistence.spool import Spool, SpooledUpload, safe_name
-from service.schemas.errors import InvalidRequestError, RequestError
+from service.schemas.errors import InvalidRequestError, MediaTypeError, RequestError
 from service.telemetry import snapshot
-from service.telemetry.errors import InvalidSnapshotError
 from service.telemetry.snapshot import Snapshot
 from service.workers.pool import ProcessPool
 
@@ -197,7 +196,4 @@ def _telemetry(upload: MultipartUpload) -> Snapshot | Literal["live"] | None:
         return None
     if len(files) > 1 or (files and files[0].size > snapshot.MAX_BYTES):
         raise too_large(snapshot.MAX_BYTES)
-    try:
-        return snapshot.parse_snapshot(files[0].file.read() if files else text, "telemetry")
-    except InvalidSnapshotError as error:
-        raise InvalidRequestError(str(error)) from error
+    return snapshot.parse_snapshot(files[0].file.read() if files else text, "telemetry")

@@ -19,13 +19,14 @@ from service.api.app_state import AppState, House, IdempotencyKey, Triager, idem
 from service.api.bodies import Judgement, Question, TriageRequest, TriageRow
 from service.api.idempotency import REPLAYED, IdempotentRequest, StoredAnswer
 from service.api.pages import After, Limit, Paged
-from service.api.problems import EndedError, documented_problems
+from service.api.problems import documented_problems
 from service.api.streams import MEDIA_TYPE, EventFlow, collect_answer, encode_event, stream_response
 from service.api.submissions import JSON, MULTIPART, ParsedSubmission
 from service.persistence.spool import Spool
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import ConflictError, RequestError, WorkerLostError
 from service.schemas.events import Accepted, Event, FinalAnswer, TriageFailed, TurnAnswered
+from service.schemas.failures import ReportedError
 from service.schemas.records import Excerpt, FeedbackRecord, MessageRecord, TriageRecord
 
 router = APIRouter(prefix="/v1", tags=["triages"])
@@ -198,7 +199,7 @@ async def _streamed(flow: EventFlow) -> Response:
 async def _answered(flow: EventFlow, request: Request) -> Response:
     last = await collect_answer(flow, request)
     if isinstance(last, TriageFailed):
-        raise EndedError(last)
+        raise ReportedError(last)
     if isinstance(last, FinalAnswer):
         return _diagnosis(last.diagnosis)
     if isinstance(last, TurnAnswered):

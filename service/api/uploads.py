@@ -18,18 +18,12 @@ from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
 from service.api.intake import MIB
 from service.persistence.spool import Spool, SpooledUpload
-from service.schemas.errors import InvalidRequestError, RequestError, TooLargeError
+from service.schemas.errors import InvalidRequestError, TooLargeError
 
 _HEADER_BYTES = 8192
 # What is held back before it is written in a thread.
 _HELD = MIB
 Threaded = Callable[..., Any]
-
-
-class MediaTypeError(RequestError):
-    """The body has a media type that is not taken here."""
-
-    status = 415
 
 
 @dataclass(frozen=True)

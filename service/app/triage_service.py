@@ -27,6 +27,7 @@ from service.pipeline.triage import Report, Triage, no_progress
 from service.schemas.diagnosis import CaseHit, Diagnosis, Outcome
 from service.schemas.errors import ConflictError, InvalidRequestError, LateError, RequestError
 from service.schemas.events import Accepted, Event, FinalAnswer, FirstAnswer, TriageFailed, TurnAnswered
+from service.schemas.failures import ReportedError
 from service.schemas.records import (
     AuditRecord,
     Excerpt,
@@ -322,9 +323,7 @@ def _events(first: Event | None, handle: TaskHandle) -> Iterator[Event]:
 
 def _raise(message: WorkerMessage) -> None:
     if isinstance(message, TriageFailed):
-        error = RequestError(message.error, message.retry_after)
-        error.status = message.status
-        raise error
+        raise ReportedError(message)
 
 
 def _survive(write: Callable[[], None], what: str) -> None:

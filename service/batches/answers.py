@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from corpus.message import Message, words
+from corpus.schema import Language
 from ingest.logs.lines import printable
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Diagnosis, Evidence, JobNote, Outcome, ReadLimits
 from service.schemas.errors import ConflictError
@@ -12,16 +13,14 @@ from service.schemas.records import JobRecord
 
 CATEGORY = "unknown"
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>])")
-_NONE = {
-    "failed": "This job could not be triaged: {error}",
-    "cancelled": "This job was not triaged: its batch was cancelled.",
-    "lost": "This job has no answer: that of the job with the same crash is not there.",
-}
-_NEXT = "Hand in its log by itself, or once more if the reason has passed."
 
 
-def job_result(job: JobRecord, representative: JobRecord | None = None) -> Diagnosis:
+def job_result(
+    job: JobRecord, representative: JobRecord | None = None, language: Language = "en"
+) -> Diagnosis:
     """Give the answer for a job that has ended; `representative` is the job that `same_as` names.
+
+    `language` is that of the sentence for a job without an answer.
 
     An answer that is another job's comes without what is of that job's log alone: cascade, what was read,
     and, unless both have the same files of their own, the patch; and without the tokens, which a model took
@@ -33,7 +32,7 @@ def job_result(job: JobRecord, representative: JobRecord | None = None) -> Diagn
         return job.diagnosis.model_copy(update={"id": job.id, "source": job.name, "job": job_note(job)})
     if job.state == "done" and representative is not None and representative.diagnosis is not None:
         return _same(job, representative, representative.diagnosis)
-    return _without(job)
+    return _without(job, language)
 
 
 def job_note(job: JobRecord) -> JobNote:
@@ -87,9 +86,15 @@ def _same(job: JobRecord, other: JobRecord, answer: Diagnosis) -> Diagnosis:
     )
 
 
-def _without(job: JobRecord) -> Diagnosis:
-    kind = job.state if job.state in _NONE else "lost"
-    headline = _NONE[kind].format(error=job.error or "the reason is not known.")
+def _without(job: JobRecord, language: Language) -> Diagnosis:
+    match job.state:
+        case "failed":
+            why = job.error or Message("answer.job-reason-unknown")
+            headline = words("answer.job-failed", language, error=why)
+        case "cancelled":
+            headline = words("answer.job-cancelled", language)
+        case _:
+            headline = words("answer.job-lost", language)
     return Diagnosis(
         id=job.id,
         source=job.name,
@@ -100,7 +105,7 @@ def _without(job: JobRecord) -> Diagnosis:
         standing="none",
         action="collect-more",
         headline=headline,
-        explanation=f"{headline} {_NEXT}",
+        explanation=words("answer.job-next", language, headline=headline),
         limits=ReadLimits(bytes=0, lines=0),
         outcome=job.outcome or Outcome(),
         job=job_note(job),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -38,6 +37,7 @@ from service.persistence.outcomes import JobOutcome as Result
 from service.persistence.store import Store
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import DiskFullError, NotFoundError, RequestError, StoreError
+from service.schemas.failures import failing_frame
 from service.schemas.records import BatchRecord, JobRecord
 from service.settings import Settings
 
@@ -195,10 +195,7 @@ class BatchEngine:
             try:
                 self.run()
             except Exception as error:  # noqa: BLE001 - a fault in one batch must not end all
-                # The place, not the message: that may hold lines of a log.
-                _LOG.error(
-                    "%s in %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
-                )
+                _LOG.error("%s", failing_frame(error))
                 self._begin()
                 self._stop.wait(AGAIN)
 

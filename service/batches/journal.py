@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from corpus.message import Message
+from corpus.message import Message, MessageText, References, Translatable
 from service.schemas.diagnosis import Diagnosis, Part
 from service.schemas.errors import DiskFullError
 from service.schemas.records import BatchRecord, JobSpec, JobState
@@ -50,7 +50,7 @@ class BatchAccepted(Part):
     left_out: dict[str, int | str] = Field(default_factory=dict)
 
 
-class JobEnded(Part):
+class JobEnded(Part, Translatable):
     """What became of a job; `same_as` is the number of the job that was triaged in its stead."""
 
     kind: Literal["end"] = "end"
@@ -64,8 +64,9 @@ class JobEnded(Part):
     root_file: str | None = None
     root_text: str = ""
     diagnosis: Diagnosis | None = None
-    error: str = ""
+    error: MessageText = ""
     finished: datetime
+    messages: References = Field(default={})
 
 
 class BatchClosed(Part):

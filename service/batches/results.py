@@ -10,6 +10,8 @@ import io
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
+from corpus.message import in_language
+from corpus.schema import Language
 from service.batches.answers import job_result
 from service.composition.diagnosis_view import in_words
 from service.schemas.diagnosis import Diagnosis
@@ -46,8 +48,13 @@ KEPT = 512
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
-def answered(jobs: Iterable[JobRecord], lookup: Lookup) -> Iterator[tuple[JobRecord, Diagnosis]]:
-    """Yield each job that is over with its answer, its own or that of the job with the same crash."""
+def answered(
+    jobs: Iterable[JobRecord], lookup: Lookup, language: Language = "en"
+) -> Iterator[tuple[JobRecord, Diagnosis]]:
+    """Yield each job that is over with its answer, its own or that of the job with the same crash.
+
+    `language` is that of what is told of a job without one.
+    """
 
     @lru_cache(KEPT)
     def representative(job: str) -> JobRecord | None:
@@ -58,23 +65,23 @@ def answered(jobs: Iterable[JobRecord], lookup: Lookup) -> Iterator[tuple[JobRec
 
     for job in jobs:
         if job.state not in ("queued", "running"):
-            yield job, job_result(job, representative(job.same_as) if job.same_as else None)
+            yield job, job_result(job, representative(job.same_as) if job.same_as else None, language)
 
 
-def json_lines(jobs: Iterable[JobRecord], lookup: Lookup) -> Iterator[str]:
+def json_lines(jobs: Iterable[JobRecord], lookup: Lookup, language: Language = "en") -> Iterator[str]:
     """Yield a line for each job: the answer's contract, with `job` saying which one it is."""
-    for _, diagnosis in answered(jobs, lookup):
+    for _, diagnosis in answered(jobs, lookup, language):
         yield diagnosis.to_json() + "\n"
 
 
-def csv_lines(jobs: Iterable[JobRecord], lookup: Lookup) -> Iterator[str]:
+def csv_lines(jobs: Iterable[JobRecord], lookup: Lookup, language: Language = "en") -> Iterator[str]:
     """Yield the header, then a line for each job; no cell is a formula."""
     held = io.StringIO()
     writer = csv.writer(held, lineterminator="\r\n")
     writer.writerow(COLUMNS)
-    for job, diagnosis in answered(jobs, lookup):
+    for job, diagnosis in answered(jobs, lookup, language):
         yield _taken(held)
-        writer.writerow([escape_formula(str(cell)) for cell in _cells(job, diagnosis)])
+        writer.writerow([escape_formula(str(cell)) for cell in _cells(job, diagnosis, language)])
     yield _taken(held)
 
 
@@ -83,7 +90,7 @@ def escape_formula(cell: str) -> str:
     return f"'{cell}" if cell.startswith(_FORMULA) else cell
 
 
-def _cells(job: JobRecord, diagnosis: Diagnosis) -> tuple[object, ...]:
+def _cells(job: JobRecord, diagnosis: Diagnosis, language: Language) -> tuple[object, ...]:
     root = diagnosis.root
     change = in_words(diagnosis.changes[0]) if diagnosis.changes else ""
     return (
@@ -104,7 +111,7 @@ def _cells(job: JobRecord, diagnosis: Diagnosis) -> tuple[object, ...]:
         "" if job.nodes is None else job.nodes,
         "" if job.gpu_hours is None else job.gpu_hours,
         job.ended.isoformat() if job.ended else "",
-        job.error,
+        in_language(job.error, language),
     )
 
 

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from corpus.message import MessageText
+from pydantic import Field
+
+from corpus.message import MessageText, References, Translatable
 from corpus.schema import Action, Language, Scalar
 from ingest.logs import clock
 from service.persistence.outcome_summaries import JobSummaryRow, OutcomeSummary
@@ -100,12 +102,13 @@ class Saving(Cost):
     causes: tuple[str, ...] = ()
 
 
-class FailureReason(Part):
+class FailureReason(Part, Translatable):
     """Why jobs have no answer."""
 
     error: MessageText
     jobs: int
     example: JobName
+    messages: References = Field(default={})
 
 
 class ModelUse(Part):

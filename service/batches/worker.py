@@ -6,7 +6,6 @@ import hashlib
 import json
 import logging
 import os
-import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,6 +41,7 @@ from service.pipeline import triage
 from service.pipeline.triage import ReadJob, Triage
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.diagnosis import Outcome as JobOutcome
+from service.schemas.failures import failing_frame
 from service.settings import Settings
 from service.workers.warm_triage import WarmTriage
 
@@ -96,8 +96,7 @@ class JobWorker:
                 step, Message("errors.job-cannot-read", reason=error.strerror or type(error).__name__)
             )
         except Exception as error:  # noqa: BLE001 - one job becomes a record, the others go on
-            # The place, not the message: that may hold lines of the log.
-            _LOG.error("%s in %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
+            _LOG.error("%s", failing_frame(error))
             return self._wrong(step, Message(UNEXPECTED))
 
     def read(self, command: JobCommand) -> JobReading:

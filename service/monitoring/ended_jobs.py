@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from corpus.message import Message
+from corpus.message import Message, message_id
 from service.batches.sources import ray_jobs, slurm
-from service.batches.sources.found import FoundJobs, shown_path
+from service.batches.sources.found import NO_JOBS, NO_JOBS_BUT_LOST, FoundJobs, shown_path
 from service.batches.sources.spool import open_spool
 from service.schemas.errors import InvalidRequestError
 from service.schemas.records import JobPlace, JobSpec
@@ -111,7 +111,7 @@ def _specs(read: Callable[[], FoundJobs]) -> Iterator[JobSpec]:
     try:
         found = read()
     except InvalidRequestError as error:
-        if "holds no job" in str(error):
+        if message_id(str(error)) in (NO_JOBS, NO_JOBS_BUT_LOST):
             return  # no jobs yet
         raise
     yield from found.specs

@@ -201,7 +201,7 @@ def _narrowed(query: Select[Any], words: str, after: str | None, caller: str | N
 
 
 def _values(record: TriageRecord) -> dict[str, Any]:
-    values = record.model_dump(exclude={"diagnosis", "configs"})
+    values = record.model_dump(exclude={"diagnosis", "configs", "messages"})
     values |= {name: sanitizer.clean_text(values[name]) for name in ("caller", "source", "telemetry")}
     values["error"] = sanitizer.pack_message(record.error)
     values["configs"] = _configs(record.configs)

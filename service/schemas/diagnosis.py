@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from corpus import outcomes
-from corpus.message import MessageText, is_chinese
+from corpus.message import MessageText, References, Translatable, is_chinese
 from corpus.outcomes import End, EndedBy, Ending
 from corpus.schema import Action, ChangeKind, Language, Purpose, Scalar
 
@@ -133,11 +133,12 @@ class SeenFramework(Part):
     file: str | None = None
 
 
-class Dropped(Part):
+class Dropped(Part, Translatable):
     """A claim that did not pass grounding, and why."""
 
     what: MessageText
     why: MessageText
+    messages: References = Field(default={})
 
 
 class Tokens(Part):
@@ -182,12 +183,13 @@ class ReadLimits(Part):
 TelemetryAnswer = Literal["agrees", "contradicts", "neither", "not available"]
 
 
-class TelemetryReading(Part):
+class TelemetryReading(Part, Translatable):
     """A reading of the machine that an answer rests on: its value, or why it is not available."""
 
     name: str
     value: Scalar | None = None
     unavailable: MessageText | None = None
+    messages: References = Field(default={})
 
 
 class CauseTelemetry(Part):
@@ -213,12 +215,11 @@ class Telemetry(Part):
     causes: tuple[CauseTelemetry, ...] = ()
 
 
-class JobNote(Part):
+class JobNote(Part, Translatable):
     """Which job of a batch an answer is for.
 
     `same_as` names the job of the same crash that was triaged in its stead, whose lines the explanation
-    cites;
-    `error` says why there is no answer; `gpu_hours` are those that the job held, where they were given.
+    cites; `error` says why there is no answer; `gpu_hours` are those that the job held, where they were given.
     """
 
     id: str
@@ -227,11 +228,12 @@ class JobNote(Part):
     state: Literal["done", "failed", "cancelled"]
     fingerprint: str = ""
     same_as: str | None = None
-    error: str = ""
+    error: MessageText = ""
     attempts: int = 1
     nodes: int | None = None
     gpu_hours: float | None = None
     ended: str | None = None
+    messages: References = Field(default={})
 
 
 def _given(value: object) -> object:

@@ -1,6 +1,78 @@
-"""Errors of the service, by what the reader can do about them."""
+"""Errors of the service by what the reader can do about them, and the one table of what each is to a caller.
+
+The table goes from the kind of an error, which is its class's name without `Error`, to an HTTP status. The
+sentence of a kind is the row `kinds.<kind>` of the messages; an error that is raised with a message of its own
+is told by that. The API's problems, the last event of a stream, a batch's rows and the client go by it.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from corpus.errors import CorpusError
+from ingest.errors import IngestError
+
+# A kind that is not listed has the status of its base class. Of those with one status the first is what a
+# client raises for a kind that it does not know.
+STATUS: Mapping[str, int] = {
+    "Request": 400,
+    "Unauthorized": 401,
+    "Forbidden": 403,
+    "NotFound": 404,
+    "UnknownCase": 404,
+    "SlowClient": 408,
+    "Conflict": 409,
+    "TooLarge": 413,
+    "MediaType": 415,
+    "Misdirected": 421,
+    "InvalidRequest": 422,
+    "Ingest": 422,
+    "Telemetry": 422,
+    "Busy": 429,
+    "Unexpected": 500,
+    "WorkerLost": 500,
+    "Corpus": 500,
+    "Service": 500,
+    "Store": 503,
+    "Stopping": 503,
+    "NoWorker": 503,
+    "Abandoned": 503,
+    "SearchIndex": 503,
+    "Unreachable": 503,
+    "Late": 504,
+    "DiskFull": 507,
+}
+
+
+class ErrorKind(NamedTuple):
+    """What an error is to a caller: the name of its kind, and its HTTP status."""
+
+    name: str
+    status: int
+
+
+def kind_name(name: str) -> str:
+    """Give the kind of an error by its class's name: `Busy` of `BusyError`."""
+    return name.removesuffix("Error")
+
+
+def sentence_id(kind: str) -> str:
+    """Give the id of the message that tells a kind of error."""
+    return f"kinds.{kind}"
+
+
+def ours() -> tuple[type[Exception], ...]:
+    """Give the roots of our errors, whose words may be shown; of others, words may hold lines of a log."""
+    return CorpusError, IngestError, ServiceError
+
+
+def kind_of(kind: type[BaseException]) -> ErrorKind:
+    """Give what an error's class is to a caller; one that is none of ours is a fault of the server."""
+    if issubclass(kind, ours()):
+        names = [kind_name(base.__name__) for base in kind.__mro__]
+        return ErrorKind(names[0], next(STATUS[name] for name in names if name in STATUS))
+    return ErrorKind("Unexpected", STATUS["Unexpected"])
 
 
 class ServiceError(Exception):
@@ -60,78 +132,97 @@ class ModelNonsenseError(ModelError):
 class RequestError(ServiceError):
     """The request cannot be answered.
 
-    `status` is the HTTP status that says so; `wait` the seconds after which another try makes sense.
+    `wait` is how many seconds later another try makes sense.
     """
 
-    status = 400
     wait: float | None = None
 
     def __init__(self, message: str, wait: float | None = None) -> None:
         super().__init__(message)
         self.wait = wait
 
+    @property
+    def kind(self) -> ErrorKind:
+        """Give what it is to a caller."""
+        return kind_of(type(self))
+
+    @property
+    def status(self) -> int:
+        """Give the HTTP status that says it."""
+        return self.kind.status
+
 
 class InvalidRequestError(RequestError):
     """The request is not in the form that was asked for."""
-
-    status = 422
 
 
 class UnauthorizedError(RequestError):
     """There is no key, or it is not valid."""
 
-    status = 401
-
 
 class ForbiddenError(RequestError):
     """The key does not allow this."""
-
-    status = 403
 
 
 class NotFoundError(RequestError):
     """There is no such triage, batch, job or case."""
 
-    status = 404
-
 
 class ConflictError(RequestError):
     """The idempotency key was used for another request, or the request does not fit the state."""
-
-    status = 409
 
 
 class TooLargeError(RequestError):
     """The body, or what its files unpack to, is larger than the limit."""
 
-    status = 413
-
 
 class BusyError(RequestError):
     """More is being asked than can be worked on; try again after `wait` seconds."""
-
-    status = 429
 
 
 class WorkerLostError(RequestError):
     """The process that worked on this died."""
 
-    status = 500
+
+class StoppingError(WorkerLostError):
+    """The server is stopping; another try makes sense once it is up again."""
+
+
+class NoWorkerError(WorkerLostError):
+    """No process could be started to work on this; one is tried again in a moment."""
+
+
+class AbandonedError(RequestError):
+    """Whoever handed this in left before its turn came; nobody is told, but the record is."""
+
+
+class SlowClientError(RequestError):
+    """The body came too slowly."""
+
+
+class MediaTypeError(RequestError):
+    """The body has a media type that is not taken here."""
+
+
+class MisdirectedError(RequestError):
+    """The Host header names another server."""
+
+
+class UnexpectedError(RequestError):
+    """The server made a mistake; its log tells which."""
+
+
+class UnreachableError(RequestError):
+    """The server cannot be reached, or cut the connection."""
 
 
 class StoreError(RequestError):
     """The database cannot be reached, is locked, or is damaged."""
 
-    status = 503
-
 
 class LateError(RequestError):
     """The work was not finished before the deadline."""
 
-    status = 504
-
 
 class DiskFullError(RequestError):
     """There is no room on the disk."""
-
-    status = 507

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from corpus.message import MessageText
+from corpus.message import MessageText, References, Translatable
 from service.schemas.diagnosis import CaseHit, Diagnosis, Engine, Part
 
 
@@ -90,10 +90,11 @@ class TurnAnswered(Part):
     constraints: tuple[str, ...] = ()
 
 
-class TriageFailed(Part):
+class TriageFailed(Part, Translatable):
     """There is no answer.
 
-    `type` is the error's name, `status` the HTTP status that fits, `error` a sentence for the user.
+    `type` is the error's kind (`Busy` of a BusyError), `status` the HTTP status that fits, `error` a sentence
+    for the user.
     """
 
     kind: Literal["error"] = "error"
@@ -101,6 +102,7 @@ class TriageFailed(Part):
     status: int
     error: MessageText
     retry_after: float | None = None
+    messages: References = Field(default={})
 
 
 Event = Annotated[

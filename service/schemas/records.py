@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from corpus.message import MessageText
+from corpus.message import MessageText, References, Translatable
 from service.schemas.diagnosis import Diagnosis, Outcome, Part
 
 Origin = Literal["api", "chat", "slack", "cli", "mcp"]
@@ -42,7 +42,7 @@ class Excerpt(Part):
     whole: bool = False
 
 
-class TriageRecord(Part):
+class TriageRecord(Part, Translatable):
     """A triage as it is kept. Times are UTC.
 
     `running` past its `deadline` means that its server was stopped; the store gives such a one as done where
@@ -62,6 +62,7 @@ class TriageRecord(Part):
     error: MessageText = ""
     configs: tuple[tuple[str, str], ...] = ()
     telemetry: str = ""
+    messages: References = Field(default={})
 
 
 class MessageRecord(Part):
@@ -119,7 +120,7 @@ class JobSpec(Part):
     outcome: Outcome | None = None
 
 
-class JobRecord(JobSpec):
+class JobRecord(JobSpec, Translatable):
     """A job of a batch as it is kept.
 
     `config` is a digest of the job's own files, empty where it has none.
@@ -142,6 +143,7 @@ class JobRecord(JobSpec):
     diagnosis: Diagnosis | None = None
     error: MessageText = ""
     finished: datetime | None = None
+    messages: References = Field(default={})
 
 
 class BatchOptions(Part):

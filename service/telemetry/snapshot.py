@@ -11,7 +11,7 @@ from typing import Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from corpus.message import Message, MessageText
+from corpus.message import Message, MessageText, References, Translatable
 from service.telemetry.errors import InvalidSnapshotError
 
 T = TypeVar("T")
@@ -42,11 +42,12 @@ class SnapshotPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Reading(SnapshotPart, Generic[T]):
+class Reading(SnapshotPart, Translatable, Generic[T]):
     """A value, or the reason why there is none."""
 
     value: T | None = None
     unavailable: MessageText | None = None
+    messages: References = Field(default={})
 
     @model_validator(mode="after")
     def _is_one_of_both(self) -> Self:

@@ -21,17 +21,18 @@ from corpus.message import Message
 from ingest.workers.messages import PoolEvent, TaskAnswered, TaskDied, TaskLate, TaskMessage, TaskReturned
 from ingest.workers.pool import WorkerPool
 from ingest.workers.processes import LocalWorker, ProcessBackend
-from service.schemas.errors import BusyError, LateError, WorkerLostError
-from service.schemas.events import Event
-from service.settings import Settings, without_secrets
-from service.workers import worker_program
-from service.workers.failures import (
+from service.schemas.errors import (
     AbandonedError,
+    BusyError,
+    LateError,
     NoWorkerError,
     StoppingError,
-    failing_frame,
-    failure_event,
+    WorkerLostError,
 )
+from service.schemas.events import Event
+from service.schemas.failures import failing_frame, failure_of
+from service.settings import Settings, without_secrets
+from service.workers import worker_program
 from service.workers.queue import TaskQueue
 from service.workers.tasks import PromptShown, SearchHits, Task, TriageMaterial, TriageTask
 
@@ -85,7 +86,7 @@ class TaskHandle:
 
     def fail(self, error: Exception) -> None:
         """Pass on that there is no answer, and that no message follows."""
-        self.put(failure_event(error))
+        self.put(failure_of(error))
         self.end()
 
     def late(self) -> None:

@@ -38,7 +38,9 @@ class TriageHandler:
 
     def handle(self, task: Task, tell: Tell) -> None:
         """Answer a task; an error is its last message."""
-        from service.workers import failures, handlers
+        from service.schemas.errors import ours
+        from service.schemas.failures import failing_frame, failure_of
+        from service.workers import handlers
 
         try:
             for item in handlers.handle_task(self._warm.fresh(), self._settings, task, tell):
@@ -46,6 +48,6 @@ class TriageHandler:
         except BrokenPipeError:
             raise
         except Exception as error:  # noqa: BLE001 - a task that fails is a record, and the process lives on
-            if not failures.is_expected(error):
-                _LOG.error("%s", failures.failing_frame(error))
-            tell(failures.failure_event(error))
+            if not isinstance(error, ours()):
+                _LOG.error("%s", failing_frame(error))
+            tell(failure_of(error))

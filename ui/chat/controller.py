@@ -21,14 +21,8 @@ from service.app.triage_service import Caller, Submission, TriageService
 from service.html.markup import EMPTY, Html
 from service.patching.patches import ConfigFile
 from service.schemas.errors import RequestError
-from service.schemas.events import (
-    Event,
-    ExplanationParagraph,
-    FinalAnswer,
-    FirstAnswer,
-    TriageFailed,
-    TurnAnswered,
-)
+from service.schemas.events import Event, ExplanationParagraph, FinalAnswer, FirstAnswer, TurnAnswered
+from service.schemas.failures import failure_of
 from service.schemas.records import Feedback
 from service.settings import Settings
 from service.telemetry import snapshot
@@ -204,7 +198,7 @@ class ChatController:
                     view = self._enriched(after(event, view), event)
                     yield canvas.paint(view)
         except RequestError as error:
-            yield canvas.paint(after(_failed(error), view))
+            yield canvas.paint(after(failure_of(error), view))
 
     def ask(self, question: QuestionForm, principal: Principal) -> Iterator[State]:
         """Answer a question about a triage."""
@@ -220,7 +214,7 @@ class ChatController:
                 view = self._enriched(after(event, view), event)
                 yield canvas.paint(view)
         except RequestError as error:
-            yield canvas.paint(after(_failed(error), view))
+            yield canvas.paint(after(failure_of(error), view))
 
     def open(self, named: TriageReference, principal: Principal) -> State:
         """Show a triage that is kept."""
@@ -272,7 +266,7 @@ class ChatController:
                 snapshot=given,
             )
         except RequestError as error:
-            return TriageView(language, state="failed", failed=_failed(error))
+            return TriageView(language, state="failed", failed=failure_of(error))
 
     def _enriched(self, view: TriageView, event: Event) -> TriageView:
         """Add what only the store tells: the kept lines with an answer, the conversation after a turn."""
@@ -334,7 +328,7 @@ def examples() -> list[str]:
 
 def broken(error: RequestError, ticket: object, language: Language = "en") -> State:
     """Give the state that says why nothing more comes; what the page shows already stays."""
-    view = TriageView(language, state="failed", failed=_failed(error))
+    view = TriageView(language, state="failed", failed=failure_of(error))
     return {
         "ticket": ticket,
         "state": "failed",
@@ -342,9 +336,3 @@ def broken(error: RequestError, ticket: object, language: Language = "en") -> St
         "asking": False,
         "panels": {"stages": str(stages.trouble(view))},
     }
-
-
-def _failed(error: RequestError) -> TriageFailed:
-    return TriageFailed(
-        type=type(error).__name__, status=error.status, error=str(error), retry_after=error.wait
-    )

@@ -316,14 +316,14 @@ def _watching(record: BatchRecord) -> Iterator[Callable[[JobRecord], None]]:
 
 def _written(wanted: BatchArguments, record: BatchRecord, settings: Settings, store: Store) -> int:
     lookup = store.batches.job
-    if wanted.csv:
-        _whole(wanted.csv, results.csv_lines(store.batches.results(record.id), lookup))
     spoken = language(wanted.lang or settings.lang)
+    if wanted.csv:
+        _whole(wanted.csv, results.csv_lines(store.batches.results(record.id), lookup, spoken))
     summaries = BatchSummaries(settings, store)
     summary = summaries.of(record.id, spoken)
     if wanted.html:
         _whole(wanted.html, [page(summary, summaries.trend(record.id, spoken))])
-    _whole(wanted.out, results.json_lines(store.batches.results(record.id), lookup))
+    _whole(wanted.out, results.json_lines(store.batches.results(record.id), lookup, spoken))
     wanted.part.unlink(missing_ok=True)
     render(summary, out())
     files = ", ".join(str(path) for path in (wanted.out, wanted.csv, wanted.html) if path)

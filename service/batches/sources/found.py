@@ -13,6 +13,8 @@ from service.schemas.records import JobSpec
 from service.settings import Settings
 
 LONGEST_NAME = 200
+# What is told where a place holds no job: nothing at all, or nothing that was not left out.
+NO_JOBS, NO_JOBS_BUT_LOST = "errors.holds-no-job-log", "errors.holds-no-job-log-left"
 
 Told = dict[str, int | str]
 
@@ -51,9 +53,7 @@ def check_limits(count: int, where: str, settings: Settings, left_out: Told) -> 
         )
         where = Redactor().clean(where)
         raise InvalidRequestError(
-            Message("errors.holds-no-job-log-left", where=where, told=told)
-            if told
-            else Message("errors.holds-no-job-log", where=where)
+            Message(NO_JOBS_BUT_LOST, where=where, told=told) if told else Message(NO_JOBS, where=where)
         )
     if count > settings.max_jobs:
         raise TooLargeError(
