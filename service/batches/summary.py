@@ -431,11 +431,8 @@ def _savings(died: Iterable[_Crash]) -> tuple[Saving, ...]:
     """Rank the changes that jobs should have had first."""
     wanting: dict[tuple[str, str, str], list[tuple[_Crash, ProposedChange]]] = defaultdict(list)
     for crash in died:
-        if (
-            crash.answer
-            and (change := crash.answer.proposal)
-            and crash.answer.verdict in ("diagnosed", "ambiguous")
-        ):
+        answer = crash.answer
+        if answer and answer.verdict in ("diagnosed", "ambiguous") and (change := answer.proposal):
             wanting[change.framework, change.kind, change.key].append((crash, change))
     return tuple(sorted(map(_saving, wanting.values()), key=_worth, reverse=True)[:MAX_CHANGES])
 
