@@ -17,13 +17,13 @@ from service.api import problems, uploads
 from service.api.bodies import MAX_CONFIG, ConfigText, TriageRequest
 from service.api.intake import MIB, too_large
 from service.api.uploads import MultipartUpload
-from service.app.triage_service import Submission
 from service.patching.patches import ConfigFile
 from service.persistence.spool import Spool, SpooledUpload, safe_name
 from service.schemas.errors import InvalidRequestError, MediaTypeError, RequestError
 from service.telemetry import snapshot
 from service.telemetry.snapshot import Snapshot
 from service.workers.pool import ProcessPool
+from service.workers.tasks import Submission
 
 JSON = "application/json"
 MULTIPART = "multipart/form-data"

@@ -14,14 +14,14 @@ from starlette.responses import Response, StreamingResponse
 
 from corpus.message import Message
 from service.api import pages, submissions
-from service.api.access import Principal, demand_live, own_triage
+from service.api.access import demand_live, own_triage
 from service.api.app_state import AppState, House, IdempotencyKey, Triager, idempotent_request
 from service.api.bodies import Judgement, Question, TriageRequest, TriageRow
 from service.api.idempotency import REPLAYED, IdempotentRequest, StoredAnswer
 from service.api.pages import After, Limit, Paged
 from service.api.problems import documented_problems
-from service.api.streams import MEDIA_TYPE, EventFlow, collect_answer, encode_event, stream_response
-from service.api.submissions import JSON, MULTIPART, ParsedSubmission
+from service.api.streams import MEDIA_TYPE, EventFlow, collect_answer, encode_event, nothing, stream_response
+from service.api.submissions import JSON, MULTIPART
 from service.persistence.spool import Spool
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import ConflictError, RequestError, WorkerLostError
@@ -120,71 +120,53 @@ async def submit_triage(
             return _replayed(
                 await run_in_threadpool(app_state.triage_service.record, old.body), handed.stream or stream
             )
-        flow = await _begun(memory, _TriageRequestScope(app_state, handed, principal, memory, spool).flow)
+        service, submission = app_state.triage_service, handed.submission
+        flow = await _begun(
+            app_state,
+            memory,
+            lambda: service.triage(submission, principal.caller),
+            spool.close,
+            lambda: service.pool.withdraw(submission.id),
+        )
         # From here on the files go when the work is over, whoever still listens.
         held.pop_all()
     return await (_streamed(flow) if handed.stream or stream else _answered(flow, request))
 
 
-async def _begun(memory: IdempotentRequest, begin: Callable[[], EventFlow]) -> EventFlow:
+async def _begun(
+    app_state: AppState,
+    memory: IdempotentRequest,
+    begin: Callable[[], Iterator[Event]],
+    ended: Callable[[], None] = nothing,
+    forsaken: Callable[[], None] = nothing,
+) -> EventFlow:
     """Start to work out events; a key whose request could not even begin is free again."""
     try:
-        return begin()
+        return app_state.flow(lambda: _kept(app_state, memory, begin), ended, forsaken)
     except RequestError:
         await run_in_threadpool(memory.abandon)
         raise
 
 
-class _TriageRequestScope:
-    """The triage of one request.
-
-    It is counted, and its answer is kept under the request's key before anybody sees it.
-    """
-
-    def __init__(
-        self,
-        app_state: AppState,
-        handed: ParsedSubmission,
-        principal: Principal,
-        memory: IdempotentRequest,
-        spool: Spool,
-    ) -> None:
-        self._app_state = app_state
-        self._handed = handed
-        self._principal = principal
-        self._memory = memory
-        self._spool = spool
-        self._id = ""
-
-    def flow(self) -> EventFlow:
-        """Start the triage; raises BusyError."""
-        return self._app_state.flow(self._events, self._spool.close, self._forsaken)
-
-    def _events(self) -> Iterator[Event]:
-        try:
-            for event in self._app_state.triage_service.triage(
-                self._handed.submission, self._principal.caller
-            ):
-                self._note(event)
-                yield event
-        except BaseException:
-            self._memory.abandon()
-            raise
-
-    def _note(self, event: Event) -> None:
-        match event:
-            case Accepted():
-                self._id = event.id
-            case FinalAnswer():
-                self._app_state.metrics.count_triage(event.diagnosis)
-                # Its id and no more: an answer that was deleted is not to be had by its request either.
-                self._memory.finish(200, event.diagnosis.id)
-            case TriageFailed():
-                self._memory.abandon()
-
-    def _forsaken(self) -> None:
-        if self._id:
-            self._app_state.triage_service.pool.withdraw(self._id)
+def _kept(
+    app_state: AppState, memory: IdempotentRequest, begin: Callable[[], Iterator[Event]]
+) -> Iterator[Event]:
+    """Work out events, and keep the answer under the request's key before anybody sees it."""
+    try:
+        for event in begin():
+            match event:
+                case FinalAnswer():
+                    app_state.metrics.count_triage(event.diagnosis)
+                    # Its id and no more: an answer that was deleted is not to be had by its request either.
+                    memory.finish(200, event.diagnosis.id)
+                case TurnAnswered():
+                    memory.finish(200, event.model_dump_json(by_alias=True))
+                case TriageFailed():
+                    memory.abandon()
+            yield event
+    except BaseException:
+        memory.abandon()
+        raise
 
 
 async def _streamed(flow: EventFlow) -> Response:
@@ -303,27 +285,9 @@ async def ask_question(
     old = await run_in_threadpool(memory.begin, "ask", triage_id, body.text) if key else None
     if old is not None:
         return Response(old.body, old.status, {REPLAYED: "true"}, JSON)
-    flow = await _begun(
-        memory, lambda: app_state.flow(lambda: _turned(app_state, triage_id, body.text, principal, memory))
-    )
+    service = app_state.triage_service
+    flow = await _begun(app_state, memory, lambda: service.ask(triage_id, body.text, principal.caller))
     return await (_streamed(flow) if body.stream or stream else _answered(flow, request))
-
-
-def _turned(
-    app_state: AppState, triage_id: str, question: str, principal: Principal, memory: IdempotentRequest
-) -> Iterator[Event]:
-    """Ask, and keep the answer under the request's key before anybody sees it."""
-    try:
-        for event in app_state.triage_service.ask(triage_id, question, principal.caller):
-            match event:
-                case TurnAnswered():
-                    memory.finish(200, event.model_dump_json(by_alias=True))
-                case TriageFailed():
-                    memory.abandon()
-            yield event
-    except BaseException:
-        memory.abandon()
-        raise
 
 
 @router.post(

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
-
-from ulid import ULID
+from typing import Self
 
 from corpus import library
 from corpus.library import Library
@@ -21,10 +18,9 @@ from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
 from service.batches.batches import open_store
 from service.llm.conversation import message_text
-from service.patching.patches import ConfigFile
 from service.persistence.store import Store
 from service.pipeline.triage import Report, Triage, no_progress
-from service.schemas.diagnosis import CaseHit, Diagnosis, Outcome
+from service.schemas.diagnosis import CaseHit, Diagnosis
 from service.schemas.errors import ConflictError, InvalidRequestError, LateError, RequestError
 from service.schemas.events import Accepted, Event, FinalAnswer, FirstAnswer, TriageFailed, TurnAnswered
 from service.schemas.failures import ReportedError
@@ -38,8 +34,6 @@ from service.schemas.records import (
     TriageRecord,
 )
 from service.settings import Settings
-from service.telemetry.opening import LIVE
-from service.telemetry.snapshot import Snapshot
 from service.workers.pool import ProcessPool, TaskHandle, WorkerMessage
 from service.workers.tasks import (
     KeptTriage,
@@ -48,35 +42,14 @@ from service.workers.tasks import (
     QuestionTask,
     SearchHits,
     SearchTask,
+    Submission,
     TriageMaterial,
-    TriageTask,
 )
 
 _LOG = logging.getLogger("whycrash.triage")
 MAX_NAME = 200
 # A mark in the place of a secret may be longer than the secret was.
 MAX_WORDS = 2000
-
-
-@dataclass(frozen=True)
-class Submission:
-    """What a person or a program hands in.
-
-    `text` is a pasted log; else `paths` are log files, folders or archives that are one job's output, which
-    the caller removes once the last event came; `names` are what they are called, where their paths do not
-    tell. `telemetry` is a snapshot, or `live` for this machine now. `outcome` is how the job ended, as far as
-    the caller knows.
-    """
-
-    name: str
-    text: str = ""
-    paths: tuple[Path, ...] = ()
-    names: tuple[str, ...] = ()
-    configs: tuple[ConfigFile, ...] = ()
-    telemetry: Snapshot | Literal["live"] | None = None
-    language: str = ""
-    model: bool = True
-    outcome: Outcome | None = None
 
 
 @dataclass(frozen=True)
@@ -135,7 +108,10 @@ class TriageService:
         Raises BusyError before the first event where too many wait, InvalidRequestError where nothing was
         handed in. An iterator that is closed early leaves the work to end by itself; its answer is kept.
         """
-        task = _task(submission, str(ULID()))
+        if submission.is_empty:
+            raise InvalidRequestError(Message("errors.no-log-paste-text"))
+        names = tuple(_name(name) for name, _ in submission.files)
+        task = replace(submission, name=_name(submission.name), names=names)
         # Before anything is written: a refusal is to cost little.
         self.pool.check_capacity()
         now = datetime.now(UTC)
@@ -287,25 +263,6 @@ class TriageService:
         return KeptTriage(
             record.diagnosis, self.excerpt(triage_id), record.configs, record.telemetry, record.language
         )
-
-
-def _task(submission: Submission, triage_id: str) -> TriageTask:
-    """Make the task of a submission; raises InvalidRequestError where there is nothing in it."""
-    if not submission.text.strip() and not submission.paths:
-        raise InvalidRequestError(Message("errors.no-log-paste-text"))
-    machine = submission.telemetry
-    names = submission.names or tuple(path.name for path in submission.paths)
-    return TriageTask(
-        id=triage_id,
-        name=_name(submission.name),
-        text=submission.text,
-        files=tuple(zip((_name(name) for name in names), map(str, submission.paths), strict=True)),
-        configs=submission.configs,
-        telemetry=LIVE if machine == LIVE else machine.to_json(None) if isinstance(machine, Snapshot) else "",
-        language=submission.language,
-        model=submission.model,
-        outcome=submission.outcome,
-    )
 
 
 def _name(name: str) -> str:

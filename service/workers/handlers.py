@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from time import monotonic
 
 from corpus.message import edited, is_chinese
@@ -45,9 +44,9 @@ from service.workers.tasks import (
     QuestionTask,
     SearchHits,
     SearchTask,
+    Submission,
     Task,
     TriageMaterial,
-    TriageTask,
 )
 
 # Seconds between two progress events while reading.
@@ -60,7 +59,7 @@ Answer = Event | TriageMaterial | PromptShown | SearchHits
 def handle_task(triage: Triage, settings: Settings, task: Task, tell: _TELL) -> Iterator[Answer]:
     """Answer a task; `tell` passes on progress from within a long step."""
     match task:
-        case TriageTask():
+        case Submission():
             yield from _triaged(triage, settings, task, tell)
         case QuestionTask():
             yield from _asked(triage, task)
@@ -89,19 +88,19 @@ class _CountedBudget(Budget):
         return chunk
 
 
-def _opened(task: TriageTask, settings: Settings, tell: _TELL) -> JobSource:
+def _opened(task: Submission, settings: Settings, tell: _TELL) -> JobSource:
     """Open what was handed in, bounded and watched; raises InputError."""
-    if not task.files:
+    if not task.paths:
         source = sources.from_text(task.text, task.name)
         return JobSource(task.name, source.omitted, single=source)
     limits = replace(LIMITS, bytes=settings.max_unpacked_mb << 20)
     job = (
-        jobs.open_job(Path(task.files[0][1]), limits)
-        if len(task.files) == 1
-        else jobs.open_named([(name, Path(path)) for name, path in task.files], task.name, limits)
+        jobs.open_job(task.paths[0], limits)
+        if len(task.paths) == 1
+        else jobs.open_named(task.files, task.name, limits)
     )
     job.name = task.name
-    total = sum(Path(path).stat().st_size for _, path in task.files)
+    total = sum(path.stat().st_size for path in task.paths)
     left = job.budget.left if job.budget else limits.bytes
     # A packed file's size says nothing of how much there is to read.
     is_plain = job.single is not None and not isinstance(job.single.stream, Decompressed)
@@ -112,22 +111,15 @@ def _opened(task: TriageTask, settings: Settings, tell: _TELL) -> JobSource:
     return job
 
 
-def _with_own_names(text: str, task: TriageTask) -> str:
+def _with_own_names(text: str, task: Submission) -> str:
     for name, path in task.files:
-        text = text.replace(path, name)
+        text = text.replace(str(path), name)
     return text
 
 
-def _triaged(triage: Triage, settings: Settings, task: TriageTask, tell: _TELL) -> Iterator[Answer]:
-    machine = (
-        None
-        if not task.telemetry
-        else (
-            opening.open_telemetry(task.telemetry, settings)
-            if task.telemetry == opening.LIVE
-            else snapshot.parse_snapshot(task.telemetry, "telemetry")
-        )
-    )
+def _triaged(triage: Triage, settings: Settings, task: Submission, tell: _TELL) -> Iterator[Answer]:
+    told = task.telemetry
+    machine = opening.open_telemetry(told, settings) if isinstance(told, str) else told
     try:
         read = triage.read(_opened(task, settings, tell), task.language, task.configs, outcome=task.outcome)
     except InputError as error:

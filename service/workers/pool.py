@@ -34,7 +34,7 @@ from service.schemas.failures import failing_frame, failure_of
 from service.settings import Settings, without_secrets
 from service.workers import worker_program
 from service.workers.queue import TaskQueue
-from service.workers.tasks import PromptShown, SearchHits, Task, TriageMaterial, TriageTask
+from service.workers.tasks import PromptShown, SearchHits, Submission, Task, TriageMaterial
 
 _LOG = logging.getLogger("whycrash.workers")
 # Seconds until another process is tried where one could not load all that it needs.
@@ -191,7 +191,7 @@ class ProcessPool:
         One that was begun goes on to its end.
         """
         handle = self._line.discard(
-            lambda handle: isinstance(handle.task, TriageTask) and handle.task.id == triage_id
+            lambda handle: isinstance(handle.task, Submission) and handle.task.id == triage_id
         )
         if handle is not None:
             self._over(handle)  # another may have its place at once

@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from ulid import ULID
 
 from service.patching.patches import ConfigFile
 from service.schemas.diagnosis import CaseHit, Diagnosis, Outcome
 from service.schemas.records import Excerpt, MessageRecord
+from service.telemetry.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
-class TriageTask:
-    """Triage one job.
+class Submission:
+    """One job that a person or a program hands in: the same value from the way in to the worker.
 
-    `files` are names and paths of what it wrote, `telemetry` a snapshot as JSON or `live`,
-    `outcome` how it ended.
+    `text` is a pasted log; else `paths` are log files, folders or archives that are one job's output, which
+    the caller removes once the last event came; `names` are what they are called, where their paths do not
+    tell. `telemetry` is a snapshot, or `live` for this machine now. `outcome` is how the job ended, as far as
+    the caller knows. `id` names the triage.
     """
 
-    id: str
     name: str
     text: str = ""
-    files: tuple[tuple[str, str], ...] = ()
+    paths: tuple[Path, ...] = ()
+    names: tuple[str, ...] = ()
     configs: tuple[ConfigFile, ...] = ()
-    telemetry: str = ""
+    telemetry: Snapshot | Literal["live"] | None = None
     language: str = ""
     model: bool = True
     outcome: Outcome | None = None
+    id: str = field(default_factory=lambda: str(ULID()))
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether there is no log in it."""
+        return not self.text.strip() and not self.paths
+
+    @property
+    def files(self) -> tuple[tuple[str, Path], ...]:
+        """Give the job's files, each with what it is called."""
+        return tuple(zip(self.names or [path.name for path in self.paths], self.paths, strict=True))
 
 
 @dataclass(frozen=True)
@@ -65,7 +83,7 @@ class SearchTask:
     language: str
 
 
-Task = TriageTask | QuestionTask | PromptTask | SearchTask
+Task = Submission | QuestionTask | PromptTask | SearchTask
 
 
 @dataclass(frozen=True)

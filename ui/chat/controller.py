@@ -17,7 +17,7 @@ from corpus.library import Library
 from corpus.schema import Language
 from ingest.logs.inputs.members import CONFIG, kind_of
 from service.api.access import Principal, demand_live, own_triage
-from service.app.triage_service import Caller, Submission, TriageService
+from service.app.triage_service import Caller, TriageService
 from service.html.markup import EMPTY, Html
 from service.patching.patches import ConfigFile
 from service.schemas.errors import RequestError
@@ -28,6 +28,7 @@ from service.settings import Settings
 from service.telemetry import snapshot
 from service.telemetry.errors import TelemetryError
 from service.telemetry.snapshot import Snapshot
+from service.workers.tasks import Submission
 from ui.chat import (
     answer,
     cascade,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from corpus.message import is_chinese
 from corpus.schema import Language
 from ingest.errors import IngestError
-from service.app.triage_service import Caller, Submission, TriageService
+from service.app.triage_service import Caller, TriageService
 from service.llm.conversation import message_text
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import BusyError, ServiceError
@@ -25,6 +25,7 @@ from service.schemas.events import (
     TurnAnswered,
 )
 from service.settings import Settings
+from service.workers.tasks import Submission
 from ui import sentences
 from ui.slack.answer import AnswerExtras, answer, told, turn
 from ui.slack.client import LOGGER, METADATA, SlackClient

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from service.app.triage_service import Caller, Submission, TriageService
+from service.app.triage_service import Caller, TriageService
 from service.patching.patches import ConfigFile
 from service.schemas.errors import ConflictError, InvalidRequestError, NotFoundError
 from service.schemas.events import (
@@ -27,6 +27,7 @@ from service.schemas.events import (
 from service.schemas.records import Excerpt, Feedback
 from service.settings import Settings
 from service.workers.pool import ProcessPool
+from service.workers.tasks import Submission
 from tests.service.llm.scripted import Turn, serving
 from tests.service.workers import faulty
 from tests.tables import each_row

@@ -14,7 +14,7 @@ from ingest.workers.process import die_with_parent
 from service.schemas.events import FirstAnswer, Progress
 from service.settings import Settings
 from service.workers.pool import ProcessPool, WorkerMessage
-from service.workers.tasks import TriageTask
+from service.workers.tasks import Submission
 from tests.service.factories import diagnosis
 from tests.waiting import PATIENCE, until
 
@@ -30,7 +30,7 @@ def serve(pipe: Connection, settings: Settings) -> None:
             task = pipe.recv()
         except EOFError:
             return
-        assert isinstance(task, TriageTask)
+        assert isinstance(task, Submission)
         if task.text == "die":
             os.kill(os.getpid(), signal.SIGKILL)
         if task.text == "garble":
@@ -84,9 +84,9 @@ def main() -> None:
     """Be a server whose one worker hangs; its process is printed."""
     pool = ProcessPool(Settings(home=Path("/nowhere")), 1, hang_with_parent)
     pool.start()
-    (told,) = pool.submit(TriageTask("1", "log", "x"), PATIENCE)
+    (told,) = pool.submit(Submission("log", "x", id="1"), PATIENCE)
     begun: list[WorkerMessage] = []
-    pool.submit(TriageTask("2", "log", "hang"), PATIENCE, begun.append)
+    pool.submit(Submission("log", "hang", id="2"), PATIENCE, begun.append)
     until(lambda: begun, "the worker hangs")
     sys.stdout.write(f"{told.bytes}\n")  # type: ignore[union-attr]  # a Progress
     sys.stdout.flush()

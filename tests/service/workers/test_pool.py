@@ -19,7 +19,7 @@ from service.schemas.events import Progress, TriageFailed
 from service.settings import Settings
 from service.workers import pool as pools
 from service.workers.pool import ProcessPool, WorkerMessage
-from service.workers.tasks import TriageTask
+from service.workers.tasks import Submission
 from tests.service.workers import faulty
 from tests.service.workers.faulty import UNTIL
 from tests.waiting import PATIENCE, until
@@ -36,7 +36,7 @@ def pool(make_settings: Callable[..., Settings]) -> Iterator[ProcessPool]:
 
 def told(pool: ProcessPool, text: str, seconds: float = PATIENCE) -> list[WorkerMessage]:
     """Give all that a task answers."""
-    return list(pool.submit(TriageTask("1", "log", text), seconds))
+    return list(pool.submit(Submission("log", text, id="1"), seconds))
 
 
 def pid(messages: list[WorkerMessage]) -> int:
@@ -73,8 +73,8 @@ def test_that_a_task_past_its_deadline_is_ended_and_the_next_is_answered(pool: P
 
 def test_that_waiting_counts_against_the_deadline(pool: ProcessPool, tmp_path: Path) -> None:
     pid(told(pool, "one"))
-    first = pool.submit(TriageTask("1", "log", f"{UNTIL}{tmp_path / 'end'}"), PATIENCE)
-    second = pool.submit(TriageTask("2", "log", "x"), 0.1)
+    first = pool.submit(Submission("log", f"{UNTIL}{tmp_path / 'end'}", id="1"), PATIENCE)
+    second = pool.submit(Submission("log", "x", id="2"), 0.1)
     time.sleep(0.2)  # its deadline passes while it waits
     (tmp_path / "end").touch()
     assert failure(list(second)).type == "Late"
@@ -86,11 +86,11 @@ def test_that_one_task_too_many_is_refused_with_the_time_to_wait_and_later_taken
 ) -> None:
     pid(told(pool, "one"))
     running = [
-        pool.submit(TriageTask(str(number), "log", f"{UNTIL}{tmp_path / 'end'}"), PATIENCE)
+        pool.submit(Submission("log", f"{UNTIL}{tmp_path / 'end'}", id=str(number)), PATIENCE)
         for number in range(3)
     ]
     with pytest.raises(BusyError) as refused:
-        pool.submit(TriageTask("4", "log", "x"), PATIENCE)
+        pool.submit(Submission("log", "x", id="4"), PATIENCE)
     assert refused.value.status == 429
     assert refused.value.wait is not None
     assert refused.value.wait >= 1
@@ -101,7 +101,7 @@ def test_that_one_task_too_many_is_refused_with_the_time_to_wait_and_later_taken
 
 def test_that_what_is_to_be_kept_is_kept_also_where_nobody_listens(pool: ProcessPool) -> None:
     kept: list[WorkerMessage] = []
-    pool.submit(TriageTask("1", "log", "one"), PATIENCE, kept.append)
+    pool.submit(Submission("log", "one", id="1"), PATIENCE, kept.append)
     pid(told(pool, "two"))  # the one process has done the first by then
     assert len(kept) == 1
 
@@ -112,10 +112,10 @@ def test_that_a_task_that_nobody_wants_any_more_gives_its_place_to_others(
     pid(told(pool, "one"))
     kept: list[WorkerMessage] = []
     seen: list[WorkerMessage] = []
-    begun = pool.submit(TriageTask("begun", "log", f"{UNTIL}{tmp_path / 'end'}"), PATIENCE, seen.append)
+    begun = pool.submit(Submission("log", f"{UNTIL}{tmp_path / 'end'}", id="begun"), PATIENCE, seen.append)
     until(lambda: seen, "the task has begun")
-    forsaken = pool.submit(TriageTask("forsaken", "log", "x"), PATIENCE, kept.append)
-    other = pool.submit(TriageTask("other", "log", "x"), PATIENCE)
+    forsaken = pool.submit(Submission("log", "x", id="forsaken"), PATIENCE, kept.append)
+    other = pool.submit(Submission("log", "x", id="other"), PATIENCE)
     for name in ("forsaken", "forsaken", "begun", "nobody"):
         pool.withdraw(name)
     assert pool.waiting == 2
@@ -129,7 +129,7 @@ def test_that_a_task_that_nobody_wants_any_more_gives_its_place_to_others(
 def test_that_closing_answers_the_task_that_runs(pool: ProcessPool) -> None:
     pid(told(pool, "one"))
     seen: list[WorkerMessage] = []
-    handle = pool.submit(TriageTask("1", "log", "hang"), PATIENCE, seen.append)
+    handle = pool.submit(Submission("log", "hang", id="1"), PATIENCE, seen.append)
     until(lambda: seen, "the task has begun")
     pool.close()
     assert "stopping" in failure(list(handle)).error
@@ -139,13 +139,13 @@ def test_that_closing_answers_the_tasks_that_wait_and_takes_no_more(pool: Proces
     pid(told(pool, "one"))
     seen: list[WorkerMessage] = []
     handles = [
-        pool.submit(TriageTask(str(number), "log", "hang"), PATIENCE, seen.append) for number in range(3)
+        pool.submit(Submission("log", "hang", id=str(number)), PATIENCE, seen.append) for number in range(3)
     ]
     until(lambda: seen, "a task has begun")
     pool.close()
     assert all("stopping" in failure(list(handle)).error for handle in handles)
     with pytest.raises(WorkerLostError):
-        pool.submit(TriageTask("4", "log", "x"), PATIENCE)
+        pool.submit(Submission("log", "x", id="4"), PATIENCE)
 
 
 def test_that_a_pool_says_what_it_lacks(make_settings: Callable[..., Settings]) -> None:
@@ -160,8 +160,8 @@ def test_that_the_pool_outlives_what_cannot_be_kept_and_what_cannot_be_sent(pool
     def full(_message: WorkerMessage) -> None:
         raise ValueError("no room")
 
-    assert pid(list(pool.submit(TriageTask("1", "log", "x"), PATIENCE, full)))
-    unsendable = TriageTask("2", "log", threading.Lock())  # type: ignore[arg-type]  # what no process can be sent
+    assert pid(list(pool.submit(Submission("log", "x", id="1"), PATIENCE, full)))
+    unsendable = Submission("log", threading.Lock(), id="2")  # type: ignore[arg-type]  # what no process can be sent
     assert failure(list(pool.submit(unsendable, PATIENCE))).type == "Unexpected"
     assert pid(told(pool, "x"))
     assert pool.waiting == 0
@@ -212,7 +212,7 @@ def test_that_what_is_kept_slowly_holds_up_neither_other_tasks_nor_the_end_of_th
     def slow(_message: WorkerMessage) -> None:
         held.wait(PATIENCE)
 
-    handle = pool.submit(TriageTask("1", "log", "x"), PATIENCE, slow)
+    handle = pool.submit(Submission("log", "x", id="1"), PATIENCE, slow)
     assert pid(told(pool, "two"))
     assert pool.waiting == 1
     pool.close()
@@ -224,7 +224,7 @@ def test_that_what_is_kept_slowly_holds_up_neither_other_tasks_nor_the_end_of_th
 def test_that_a_refusal_while_the_server_stops_may_be_tried_again(pool: ProcessPool) -> None:
     pool.close()
     with pytest.raises(WorkerLostError) as refused:
-        pool.submit(TriageTask("1", "log", "x"), PATIENCE)
+        pool.submit(Submission("log", "x", id="1"), PATIENCE)
     assert (refused.value.status, refused.value.wait) == (503, 5)
 
 

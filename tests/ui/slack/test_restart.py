@@ -16,10 +16,11 @@ import pytest
 from slack_sdk import WebClient
 
 from corpus.message import Message
-from service.app.triage_service import Caller, Submission, TriageService
+from service.app.triage_service import Caller, TriageService
 from service.schemas.events import Accepted, FinalAnswer
 from service.schemas.records import MessageRecord, TriageRecord
 from service.settings import Settings
+from service.workers.tasks import Submission
 from tests.factories import OOM, traceback
 from tests.service.llm.answering import OFFLOAD
 from tests.service.llm.scripted import Turn, serving

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from service.app.triage_service import Caller, Submission, TriageService
+from service.app.triage_service import Caller, TriageService
 from service.pipeline.triage import Triage
+from service.workers.tasks import Submission
 from tests.factories import OOM, traceback
 from tests.service.llm.answering import OFFLOAD, asked, faithful
 from tests.service.llm.scripted import Turn, serving
