@@ -1,8 +1,6 @@
-"""Who asks: a key, or this machine itself while there are no keys.
+"""Who asks: a key, or this machine itself while there are no keys; and what is theirs.
 
-What they may do, what is theirs, and how often.
-
-The API's routes and the pages beside it go by the same rules and the same count.
+The API's routes and the pages beside it go by the same rules; what is let in of them, `service.app.admission` says.
 """
 
 from __future__ import annotations
@@ -18,14 +16,13 @@ from time import monotonic
 from corpus.message import Message
 from service.api import keys
 from service.api.browsers import OriginPolicy
-from service.api.buckets import RateLimiter
-from service.app.triage_service import Caller, TriageService
+from service.app.admission import SCOPES, Admission, Caller, Principal
+from service.app.triage_service import TriageService
 from service.persistence.keys import KeyRepository
 from service.persistence.rows import missing_batch
 from service.persistence.triages import missing
-from service.schemas.errors import BusyError, ForbiddenError, UnauthorizedError
+from service.schemas.errors import UnauthorizedError
 from service.schemas.records import BatchRecord, KeyRecord, Scope, TriageRecord
-from service.settings import Settings
 
 _LOG = logging.getLogger("whycrash.api")
 # For so long a list of keys is used again, in seconds: what a revoked key may still be good for.
@@ -41,29 +38,6 @@ class PageKeyError(UnauthorizedError):
 
 
 @dataclass(frozen=True)
-class Principal:
-    """Who asks, and what they may do; `counted` is what their requests are counted by."""
-
-    caller: Caller
-    scopes: tuple[Scope, ...]
-    counted: str = ""
-
-    @property
-    def reads_all(self) -> bool:
-        """Tell whether they may see what others asked."""
-        return "admin" in self.scopes
-
-    @property
-    def only(self) -> str | None:
-        """Name whose work they may list: None is everybody's."""
-        return None if self.reads_all else self.caller.name
-
-    def may_read(self, caller: str) -> bool:
-        """Tell whether they may see what `caller` asked."""
-        return self.reads_all or caller == self.caller.name
-
-
-@dataclass(frozen=True)
 class Visit:
     """A request to a page beside the API: who makes it.
 
@@ -71,25 +45,23 @@ class Visit:
     """
 
     principal: Principal
-    access: Authorizer
+    admission: Admission
 
     def admit(self, scope: Scope) -> Principal:
         """Let one thing be done that the scope allows, as a request of the API.
 
         Raises BusyError, ForbiddenError.
         """
-        self.access.count(self.principal)
-        require_scope(self.principal, scope)
-        return self.principal
+        return self.admission.admit(self.principal, scope)
 
 
 class Authorizer:
-    """Lets requests in; safe to use from one event loop, and `count` from any thread."""
+    """Finds out who asks; safe to use from one event loop."""
 
-    def __init__(self, settings: Settings, boundary: OriginPolicy, store: KeyRepository) -> None:
+    def __init__(self, admission: Admission, boundary: OriginPolicy, store: KeyRepository) -> None:
+        self.admission = admission
         self._boundary = boundary
         self._store = store
-        self._buckets = RateLimiter(settings.rate_limit)
         self._keys: dict[str, KeyRecord] = {}
         # Whether there are or ever were keys; what was once so stays so while the server runs.
         self._is_keyed = self._has_told = False
@@ -103,23 +75,14 @@ class Authorizer:
         Browsers ask for a key by themselves (HTTP Basic): it goes into the password, any name will do.
         """
         try:
-            return await self._identified(peer, headers)
+            return await self.authenticate(peer, headers)
         except KeysLostError as error:
             raise PageKeyError(str(error)) from None
         except UnauthorizedError:
             raise PageKeyError(Message("errors.log-any-name-api")) from None
 
     async def authenticate(self, peer: str, headers: Mapping[str, str]) -> Principal:
-        """Give who asks; raises UnauthorizedError, or BusyError where they ask too often."""
-        found = await self._identified(peer, headers)
-        self.count(found)
-        return found
-
-    def count(self, principal: Principal) -> None:
-        """Count one thing that is asked for; raises BusyError where they ask too often."""
-        self._count(principal.counted)
-
-    async def _identified(self, peer: str, headers: Mapping[str, str]) -> Principal:
+        """Give who asks; raises UnauthorizedError, or BusyError where keys are guessed."""
         await self._refresh()
         try:
             if self._is_keyed and not self._keys:
@@ -127,7 +90,7 @@ class Authorizer:
             found = self._by_key(headers.get("authorization", "")) or self._by_place(peer, headers)
         except UnauthorizedError:
             # Guesses are counted by their address, so that they cost the guesser and nobody else.
-            self._count(f"address {peer}")
+            self.admission.count(f"address {peer}")
             raise
         name, now = found.caller.name, monotonic()
         if name in self._keys and now - self._noted.get(name, -60.0) >= 60.0:
@@ -148,12 +111,8 @@ class Authorizer:
         # A key that was revoked counts too, and one that the database has lost: who had keys once does not
         # mean the door to be open now.
         if not self._is_keyed and self._boundary.is_local(peer, headers):
-            return Principal(Caller("api", "local"), keys.SCOPES, f"address {peer}")
+            return Principal(Caller("api", "local"), SCOPES, f"address {peer}")
         raise UnauthorizedError(Message("errors.send-authorization-bearer-whycrash"))
-
-    def _count(self, name: str) -> None:
-        if wait := self._buckets.acquire(name):
-            raise BusyError(Message("errors.key-address-asked-often"), wait)
 
     async def _refresh(self) -> None:
         if monotonic() - self._read_at < FRESH:
@@ -187,20 +146,6 @@ def _token(authorization: str) -> str:
         return b64decode(given, validate=True).decode().partition(":")[2]
     except ValueError:
         return ""
-
-
-def require_scope(principal: Principal, scope: Scope) -> None:
-    """Raise ForbiddenError where a principal may not do what the scope allows."""
-    if not keys.key_allows(principal.scopes, scope):
-        raise ForbiddenError(
-            Message("errors.key-scopes-takes", scopes=", ".join(principal.scopes), scope=scope)
-        )
-
-
-def demand_live(principal: Principal) -> None:
-    """Raise ForbiddenError where a principal may not have the server's own machine read."""
-    if not keys.key_allows(principal.scopes, "admin"):
-        raise ForbiddenError(Message("errors.reading-server-own-machine"))
 
 
 def own_triage(triage_service: TriageService, principal: Principal, triage_id: str) -> TriageRecord:

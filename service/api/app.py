@@ -24,8 +24,9 @@ from service.api.intake import MIB, BodyRateLimits
 from service.api.metrics import Gauges, Metrics
 from service.api.middleware import MiddlewareRules, RequestMiddleware
 from service.api.problems import Problem
-from service.api.streams import CostlyRequestSlots, EventThreads
+from service.api.streams import EventThreads
 from service.api.upkeep import expire_records
+from service.app.admission import Admission, largest_upload
 from service.app.triage_service import TriageService
 from service.batches.batches import BatchService
 from service.batches.engine import BatchEngine
@@ -73,7 +74,7 @@ def create_app(
     _describe(app)
     boundary = OriginPolicy(settings)
     app.state.boundary = boundary
-    most = settings.max_upload_mb * MIB
+    most = largest_upload(settings)
     large = {
         ("POST", "/v1/triage"): most,
         ("POST", "/v1/batches"): most,
@@ -124,7 +125,10 @@ async def _receiving(app: FastAPI, settings: Settings, triage_service: TriageSer
     # One for each triage that may be under way; a few more, so that it is the triage service's queue that
     # says when it is full.
     threads = EventThreads(triage_service.pool.size + settings.queue + 4)
-    access = Authorizer(settings, app.state.boundary, triage_service.store.keys)
+    # What has settings of its own, as in a test, has limits of its own.
+    has_own = settings != triage_service.settings
+    admission = Admission(settings, triage_service.pool) if has_own else triage_service.admission
+    access = Authorizer(admission, app.state.boundary, triage_service.store.keys)
     engine = BatchEngine(settings, triage_service.store)
     batches = BatchService(settings, triage_service.store, engine.wake)
     stopping = threading.Event()
@@ -134,7 +138,7 @@ async def _receiving(app: FastAPI, settings: Settings, triage_service: TriageSer
         access,
         Metrics(lambda: _gauges(triage_service)),
         threads,
-        CostlyRequestSlots(triage_service.pool.size + settings.queue),
+        admission,
         batches,
         BatchSummaries(settings, triage_service.store),
         stopping,

@@ -11,10 +11,11 @@ import anyio.to_thread
 from fastapi import Depends, Header, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from service.api.access import Authorizer, Principal, require_scope
+from service.api.access import Authorizer
 from service.api.idempotency import IdempotentRequest
 from service.api.metrics import Metrics
-from service.api.streams import CostlyRequestSlots, EventFlow, EventThreads, nothing
+from service.api.streams import EventFlow, EventThreads, nothing
+from service.app.admission import Admission, Principal
 from service.app.triage_service import TriageService
 from service.batches.batches import BatchService
 from service.batches.trend import BatchSummaries
@@ -36,7 +37,7 @@ class AppState:
     access: Authorizer
     metrics: Metrics
     threads: EventThreads
-    uploads: CostlyRequestSlots
+    admission: Admission
     batches: BatchService
     summaries: BatchSummaries
     # Set when the server stops: what runs in a thread ends by itself then.
@@ -78,16 +79,18 @@ async def _principal(
     return found
 
 
-def _with(scope: Scope) -> Callable[..., object]:
-    async def check(principal: Annotated[Principal, Depends(_principal)]) -> Principal:
-        require_scope(principal, scope)
-        return principal
+def _with(scope: Scope | None) -> Callable[..., object]:
+    async def check(
+        app_state: Annotated[AppState, Depends(_app_state)],
+        principal: Annotated[Principal, Depends(_principal)],
+    ) -> Principal:
+        return app_state.admission.admit(principal, scope)
 
     return check
 
 
 House = Annotated[AppState, Depends(_app_state)]
-Anyone = Annotated[Principal, Depends(_principal)]
+Anyone = Annotated[Principal, Depends(_with(None))]
 Triager = Annotated[Principal, Depends(_with("triage"))]
 Batcher = Annotated[Principal, Depends(_with("batch"))]
 IdempotencyKey = Annotated[

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from corpus.message import Message
 from service.api import pages, submissions, uploads
-from service.api.access import Principal, own_batch
+from service.api.access import own_batch
 from service.api.app_state import AppState, Batcher, House, IdempotencyKey, idempotent_request
 from service.api.bodies import BatchRequest, Language, Words
 from service.api.idempotency import REPLAYED
@@ -27,6 +27,7 @@ from service.api.read_deadline import Patience, while_wanted
 from service.api.submissions import JSON, MULTIPART, invalid
 from service.api.triages import as_json
 from service.api.uploads import MultipartUpload
+from service.app.admission import Principal
 from service.batches import page
 from service.batches import results as written_results
 from service.batches.sources import folder, kubernetes, ray_jobs, slurm
@@ -150,7 +151,7 @@ async def submit_batch(
     ] = "",
 ) -> Response:
     """Hand in many jobs at once; when this answers, the batch is on the disk and survives whatever dies."""
-    with app_state.uploads.slot(principal.caller.name), Spool(packed=True) as spool:
+    with app_state.admission.uploads.slot(principal.caller.name), Spool(packed=True) as spool:
         order = await _order(
             request,
             app_state.settings,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import NamedTuple
 
 from corpus.message import Message
-from service.app.triage_service import Caller
+from service.app.admission import Caller
 from service.persistence.requests import RequestRepository
 from service.schemas.errors import InvalidRequestError
 
@@ -56,14 +57,20 @@ class IdempotentRequest:
         if self._key:
             self._store.abandon(self._key, self._caller)
 
+    @contextmanager
+    def kept_on_success(self) -> Iterator[None]:
+        """Do the work of the request; where it comes to nothing, its key is free again."""
+        try:
+            yield
+        except BaseException:  # Whatever ended it, a client that leaves or a server that stops among them.
+            self.abandon()
+            raise
+
     def run(self, parts: tuple[str, ...], work: Callable[[], StoredAnswer]) -> tuple[StoredAnswer, bool]:
         """Do the work unless it was done; gives the answer and whether it is an old one."""
         if (old := self.begin(*parts)) is not None:
             return old, True
-        try:
+        with self.kept_on_success():
             made = work()
-        except BaseException:
-            self.abandon()
-            raise
         self.finish(*made)
         return made, False

@@ -12,13 +12,12 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha256
-from typing import get_args
 
 from corpus.message import Message
+from service.app.admission import SCOPES
 from service.schemas.errors import InvalidRequestError
 from service.schemas.records import KeyRecord, Scope
 
-SCOPES: tuple[Scope, ...] = get_args(Scope)
 NAME_LENGTH = 100
 
 _TOKEN = re.compile(r"whycrash_(?P<id>[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43})")
@@ -57,8 +56,3 @@ def key_matches(record: KeyRecord | None, secret: str) -> bool:
     """Tell whether the secret is the key's and the key is in force; takes the same time for any wrong one."""
     right = hmac.compare_digest(record.hash if record else _NOBODY, hash_secret(secret))
     return right and record is not None and record.revoked is None
-
-
-def key_allows(scopes: Sequence[Scope], wanted: Scope) -> bool:
-    """Tell whether the scopes cover what is wanted; `admin` covers all."""
-    return wanted in scopes or "admin" in scopes

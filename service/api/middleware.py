@@ -176,11 +176,10 @@ class RequestMiddleware:
         try:
             client = scope.get("client")
             principal = await access.authorize_reader(client[0] if client else "", headers)
-            scope["caller"], scope["visit"] = principal.caller.name, Visit(principal, access)
-        except RequestError as error:
-            return error
+            scope["caller"], scope["visit"] = principal.caller.name, Visit(principal, access.admission)
         except Exception as error:  # noqa: BLE001 - nobody is let in whose key could not be looked up
-            problems.log_problem(scope["request_id"], error)
+            if not isinstance(error, RequestError):
+                problems.log_problem(scope["request_id"], error)
             return error
         return None
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import count
 
 from starlette.requests import Request
@@ -50,29 +49,6 @@ class EventThreads:
     def close(self) -> None:
         """Take no more work."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-class CostlyRequestSlots:
-    """So many requests at once may do what is costly, such as sending a large body; one more is refused.
-
-    One caller gets half of them at most: who sends slowly must not keep all others out.
-    """
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.taken: Counter[str] = Counter()
-
-    @contextmanager
-    def slot(self, caller: str) -> Iterator[None]:
-        """Hold a place; raises BusyError where there is none. For one event loop."""
-        if self.taken.total() >= self.most or self.taken[caller] >= (self.most + 1) // 2:
-            raise BusyError(Message("errors.more-handed-places"), 1.0)
-        self.taken[caller] += 1
-        try:
-            yield
-        finally:
-            self.taken[caller] -= 1
-            self.taken += Counter()  # Lets go of those who have none.
 
 
 class EventFlow:

@@ -17,12 +17,12 @@ from service.api import problems, uploads
 from service.api.bodies import MAX_CONFIG, ConfigText, TriageRequest
 from service.api.intake import MIB, too_large
 from service.api.uploads import MultipartUpload
+from service.app.admission import Admission
 from service.patching.patches import ConfigFile
 from service.persistence.spool import Spool, SpooledUpload, safe_name
 from service.schemas.errors import InvalidRequestError, MediaTypeError, RequestError
 from service.telemetry import snapshot
 from service.telemetry.snapshot import Snapshot
-from service.workers.pool import ProcessPool
 from service.workers.tasks import Submission
 
 JSON = "application/json"
@@ -67,13 +67,13 @@ async def read_submission(request: Request, spool: Spool) -> ParsedSubmission:
     raise MediaTypeError(Message("errors.send", one=JSON, other=MULTIPART))
 
 
-async def refuse_early(request: Request, pool: ProcessPool) -> None:
+async def refuse_early(request: Request, admission: Admission) -> None:
     """Raise BusyError where there is no room for one more.
 
     It is raised before a large body comes, or a small one is understood.
     """
     try:
-        pool.check_capacity()
+        admission.check_room()
     except RequestError:
         length = request.headers.get("content-length", "")
         if length.isdecimal() and int(length) <= _QUICK:

@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 
 from corpus.message import Message
 from service.api import pages, submissions
-from service.api.access import demand_live, own_triage
+from service.api.access import own_triage
 from service.api.app_state import AppState, House, IdempotencyKey, Triager, idempotent_request
 from service.api.bodies import Judgement, Question, TriageRequest, TriageRow
 from service.api.idempotency import REPLAYED, IdempotentRequest, StoredAnswer
@@ -22,6 +22,7 @@ from service.api.pages import After, Limit, Paged
 from service.api.problems import documented_problems
 from service.api.streams import MEDIA_TYPE, EventFlow, collect_answer, encode_event, nothing, stream_response
 from service.api.submissions import JSON, MULTIPART
+from service.app.admission import demand_live
 from service.persistence.spool import Spool
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import ConflictError, RequestError, WorkerLostError
@@ -107,10 +108,10 @@ async def submit_triage(
     """Say why a job died: with the whole answer, or event by event with `stream`."""
     if not key:
         # Who brings a key may be asking for an answer that is there, which needs no room.
-        await submissions.refuse_early(request, app_state.triage_service.pool)
+        await submissions.refuse_early(request, app_state.admission)
     with ExitStack() as held:
         spool = held.enter_context(Spool())
-        with app_state.uploads.slot(principal.caller.name):
+        with app_state.admission.uploads.slot(principal.caller.name):
             handed = await submissions.read_submission(request, spool)
         if handed.submission.telemetry == "live":
             demand_live(principal)
@@ -152,7 +153,7 @@ def _kept(
     app_state: AppState, memory: IdempotentRequest, begin: Callable[[], Iterator[Event]]
 ) -> Iterator[Event]:
     """Work out events, and keep the answer under the request's key before anybody sees it."""
-    try:
+    with memory.kept_on_success():
         for event in begin():
             match event:
                 case FinalAnswer():
@@ -164,9 +165,6 @@ def _kept(
                 case TriageFailed():
                     memory.abandon()
             yield event
-    except BaseException:
-        memory.abandon()
-        raise
 
 
 async def _streamed(flow: EventFlow) -> Response:

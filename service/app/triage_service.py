@@ -16,6 +16,7 @@ from corpus.message import Message
 from ingest.index import Index
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
+from service.app.admission import Admission, Caller
 from service.batches.batches import open_store
 from service.llm.conversation import message_text
 from service.persistence.store import Store
@@ -30,7 +31,6 @@ from service.schemas.records import (
     Feedback,
     FeedbackRecord,
     MessageRecord,
-    Origin,
     TriageRecord,
 )
 from service.settings import Settings
@@ -50,14 +50,6 @@ _LOG = logging.getLogger("whycrash.triage")
 MAX_NAME = 200
 # A mark in the place of a secret may be longer than the secret was.
 MAX_WORDS = 2000
-
-
-@dataclass(frozen=True)
-class Caller:
-    """Who asks: through which interface, by which name (a key's id, a Slack user, `local`)."""
-
-    origin: Origin
-    name: str = "local"
 
 
 @dataclass(frozen=True)
@@ -83,6 +75,7 @@ class TriageService:
         self.store: Store
         self._index: Index
         self.pool = ProcessPool(settings)
+        self.admission = Admission(settings, self.pool)
 
     def __enter__(self) -> Self:
         # Built once here, not by each process for itself.

@@ -16,8 +16,9 @@ from corpus import library
 from corpus.library import Library
 from corpus.schema import Language
 from ingest.logs.inputs.members import CONFIG, kind_of
-from service.api.access import Principal, demand_live, own_triage
-from service.app.triage_service import Caller, TriageService
+from service.api.access import own_triage
+from service.app.admission import Caller, Principal, demand_live
+from service.app.triage_service import TriageService
 from service.html.markup import EMPTY, Html
 from service.patching.patches import ConfigFile
 from service.schemas.errors import RequestError

@@ -16,7 +16,8 @@ from urllib.parse import parse_qs
 
 from corpus.message import Message
 from service.api import problems
-from service.api.access import PageKeyError, Principal, Visit
+from service.api.access import PageKeyError, Visit
+from service.app.admission import Principal
 from service.schemas.errors import NotFoundError, RequestError
 from service.schemas.records import Scope
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from corpus.message import Message
 from corpus.schema import Language
+from service.app.admission import largest_upload
 from service.app.triage_service import TriageService
 from service.html.markup import style_sheet
 from service.schemas.errors import InvalidRequestError, RequestError
@@ -69,7 +70,7 @@ def mount(app: Any, triage_service: TriageService, settings: Settings) -> None:
         mcp_server=False,
         enable_monitoring=False,
         show_error=False,
-        max_file_size=settings.max_upload_mb << 20,
+        max_file_size=largest_upload(settings),
         theme=gr.themes.Base(font=["system-ui", "sans-serif"], font_mono=["monospace"]),
         head=str(style_sheet(style)),
         app_kwargs={"docs_url": None, "redoc_url": None, "openapi_url": None},

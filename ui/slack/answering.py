@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from corpus.message import is_chinese
 from corpus.schema import Language
 from ingest.errors import IngestError
-from service.app.triage_service import Caller, TriageService
+from service.app.admission import Caller, Principal
+from service.app.triage_service import TriageService
 from service.llm.conversation import message_text
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import BusyError, ServiceError
@@ -137,9 +138,7 @@ class Answerer:
                 thread, self._settings, asked.language, tuple(notes), is_bare=not asked.content.has_log
             )
             for event in self._patiently(
-                lambda: self._triage_service.triage(submission, Caller("slack", asked.caller)),
-                reply,
-                asked.language,
+                lambda: self._triage_service.triage(submission, self._admitted(asked)), reply, asked.language
             ):
                 telling.hear(event)
 
@@ -148,11 +147,17 @@ class Answerer:
     def _ask(self, asked: SlackQuestion, triage: str, thread: AnswerThread) -> None:
         telling = ThreadUpdates(thread, self._settings, asked.language)
         thread.note.write(triage=triage, question=message_text(asked.content.words))
-        question, caller = asked.content.words, Caller("slack", asked.caller)
+        question = asked.content.words
         for event in self._patiently(
-            lambda: self._triage_service.ask(triage, question, caller), thread.reply, asked.language
+            lambda: self._triage_service.ask(triage, question, self._admitted(asked)),
+            thread.reply,
+            asked.language,
         ):
             telling.hear(event)
+
+    def _admitted(self, asked: SlackQuestion) -> Caller:
+        """Let a person ask by the limits that hold for everybody; raises BusyError."""
+        return self._triage_service.admission.admit(Principal.in_slack(asked.caller), "triage").caller
 
     def _patiently(
         self, ask: Callable[[], Iterator[Event]], reply: Reply, language: Language

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from slack_sdk import WebClient
 
 from corpus.schema import Language
+from service.app.admission import Principal
 from service.app.triage_service import TriageService
 from service.schemas.errors import BusyError, RequestError, StoreError
 from service.settings import Settings
@@ -169,7 +170,8 @@ class _Listeners:
         language = spoken(text)
         if first in _SEARCH:
             ack()
-            self._worker_pool.take(partial(self._search, rest.strip(), respond))
+            who = Principal.in_slack(f"{body.get('team_id', '')}:{body.get('user_id', '')}")
+            self._worker_pool.take(partial(self._search, rest.strip(), who, respond))
         elif text in ("", "help", "帮助"):
             ack(text=say("help", "zh" if text == "帮助" else language), response_type="ephemeral")
         else:
@@ -210,14 +212,14 @@ class _Listeners:
             note.close()
             self._safely(lambda: Reply(self._slack_client, asked).show(told(say("too-busy", asked.language))))
 
-    def _search(self, words: str, respond: Respond) -> None:
+    def _search(self, words: str, who: Principal, respond: Respond) -> None:
         language = spoken(words)
         try:
-            message = (
-                found(self._triage_service.search(words, 5, language), language)
-                if words
-                else told(say("search-what", language))
-            )
+            if words:
+                self._triage_service.admission.admit(who, "triage")
+                message = found(self._triage_service.search(words, 5, language), language)
+            else:
+                message = told(say("search-what", language))
         except BusyError:
             message = told(say("too-busy", language))
         except RequestError as error:

@@ -13,6 +13,7 @@ from corpus.schema import Language
 from ingest.logs.inputs.members import CONFIG, kind_of
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
+from service.app.admission import largest_upload
 from service.patching.patches import ConfigFile
 from service.persistence.spool import Spool, SpooledUpload
 from service.pipeline.triage import MAX_CONFIG_BYTES
@@ -52,7 +53,7 @@ class Downloader:
     def __init__(self, slack_client: SlackClient, settings: Settings) -> None:
         self._slack_client = slack_client
         self._token = settings.slack_bot_token.get_secret_value()
-        self._most = settings.max_upload_mb << 20
+        self._most = largest_upload(settings)
         self._seconds = settings.request_deadline
         # A test's stand-in for Slack gives out its own files; Slack's API lies elsewhere than its files.
         is_slack = slack_client.client.base_url == slack_client.client.BASE_URL

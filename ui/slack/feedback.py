@@ -8,7 +8,8 @@ from typing import Any
 
 from corpus.message import Message, words
 from corpus.schema import Cause, Language
-from service.app.triage_service import Caller, TriageService
+from service.app.admission import Principal
+from service.app.triage_service import TriageService
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import NotFoundError, RequestError
 from service.schemas.records import Feedback
@@ -70,8 +71,12 @@ class FeedbackHandler:
             )
 
     def _right(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
-        self._triage_service.feedback(where.triage, Feedback(right=True), where.caller)
+        self._keep(where.triage, Feedback(right=True), where.principal)
         where.post_ephemeral(self._slack_client, say("thanks", diagnosis.language))
+
+    def _keep(self, triage: str, feedback: Feedback, principal: Principal) -> None:
+        admission = self._triage_service.admission
+        self._triage_service.feedback(triage, feedback, admission.admit(principal, "triage").caller)
 
     def _patch(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
         language = diagnosis.language
@@ -105,7 +110,7 @@ class FeedbackHandler:
             comment=values[_COMMENT][:_FIELD],
         )
         try:
-            self._triage_service.feedback(str(kept.get("triage", "")), feedback, _caller(body))
+            self._keep(str(kept.get("triage", "")), feedback, _principal(body))
         except RequestError as error:
             return {_CAUSE: sentences.told(error, language)[:_OPTION]}
         return {}
@@ -135,7 +140,7 @@ class ButtonClick:
         )
         self.trigger = str(body.get("trigger_id", ""))
         self.user = str((body.get("user") or {}).get("id", ""))
-        self.caller = _caller(body)
+        self.principal = _principal(body)
 
     def post_ephemeral(self, slack_client: SlackClient, text: str) -> None:
         """Tell who clicked, and nobody else."""
@@ -183,7 +188,7 @@ def _field(name: str, label: str) -> Block:
     return {"type": "input", "block_id": name, "optional": True, "label": plain(label), "element": element}
 
 
-def _caller(body: Payload) -> Caller:
-    return Caller(
-        "slack", f"{(body.get('team') or {}).get('id', '')}:{(body.get('user') or {}).get('id', '')}"
+def _principal(body: Payload) -> Principal:
+    return Principal.in_slack(
+        f"{(body.get('team') or {}).get('id', '')}:{(body.get('user') or {}).get('id', '')}"
     )

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.api import keys
+from service.app.admission import Caller, Principal
 from service.schemas.errors import InvalidRequestError
 from service.schemas.records import Scope
 from tests.tables import each_row
@@ -74,4 +75,4 @@ def test_that_a_scope_allows_itself_and_admin_allows_all(
     scopes: tuple[Scope, ...], wanted: Scope, allowed: bool
 ) -> None:
     """There is no other way up."""
-    assert keys.key_allows(scopes, wanted) is allowed
+    assert Principal(Caller("api"), scopes).may(wanted) is allowed

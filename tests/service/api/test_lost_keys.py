@@ -19,6 +19,7 @@ from service.api import keys
 from service.api.access import Authorizer
 from service.api.app import create_app
 from service.api.browsers import OriginPolicy
+from service.app.admission import Admission
 from service.app.triage_service import TriageService
 from service.batches.batches import BatchService, open_store
 from service.persistence.database import NAME
@@ -27,6 +28,7 @@ from service.persistence.store import Store
 from service.schemas.errors import StoreError, UnauthorizedError
 from service.schemas.records import JobPlace, JobSpec
 from service.settings import Settings
+from service.workers.pool import ProcessPool
 from tests.service.api.conftest import bearer, opened, settings_at
 from tests.service.api.serving import wait_for
 
@@ -118,7 +120,9 @@ def _let_in(settings: Settings, store: Store, access: Authorizer | None = None) 
 
     Gives as whom it is let in, empty where it is not.
     """
-    found = access or Authorizer(settings, OriginPolicy(settings), store.keys)
+    found = access or Authorizer(
+        Admission(settings, ProcessPool(settings)), OriginPolicy(settings), store.keys
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(access_module, "FRESH", 0.0)  # the keys are read again
         try:
@@ -145,7 +149,9 @@ def test_that_a_spoiled_database_opens_a_server_to_nobody_in_its_midst(tmp_path:
         settings = settings_at(tmp_path / str(number))
         with Store.open(settings, timeout=0.2) as store:
             store.keys.add(keys.make_key("ci", ["admin"], datetime.now(UTC))[0])
-            access = Authorizer(settings, OriginPolicy(settings), store.keys)
+            access = Authorizer(
+                Admission(settings, ProcessPool(settings)), OriginPolicy(settings), store.keys
+            )
             before = _let_in(settings, store, access)
             spoil(settings.home / NAME)
             spoiled = _let_in(settings, store, access)

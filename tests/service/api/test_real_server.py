@@ -326,7 +326,7 @@ def test_that_an_upload_that_is_cut_by_the_servers_end_may_come_again(
     with served(app, settings) as address:
         connection = address.connect()
         connection.sendall(f"{HEAD}{MULTIPART}Content-Length: 100000\r\n\r\n".encode() + PART)
-        wait_for(lambda: app.state.app_state.uploads.taken)
+        wait_for(lambda: app.state.app_state.admission.uploads.taken)
     with connection:
         told = received(connection)
     assert told.startswith(b"HTTP/1.1 503 ")

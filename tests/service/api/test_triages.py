@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from service.api.streams import CostlyRequestSlots
+from service.app.admission import CostlyRequestSlots
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import BusyError
 from tests.factories import OOM, steps, traceback

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from service.app.triage_service import Caller, TriageService
+from service.app.admission import Caller
+from service.app.triage_service import TriageService
 from service.patching.patches import ConfigFile
 from service.schemas.errors import ConflictError, InvalidRequestError, NotFoundError
 from service.schemas.events import (

@@ -15,9 +15,8 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from corpus.message import Message
-from service.api import keys
-from service.api.access import Principal
-from service.app.triage_service import Caller, TriageService
+from service.app.admission import SCOPES, Caller, Principal
+from service.app.triage_service import TriageService
 from service.persistence.store import Store
 from service.schemas.errors import InvalidRequestError, NotFoundError
 from service.schemas.records import Scope, TriageRecord
@@ -85,7 +84,7 @@ def principal(name: str, *scopes: Scope) -> Principal:
     return Principal(Caller("api", name), scopes)
 
 
-LOCAL, ANNA, BOSS = principal("local", *keys.SCOPES), principal("anna", "triage"), principal("boss", "admin")
+LOCAL, ANNA, BOSS = principal("local", *SCOPES), principal("anna", "triage"), principal("boss", "admin")
 
 
 def uploaded(incoming: Uploads, name: str, text: str = "a line") -> Uploaded:

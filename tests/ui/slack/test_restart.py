@@ -16,7 +16,8 @@ import pytest
 from slack_sdk import WebClient
 
 from corpus.message import Message
-from service.app.triage_service import Caller, TriageService
+from service.app.admission import Caller
+from service.app.triage_service import TriageService
 from service.schemas.events import Accepted, FinalAnswer
 from service.schemas.records import MessageRecord, TriageRecord
 from service.settings import Settings

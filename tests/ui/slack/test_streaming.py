@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from service.app.triage_service import Caller, TriageService
+from service.app.admission import Caller
+from service.app.triage_service import TriageService
 from service.pipeline.triage import Triage
 from service.workers.tasks import Submission
 from tests.factories import OOM, traceback

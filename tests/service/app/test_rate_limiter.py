@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.api import buckets
-from service.api.buckets import RateLimiter
+from service.app import rate_limiter
+from service.app.rate_limiter import RateLimiter
 
 
 def test_that_a_bucket_is_empty_after_its_size_and_fills_evenly() -> None:
@@ -31,9 +31,9 @@ def test_that_zero_lets_any_number_through() -> None:
 def test_that_many_callers_do_not_fill_the_memory() -> None:
     """The callers seen longest ago are forgotten."""
     made = RateLimiter(1)
-    for number in range(buckets.MOST + 100):
+    for number in range(rate_limiter.MOST + 100):
         made.acquire(str(number))
-    assert len(made.callers) == buckets.MOST
+    assert len(made.callers) == rate_limiter.MOST
 
 
 @given(st.lists(st.floats(0, 30), max_size=200), st.integers(1, 100))
