@@ -116,8 +116,10 @@ References = Annotated[
     dict[str, MessageReference],
     Field(
         exclude_if=lambda references: not references,
-        description="Of each text that is a message, by its field: the message's id and values, to be told in "
-        "any language.",
+        description=(
+            "Of each text that is a message, by its field: the message's id and values, to be told in any "
+            "language."
+        ),
     ),
 ]
 

@@ -1,6 +1,6 @@
 """Who asks: a key, or this machine itself while there are no keys; and what is theirs.
 
-The API's routes and the pages beside it go by the same rules; what is let in of them, `service.app.admission` says.
+The API's routes and the pages beside it go by the same rules; `service.app.admission` says what is let in.
 """
 
 from __future__ import annotations

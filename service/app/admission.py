@@ -1,8 +1,8 @@
-"""The one place where it is decided what is let in: how often, with which scope, how large, how much at once.
+"""The one place where it is decided what is let in: how often, with which scope, how much at once.
 
-Each way in finds out who asks (a key, this machine, a Slack user) and asks here before it does anything for them:
-the API with its uploads and batches, the pages beside it, Slack. The commands and MCP are no way in of this kind:
-they run in a process of their user's own, with that user's rights, and do one thing at a time.
+Each way in finds out who asks (a key, this machine, a Slack user) and asks here before it does anything for
+them: the API with its uploads and batches, the pages beside it, Slack. The commands and MCP are no way in of
+this kind: they run in a process of their user's own, with that user's rights, and do one thing at a time.
 """
 
 from __future__ import annotations

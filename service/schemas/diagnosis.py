@@ -219,7 +219,8 @@ class JobNote(Part, Translatable):
     """Which job of a batch an answer is for.
 
     `same_as` names the job of the same crash that was triaged in its stead, whose lines the explanation
-    cites; `error` says why there is no answer; `gpu_hours` are those that the job held, where they were given.
+    cites; `error` says why there is no answer; `gpu_hours` are those that the job held, where they were
+    given.
     """
 
     id: str

@@ -1,8 +1,8 @@
 """Errors of the service by what the reader can do about them, and the one table of what each is to a caller.
 
 The table goes from the kind of an error, which is its class's name without `Error`, to an HTTP status. The
-sentence of a kind is the row `kinds.<kind>` of the messages; an error that is raised with a message of its own
-is told by that. The API's problems, the last event of a stream, a batch's rows and the client go by it.
+sentence of a kind is the row `kinds.<kind>` of the messages; an error that is raised with a message of its
+own is told by that. The API's problems, the last event of a stream and the client go by it.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def admission() -> Admission:
 
 
 def test_that_each_principal_is_counted_by_itself_over_all_ways_in(admission: Admission) -> None:
-    """A key's requests and those of a Slack user are counted by one limiter, each in a bucket of their own."""
+    """One limiter counts a key's requests and those of a Slack user, each in a bucket of its own."""
     key, person = Principal(Caller("api", "k1"), ("triage",), "key k1"), Principal.in_slack("T1:U1")
     for who in (key, key, person, person):
         assert admission.admit(who, "triage") is who

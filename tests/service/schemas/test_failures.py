@@ -1,4 +1,4 @@
-"""An error crosses a border with its kind, its status and its message, so that each reader has it in their language."""
+"""An error crosses a border with its kind, status and message: each reader has it in their language."""
 
 from __future__ import annotations
 
