@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from corpus.message import Message, is_chinese
 from service.api.client import Client, UnreachableError
 from service.schemas.errors import (
     ConflictError,
@@ -78,6 +79,19 @@ def test_that_errors_are_the_services_own(asked: Client, tmp_path: Path) -> None
     asked.triage(LOG, idempotency_key="program-1")
     with pytest.raises(ConflictError):
         asked.triage(KILLED, idempotency_key="program-1")
+
+
+def test_that_an_error_of_a_server_is_told_in_its_readers_language(asked: Client, tmp_path: Path) -> None:
+    """Its message comes with the sentence: before the work, by the work, and as a stream's last event."""
+    binary = tmp_path / "a.bin"
+    binary.write_bytes(bytes(range(256)) * 64)
+    ways = (lambda: asked.record("0"), lambda: asked.triage(binary), lambda: list(asked.stream(binary)))
+    for ask in ways:
+        with pytest.raises(RequestError) as refused:
+            ask()
+        message = refused.value.args[0]
+        assert isinstance(message, Message)
+        assert is_chinese(message.in_language("zh"))
 
 
 def test_that_a_server_that_is_not_there_is_told() -> None:
