@@ -102,7 +102,8 @@ def test_that_one_task_too_many_is_refused_with_the_time_to_wait_and_later_taken
 def test_that_what_is_to_be_kept_is_kept_also_where_nobody_listens(pool: ProcessPool) -> None:
     kept: list[WorkerMessage] = []
     pool.submit(Submission("log", "one", id="1"), PATIENCE, kept.append)
-    pid(told(pool, "two"))  # the one process has done the first by then
+    pid(told(pool, "two"))  # the one process has done the first by then; a thread keeps what it said
+    until(lambda: kept, "the first is kept")
     assert len(kept) == 1
 
 
