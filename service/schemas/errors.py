@@ -39,6 +39,7 @@ STATUS: Mapping[str, int] = {
     "NoWorker": 503,
     "Abandoned": 503,
     "SearchIndex": 503,
+    "PoolLost": 503,
     "Unreachable": 503,
     "Late": 504,
     "DiskFull": 507,
