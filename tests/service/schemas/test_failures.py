@@ -71,11 +71,11 @@ def test_that_what_crosses_a_border_as_json_has_its_message_again(made: Translat
         ('{"type":"Busy","status":429,"error":"Too many."}', "Too many."),
         # A message of a newer version, one whose values are others now, and one that names a file elsewhere.
         (
-            '{"type":"Busy","status":429,"error":"New.","messages":{"error":{"message":"errors.of-tomorrow"}}}',
+            '{"type":"Busy","status":429,"error":"New.","messages":{"error":{"message":"errors.later"}}}',
             "New.",
         ),
         (
-            '{"type":"Busy","status":429,"error":"Old.","messages":{"error":{"message":"errors.cannot-read"}}}',
+            '{"type":"X","status":429,"error":"Old.","messages":{"error":{"message":"errors.cannot-read"}}}',
             "Old.",
         ),
         (

@@ -162,7 +162,8 @@ def test_that_the_pool_outlives_what_cannot_be_kept_and_what_cannot_be_sent(pool
         raise ValueError("no room")
 
     assert pid(list(pool.submit(Submission("log", "x", id="1"), PATIENCE, full)))
-    unsendable = Submission("log", threading.Lock(), id="2")  # type: ignore[arg-type]  # what no process can be sent
+    lock = threading.Lock()
+    unsendable = Submission("log", lock, id="2")  # type: ignore[arg-type]  # no process can be sent it
     assert failure(list(pool.submit(unsendable, PATIENCE))).type == "Unexpected"
     assert pid(told(pool, "x"))
     assert pool.waiting == 0
