@@ -67,7 +67,7 @@ class EvaluationContext:
         """Apply a function to arguments that are not evaluated yet, as some may be missing."""
         raise NotImplementedError
 
-    def items(self, part: str) -> Sequence[EvaluationContext] | None:  # noqa: ARG002 - a context without parts
+    def items(self, part: str) -> Sequence[EvaluationContext] | None:  # noqa: ARG002 - it has no parts
         """Give a context for each item of a part of which there are several; None for a single one."""
         return None
 

@@ -231,7 +231,7 @@ class WorkerPool:
         now = monotonic()
         for state in [state for state in self._states if state.ends <= now]:
             late = state.ends - state.since
-            self._pending += self._ended(state, lambda key, late=late: TaskLate(key, late))  # type: ignore[misc]
+            self._pending += self._ended(state, lambda key, at=late: TaskLate(key, at))  # type: ignore[misc]
         for state in [state for state in self._states if state.wrong and not state.held]:
             if self._renew_after is not None and now - state.since >= self._renew_after:
                 # What was missing, such as a server that was down, may be there by now.
