@@ -13,6 +13,7 @@ from rich.progress import Progress
 
 from eval import baselines, gate, incidents, other_tools, report
 from eval.answers import System
+from eval.cassette import Cassette
 from eval.composer import Composer
 from eval.errors import EvalError
 from eval.explained import Explained
@@ -20,6 +21,7 @@ from eval.metrics import METRICS, compare
 from eval.report import Run
 from eval.run import Progress as Report
 from eval.run import by_split, read_scores, run, write
+from service.llm.models import open_model
 from service.pipeline.triage import Triage
 from service.schemas.errors import ServiceError
 from service.settings import load_settings
@@ -47,8 +49,13 @@ def _options(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--no-baselines", action="store_true", help="only the composer")
     parser.add_argument(
         "--model",
+        metavar="NAME",
+        help="also with the recorded answers of this model (eval/recordings/NAME.jsonl)",
+    )
+    parser.add_argument(
+        "--record",
         action="store_true",
-        help="also with the configured model (WHYCRASH_MODEL), its tokens counted",
+        help="ask the configured model (WHYCRASH_MODEL) for what --model NAME has no recorded answer to",
     )
     parser.add_argument(
         "--compare", type=Path, metavar="OLD", help="results.jsonl of an earlier run: show what changed"
@@ -68,12 +75,15 @@ def _evaluate(options: argparse.Namespace) -> int:
     triage = Triage(load_settings())
     for finding in incidents.findings(loaded, triage.library.causes):
         console.print(f"incident: {finding}", markup=False, style="yellow")
-    systems, skipped = _systems(triage, loaded, options)
+    cassette = Cassette.load(options.model) if options.model else None
+    systems, skipped = _systems(triage, loaded, cassette, options)
     with _bars() as progress:
         result = run(loaded, systems, triage.library, progress)
     write(result, options.out / "results.jsonl")
     (options.out / "report.html").write_text(report.page(result), encoding="utf-8")
     report.terminal(result, console)
+    if cassette is not None:
+        _replayed(cassette, options, console)
     for reason in skipped:
         console.print(f"left out: {reason}", markup=False, style="dim")
     console.print(
@@ -86,11 +96,17 @@ def _evaluate(options: argparse.Namespace) -> int:
 
 
 def _systems(
-    triage: Triage, loaded: list[incidents.Incident], options: argparse.Namespace
+    triage: Triage, loaded: list[incidents.Incident], cassette: Cassette | None, options: argparse.Namespace
 ) -> tuple[list[System], list[str]]:
     systems: list[System] = [Composer(triage)]
-    if options.model:
-        systems.append(Explained(triage, load_settings()))
+    if cassette is not None:
+        settings = load_settings()
+        model = open_model(settings) if options.record else None
+        if model is None and not cassette.recordings:
+            raise EvalError(
+                f"{cassette.path} holds no recorded answers: set WHYCRASH_MODEL and add --record."
+            )
+        systems.append(Explained(triage, settings, cassette, model))
     if options.no_baselines:
         return systems, []
     fit = [item for item in loaded if item.label.split == "fit"]
@@ -99,6 +115,20 @@ def _systems(
         systems += found
         skipped += reasons
     return systems, skipped
+
+
+def _replayed(cassette: Cassette, options: argparse.Namespace, console: Console) -> None:
+    """Keep what was recorded, and tell which answers are for another prompt and which are missing."""
+    if options.record:
+        cassette.save()
+    for words, names in (
+        ("recorded for an earlier prompt", cassette.stale),
+        ("not recorded", cassette.missing),
+    ):
+        if names:
+            console.print(
+                f"{cassette.path.name}: {len(names)} {words}: {', '.join(sorted(names))}", markup=False
+            )
 
 
 def _compared(result: Run, old: Path, console: Console) -> None:

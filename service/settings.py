@@ -100,7 +100,7 @@ class Settings:
         60.0, "Seconds for everything that a model is asked of one answer; then the first answer stands."
     )
     model_tokens: int = _setting(
-        8000, "Most tokens of a prompt, 2000 or more; what ranks lowest is left out, and the answer says so."
+        12000, "Most tokens of a prompt, 2000 or more; what ranks lowest is left out, and the answer says so."
     )
     host: str = _setting(
         "127.0.0.1",

@@ -25,6 +25,9 @@ from ingest.logs.wording import goes_on, shrugs
 # What loggers call a line that is no trouble; glog writes one letter.
 REMARKS = frozenset({"INFO", "DEBUG", "TRACE", "I", "D"})
 
+# How many failures beside the root's are shown with the rows around them.
+WINDOWS = 4
+
 _STRENGTH = {"states": 0, "suggests": 1, "hints": 2}
 _ROLE = {"origin": 0, "collateral": 1, "wrapper": 2, "none": 3}
 _WARNING = re.compile(r"\b[A-Z]\w*Warning: ")
@@ -149,6 +152,17 @@ class FailureLog:
         """Give the rows around a failure's line as they may be shown."""
         rows = self._masking.rows(self._around.get(number, ()))
         return tuple(row for row in rows if abs(row[0] - number) <= SURROUNDINGS)
+
+    def nearby(self, events: Sequence[Event]) -> tuple[tuple[int, str], ...]:
+        """Give the rows around other failures that may be the cause; those that say most count first."""
+        origins = [event for event in events if event.role != "root" and event.pattern_role == "origin"]
+        ranked = sorted(
+            origins, key=lambda event: (event.role != "collateral", *(-part for part in event.weight))
+        )
+        found: dict[int, str] = {}
+        for event in ranked[:WINDOWS]:
+            found.update(self.surroundings(event.line))
+        return tuple(sorted(found.items()))
 
 
 def _toned_down(row: Pattern, line: Line, traceback: Traceback | None) -> Pattern:

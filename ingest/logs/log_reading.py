@@ -179,6 +179,7 @@ class LogReading:
             has_begun=has_begun,
             marked_phase=progress.phases.before(root_line or progress.lines, has_begun=has_begun),
             surroundings=self._failures.surroundings(root_line),
+            nearby=self._failures.nearby(cascade.events),
             tail=tail,
             # Lines that are shown a second time below count once.
             redactions=self._masking.count,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ingest.logs import phases
@@ -46,7 +46,8 @@ class Limits:
 class CrashReport:
     """What a job's output tells. All texts in it are redacted.
 
-    Lines are 1-based numbers of the source; of several files they count on, and `place` leads back. `seen`
+    Lines are 1-based numbers of the source; of several files they count on, and `place` leads back.
+    `surroundings` are the rows around the root's line, `nearby` those around the other failures. `seen`
     holds the ids of the patterns that matched and speak of no failure; `novel` the last lines that a healthy
     run, where one was given, has none like; `has_begun` tells that steps were counted before the failure and
     since the last start; `command` the line and text of the command that started the job, where the log shows
@@ -74,11 +75,41 @@ class CrashReport:
     novel: tuple[tuple[int, str], ...] = ()
     command: tuple[int, str] = (0, "")
     launches: tuple[str, ...] = ()
+    nearby: tuple[tuple[int, str], ...] = ()
 
     @property
     def standing(self) -> tuple[Event, ...]:
         """Events that were not recovered from."""
         return tuple(event for event in self.events if event.role in ("root", "collateral"))
+
+    @cached_property
+    def texts(self) -> Mapping[int, str]:
+        """Every line that the report holds, by its number."""
+        texts = dict([*self.nearby, *self.surroundings, *self.tail, *self.novel])
+        return texts | {event.line: event.text for event in reversed(self.events)}
+
+    def led_by(self, lines: Sequence[int]) -> CrashReport:
+        """Give the report with the first of these lines that is an event as the root.
+
+        Else the first of them that the report holds becomes one; without any the report stays as it is.
+        """
+        wanted = [event for line in lines for event in self.events if event.line == line]
+        if wanted:
+            first = wanted[0]
+        else:
+            line = next((line for line in lines if line in self.texts), 0)
+            if not line:
+                return self
+            text = self.texts[line]
+            first = Event("", "error", "origin", line, text, text, last=line)
+        if self.root is not None and first.line == self.root.line:
+            return self
+        root = replace(first, role="root")
+        rest = [replace(event, role="collateral") if event.role == "root" else event for event in self.events]
+        events = sorted(
+            [root, *(event for event in rest if event is not first)], key=lambda event: event.line
+        )
+        return replace(self, root=root, events=tuple(events))
 
     def place(self, line: int) -> Place:
         """Give the file and the line in it."""

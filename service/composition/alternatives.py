@@ -17,7 +17,7 @@ def alternatives_of(
     assessment: Assessment, verdict: Verdict, library: Library, language: Language
 ) -> tuple[Alternative, ...]:
     """Give the likeliest other causes; where none is named, the likeliest of all."""
-    first = None if verdict == "unknown" else next(iter(assessment.candidates), None)
+    first = None if verdict in ("unknown", "no-failure") else next(iter(assessment.candidates), None)
     rest = [
         item
         for item in assessment.candidates

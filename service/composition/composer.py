@@ -16,13 +16,23 @@ from service.composition.evidence import cascade_of, evidence_of
 from service.composition.explanation import Explanation
 from service.composition.job_end import JobEnd
 from service.remediation.proposals import Proposals, propose
-from service.schemas.diagnosis import UNKNOWN_CAUSE, CaseHit, Diagnosis, Engine, ReadLimits, SeenFramework
+from service.schemas.diagnosis import (
+    UNKNOWN_CAUSE,
+    CaseHit,
+    Diagnosis,
+    Engine,
+    ReadLimits,
+    SeenFramework,
+    Votes,
+)
 from service.scoring.assessment import Assessment
 from service.scoring.retrieval import Ranked
 from service.scoring.telemetry_evidence import telemetry_of
 from service.scoring.verdict import Conclusion, conclude
 
 MAX_CASES = 5
+# Causes whose probability an answer gives, and the least that it gives.
+MAX_VOTES, LEAST_VOTE = 4, 0.01
 
 
 def language_of(report: CrashReport, wanted: str) -> Language:
@@ -60,14 +70,17 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
         alternatives=alternatives_of(assessment, judged.verdict, library, language),
         headline=words.headline,
         explanation=words.text,
-        evidence=evidence_of(assessment, library, language),
+        evidence=() if cause is None else evidence_of(assessment, library, language),
         cascade=cascade_of(report),
         cases=tuple(_hit(item, library, language) for item in assessment.retrieval.ranked[:MAX_CASES]),
         changes=proposals.changes,
         checks=_checks(judged, library, language),
         frameworks=_frameworks(report),
         telemetry=telemetry,
-        engine=Engine(dropped=reasons.translate_reasons(proposals.dropped, language)),
+        engine=Engine(
+            votes=Votes(rules=_rules_votes(assessment)),
+            dropped=reasons.translate_reasons(proposals.dropped, language),
+        ),
         outcome=assessment.outcome,
         redactions=report.redactions,
         limits=ReadLimits(
@@ -78,6 +91,14 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
             omitted=dict(report.limits.omitted),
         ),
     )
+
+
+def _rules_votes(assessment: Assessment) -> dict[str, float]:
+    """Give what the assessment holds for its likeliest causes, and that the log does not tell."""
+    shares = {item.cause: item.probability for item in assessment.candidates[:MAX_VOTES]}
+    if assessment.doubt:
+        shares.setdefault(UNKNOWN_CAUSE, assessment.doubt)
+    return {name: round(share, 3) for name, share in shares.items() if share >= LEAST_VOTE}
 
 
 def _action(judged: Conclusion, end: JobEnd) -> Action:

@@ -9,7 +9,8 @@ from time import perf_counter
 
 from pydantic import ValidationError
 
-from corpus.message import Message, message_id
+from corpus.library import Library
+from corpus.message import Message
 from corpus.schema import Language
 from service.composition import reasons
 from service.composition.evidence import MAX_EVIDENCE
@@ -33,12 +34,14 @@ from service.llm.prose import blocks
 from service.llm.stages import DraftStage, FinalStage, Stage, TextStage
 from service.llm.streaming_json import growing_text, whole_fields
 from service.llm.triage_context import TriageContext
-from service.schemas.diagnosis import Alternative, Diagnosis, Dropped, Evidence, ProposedChange
+from service.remediation.proposals import MAX_CHANGES
+from service.schemas.diagnosis import Diagnosis, Dropped, Evidence, ProposedChange, Votes
 from service.schemas.errors import ModelError
+from service.scoring.assessment import Assessment
+from service.scoring.fusion import SOUND, fuse, vote_weights
+from service.scoring.verdict import conclude
 from service.settings import Settings
 
-# A cause that a model names and no rule does.
-NAMED_ONLY = 0.1
 # How much longer an answer gets before it is looked at again.
 STRIDE = 48
 # Addresses of nodes among themselves, which workers print before each line.
@@ -56,7 +59,7 @@ def render_prompt(triage_context: TriageContext, settings: Settings) -> str:
 def answer_in_stages(triage_context: TriageContext, settings: Settings) -> Iterator[Stage]:
     """Give the first answer, then the configured model's words, then the final answer."""
     yield DraftStage(triage_context.first)
-    if triage_context.first.verdict == "no-failure":
+    if triage_context.first.ended_well:
         note = Message("model.log-shows-no-failure") if settings.model else ""
         yield FinalStage(_noted(triage_context.first, [note], triage_context.language))
         return
@@ -85,7 +88,7 @@ def explain_with_model(
     # The clock runs from here: what goes into the prompt is part of the wait.
     asker = LlmClient(model, Deadline(seconds), budget)
     prompt_context = build_prompt_context(triage_context)
-    talk = _ModelExplanation(prompt_context, for_answer(prompt_context, budget))
+    talk = _ModelExplanation(triage_context, prompt_context, for_answer(prompt_context, budget))
     try:
         yield from talk.listen(asker)
         final = _joined(triage_context, talk, model.name)
@@ -103,11 +106,13 @@ def explain_with_model(
 
 @dataclass
 class _ModelExplanation:
-    """What a model says of one matter, checked while it comes."""
+    """What a model says of one job, checked while it comes; `fused` is the assessment with its vote."""
 
+    triage_context: TriageContext
     prompt_context: PromptContext
     prompt: Prompt
     grounded: Grounded | None = None
+    fused: Assessment | None = None
     kept: VerifiedText = field(default_factory=VerifiedText)
     _judged: int = 0
 
@@ -115,6 +120,17 @@ class _ModelExplanation:
     def dropped(self) -> tuple[Dropped, ...]:
         """All that did not stand."""
         return (*(self.grounded.dropped if self.grounded else ()), *self.kept.dropped)
+
+    @property
+    def decided(self) -> str:
+        """What the answer names: a cause, `insufficient-evidence` or `no-failure`."""
+        assert self.fused is not None  # noqa: S101 - grounded first
+        return _decided(self.fused, self.triage_context.library)
+
+    @property
+    def is_on_answer(self) -> bool:
+        """Whether the model speaks of what the answer names; else its words argue for something else."""
+        return self.grounded is not None and self.grounded.named == self.decided
 
     def listen(self, asker: LlmClient) -> Iterator[TextStage]:
         """Pass on the paragraphs that stand; afterwards all fields are set. Raises ModelError."""
@@ -124,8 +140,13 @@ class _ModelExplanation:
                 seen = len(text)
                 yield from self._grown(text)
         claims = asker.read(Claims, text)
-        self.grounded = ground_claims(claims, self.prompt_context, self.prompt)
+        self._ground(claims)
         yield from self._judge(blocks(claims.explanation))
+
+    def _ground(self, claims: Claims) -> None:
+        self.grounded = ground_claims(claims, self.prompt_context, self.prompt)
+        assessment, vote = self.prompt_context.assessment, self.grounded.vote
+        self.fused = fuse(assessment, vote, self.triage_context.library) if vote else assessment
 
     def _grown(self, text: str) -> Iterator[TextStage]:
         """Judge the paragraphs that are complete, once the claims are known on which they rest."""
@@ -137,74 +158,80 @@ class _ModelExplanation:
                 claims = Claims.model_validate({**fields, "explanation": ""})
             except ValidationError:
                 return
-            self.grounded = ground_claims(claims, self.prompt_context, self.prompt)
+            self._ground(claims)
         written, _ = growing_text(text, "explanation")
         # The last paragraph may go on, until the answer is read as a whole.
         yield from self._judge(blocks(written)[:-1])
 
     def _judge(self, found: Sequence[str]) -> Iterator[TextStage]:
-        assert self.grounded is not None  # noqa: S101 - the callers ground first
-        if not mentions_failure(self.grounded, self.prompt_context):
+        if not self.is_on_answer:
             return
-        judge = self.judge_of(self.grounded)
+        judge = self.judge()
         for block in found[self._judged :]:
             if good := verify_text(block, judge, self.kept):
                 yield TextStage(good)
         self._judged = max(self._judged, len(found))
 
-    def judge_of(self, grounded: Grounded) -> VerificationContext:
+    def judge(self) -> VerificationContext:
         """Give what holds prose against what was sent and what the answer names."""
-        cause = grounded.chosen or grounded.hypothesis or self.prompt_context.first.cause
-        return verification_context(self.prompt_context, self.prompt, self.prompt_context.offered, cause)
+        assert self.grounded is not None  # noqa: S101 - the callers ground first
+        changes = (*self.prompt_context.offered, *self.grounded.changes)
+        failed = self.decided != SOUND
+        return verification_context(
+            self.prompt_context, self.prompt, changes, self.decided if failed else None, failed=failed
+        )
 
 
-def mentions_failure(grounded: Grounded, prompt_context: PromptContext) -> bool:
-    """Tell whether a model's prose is on the cause that the answer names; else it argues for another."""
-    if any(message_id(item.what) == "dropped.cause" for item in grounded.dropped):
-        # Where the rules know no cause, a possibility that has a quote may be told.
-        return bool(grounded.hypothesis) and prompt_context.first.verdict == "unknown"
-    return True
+def _decided(assessment: Assessment, library: Library) -> str:
+    """Give what an assessment names: a cause, `insufficient-evidence` or `no-failure`."""
+    judged = conclude(assessment, library)
+    return SOUND if judged.cause is None else judged.cause.id
 
 
 def _joined(triage_context: TriageContext, talk: _ModelExplanation, name: str) -> Diagnosis:
-    """Put what stands of a model's answer beside the first one.
+    """Put together the answer with the model's vote weighed in, and what stands of its words.
 
     Headline and explanation stay the rules' own.
     """
+    grounded, fused = talk.grounded, talk.fused
+    assert grounded is not None  # noqa: S101 - listened to
+    assert fused is not None  # noqa: S101 - grounded
+    answer = triage_context.answer_anew(fused) if grounded.vote else triage_context.first
+    if not talk.prompt.suspects:
+        if talk.is_on_answer:
+            answer = _with_changes(triage_context, answer, grounded.changes)
+        answer = answer.model_copy(update={"evidence": _with_quotes(answer, grounded.quotes, talk)})
+    update: dict[str, object] = {"votes": _votes(triage_context, grounded)}
+    if talk.kept.holds:
+        update["model_explanation"] = talk.kept.text
+    if talk.kept.holds or grounded.vote:
+        update["name"] = name
+    noted = _noted(answer, _told(talk), talk.prompt_context.language, talk.dropped)
+    return noted.model_copy(update={"engine": noted.engine.model_copy(update=update)})
+
+
+def _votes(triage_context: TriageContext, grounded: Grounded) -> Votes:
+    rules = triage_context.first.engine.votes
+    vote = grounded.vote
+    model = {vote.choice: vote_weights().right.get(vote.certainty, 0.0)} if vote else {}
+    return Votes(rules=rules.rules if rules else {}, model=model)
+
+
+def _told(talk: _ModelExplanation) -> list[str]:
+    """Say what the vote did, and what was left out of the model's words."""
     grounded = talk.grounded
     assert grounded is not None  # noqa: S101 - listened to
-    answer = triage_context.decide_cause(grounded.chosen) if grounded.chosen else triage_context.first
-    used = bool(grounded.chosen)
-    if not talk.prompt.suspects:
-        answer = _with_changes(triage_context, answer, grounded.changes)
-        answer = answer.model_copy(
-            update={
-                "evidence": _with_quotes(answer, grounded.quotes, talk),
-                "alternatives": _with_hypothesis(answer, grounded, talk.prompt_context),
-            }
-        )
-    if talk.kept.holds:
-        used = True
-        answer = answer.model_copy(
-            update={"engine": answer.engine.model_copy(update={"model_explanation": talk.kept.text})}
-        )
-    noted = _noted(answer, _told(talk, used), talk.prompt_context.language, talk.dropped)
-    return (
-        noted.model_copy(update={"engine": noted.engine.model_copy(update={"name": name})}) if used else noted
-    )
-
-
-def _told(talk: _ModelExplanation, used: bool) -> list[str]:
+    by_rules = _decided(talk.prompt_context.assessment, talk.triage_context.library)
     rows: list[str] = []
-    if talk.grounded and talk.grounded.chosen:
-        rows.append(Message("model.two-causes-fit-model", chosen=talk.grounded.chosen))
-    if talk.grounded and not mentions_failure(talk.grounded, talk.prompt_context):
-        rows.append(Message("model.model-speaks-another-cause"))
-    elif not talk.kept.holds:
+    if grounded.vote is not None and grounded.vote.choice != by_rules:
+        chosen = grounded.vote.choice
+        what = "model.vote-decides" if talk.decided == chosen else "model.vote-kept"
+        rows.append(Message(what, rules=by_rules, chosen=chosen))
+    if talk.is_on_answer and not talk.kept.holds:
         rows.append(Message("model.little-model-explanation-checked"))
     if talk.prompt.suspects:
         rows.append(Message("model.lines-log-speak-model", suspects=talk.prompt.suspects))
-    if not used:
+    if grounded.vote is None and not talk.kept.holds:
         rows.append(Message("model.first-answer-stands"))
     return rows
 
@@ -219,7 +246,7 @@ def _with_changes(
     rest = [change for change in answer.changes if (change.framework, change.key) not in names]
     # What only helps to find out stays behind the cures, whatever was picked.
     ordered = sorted((*picked, *rest), key=lambda change: change.purpose == "find-out")
-    return triage_context.repatch(answer.model_copy(update={"changes": tuple(ordered)}))
+    return triage_context.repatch(answer.model_copy(update={"changes": tuple(ordered[:MAX_CHANGES])}))
 
 
 def _with_quotes(
@@ -230,18 +257,10 @@ def _with_quotes(
     A line that sends its reader elsewhere is for those to find who read the log, not for a model to put
     forward.
     """
-    assert talk.grounded is not None  # noqa: S101 - listened to
-    judge = talk.judge_of(talk.grounded)
+    judge = talk.judge()
     report = talk.prompt_context.report
     told = {(item.file or "", item.line) for item in answer.evidence}
-    texts = dict(
-        [
-            *report.surroundings,
-            *report.tail,
-            *report.novel,
-            *((event.line, event.text) for event in report.events),
-        ]
-    )
+    texts = report.texts
     more = []
     for found in quotes:
         place = report.place(found.number)
@@ -261,26 +280,6 @@ def _with_quotes(
                 )
             )
     return (*answer.evidence, *more)[: max(MAX_EVIDENCE, len(answer.evidence))]
-
-
-def _with_hypothesis(
-    answer: Diagnosis, grounded: Grounded, prompt_context: PromptContext
-) -> tuple[Alternative, ...]:
-    """Tell the cause that the model holds possible: first where the rules know none, else last."""
-    if not grounded.hypothesis:
-        return answer.alternatives
-    known = next((item for item in answer.alternatives if item.cause == grounded.hypothesis), None)
-    cause = prompt_context.library.causes[grounded.hypothesis]
-    check = cause.checks[0] if cause.checks else cause.means
-    named = known or Alternative(
-        cause=cause.id, confidence=NAMED_ONLY, tell_apart=check.to(prompt_context.language)
-    )
-    rest = [item for item in answer.alternatives if item is not known]
-    return (
-        (named, *rest)
-        if answer.verdict == "unknown"
-        else (*answer.alternatives, *(() if known else (named,)))
-    )
 
 
 def _noted(

@@ -108,6 +108,7 @@ def verification_context(
     changes: Sequence[ProposedChange],
     cause: str | None,
     barred: Sequence[Constraint] = (),
+    failed: bool | None = None,
 ) -> VerificationContext:
     """Make a judge of prose about a log; beside its cause, a text may name those that stand beside it."""
     rivals = {candidate.cause for candidate in prompt_context.candidates} | {
@@ -120,7 +121,7 @@ def verification_context(
         cause,
         frozenset(rivals | {cause or ""}),
         tuple(changes),
-        prompt_context.first.verdict != "no-failure",
+        prompt_context.first.verdict != "no-failure" if failed is None else failed,
         tuple(barred),
     )
 

@@ -55,10 +55,18 @@ class Pick(Claim):
     to: Name = ""
 
 
+class Proposal(Pick):
+    """A change that the model proposes: an offered one, or one of its own, which is checked."""
+
+    kind: Annotated[Name, Field(description="setting, flag, env, package or command")] = "setting"
+    why: Annotated[Line, Field(description="one sentence: why it helps here")] = ""
+
+
 class Claims(Claim):
     """A model's answer about a log."""
 
-    cause: Annotated[Name, Field(description="the id of one cause")]
+    cause: Annotated[Name, Field(description="the id of one cause, or no-failure, or insufficient-evidence")]
+    certainty: Annotated[Name, Field(description="high, medium or low")] = "medium"
     quotes: Annotated[
         tuple[Quote, ...],
         _first(MAX_QUOTES),
@@ -68,9 +76,9 @@ class Claims(Claim):
         tuple[Name, ...], _first(MAX_CASES), Field(description="ids of the known cases that apply")
     ] = ()
     changes: Annotated[
-        tuple[Pick, ...],
+        tuple[Proposal, ...],
         _first(MAX_CHANGES),
-        Field(description="the offered changes to make, the first to try first"),
+        Field(description="the changes to make, the first to try first"),
     ] = ()
     explanation: Annotated[Prose, Field(description="Markdown; every paragraph cites [L12] or [case:id]")]
 

@@ -9,10 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from corpus.message import Message
-from service.llm.claims import Claims, Pick, Quote
+from service.llm.claims import Claims, Pick, Proposal, Quote
+from service.llm.contacts import lead
 from service.llm.prompt_context import Prompt, PromptContext
-from service.remediation.setting_values import misfit_reason
-from service.schemas.diagnosis import Dropped, ProposedChange
+from service.llm.prompt_injection import addresses_a_model, neutralize
+from service.llm.prose import is_safe
+from service.remediation.free_proposals import FreeProposal, check_proposal
+from service.schemas.diagnosis import UNKNOWN_CAUSE, Dropped, ProposedChange
+from service.scoring.assessment import CERTAINTIES, Vote
+from service.scoring.fusion import SOUND
 
 # Shorter words stand in too many lines to prove anything.
 MIN_QUOTE = 6
@@ -31,12 +36,13 @@ class GroundedQuote:
 class Grounded:
     """What stands of a model's claims.
 
-    `chosen` is a cause that takes the place of the first answer's, `hypothesis` one that only stands beside
-    it; both are empty as a rule.
+    `named` is the cause that it names, whether it may count or not; `vote` what it decides for, None where it
+    may
+    decide nothing.
     """
 
-    chosen: str = ""
-    hypothesis: str = ""
+    named: str = ""
+    vote: Vote | None = None
     quotes: tuple[GroundedQuote, ...] = ()
     cases: tuple[str, ...] = ()
     changes: tuple[ProposedChange, ...] = ()
@@ -54,9 +60,21 @@ def ground_claims(claims: Claims, prompt_context: PromptContext, prompt: Prompt)
         if name not in prompt.cases
     )
     cases = tuple(name for name in wanted if name in prompt.cases)
-    changes = _picked(claims.changes, prompt_context, dropped)
-    chosen, hypothesis = _cause(claims.cause.strip(), quotes, prompt_context, prompt, dropped)
-    return Grounded(chosen, hypothesis, quotes, cases, changes, tuple(dropped))
+    named = claims.cause.strip().strip("`[]")
+    vote = None
+    if why := _rejected(named, quotes, prompt_context, prompt):
+        dropped.append(Dropped(what=Message("dropped.cause", named=named[:_SHOWN]), why=why))
+    elif not prompt.suspects:
+        sure = claims.certainty.strip().lower()
+        vote = Vote(
+            named,
+            next((known for known in CERTAINTIES if known == sure), "medium"),
+            tuple(found.number for found in quotes),
+            cases,
+        )
+    cause = named if named in prompt_context.library.causes else prompt_context.first.cause or UNKNOWN_CAUSE
+    changes = _picked(claims.changes, cause, prompt_context, prompt, dropped)
+    return Grounded(named, vote, quotes, cases, changes, tuple(dropped))
 
 
 def _quotes(quotes: Sequence[Quote], prompt: Prompt, dropped: list[Dropped]) -> tuple[GroundedQuote, ...]:
@@ -94,26 +112,42 @@ def _bare(text: str) -> str:
 
 
 def _picked(
-    picks: Sequence[Pick], prompt_context: PromptContext, dropped: list[Dropped]
+    picks: Sequence[Proposal],
+    cause: str,
+    prompt_context: PromptContext,
+    prompt: Prompt,
+    dropped: list[Dropped],
 ) -> tuple[ProposedChange, ...]:
     kept: dict[tuple[str, str], ProposedChange] = {}
     for pick in picks:
-        change = offered(pick, prompt_context)
+        change: ProposedChange | str | None = offered(pick, prompt_context)
         if change is None:
-            dropped.append(
-                Dropped(
-                    what=Message(
-                        "dropped.change",
-                        framework=pick.framework[:40],
-                        key=pick.key[:_SHOWN],
-                        to=pick.to[:_SHOWN],
-                    ),
-                    why=_refusal(pick, prompt_context),
-                )
+            # A log that speaks to a model may have worded what is not on offer.
+            change = (
+                Message("model.log-holds-text-speaks")
+                if prompt.suspects
+                else _free(pick, cause, prompt_context)
             )
+        if isinstance(change, str):
+            what = Message(
+                "dropped.change", framework=pick.framework[:40], key=pick.key[:_SHOWN], to=pick.to[:_SHOWN]
+            )
+            dropped.append(Dropped(what=what, why=change))
         else:
             kept.setdefault((change.framework, change.key), change)
     return tuple(kept.values())
+
+
+def _free(pick: Proposal, cause: str, prompt_context: PromptContext) -> ProposedChange | str:
+    """Check a change that was not offered."""
+    key, to = neutralize(pick.key, _SHOWN).strip(), neutralize(pick.to, _SHOWN).strip()
+    why = is_safe(neutralize(pick.why, 300))
+    if addresses_a_model(f"{key} {to} {why}") or lead(f"{to} {why}"):
+        return Message("model.leads-reader-elsewhere")
+    proposal = FreeProposal(pick.framework.strip(), pick.kind.strip().lower(), key, to, why)
+    return check_proposal(
+        proposal, cause, prompt_context.assessment, prompt_context.library, prompt_context.language
+    )
 
 
 def offered(pick: Pick, prompt_context: PromptContext) -> ProposedChange | None:
@@ -125,59 +159,15 @@ def offered(pick: Pick, prompt_context: PromptContext) -> ProposedChange | None:
     return None
 
 
-def _refusal(pick: Pick, prompt_context: PromptContext) -> str:
-    """Say why a change that was not offered is not made."""
-    if any(change.key == pick.key.strip() for change in prompt_context.offered):
-        return Message("model.offered-value-another")
-    spec = prompt_context.library.setting(
-        pick.framework, pick.key, prompt_context.report.version(pick.framework)
-    )
-    if spec is None:
-        if not pick.framework:
-            return Message("model.not-catalogue-any-framework")
-        return Message("model.not-catalogue-version", framework=pick.framework)
-    return misfit_reason(pick.to, spec) or Message("model.not-change-known-help")
-
-
-def _cause(
-    named: str,
-    quotes: Sequence[GroundedQuote],
-    prompt_context: PromptContext,
-    prompt: Prompt,
-    dropped: list[Dropped],
-) -> tuple[str, str]:
-    """Give the cause that the model decides for, and the one that it only holds to be possible."""
-    first = prompt_context.first
-    if named == first.cause:
-        return "", ""
-    if why := _rejected(named, quotes, prompt_context, prompt):
-        dropped.append(Dropped(what=Message("dropped.cause", named=named[:_SHOWN]), why=why))
-        return "", ""
-    if first.verdict == "ambiguous" and _is_proved(named, quotes, prompt_context):
-        return named, ""
-    dropped.append(
-        Dropped(what=Message("dropped.cause", named=named), why=Message("model.model-names-but-no"))
-    )
-    return "", named
-
-
 def _rejected(
     named: str, quotes: Sequence[GroundedQuote], prompt_context: PromptContext, prompt: Prompt
 ) -> str:
-    if named not in prompt_context.library.causes:
+    """Say why the cause that a model names may not count, or give the empty string."""
+    if named == prompt_context.first.cause:
+        return ""
+    if named != SOUND and named not in prompt_context.library.causes:
         return Message("model.no-cause")
     if prompt.suspects:
         return Message("model.log-holds-text-speaks")
-    return "" if quotes else Message("model.no-quote-stands-speaks")
-
-
-def _is_proved(named: str, quotes: Sequence[GroundedQuote], prompt_context: PromptContext) -> bool:
-    """Tell whether the rules too hold a cause possible, and a quoted line is one that speaks for it."""
-    candidate = next((item for item in prompt_context.candidates[:2] if item.cause == named), None)
-    if candidate is None:
-        return False
-    lines = {event.line for event in candidate.events}
-    root = prompt_context.report.root
-    if root is not None and any(match.at_root for match in candidate.cases):
-        lines.add(root.line)
-    return any(found.number in lines for found in quotes)
+    needs_quote = named not in (SOUND, UNKNOWN_CAUSE)
+    return "" if quotes or not needs_quote else Message("model.no-quote-stands-speaks")

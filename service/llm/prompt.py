@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 
 from corpus.keys import last_level
+from corpus.library import Library
+from corpus.schema import Change
 from ingest.logs.events import Event
 from ingest.redaction.redactor import Redactor
 from service.composition import phrases
@@ -18,11 +20,19 @@ from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import CLOSE, OPEN, WITHHELD, excerpt, fence, neutralize, withhold
 from service.llm.prompts.instructions import ANSWER, LANGUAGES, REPAIR, REPAIR_TASK, TURN
 from service.llm.tokens import cut_to_tokens, estimate_tokens
-from service.schemas.diagnosis import Telemetry
+from service.remediation.feasibility import same
+from service.remediation.framework_relations import settable_frameworks
+from service.schemas.diagnosis import UNKNOWN_CAUSE
+from service.scoring.scoring import Candidate
 
 MAX_SETTINGS = 60
-MAX_NEIGHBOURS = 8
+MAX_NEIGHBOURS = 4
 _LONGEST = 400
+# Rows this near the root's line come before all others; of the log's last rows so many are shown.
+NEAR, SHOWN_END = 5, 10
+# Lines alike, facts of one kind, failing stacks and their frames: more of them say little more.
+ALIKE, OF_A_KIND, STACKS, FRAMES = 3, 6, 4, 12
+_WORD = re.compile(r"[A-Za-z][\w.-]{2,60}")
 # Stands for a row's end within a piece, while pieces are told apart by theirs.
 _BREAK = "\x0b"
 _SECTION = re.compile(r"^### ", re.MULTILINE)
@@ -53,13 +63,13 @@ _SECTIONS: tuple[tuple[str, str, bool], ...] = (
     ("changes", "Offered changes, checked for this job", False),
     ("cases", "Known cases", False),
     ("notes", "The user's own notes and past crashes", True),
-    ("causes", "Other causes, by id", False),
+    ("causes", "Other causes", False),
 )
 
 
 def for_answer(prompt_context: PromptContext, budget: int) -> Prompt:
     """Make the prompt for an answer, of at most `budget` tokens by our estimate."""
-    system = _told(ANSWER, prompt_context)
+    system = _told(ANSWER, prompt_context, but=", but in the changes that you propose")
     return _built(prompt_context, system, (), _rest(budget, system, Claims), Claims)
 
 
@@ -94,8 +104,10 @@ def for_repair(kind: type[Claim], answer: str, problem: str, budget: int) -> tup
     return ChatMessage("system", REPAIR), ChatMessage("user", task)
 
 
-def _told(instructions: str, prompt_context: PromptContext) -> str:
-    return instructions.format(language=LANGUAGES[prompt_context.language], open=OPEN, close=CLOSE)
+def _told(
+    instructions: str, prompt_context: PromptContext, but: str = ", and no setting but an offered one"
+) -> str:
+    return instructions.format(language=LANGUAGES[prompt_context.language], open=OPEN, close=CLOSE, but=but)
 
 
 def _rest(budget: int, system: str, kind: type[Claim]) -> int:
@@ -187,34 +199,49 @@ def _written(rows: Sequence[PromptRow], kept: Collection[int]) -> str:
 
 
 def _log(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
-    """Give the log's lines, those of the failure first, then by their distance from it."""
+    """Give the log's lines: failures by what they say, each with the lines around it, and the log's end."""
     report = prompt_context.report
-    root = report.root
-    texts = dict([*report.surroundings, *report.tail, *report.novel])
     events = {event.line: event for event in reversed(report.events)}
-    texts |= {line: event.text for line, event in events.items()}
-    made, suspects = excerpt(texts, events, _own_names(prompt_context))
-    where = root.line if root else 0
+    made, suspects = excerpt(report.texts, events, _own_names(prompt_context))
+    where = report.root.line if report.root else 0
+    end = {number for number, _ in report.tail[-SHOWN_END:]}
+    failing = sorted(event.line for event in report.standing)
+    told: dict[str, int] = {}
 
     def rank(number: int, event: Event | None) -> float:
         distance = abs(number - where)
-        if event is None:
-            return 6.0 + min(distance, 400) / 40
-        # A standing failure weighs by what it says; one that the run recovered from is only told.
-        base = {"root": 0.0, "collateral": 2.0, "teardown": 8.0, "recovered": 8.5}[event.role]
-        return base + min(distance, 10_000) / 10_000 - sum(event.weight) / 10
+        if event is not None:
+            # A standing failure weighs by what it says; one that the run recovered from is only told.
+            base = {"root": -1.2, "collateral": 2.0, "teardown": 8.0, "recovered": 6.0}[event.role]
+            # The same words again, of another rank or attempt, say little more.
+            alike = told[event.pattern] = told.get(event.pattern, 0) + 1
+            return base + min(distance, 10_000) / 10_000 - sum(event.weight) / 10 + (alike > ALIKE) * 5.0
+        if distance <= NEAR:
+            return -1.1 + distance / 100
+        if number in end:
+            return 3.0
+        nearest = min((abs(number - line) for line in failing), default=400)
+        return 4.0 + min(nearest, 400) / 10
 
     return [
         PromptRow(
             "log",
             rank(number, event),
-            text + (f"  (x{event.count})" if event is not None and event.count > 1 else ""),
+            text + (_repeated(event) if event is not None and event.count > 1 else ""),
             str(report.place(number)),
             number,
         )
         for number, text in made.items()
         for event in (events.get(number),)
     ], suspects
+
+
+def _repeated(event: Event) -> str:
+    """Say how often a line stands in the log, by whom, and where last."""
+    ranks = f", ranks {', '.join(map(str, event.ranks[:8]))}{', ...' if len(event.ranks) > 8 else ''}"
+    streams = f", {len(event.sources)} streams" if len(event.sources) > 1 else ""
+    last = f", last at L{event.last}" if event.last > event.line else ""
+    return f"  (x{event.count}{ranks if event.ranks else streams}{last})"
 
 
 def _own_names(prompt_context: PromptContext) -> frozenset[str]:
@@ -246,7 +273,7 @@ def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:
         yield PromptRow("answer", 1.0, f"frameworks: {neutralize(seen)}")
     for place, check in enumerate(first.checks):
         yield PromptRow("answer", 7.0 + place / 10, f"to confirm: {check}")
-    if first.telemetry != Telemetry():
+    if first.telemetry.says != "not available" or first.telemetry.sources:
         told = json.dumps(first.telemetry.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
         yield PromptRow("answer", 1.5, f"telemetry: {withhold(told, (), 1500)}")
 
@@ -256,50 +283,89 @@ def _candidates(prompt_context: PromptContext) -> Iterator[PromptRow]:
         cause = prompt_context.library.causes[candidate.cause]
         signs = ", ".join(f"[{prompt_context.report.place(event.line)}]" for event in candidate.events[:4])
         cases = ", ".join(f"[case:{match.case.id}]" for match in candidate.cases[:2])
-        told = f"- {cause.id}: {cause.title.to(prompt_context.language)}; weight {candidate.score:.2f}"
+        told = f"- {cause.id}: {cause.means.to(prompt_context.language)}"
+        why = f"probability {candidate.probability:.2f} by the rules"
         yield PromptRow(
-            "candidates", -1.5 + place / 10, "; ".join(part for part in (told, signs, cases) if part)
+            "candidates", -1.5 + place / 10, "; ".join(part for part in (told, why, signs, cases) if part)
         )
     for item in prompt_context.first.alternatives:
         yield PromptRow("candidates", 4.5, f"- {item.cause}, told apart by: {item.tell_apart}")
 
 
 def _facts(prompt_context: PromptContext) -> Iterator[PromptRow]:
-    root = prompt_context.report.root.line if prompt_context.report.root else 0
+    report = prompt_context.report
+    root = report.root.line if report.root else 0
+    for event in [report.root, *report.standing][:STACKS] if report.root else []:
+        if event is not None and event.frames:
+            calls = " > ".join(
+                f"{frame.file}:{frame.line} {frame.function}" for frame in event.frames[-FRAMES:]
+            )
+            stack = withhold(calls, _own_names(prompt_context), 1200)
+            rank = 0.8 if event is report.root else 4.2
+            yield PromptRow("facts", rank, f"[{report.place(event.line)}] stack: {stack}", number=event.line)
     told: set[str] = set()
+    kinds: dict[str, int] = {}
     # A job prints the same facts at each step; the last ones are those at its death.
-    for fact in sorted(
-        prompt_context.report.facts, key=lambda fact: (fact.line != root, abs(fact.line - root))
-    ):
+    for fact in sorted(report.facts, key=lambda fact: (fact.line != root, abs(fact.line - root))):
         values = withhold(
             " ".join(f"{name}={value}" for name, value in fact.fields.items()),
             _own_names(prompt_context),
             300,
         )
-        if f"{fact.kind} {values}" not in told:
-            told.add(f"{fact.kind} {values}")
-            rank = 1.8 if fact.line == root else 4.0 + min(len(told), 80) / 20
+        if f"{fact.kind} {values}" in told:
+            continue
+        told.add(f"{fact.kind} {values}")
+        seen = kinds[fact.kind] = kinds.get(fact.kind, 0) + 1
+        rank = 1.8 if fact.line == root else 4.0 + min(seen, 40) / 4
+        if seen <= OF_A_KIND or fact.line == root:
             yield PromptRow(
-                "facts",
-                rank,
-                f"[{prompt_context.report.place(fact.line)}] {fact.kind}: {values}",
-                number=fact.line,
+                "facts", rank, f"[{report.place(fact.line)}] {fact.kind}: {values}", number=fact.line
             )
 
 
 def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    """Give the job's settings: those that the failure is about, then those that are not at their default."""
+    assessment, library = prompt_context.assessment, prompt_context.library
     wanted = {last_level(change.key) for change in prompt_context.offered}
+    wanted |= {
+        last_level(change.key) for cause in prompt_context.candidates for change in _remedies(cause, library)
+    }
+    near = _words_near(prompt_context)
+    mine = sorted(settable_frameworks(assessment.report))
     seen: set[str] = set()
-    for setting in prompt_context.report.settings:
-        if setting.key in seen or len(seen) >= 4 * MAX_SETTINGS:
+    for setting in assessment.settings:
+        if setting.key in seen or len(seen) >= 8 * MAX_SETTINGS:
             continue
         seen.add(setting.key)
-        near = last_level(setting.key) in wanted
+        name = last_level(setting.key)
+        spec = next(filter(None, (library.setting(framework, setting.key) for framework in mine)), None)
+        rank = 7.5
+        if name in wanted:
+            rank = 3.0
+        elif name in near:
+            rank = 3.4
+        elif spec is not None:
+            is_default = spec.default is not None and same(setting.value, spec.default)
+            rank = 6.5 if is_default else 4.6
         yield PromptRow(
             "settings",
-            3.0 if near else 7.5 + len(seen) / 100,
+            rank + len(seen) / 1000,
             withhold(f"{setting.key}={setting.value}", _own_names(prompt_context), 200),
+            number=len(seen),
         )
+
+
+def _remedies(candidate: Candidate, library: Library) -> Iterator[Change]:
+    yield from (change for match in candidate.cases[:3] for change in match.case.changes)
+    yield from library.remedies.get(candidate.cause, ())
+
+
+def _words_near(prompt_context: PromptContext) -> frozenset[str]:
+    """Give the words of the root's line and of the rows around it, as keys are compared."""
+    report = prompt_context.report
+    texts = [report.root.text] if report.root else []
+    texts += [text for _, text in report.surroundings]
+    return frozenset(last_level(word) for text in texts for word in _WORD.findall(text))
 
 
 def _changes(prompt_context: PromptContext) -> Iterator[PromptRow]:
@@ -365,13 +431,11 @@ def _notes(prompt_context: PromptContext) -> Iterator[PromptRow]:
 
 
 def _causes(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    """Give every other cause with what it means: one that is not told cannot be named."""
     told = {candidate.cause for candidate in prompt_context.candidates}
-    by_category: dict[str, list[str]] = {}
     for cause in prompt_context.library.causes.values():
-        if cause.id not in told:
-            by_category.setdefault(cause.category, []).append(cause.id)
-    for category, names in by_category.items():
-        yield PromptRow("causes", 9.0, f"{category}: {', '.join(names)}")
+        if cause.id not in told and cause.id != UNKNOWN_CAUSE:
+            yield PromptRow("causes", -1.0, f"- {cause.id}: {cause.means.to(prompt_context.language)}")
 
 
 _MAKERS: Sequence[Callable[[PromptContext], Iterable[PromptRow]]] = (

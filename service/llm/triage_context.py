@@ -12,7 +12,6 @@ from service.patching.diagnosis_patch import patch_diagnosis, repatch_diagnosis
 from service.patching.patches import ConfigFile
 from service.schemas.diagnosis import Diagnosis
 from service.scoring.assessment import Assessment
-from service.scoring.verdict import decide_between
 
 
 @dataclass(frozen=True)
@@ -30,10 +29,9 @@ class TriageContext:
         """What the job's output tells."""
         return self.assessment.report
 
-    def decide_cause(self, cause: str) -> Diagnosis:
-        """Answer for one of two causes that both fit, in the place of the first answer."""
-        decided = decide_between(self.assessment, cause, self.library)
-        answer = answer_by_rules(decided, self.library, self.language, self.files)
+    def answer_anew(self, assessment: Assessment) -> Diagnosis:
+        """Answer for another assessment of the same job, such as one with a model's vote."""
+        answer = answer_by_rules(assessment, self.library, self.language, self.files)
         return answer.model_copy(update={"id": self.first.id, "timings_ms": self.first.timings_ms})
 
     def repatch(self, answer: Diagnosis) -> Diagnosis:

@@ -101,7 +101,9 @@ def patch_targets(
         _target(change, report.version(change.framework), library)
         for change in changes
         # Guidance in words is nothing to write, nor what was not checked.
-        if not is_guidance(change.to) and (change.status == "verified" or change.kind == "package")
+        if not is_guidance(change.to)
+        and not change.in_words
+        and (change.status == "verified" or change.kind == "package")
     ]
 
 

@@ -104,6 +104,7 @@ class ProposedChange(Part):
     names the change without which this one makes no sense. `purpose` tells a change that can cure from one
     that only helps to find out; `proof` is the log's own arithmetic by which the value suffices, where there
     is any. `tier` is how firmly it stands, the lowest first: changes of one tier are equally good.
+    `in_words` keeps a change out of every patch.
     """
 
     framework: str
@@ -122,6 +123,7 @@ class ProposedChange(Part):
     purpose: Purpose = "cure"
     proof: str | None = None
     tier: int = Field(default=0, exclude=True)
+    in_words: bool = Field(default=False, exclude=True)
 
 
 class SeenFramework(Part):
@@ -152,6 +154,18 @@ class Tokens(Part):
     counted: bool = True
 
 
+class Votes(Part):
+    """What the rules and a model each held for the cause, with probabilities.
+
+    A model's is that with which votes of its certainty were right on labelled incidents.
+    `insufficient-evidence`
+    stands for a log that does not tell, `no-failure` for a sound run.
+    """
+
+    rules: dict[str, float] = {}
+    model: dict[str, float] = {}
+
+
 class Engine(Part):
     """What wrote the answer.
 
@@ -164,6 +178,7 @@ class Engine(Part):
 
     name: str = "composer"
     model_explanation: str = ""
+    votes: Votes | None = None
     dropped: tuple[Dropped, ...] = ()
     note: str = ""
     tokens: Tokens | None = None

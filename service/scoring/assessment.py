@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from corpus.library import Library
@@ -15,6 +15,23 @@ from service.scoring.retrieval import Retrieval
 from service.scoring.scoring import Candidate, explained_causes, rank_causes
 from service.scoring.telemetry_evidence import TelemetryFindings, evaluate_rules, weigh_by_telemetry
 from service.telemetry.snapshot import Snapshot
+
+Certainty = Literal["high", "medium", "low"]
+CERTAINTIES: tuple[Certainty, ...] = ("high", "medium", "low")
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What a model decided for, with the evidence that stands.
+
+    `choice` is the id of a cause, `insufficient-evidence` where the model says that the log does not tell, or
+    `no-failure`. `lines` are the numbers of the lines that it quotes, `cases` the ids of those that it cites.
+    """
+
+    choice: str
+    certainty: Certainty = "medium"
+    lines: tuple[int, ...] = ()
+    cases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +62,10 @@ class Assessment:
       evidence, its probability and its log odds. Log, telemetry and outcome are weighed in. Empty where
       nothing failed.
     - `objections`: what speaks against which of the candidates.
-    - `chosen`: the cause that was decided for where two fit, such as by a model; empty as a rule. It stands
-      first among the candidates then, and its probability stays what the rules gave it.
+    - `vote`: what a model decided for, where one was asked; its weight is in the probabilities then
+      (`service/scoring/fusion.py`). `sound` is the probability then that nothing failed at all, `silence`
+      that
+      the log does not tell, where nothing was found that failed.
     """
 
     report: CrashReport
@@ -56,7 +75,9 @@ class Assessment:
     findings: TelemetryFindings
     candidates: tuple[Candidate, ...]
     objections: tuple[Objection, ...] = ()
-    chosen: str = ""
+    vote: Vote | None = None
+    sound: float = 0.0
+    silence: float = 0.0
 
     @property
     def snapshot(self) -> Snapshot | None:
@@ -66,12 +87,7 @@ class Assessment:
     @property
     def doubt(self) -> float:
         """Give the probability that the log does not tell the cause; 0 where nothing is to be told."""
-        return self.candidates[0].doubt if self.candidates else 0.0
-
-    def choose(self, cause: str) -> Assessment:
-        """Give the assessment with one of its candidates decided for."""
-        ordered = sorted(self.candidates, key=lambda item: item.cause != cause)
-        return replace(self, candidates=tuple(ordered), chosen=cause)
+        return self.candidates[0].doubt if self.candidates else self.silence
 
 
 def assess(

@@ -35,9 +35,7 @@ def conclude(assessment: Assessment, library: Library) -> Conclusion:
     end = assessment.outcome.end
     has_ended = end == "succeeded" or (end == "unknown" and is_closed)
     standing: Standing = "none"
-    if assessment.chosen:
-        standing = "hypothesis"
-    elif verdict == "no-failure":
+    if verdict == "no-failure":
         standing = "established" if has_ended else "none"
     elif verdict != "unknown":
         standing = candidates[0].standing
@@ -46,34 +44,28 @@ def conclude(assessment: Assessment, library: Library) -> Conclusion:
     cause = library.causes[UNKNOWN_CAUSE if verdict == "unknown" else candidates[0].cause]
     cases = [match.case for match in candidates[0].cases] if candidates else []
     fitting = tuple(case for case in cases if case.cause == cause.id)
-    # A choice between two that are about as likely leaves the confidence as it was.
-    likeliest = sorted(candidates, key=lambda item: -item.probability) if assessment.chosen else candidates
-    return Conclusion(verdict, cause, confidence(likeliest), standing, fitting, has_ended)
+    return Conclusion(verdict, cause, confidence(candidates), standing, fitting, has_ended)
 
 
 def verdict_of(assessment: Assessment, library: Library) -> Verdict:
     """Tell whether a cause can be named, two can, or none."""
     report, candidates, end = assessment.report, assessment.candidates, assessment.outcome.end
-    if assessment.chosen:
-        return "diagnosed"
+    likeliest = candidates[0].probability if candidates else 0.0
+    if assessment.vote is not None and assessment.sound > max(likeliest, assessment.doubt):
+        return "no-failure"
     if report.root is None and not candidates:
         # Judge a log in which nothing failed: silence is no proof of a good end, and a failed end outweighs
         # it.
-        is_unseen = report.log_end.kind == "unseen" or report.limits.cut
+        is_unseen = (
+            report.log_end.kind == "unseen" or report.limits.cut or assessment.doubt > assessment.sound
+        )
         return "unknown" if end == "failed" or (end == "unknown" and is_unseen) else "no-failure"
     if is_doubtful(candidates):
         return "unknown"
-    if not is_close(candidates):
+    is_chosen = assessment.vote is not None and assessment.vote.choice == candidates[0].cause
+    if is_chosen or not is_close(candidates):
         return "diagnosed"
     # Two likely causes are a question, unless one is proved or lies behind the other: that is its answer.
     first, second = candidates[:2]
     explained = library.causes[first.cause].explains
     return "ambiguous" if first.standing != "established" and second.cause not in explained else "diagnosed"
-
-
-def decide_between(assessment: Assessment, cause: str, library: Library) -> Assessment:
-    """Decide for one of two causes that both fit; anything else stays as it is."""
-    is_open = verdict_of(assessment, library) == "ambiguous"
-    if is_open and cause in [item.cause for item in assessment.candidates[:2]]:
-        return assessment.choose(cause)
-    return assessment

@@ -9,8 +9,9 @@ import pytest
 
 from eval import __main__ as command
 from eval import incidents
-from eval.errors import EvalError
+from eval.cassette import Cassette, Recording
 from eval.explained import Explained
+from service.llm.models import open_model
 from service.pipeline.triage import Triage
 from service.settings import Settings
 from tests.service.llm.answering import faithful
@@ -20,27 +21,54 @@ from tests.warm import INCIDENTS
 NAME = "w-easyr1-offload-host-ram"
 
 
-def test_the_answer_counts_its_tokens_and_keeps_the_cause(triage: Triage, warm: Path) -> None:
-    """What the model cost is recorded, and the rules' cause is scored where it agrees."""
-    (incident,) = [item for item in incidents.load(INCIDENTS) if item.id == NAME]
-    triage_context = triage.diagnose(triage.read(incident.source(), incident.label.language))
+def incident() -> incidents.Incident:
+    """Give an incident with a plain cause."""
+    return next(item for item in incidents.load(INCIDENTS) if item.id == NAME)
+
+
+def explained(warm: Path, folder: Path, url: str = "") -> Explained:
+    """Make the system, with a model where there is an address of one."""
+    settings = Settings(
+        home=warm,
+        embedding_model="hash",
+        model="openai:scripted" if url else "",
+        model_base_url=url,
+        model_deadline=20.0,
+    )
+    return Explained(Triage(settings), settings, Cassette.load("scripted", folder), open_model(settings))
+
+
+def test_a_recorded_answer_is_replayed_without_the_model(triage: Triage, warm: Path, tmp_path: Path) -> None:
+    """What the model said once is scored again, with its tokens, and nobody is asked."""
+    triage_context = triage.diagnose(triage.read(incident().source(), incident().label.language))
     with serving([Turn(json.dumps(faithful(triage_context)))]) as server:
-        settings = Settings(
-            home=warm,
-            embedding_model="hash",
-            model="openai:scripted",
-            model_base_url=server.url,
-            model_deadline=20.0,
-        )
-        answer = Explained(Triage(settings), settings).answer(incident)
-    assert answer.tokens > 1000
+        system = explained(warm, tmp_path, server.url)
+        answer = system.answer(incident())
+    system.cassette.save()
+    again = explained(warm, tmp_path)
+    replayed = again.answer(incident())
+    assert answer.tokens == replayed.tokens > 1000
+    assert answer.causes == replayed.causes
     assert answer.causes[0] == triage_context.first.cause
+    assert (again.cassette.stale, again.cassette.missing) == (set(), set())
 
 
-def test_a_model_must_be_configured(triage: Triage) -> None:
-    """`--model` without a model is told, not ignored."""
-    with pytest.raises(EvalError, match="WHYCRASH_MODEL"):
-        Explained(triage, Settings())
+def test_a_stale_or_missing_answer_is_told(triage: Triage, warm: Path, tmp_path: Path) -> None:
+    """An answer to another prompt still counts and is named; without one the rules' answer stands."""
+    system = explained(warm, tmp_path)
+    first = system.diagnose(incident()).first
+    assert system.answer(incident()).causes[0] == first.cause
+    assert system.cassette.missing == {NAME}
+    triage_context = triage.diagnose(triage.read(incident().source(), incident().label.language))
+    system.cassette.add(Recording(NAME, 1, "another prompt", json.dumps(faithful(triage_context))))
+    system.answer(incident())
+    assert system.cassette.stale == {NAME}
+
+
+def test_a_model_without_recordings_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--model` with nothing recorded and nothing to ask ends with what to do."""
+    assert command.main(["--model", "nobody", "--incidents", str(INCIDENTS), "--out", str(tmp_path)]) == 2
+    assert "--record" in capsys.readouterr().err
 
 
 def test_the_option_is_there(capsys: pytest.CaptureFixture[str]) -> None:

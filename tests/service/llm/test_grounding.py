@@ -54,8 +54,8 @@ TEXT = st.text(max_size=40)
 def test_no_claims_at_all_get_anything_unchecked_through(
     told: dict[str, tuple[PromptContext, Prompt]], name: str, data: st.DataObject
 ) -> None:
-    """Kept quotes stand in their lines, kept cases and changes were offered, a chosen cause is one of two
-    that fit; the rest is told.
+    """Kept quotes stand in their lines, kept cases were sent, kept changes were offered or passed checks, a
+    vote is for something that there is; the rest is told.
     """
     prompt_context, prompt = told[name]
     lines = st.builds(
@@ -93,12 +93,12 @@ def test_no_claims_at_all_get_anything_unchecked_through(
             for quote in claims.quotes
         )
     assert set(result.cases) <= prompt.cases
-    assert set(result.changes) <= set(prompt_context.offered)
-    assert not result.chosen or (
-        prompt_context.first.verdict == "ambiguous"
-        and result.chosen in {item.cause for item in prompt_context.candidates[:2]}
-    )
-    assert not result.hypothesis or (result.hypothesis in prompt_context.library.causes and result.quotes)
+    library = prompt_context.library
+    for change in result.changes:
+        version = prompt_context.report.version(change.framework)
+        is_known = library.setting(change.framework, change.key, version) is not None
+        assert change in prompt_context.offered or is_known or change.status == "unverified"
+    assert result.vote is None or result.vote.choice in {*library.causes, "no-failure"}
     lost = len({case.removeprefix("case:").strip("[] ") for case in claims.cases}) - len(result.cases)
     assert sum(item.what.startswith("case ") for item in result.dropped) == lost
     assert all(item.why for item in result.dropped)
@@ -107,7 +107,7 @@ def test_no_claims_at_all_get_anything_unchecked_through(
 def test_a_poisoned_log_leaves_a_model_nothing_to_decide(
     told: dict[str, tuple[PromptContext, Prompt]],
 ) -> None:
-    """Where a line speaks to a model, not even a choice between two causes that fit is the model's."""
+    """Where a line speaks to a model, it has no vote, and no change of its own."""
     prompt_context, prompt = told["torn"]
     rival = prompt_context.first.alternatives[0].cause
     claims = Claims(
@@ -115,5 +115,7 @@ def test_a_poisoned_log_leaves_a_model_nothing_to_decide(
         quotes=tuple(Quote(line=mark, text=text) for mark, text in prompt.lines.items()),
         explanation="",
     )
-    assert ground_claims(claims, prompt_context, prompt).chosen == rival
-    assert ground_claims(claims, prompt_context, replace(prompt, suspects=1)).chosen == ""
+    vote = ground_claims(claims, prompt_context, prompt).vote
+    assert vote is not None
+    assert vote.choice == rival
+    assert ground_claims(claims, prompt_context, replace(prompt, suspects=1)).vote is None

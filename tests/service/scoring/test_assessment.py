@@ -11,11 +11,10 @@ from service.llm.prompt_context import build_prompt_context
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import Outcome
 from service.scoring.assessment import Assessment, Objection, assess
-from service.scoring.verdict import conclude, decide_between, verdict_of
 from service.telemetry.snapshot import Cgroup, Host, Snapshot, known
 from tests.factories import event
 from tests.service.factories import NOTHING_FOUND, failed, report
-from tests.service.llm.answering import asked, torn
+from tests.service.llm.answering import asked
 from tests.service.telemetry.makers import root, snapshot
 
 KILLED = report(root("torch.elastic-sigkill", kind="kill", cause="host-oom-kill"))
@@ -62,20 +61,6 @@ def test_what_speaks_against_a_cause_is_kept(triage: Triage) -> None:
 def test_a_job_in_which_nothing_failed_has_no_candidates(triage: Triage) -> None:
     found = assessed(triage, report())
     assert (found.candidates, found.doubt, found.objections) == ((), 0.0, ())
-
-
-def test_only_an_open_question_can_be_decided(triage: Triage) -> None:
-    """One of two causes that both fit may be chosen; nothing else, and the confidence stays."""
-    found = torn(triage).assessment
-    _, second = found.candidates[:2]
-    chosen = decide_between(found, second.cause, triage.library)
-    assert verdict_of(found, triage.library) == "ambiguous"
-    before, after = conclude(found, triage.library), conclude(chosen, triage.library)
-    assert after.cause is not None
-    assert (after.verdict, after.cause.id, after.standing) == ("diagnosed", second.cause, "hypothesis")
-    assert after.confidence == before.confidence
-    assert decide_between(found, "driver-mismatch", triage.library) is found
-    assert decide_between(chosen, found.candidates[0].cause, triage.library) is chosen
 
 
 def test_prompt_and_answer_share_one_assessment(triage: Triage) -> None:

@@ -1,0 +1,181 @@
+"""Fusion: the rules' probabilities and a model's vote, weighed into one decision.
+
+A vote multiplies the odds of what it is for. By how much follows from signs of the vote: what it is for,
+how sure the model says it is, whether its quotes stand on lines that fail. Each has a weight, fitted on
+incidents with recorded answers (`python -m eval.calibrate`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from corpus.library import Library
+from corpus.schema import Record
+from ingest.logs.report import CrashReport
+from service.schemas.diagnosis import UNKNOWN_CAUSE
+from service.scoring.assessment import Assessment, Vote
+from service.scoring.retrieval import Retrieval, SignatureMatch
+from service.scoring.scoring import Candidate, candidate_of
+
+FILE = Path(__file__).parent / "fusion.json"
+# What a vote is for that says that nothing failed.
+SOUND = "no-failure"
+# The part of what the rules leave open that one cause has which they do not name.
+UNNAMED = 0.1
+# The probabilities that nothing failed and that the log does not tell, where the rules found no failure: the
+# log shows a good end, or shows none.
+SOUND_CLOSED, SOUND_OPEN, SILENT = 0.9, 0.6, 0.2
+
+
+class VoteWeights(Record):
+    """What each sign of a vote adds to the log odds of its choice, and what that was learned from.
+
+    `right` is the share of right votes by the certainty that the model gave.
+    """
+
+    signs: Mapping[str, float]
+    right: Mapping[str, float]
+    incidents: int = 0
+
+
+@cache
+def vote_weights(path: Path = FILE) -> VoteWeights:
+    """Load the weights."""
+    return VoteWeights.model_validate_json(path.read_bytes())
+
+
+def fuse(assessment: Assessment, vote: Vote, library: Library) -> Assessment:
+    """Weigh a vote into an assessment; a vote that may not count leaves it as it is.
+
+    The candidates come in their new order with new probabilities; where the choice is another than the
+    rules',
+    its first quoted line leads the events.
+    """
+    if vote.choice not in library.causes and vote.choice != SOUND:
+        return assessment
+    if not _may_count(assessment, vote):
+        return replace(assessment, vote=vote)
+    priors = rule_shares(assessment)
+    signs = vote_signs(assessment, vote, library)
+    shares = weighed(priors, vote.choice, base_share(priors, vote.choice), signs, vote_weights().signs)
+    doubt, sound = shares[UNKNOWN_CAUSE], shares[SOUND]
+    known = {item.cause: item for item in assessment.candidates}
+    if vote.choice not in (SOUND, UNKNOWN_CAUSE):
+        known[vote.choice] = _voted(known.get(vote.choice), vote, assessment, library)
+    candidates = sorted(
+        (
+            replace(item, probability=shares.get(cause, 0.0), doubt=doubt)
+            for cause, item in known.items()
+            if cause != UNKNOWN_CAUSE
+        ),
+        key=lambda item: (-item.probability, -item.score),
+    )
+    report = assessment.report
+    leads = candidates and candidates[0].cause == vote.choice and vote.choice != _first(assessment)
+    if leads and vote.lines:
+        report = report.led_by(vote.lines)
+    return replace(
+        assessment, report=report, candidates=tuple(candidates), vote=vote, sound=sound, silence=doubt
+    )
+
+
+def rule_shares(assessment: Assessment) -> dict[str, float]:
+    """Give what the rules hold: the share of each cause, of a log that does not tell, of a sound run."""
+    shares = {item.cause: item.probability for item in assessment.candidates}
+    doubt = shares.pop(UNKNOWN_CAUSE, 0.0) + assessment.doubt
+    if assessment.report.root is None and not assessment.candidates:
+        failed = assessment.outcome.end == "failed"
+        is_closed = assessment.report.log_end.kind == "closed" and not assessment.report.limits.cut
+        sound = 0.0 if failed else SOUND_CLOSED if is_closed else SOUND_OPEN
+        return {UNKNOWN_CAUSE: max(SILENT, 1.0 - sound) if failed else SILENT * (1.0 - sound), SOUND: sound}
+    return {**shares, UNKNOWN_CAUSE: doubt, SOUND: 0.0}
+
+
+def base_share(priors: Mapping[str, float], choice: str) -> float:
+    """Give what a choice has before its vote counts: its share, or its part of what the rules leave open."""
+    rivals = [share for name, share in priors.items() if name != choice]
+    return max(priors.get(choice, 0.0), UNNAMED * (1.0 - max(rivals, default=0.0)), 1e-4)
+
+
+def weighed(
+    priors: Mapping[str, float],
+    choice: str,
+    base: float,
+    signs: Mapping[str, float],
+    learned: Mapping[str, float],
+) -> dict[str, float]:
+    """Give the shares with the vote weighed in; they add up to 1."""
+    added = sum(value * learned.get(name, 0.0) for name, value in signs.items())
+    raised = {**priors, choice: base * math.exp(added)}
+    total = sum(raised.values())
+    return {name: share / total for name, share in raised.items()}
+
+
+def vote_signs(assessment: Assessment, vote: Vote, library: Library) -> dict[str, float]:
+    """Give what makes a vote weigh more or less, each sign named and 0 where it is absent."""
+    if vote.choice in (SOUND, UNKNOWN_CAUSE):
+        return {vote.choice: 1.0, f"{vote.choice}-{vote.certainty}": 1.0}
+    standing = {
+        line for event in assessment.report.standing for line in (event.line, event.last, event.traceback)
+    }
+    named = {item.cause for item in assessment.candidates if item.score > 0}
+    quoted = [event.cause for event in assessment.report.events if event.line in vote.lines and event.cause]
+    kinds = {library.causes[cause].category for cause in quoted}
+    return {
+        "cause": 1.0,
+        f"cause-{vote.certainty}": 1.0,
+        "on-failure": float(any(line in standing for line in vote.lines)),
+        "quote-says-it": float(vote.choice in quoted),
+        "quotes-of-other-kind": float(bool(kinds) and library.causes[vote.choice].category not in kinds),
+        "named-by-rules": float(vote.choice in named),
+        "other-framework": float(not _is_of_job(vote.choice, assessment.report, library)),
+    }
+
+
+def _is_of_job(cause: str, report: CrashReport, library: Library) -> bool:
+    """Tell whether the log shows a framework of the cause, where all its cases are of the same ones."""
+    cases = [set(case.frameworks) for case in library.cases.values() if case.cause == cause]
+    common = set.intersection(*cases) if cases else set()
+    return not common or not common.isdisjoint(item.name for item in report.frameworks)
+
+
+def _may_count(assessment: Assessment, vote: Vote) -> bool:
+    """Tell whether a vote may change anything.
+
+    It has to quote what it rests on, no vote outweighs how the job is known to have ended, and a failure that
+    is
+    known or stated by the log is not called a sound run.
+    """
+    row = assessment.outcome.reading
+    first = _first(assessment)
+    if vote.choice == first:
+        return True
+    if row is not None and row.proof == "established" and row.cause == first:
+        return False
+    if vote.choice == SOUND:
+        stated = any(item.standing == "established" for item in assessment.candidates[:1])
+        return assessment.outcome.end != "failed" and not stated
+    return vote.choice == UNKNOWN_CAUSE or bool(vote.lines)
+
+
+def _first(assessment: Assessment) -> str:
+    return assessment.candidates[0].cause if assessment.candidates else ""
+
+
+def _voted(known: Candidate | None, vote: Vote, assessment: Assessment, library: Library) -> Candidate:
+    """Give the candidate that a vote is for, with the cases that the model cites for it."""
+    report, retrieval = assessment.report, assessment.retrieval
+    found = known or candidate_of(vote.choice, "hypothesis", report, retrieval)
+    if known is not None and known.standing == "hypothesis" and vote.choice == _first(assessment):
+        found = replace(found, standing="supported")
+    return found if found.cases else replace(found, cases=_cited(vote, retrieval, library))
+
+
+def _cited(vote: Vote, retrieval: Retrieval, library: Library) -> tuple[SignatureMatch, ...]:
+    near = {item.owner for item in retrieval.ranked}
+    cited = [library.cases[name] for name in vote.cases if name in library.cases and name in near]
+    return tuple(SignatureMatch(case, 0, at_root=False) for case in cited if case.cause == vote.choice)
