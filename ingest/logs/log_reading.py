@@ -31,6 +31,8 @@ from ingest.logs.wording import unquoted
 HARMLESS = frozenset(
     {"empty", "code", "image", "configs", "checkpoint", "not_a_log", "link_out_of_the_folder"}
 )
+# A log of so many lines is kept whole.
+SHORT = 120
 NOVEL = 8
 NOTHING = Templates(frozenset(), frozenset())
 
@@ -179,10 +181,10 @@ class LogReading:
             has_begun=has_begun,
             marked_phase=progress.phases.before(root_line or progress.lines, has_begun=has_begun),
             surroundings=self._failures.surroundings(root_line),
-            nearby=self._failures.nearby(cascade.events),
             tail=tail,
             # Lines that are shown a second time below count once.
             redactions=self._masking.count,
+            nearby=self._short() or self._failures.nearby(cascade.events),
             seen=frozenset(notes.seen),
             timeline=progress.timeline,
             novel=self._novel(),
@@ -198,6 +200,15 @@ class LogReading:
             omitted["events"] = self._events.omitted + self._repeats.omitted
         is_truncated = bool(omitted.keys() - HARMLESS)
         return Limits(self._notes.progress.size, self._notes.progress.lines, is_truncated, omitted)
+
+    def _short(self) -> tuple[tuple[int, str], ...]:
+        """Give all rows of a log that is short; none of a longer one."""
+        if self._last is None or self._last.line > 1 or self._notes.progress.lines > SHORT:
+            return ()
+        rows = enumerate(self._last.data.split(b"\n"), 1)
+        return self._masking.rows(
+            [(number, raw.rsplit(b"\r", 1)[-1][:MAX_AROUND]) for number, raw in rows if raw.strip()]
+        )
 
     def _novel(self) -> tuple[tuple[int, str], ...]:
         """Give the last lines that the healthy run has none like."""

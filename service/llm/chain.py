@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -24,7 +23,7 @@ from service.llm.claim_verifier import (
 )
 from service.llm.claims import Claims, schema
 from service.llm.client import LlmClient
-from service.llm.contacts import lead
+from service.llm.contacts import NODES, lead
 from service.llm.deadline import Deadline
 from service.llm.grounding import Grounded, GroundedQuote, ground_claims
 from service.llm.models import ChatModel, open_model
@@ -44,10 +43,6 @@ from service.settings import Settings
 
 # How much longer an answer gets before it is looked at again.
 STRIDE = 48
-# Addresses of nodes among themselves, which workers print before each line.
-_NODES = re.compile(
-    r"\b(?:10\.\d{1,3}|127\.\d{1,3}|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2}\b(?::\d+)?"
-)
 _CLAIMED = {"cause", "quotes", "cases", "changes"}
 
 
@@ -267,7 +262,7 @@ def _with_quotes(
         if (
             (place.file, place.line) not in told
             and found.number in texts
-            and not lead(_NODES.sub("", texts[found.number]), judge.is_known)
+            and not lead(NODES.sub("", texts[found.number]), judge.is_known)
         ):
             why = phrase("quoted", talk.prompt_context.language)
             more.append(

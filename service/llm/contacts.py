@@ -113,6 +113,10 @@ _SHAPES = (
     (_CREDENTIALS, "model.speaks-credentials"),
     (_LEADS, "model.leads-reader-elsewhere"),
 )
+# Addresses of nodes among themselves, which workers print before each line.
+NODES = re.compile(
+    r"\b(?:10\.\d{1,3}|127\.\d{1,3}|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2}\b(?::\d+)?"
+)
 
 
 def nobody(_name: str) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from corpus.message import Message
 from service.llm.claims import Claims, Pick, Proposal, Quote
-from service.llm.contacts import lead
+from service.llm.contacts import NODES, lead
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import is_safe
@@ -142,7 +142,8 @@ def _free(pick: Proposal, cause: str, prompt_context: PromptContext) -> Proposed
     """Check a change that was not offered."""
     key, to = neutralize(pick.key, _SHOWN).strip(), neutralize(pick.to, _SHOWN).strip()
     why = is_safe(neutralize(pick.why, 300))
-    if addresses_a_model(f"{key} {to} {why}") or lead(f"{to} {why}"):
+    # Addresses of nodes among themselves lead nowhere.
+    if addresses_a_model(f"{key} {to} {why}") or lead(NODES.sub("", f"{to} {why}")):
         return Message("model.leads-reader-elsewhere")
     proposal = FreeProposal(pick.framework.strip(), pick.kind.strip().lower(), key, to, why)
     return check_proposal(
@@ -169,5 +170,8 @@ def _rejected(
         return Message("model.no-cause")
     if prompt.suspects:
         return Message("model.log-holds-text-speaks")
-    needs_quote = named not in (SOUND, UNKNOWN_CAUSE)
+    shown = prompt_context.assessment.findings.holding(named)
+    needs_quote = named not in (SOUND, UNKNOWN_CAUSE) and not any(
+        held.rule.effect != "contradicts" for held in shown
+    )
     return "" if quotes or not needs_quote else Message("model.no-quote-stands-speaks")

@@ -11,7 +11,7 @@ from operator import itemgetter
 from corpus.keys import last_level
 from corpus.library import Library
 from corpus.schema import Change
-from ingest.logs.events import Event
+from ingest.logs.events import Event, masked
 from ingest.redaction.redactor import Redactor
 from service.composition import phrases
 from service.llm.claims import Claim, Claims, ModelReply, schema
@@ -26,12 +26,19 @@ from service.schemas.diagnosis import UNKNOWN_CAUSE
 from service.scoring.scoring import Candidate
 
 MAX_SETTINGS = 60
-MAX_NEIGHBOURS = 4
+MAX_NEIGHBOURS = 8
+MAX_CASES = 5
+# A setting that ranks behind this is of no interest by itself; so many of them are told.
+SPECIAL, MAX_DULL = 5.0, 40
 _LONGEST = 400
 # Rows this near the root's line come before all others; of the log's last rows so many are shown.
 NEAR, SHOWN_END = 5, 10
 # Lines alike, facts of one kind, failing stacks and their frames: more of them say little more.
 ALIKE, OF_A_KIND, STACKS, FRAMES = 3, 6, 4, 12
+# Of so many candidates it is told what they are confused with.
+TOLD_APART = 2
+# A row of the surroundings that stands there so often is left out from then on.
+REPEATS = 2
 _WORD = re.compile(r"[A-Za-z][\w.-]{2,60}")
 # Stands for a row's end within a piece, while pieces are told apart by theirs.
 _BREAK = "\x0b"
@@ -186,13 +193,16 @@ def _written(rows: Sequence[PromptRow], kept: Collection[int]) -> str:
         )
         # The report is redacted by line; what stands together only here is looked at once more, before the
         # marks are put on: no mask takes one away, or the end of a row.
-        masked = Redactor().rows(
+        clean = Redactor().rows(
             [" ".join(row.text.split("\n")) if row.mark else row.text.replace("\n", _BREAK) for row in chosen]
         )
-        texts = [
-            f"{row.mark}| {text}" if row.mark else text.replace(_BREAK, "\n")
-            for row, text in zip(chosen, masked, strict=True)
-        ]
+        texts: list[str] = []
+        last: PromptRow | None = None
+        for row, text in zip(chosen, clean, strict=True):
+            if row.mark and (gap := row.number - (last.number if last else 0) - 1) > 0:
+                texts.append(f"... {gap} lines are not shown")
+            texts.append(f"{row.mark}| {text}" if row.mark else text.replace(_BREAK, "\n"))
+            last = row
         if texts:
             parts.append(f"# {heading}\n" + (fence(texts) if of_log else "\n".join(texts)))
     return "\n\n".join(parts)
@@ -223,17 +233,16 @@ def _log(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
         nearest = min((abs(number - line) for line in failing), default=400)
         return 4.0 + min(nearest, 400) / 10
 
-    return [
-        PromptRow(
-            "log",
-            rank(number, event),
-            text + (_repeated(event) if event is not None and event.count > 1 else ""),
-            str(report.place(number)),
-            number,
-        )
-        for number, text in made.items()
-        for event in (events.get(number),)
-    ], suspects
+    rows = []
+    often: dict[str, int] = {}
+    for number, text in sorted(made.items(), key=lambda item: abs(item[0] - where)):
+        event = events.get(number)
+        alike = often[masked(text)] = often.get(masked(text), 0) + 1
+        if event is None and alike > REPEATS:
+            continue
+        more = _repeated(event) if event is not None and event.count > 1 else ""
+        rows.append(PromptRow("log", rank(number, event), text + more, str(report.place(number)), number))
+    return rows, suspects
 
 
 def _repeated(event: Event) -> str:
@@ -271,11 +280,8 @@ def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:
     seen = ", ".join(f"{found.name} {found.version or ''}".strip() for found in first.frameworks)
     if seen:
         yield PromptRow("answer", 1.0, f"frameworks: {neutralize(seen)}")
-    for place, check in enumerate(first.checks):
-        yield PromptRow("answer", 7.0 + place / 10, f"to confirm: {check}")
-    if first.telemetry.says != "not available" or first.telemetry.sources:
-        told = json.dumps(first.telemetry.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
-        yield PromptRow("answer", 1.5, f"telemetry: {withhold(told, (), 1500)}")
+    for row in phrases.telemetry(first.telemetry, prompt_context.language):
+        yield PromptRow("answer", -1.7, f"telemetry: {withhold(row.removeprefix('- '), (), 600)}")
 
 
 def _candidates(prompt_context: PromptContext) -> Iterator[PromptRow]:
@@ -288,22 +294,27 @@ def _candidates(prompt_context: PromptContext) -> Iterator[PromptRow]:
         yield PromptRow(
             "candidates", -1.5 + place / 10, "; ".join(part for part in (told, why, signs, cases) if part)
         )
-    for item in prompt_context.first.alternatives:
-        yield PromptRow("candidates", 4.5, f"- {item.cause}, told apart by: {item.tell_apart}")
+    for candidate in prompt_context.candidates[:TOLD_APART]:
+        for confusion in prompt_context.library.causes[candidate.cause].confused_with:
+            apart = confusion.to(prompt_context.language)
+            yield PromptRow("candidates", 1.5, f"- {candidate.cause} or {confusion.cause}: {apart}")
 
 
 def _facts(prompt_context: PromptContext) -> Iterator[PromptRow]:
     report = prompt_context.report
     root = report.root.line if report.root else 0
-    for event in [report.root, *report.standing][:STACKS] if report.root else []:
-        if event is not None and event.frames:
+    told: set[str] = set()
+    for event in sorted(report.standing, key=lambda event: event.role != "root")[:STACKS]:
+        if event.frames:
             calls = " > ".join(
                 f"{frame.file}:{frame.line} {frame.function}" for frame in event.frames[-FRAMES:]
             )
             stack = withhold(calls, _own_names(prompt_context), 1200)
-            rank = 0.8 if event is report.root else 4.2
-            yield PromptRow("facts", rank, f"[{report.place(event.line)}] stack: {stack}", number=event.line)
-    told: set[str] = set()
+            rank = 0.8 if event.role == "root" else 4.2
+            if stack not in told:
+                place = report.place(event.line)
+                yield PromptRow("facts", rank, f"[{place}] stack: {stack}", number=event.line)
+            told.add(stack)
     kinds: dict[str, int] = {}
     # A job prints the same facts at each step; the last ones are those at its death.
     for fact in sorted(report.facts, key=lambda fact: (fact.line != root, abs(fact.line - root))):
@@ -333,6 +344,7 @@ def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
     near = _words_near(prompt_context)
     mine = sorted(settable_frameworks(assessment.report))
     seen: set[str] = set()
+    dull = 0
     for setting in assessment.settings:
         if setting.key in seen or len(seen) >= 8 * MAX_SETTINGS:
             continue
@@ -347,6 +359,9 @@ def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
         elif spec is not None:
             is_default = spec.default is not None and same(setting.value, spec.default)
             rank = 6.5 if is_default else 4.6
+        dull += rank > SPECIAL
+        if rank > SPECIAL and dull > MAX_DULL:
+            continue
         yield PromptRow(
             "settings",
             rank + len(seen) / 1000,
@@ -384,20 +399,24 @@ def _changes(prompt_context: PromptContext) -> Iterator[PromptRow]:
 
 
 def _cases(prompt_context: PromptContext) -> Iterator[PromptRow]:
-    ranked = [
-        item
-        for item in prompt_context.retrieval.ranked
-        if item.kind == "case" and item.owner in prompt_context.library.cases
+    library = prompt_context.library
+    causes = {candidate.cause for candidate in prompt_context.candidates}
+    # A case has to be justified: its signature fits, or words and vectors both find it.
+    alike = [
+        item.owner
+        for item in prompt_context.retrieval.ranked[:MAX_NEIGHBOURS]
+        if item.owner in library.cases and len(item.parts) > 1 and library.cases[item.owner].cause in causes
     ]
     fitting = [
         match.case.id
-        for match in prompt_context.retrieval.signatures
-        if match.case.cause == prompt_context.first.cause and match.case.id in prompt_context.library.cases
+        for match in sorted(
+            prompt_context.retrieval.signatures,
+            key=lambda match: match.case.cause != prompt_context.first.cause,
+        )
+        if match.case.id in library.cases and match.case.cause in causes
     ]
-    for place, name in enumerate(
-        dict.fromkeys([*fitting, *(item.owner for item in ranked[:MAX_NEIGHBOURS])])
-    ):
-        case = prompt_context.library.cases[name]
+    for place, name in enumerate([*dict.fromkeys([*fitting, *alike])][:MAX_CASES]):
+        case = library.cases[name]
         yield PromptRow(
             "cases",
             3.2 + place,

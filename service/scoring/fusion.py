@@ -159,7 +159,8 @@ def _may_count(assessment: Assessment, vote: Vote) -> bool:
     if vote.choice == SOUND:
         stated = any(item.standing == "established" for item in assessment.candidates[:1])
         return assessment.outcome.end != "failed" and not stated
-    return vote.choice == UNKNOWN_CAUSE or bool(vote.lines)
+    shown = [held for held in assessment.findings.holding(vote.choice) if held.rule.effect != "contradicts"]
+    return vote.choice == UNKNOWN_CAUSE or bool(vote.lines or shown)
 
 
 def _first(assessment: Assessment) -> str:

@@ -30,7 +30,8 @@ the log that matters, and what is known of such failures. Judge for yourself: yo
 theirs.
 The first unrecovered failure is the cause; watchdogs, exit codes, lost connections and tear-down after it \
 follow from it. An error that the run goes on after is none. Among causes that fit, the one that lies \
-deepest and that somebody can act on is meant.
+deepest and that somebody can act on is meant. A bare signal, exit code or lost peer, with nothing else that \
+speaks for one of its many reasons, is `insufficient-evidence`.
 """
     + _DATA
     + """
@@ -41,12 +42,12 @@ line>"}}], "cases": ["<id>"], "changes": [{{"framework": "<name>", "key": "<key>
 `cause` is the id of one of the causes below; `no-failure` where nothing in the log failed, as in a run that \
 is still going or a healthy end; `insufficient-evidence` where the job failed and the deciding line is not \
 there (a bare kill, a lost actor, an end before the reason), so that no cause is clearly likelier than others.
-`quotes` are lines that fail and prove the cause, the most telling first; without one, your cause does not \
-count.
+`quotes` are lines that fail and prove the cause, the most telling first; without one, a cause does not \
+count, unless telemetry shows it. For `no-failure`, lines of the good end or of going on, or none.
 `changes`, at most four, the first the one that an engineer should make at once. Take an offered change \
-where it fits; else propose your own with the key as the job's program spells it at this version, and a \
-value that differs from the job's. What the catalogue does not know is shown as unverified. None where no \
-setting is at fault."""
+where it fits, by its framework, key and value; else propose your own with the key as the job's program \
+spells it at this version, and a value that differs from the job's. What the catalogue does not know is \
+shown as unverified. None where no setting is at fault."""
 )
 
 TURN = (
