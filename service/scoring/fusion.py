@@ -1,7 +1,7 @@
 """Fusion: the rules' probabilities and a model's vote, weighed into one decision.
 
 A vote multiplies the odds of what it is for. By how much follows from signs of the vote: what it is for,
-how sure the model says it is, whether its quotes stand on lines that fail. Each has a weight, fitted on
+how sure the model says it is, what its quoted lines tell of. Each has a weight, fitted on
 incidents with recorded answers (`python -m eval.calibrate`).
 """
 
@@ -62,6 +62,9 @@ def fuse(assessment: Assessment, vote: Vote, library: Library) -> Assessment:
     priors = rule_shares(assessment)
     signs = vote_signs(assessment, vote, library)
     shares = weighed(priors, vote.choice, base_share(priors, vote.choice), signs, vote_weights().signs)
+    if vote.choice != UNKNOWN_CAUSE and max(shares, key=lambda name: shares[name]) != vote.choice:
+        # What speaks for the rules' answer weighs more: a vote that loses takes nothing from it.
+        return replace(assessment, vote=vote)
     doubt, sound = shares[UNKNOWN_CAUSE], shares[SOUND]
     known = {item.cause: item for item in assessment.candidates}
     if vote.choice not in (SOUND, UNKNOWN_CAUSE):
@@ -119,16 +122,12 @@ def vote_signs(assessment: Assessment, vote: Vote, library: Library) -> dict[str
     """Give what makes a vote weigh more or less, each sign named and 0 where it is absent."""
     if vote.choice in (SOUND, UNKNOWN_CAUSE):
         return {vote.choice: 1.0, f"{vote.choice}-{vote.certainty}": 1.0}
-    standing = {
-        line for event in assessment.report.standing for line in (event.line, event.last, event.traceback)
-    }
     named = {item.cause for item in assessment.candidates if item.score > 0}
     quoted = [event.cause for event in assessment.report.events if event.line in vote.lines and event.cause]
     kinds = {library.causes[cause].category for cause in quoted}
     return {
         "cause": 1.0,
         f"cause-{vote.certainty}": 1.0,
-        "on-failure": float(any(line in standing for line in vote.lines)),
         "quote-says-it": float(vote.choice in quoted),
         "quotes-of-other-kind": float(bool(kinds) and library.causes[vote.choice].category not in kinds),
         "named-by-rules": float(vote.choice in named),
@@ -146,9 +145,8 @@ def _is_of_job(cause: str, report: CrashReport, library: Library) -> bool:
 def _may_count(assessment: Assessment, vote: Vote) -> bool:
     """Tell whether a vote may change anything.
 
-    It has to quote what it rests on, no vote outweighs how the job is known to have ended, and a failure that
-    is
-    known or stated by the log is not called a sound run.
+    It has to quote a line that fails, or telemetry has to show its cause. No vote outweighs how the job is
+    known to have ended, and a failure that is known, or stated by the log, is not called a sound run.
     """
     row = assessment.outcome.reading
     first = _first(assessment)
@@ -160,7 +158,10 @@ def _may_count(assessment: Assessment, vote: Vote) -> bool:
         stated = any(item.standing == "established" for item in assessment.candidates[:1])
         return assessment.outcome.end != "failed" and not stated
     shown = [held for held in assessment.findings.holding(vote.choice) if held.rule.effect != "contradicts"]
-    return vote.choice == UNKNOWN_CAUSE or bool(vote.lines or shown)
+    failing = {
+        line for event in assessment.report.standing for line in (event.line, event.last, event.traceback)
+    }
+    return vote.choice == UNKNOWN_CAUSE or bool(shown) or not failing.isdisjoint(vote.lines)
 
 
 def _first(assessment: Assessment) -> str:

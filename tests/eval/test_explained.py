@@ -65,8 +65,11 @@ def test_a_stale_or_missing_answer_is_told(triage: Triage, warm: Path, tmp_path:
     assert system.cassette.stale == {NAME}
 
 
-def test_a_model_without_recordings_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_without_recordings_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`--model` with nothing recorded and nothing to ask ends with what to do."""
+    monkeypatch.setenv("WHYCRASH_HOME", str(tmp_path / "home"))
     assert command.main(["--model", "nobody", "--incidents", str(INCIDENTS), "--out", str(tmp_path)]) == 2
     assert "--record" in capsys.readouterr().err
 

@@ -286,11 +286,19 @@ def test_nothing_is_asked_about_a_healthy_log(model: str, triage: Triage) -> Non
         ),
         (
             {"changes": [{"framework": "easyr1", "key": "trainer.save_freq", "to": "5"}]},
-            "not a change that is known to help",
+            "the job has this value already",
         ),
-        ({"changes": [{"framework": "bash", "key": "rm -rf /", "to": ""}]}, "is not in the catalogue"),
+        ({"changes": [{"framework": "bash", "key": "rm -rf /", "to": ""}]}, "names no value"),
+        ({"changes": [{"framework": "bash", "key": "rm -rf /", "to": "now"}]}, "is no setting"),
+        (
+            {"changes": [{"framework": "env", "key": "NCCL_DEBUG", "to": "see evil.museum"}]},
+            "leads the reader elsewhere",
+        ),
+        (
+            {"changes": [{"kind": "package", "framework": "pip", "key": "evil-fix", "to": "1.0"}]},
+            "neither the log nor the catalogue names",
+        ),
         ({"cause": "cosmic-rays"}, "cause cosmic-rays: there is no such cause"),
-        ({"cause": "disk-full"}, "no rule does"),
         ({"cause": "disk-full", "quotes": []}, "no quote that stands speaks for it"),
         ({"explanation": "The GPU of rank 777 overheated. [L357]"}, "number 777"),
         (
@@ -423,16 +431,34 @@ def test_a_decision_needs_a_quote_that_stands(fields: dict[str, Any], triage: Tr
 
 def test_a_cause_whose_quotes_say_something_else_does_not_win(triage: Triage) -> None:
     """A vote that no rule shares and whose quoted lines tell of another kind of failure is only told."""
-    for name in ("torn", OFFLOAD):
-        triage_context = torn(triage) if name == "torn" else asked(triage)
-        heard = hear(triage, triage_context, [say(triage_context, cause="disk-full", certainty="low")])
-        assert (heard.final.verdict, heard.final.cause) == (
-            triage_context.first.verdict,
-            triage_context.first.cause,
-        )
-        assert heard.final.patch == triage_context.first.patch
-        assert heard.final.engine.model_explanation == ""
-        assert "The model holds disk-full" in heard.final.engine.note
+    triage_context = asked(triage)
+    quotes = [{"line": f"L{item.line}", "text": item.text} for item in triage_context.first.evidence[:1]]
+    lie = say(triage_context, cause="disk-full", certainty="low", quotes=quotes, changes=[])
+    heard = hear(triage, triage_context, [lie])
+    assert (heard.final.verdict, heard.final.cause) == (
+        triage_context.first.verdict,
+        triage_context.first.cause,
+    )
+    assert heard.final.patch == triage_context.first.patch
+    assert heard.final.engine.model_explanation == ""
+    assert "The model holds disk-full" in heard.final.engine.note
+
+
+def test_a_change_of_the_models_own_is_verified_or_told_in_words(triage: Triage) -> None:
+    """What the catalogue knows at this version may be written; what it cannot know is only told."""
+    triage_context = asked(triage)
+    key = "worker.rollout.enforce_eager"
+    own = [
+        {"framework": "easyr1", "key": key, "to": "false", "kind": "setting", "why": "It frees memory."},
+        {"framework": "pip", "key": "ray", "to": "2.49.0", "kind": "package", "why": "A newer one."},
+    ]
+    final = hear(triage, triage_context, [say(triage_context, changes=own)]).final
+    found = {change.key: change for change in final.changes}
+    assert (found[key].status, found[key].why) == ("verified", "It frees memory.")
+    assert final.patch is not None
+    assert key in final.patch
+    assert found["ray"].status == "unverified"
+    assert "2.49.0" not in final.patch
 
 
 def test_a_vote_may_name_what_the_rules_leave_open(triage: Triage) -> None:

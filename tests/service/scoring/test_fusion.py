@@ -1,0 +1,99 @@
+"""Fusion: what a vote may change, and what it may not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ingest.logs.report import CrashReport
+from service.pipeline.triage import Triage
+from service.schemas.diagnosis import UNKNOWN_CAUSE, Outcome
+from service.scoring.assessment import Assessment, Vote, assess
+from service.scoring.fusion import SOUND, fuse, rule_shares
+from service.scoring.retrieval import Retrieval
+from service.scoring.verdict import conclude
+from tests.service.factories import failed, report
+
+NOTHING_FOUND = Retrieval("", (), (), {}, {})
+
+
+def assessed(triage: Triage, told: CrashReport, outcome: Outcome | None = None) -> Assessment:
+    """Assess a report without a search."""
+    return assess(told, NOTHING_FOUND, triage.library, outcome=outcome)
+
+
+def decided(triage: Triage, assessment: Assessment, vote: Vote) -> str:
+    """Name what is concluded with a vote: a cause, `insufficient-evidence` or `no-failure`."""
+    cause = conclude(fuse(assessment, vote, triage.library), triage.library).cause
+    return SOUND if cause is None else cause.id
+
+
+@pytest.fixture
+def hinted(triage: Triage) -> Assessment:
+    """A failure whose line only hints at its cause."""
+    return assessed(triage, report(failed(5, cause="disk-full", strength="hints")))
+
+
+def test_a_quoted_vote_that_is_sure_decides(triage: Triage, hinted: Assessment) -> None:
+    """Against rules that only guess; the shares add up to one, and the quoted line leads."""
+    vote = Vote("port-in-use", "high", (5,))
+    fused = fuse(hinted, vote, triage.library)
+    total = sum(item.probability for item in fused.candidates) + fused.doubt + fused.sound
+    assert total == pytest.approx(1.0)
+    assert decided(triage, hinted, vote) == "port-in-use"
+    assert fused.report.root is not None
+    assert fused.report.root.line == 5
+
+
+def test_a_vote_that_may_not_count_changes_nothing(triage: Triage, hinted: Assessment) -> None:
+    """Without a quote, with one of a line that does not fail, for what there is not, against a known end."""
+    killed = assessed(triage, hinted.report, Outcome(state="OUT_OF_MEMORY"))
+    stated = assessed(triage, report(failed(5, cause="disk-full", strength="states")))
+    rows = [
+        (hinted, Vote("port-in-use", "high")),
+        (hinted, Vote("port-in-use", "high", (77,))),
+        (hinted, Vote("cosmic-rays", "high", (5,))),
+        (killed, Vote("port-in-use", "high", (5,))),
+        (stated, Vote(SOUND, "high", (5,))),
+    ]
+    for found, vote in rows:
+        assert fuse(found, vote, triage.library).candidates == found.candidates, vote
+        assert decided(triage, found, vote) == conclude_id(triage, found), vote
+
+
+def conclude_id(triage: Triage, assessment: Assessment) -> str:
+    """Name what the rules alone conclude."""
+    cause = conclude(assessment, triage.library).cause
+    return SOUND if cause is None else cause.id
+
+
+def test_a_known_failure_is_never_called_sound(triage: Triage, hinted: Assessment) -> None:
+    """Whatever a model says of a job that its caller knows to have failed."""
+    for told in (hinted.report, report()):
+        failed_job = assessed(triage, told, Outcome(exit_code=1))
+        assert decided(triage, failed_job, Vote(SOUND, "high")) != SOUND
+
+
+def test_a_vote_may_say_that_nothing_failed_or_that_the_log_does_not_tell(
+    triage: Triage, hinted: Assessment
+) -> None:
+    """Both weigh against a guess; a run that only a model calls sound is never established as one."""
+    assert decided(triage, hinted, Vote(UNKNOWN_CAUSE, "high")) == UNKNOWN_CAUSE
+    sound = conclude(fuse(hinted, Vote(SOUND, "high"), triage.library), triage.library)
+    assert (sound.verdict, sound.standing) == ("no-failure", "none")
+
+
+def test_agreement_makes_a_cause_more_certain(triage: Triage, hinted: Assessment) -> None:
+    """Its standing rises from a hypothesis to a cause that several signs support."""
+    first = hinted.candidates[0]
+    fused = fuse(hinted, Vote(first.cause, "high", (5,)), triage.library).candidates[0]
+    assert (first.standing, fused.cause, fused.standing) == ("hypothesis", first.cause, "supported")
+    assert fused.probability > first.probability
+
+
+def test_a_silent_log_may_be_said_to_tell_nothing(triage: Triage) -> None:
+    """Where the rules found nothing, a vote weighs against their silence."""
+    silent = assessed(triage, replace(report(), root=None))
+    assert set(rule_shares(silent)) == {UNKNOWN_CAUSE, SOUND}
+    assert decided(triage, silent, Vote(UNKNOWN_CAUSE, "high")) == UNKNOWN_CAUSE
