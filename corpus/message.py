@@ -153,11 +153,29 @@ class Translatable(BaseModel):
         }
         return {**data, **restored, "messages": references | _references({**data, **restored})}
 
+    def _told(self) -> tuple[object, ...]:
+        return tuple(value for name, value in self if name != "messages")
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the fields; the references only repeat what the texts are."""
+        if not isinstance(other, Translatable):
+            return NotImplemented
+        return _kind_of(self) is _kind_of(other) and self._told() == other._told()
+
+    def __hash__(self) -> int:
+        """Hash the fields without the references."""
+        return hash(self._told())
+
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Copy, with the references of the texts that the copy has."""
         if update:
             update = {**update, "messages": _references({**dict(self), **update})}
         return super().model_copy(update=update, deep=deep)
+
+
+def _kind_of(model: BaseModel) -> type:
+    """Give a model's class; of a generic one the class without its parameters."""
+    return model.__pydantic_generic_metadata__["origin"] or type(model)
 
 
 def _references(texts: Mapping[str, Any]) -> dict[str, MessageReference]:

@@ -50,7 +50,7 @@ class BatchAccepted(Part):
     left_out: dict[str, int | str] = Field(default_factory=dict)
 
 
-class JobEnded(Part, Translatable):
+class JobEnded(Translatable, Part):
     """What became of a job; `same_as` is the number of the job that was triaged in its stead."""
 
     kind: Literal["end"] = "end"

@@ -102,7 +102,7 @@ class Saving(Cost):
     causes: tuple[str, ...] = ()
 
 
-class FailureReason(Part, Translatable):
+class FailureReason(Translatable, Part):
     """Why jobs have no answer."""
 
     error: MessageText

@@ -43,7 +43,7 @@ from service.settings import Settings
 
 # How much longer an answer gets before it is looked at again.
 STRIDE = 48
-_CLAIMED = {"cause", "quotes", "cases", "changes"}
+_CLAIMED = {"cause", "certainty", "quotes", "cases", "changes"}
 
 
 def render_prompt(triage_context: TriageContext, settings: Settings) -> str:

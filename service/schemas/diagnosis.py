@@ -135,7 +135,7 @@ class SeenFramework(Part):
     file: str | None = None
 
 
-class Dropped(Part, Translatable):
+class Dropped(Translatable, Part):
     """A claim that did not pass grounding, and why."""
 
     what: MessageText
@@ -198,7 +198,7 @@ class ReadLimits(Part):
 TelemetryAnswer = Literal["agrees", "contradicts", "neither", "not available"]
 
 
-class TelemetryReading(Part, Translatable):
+class TelemetryReading(Translatable, Part):
     """A reading of the machine that an answer rests on: its value, or why it is not available."""
 
     name: str
@@ -230,7 +230,7 @@ class Telemetry(Part):
     causes: tuple[CauseTelemetry, ...] = ()
 
 
-class JobNote(Part, Translatable):
+class JobNote(Translatable, Part):
     """Which job of a batch an answer is for.
 
     `same_as` names the job of the same crash that was triaged in its stead, whose lines the explanation

@@ -90,7 +90,7 @@ class TurnAnswered(Part):
     constraints: tuple[str, ...] = ()
 
 
-class TriageFailed(Part, Translatable):
+class TriageFailed(Translatable, Part):
     """There is no answer.
 
     `type` is the error's kind (`Busy` of a BusyError), `status` the HTTP status that fits, `error` a sentence

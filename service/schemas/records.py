@@ -42,7 +42,7 @@ class Excerpt(Part):
     whole: bool = False
 
 
-class TriageRecord(Part, Translatable):
+class TriageRecord(Translatable, Part):
     """A triage as it is kept. Times are UTC.
 
     `running` past its `deadline` means that its server was stopped; the store gives such a one as done where
@@ -120,7 +120,7 @@ class JobSpec(Part):
     outcome: Outcome | None = None
 
 
-class JobRecord(JobSpec, Translatable):
+class JobRecord(Translatable, JobSpec):
     """A job of a batch as it is kept.
 
     `config` is a digest of the job's own files, empty where it has none.

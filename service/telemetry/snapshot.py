@@ -42,7 +42,7 @@ class SnapshotPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Reading(SnapshotPart, Translatable, Generic[T]):
+class Reading(Translatable, SnapshotPart, Generic[T]):
     """A value, or the reason why there is none."""
 
     value: T | None = None

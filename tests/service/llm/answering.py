@@ -106,6 +106,7 @@ def faithful(triage_context: TriageContext, **fields: Any) -> dict[str, Any]:
     known = f"[case:{first.cases[0].id}]" if first.cases else f"[{mark}]"
     made = {
         "cause": first.cause,
+        "certainty": "medium",
         "quotes": [{"line": mark, "text": root.text[:60]}],
         "cases": [first.cases[0].id] if first.cases else [],
         "changes": [

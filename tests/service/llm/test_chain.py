@@ -447,9 +447,9 @@ def test_a_cause_whose_quotes_say_something_else_does_not_win(triage: Triage) ->
 def test_a_change_of_the_models_own_is_verified_or_told_in_words(triage: Triage) -> None:
     """What the catalogue knows at this version may be written; what it cannot know is only told."""
     triage_context = asked(triage)
-    key = "worker.rollout.enforce_eager"
+    key = "worker.rollout.max_num_batched_tokens"
     own = [
-        {"framework": "easyr1", "key": key, "to": "false", "kind": "setting", "why": "It frees memory."},
+        {"framework": "easyr1", "key": key, "to": "16384", "kind": "setting", "why": "It frees memory."},
         {"framework": "pip", "key": "ray", "to": "2.49.0", "kind": "package", "why": "A newer one."},
     ]
     final = hear(triage, triage_context, [say(triage_context, changes=own)]).final

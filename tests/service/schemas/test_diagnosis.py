@@ -75,7 +75,15 @@ def test_every_field_of_the_contract_is_there_under_its_name(name: str, triage: 
     data = published(answered(triage, name))
     assert set(data) == CONTRACT
     assert data["schema"] == "whycrash.diagnosis/1"
-    assert set(data["engine"]) == {"name", "dropped", "note", "tokens", "omitted", "model_explanation"}
+    assert set(data["engine"]) == {
+        "name",
+        "votes",
+        "dropped",
+        "note",
+        "tokens",
+        "omitted",
+        "model_explanation",
+    }
     assert set(data["limits"]) == {"bytes", "lines", "truncated", "cut", "omitted"}
 
 

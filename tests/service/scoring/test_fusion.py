@@ -11,11 +11,8 @@ from service.pipeline.triage import Triage
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Outcome
 from service.scoring.assessment import Assessment, Vote, assess
 from service.scoring.fusion import SOUND, fuse, rule_shares
-from service.scoring.retrieval import Retrieval
 from service.scoring.verdict import conclude
-from tests.service.factories import failed, report
-
-NOTHING_FOUND = Retrieval("", (), (), {}, {})
+from tests.service.factories import NOTHING_FOUND, failed, report
 
 
 def assessed(triage: Triage, told: CrashReport, outcome: Outcome | None = None) -> Assessment:
@@ -48,7 +45,8 @@ def test_a_quoted_vote_that_is_sure_decides(triage: Triage, hinted: Assessment) 
 
 def test_a_vote_that_may_not_count_changes_nothing(triage: Triage, hinted: Assessment) -> None:
     """Without a quote, with one of a line that does not fail, for what there is not, against a known end."""
-    killed = assessed(triage, hinted.report, Outcome(state="OUT_OF_MEMORY"))
+    follower = report(failed(5, pattern_role="wrapper", cause="disk-full", strength="hints"))
+    killed = assessed(triage, follower, Outcome(state="OUT_OF_MEMORY"))
     stated = assessed(triage, report(failed(5, cause="disk-full", strength="states")))
     rows = [
         (hinted, Vote("port-in-use", "high")),
