@@ -6,6 +6,7 @@ import difflib
 import os
 import threading
 from collections import OrderedDict
+from dataclasses import replace
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -84,15 +85,16 @@ class Assistant:
             files.append(ConfigFile(config_name or "run.sh", config_text))
         with self._turn:
             triage_context = self._triage.diagnose(self._triage.read(source, lang, files, outcome=outcome))
-            self._talks[triage_context.first.id] = self._triage.conversation(
-                triage_context, with_model=bool(self._settings.model)
-            )
-            while len(self._talks) > KEPT:
-                self._talks.popitem(last=False)
             final = triage_context.first
             if ask_model and self._settings.model:
                 for stage in self._triage.explain(triage_context):
                     final = getattr(stage, "diagnosis", final)
+            # Questions are about the answer that was given.
+            self._talks[final.id] = self._triage.conversation(
+                replace(triage_context, first=final), with_model=bool(self._settings.model)
+            )
+            while len(self._talks) > KEPT:
+                self._talks.popitem(last=False)
             return shortened(final)
 
     def ask(self, triage: str, question: str) -> Turn:
