@@ -6,8 +6,8 @@ import difflib
 import os
 import threading
 from collections import OrderedDict
-from dataclasses import replace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
