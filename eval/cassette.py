@@ -51,7 +51,7 @@ class Cassette:
         if not path.exists():
             return made
         try:
-            for row in path.read_text(encoding="utf-8").splitlines():
+            for row in filter(str.strip, path.read_text(encoding="utf-8").split("\n")):
                 found = Recording(**json.loads(row))
                 made.recordings[found.incident, found.number] = found
         except (OSError, ValueError, TypeError) as error:
@@ -64,7 +64,9 @@ class Cassette:
         rows = [
             json.dumps(asdict(self.recordings[key]), ensure_ascii=False) for key in sorted(self.recordings)
         ]
-        self.path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+        beside = self.path.with_suffix(".new")
+        beside.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+        beside.replace(self.path)
 
     def add(self, recording: Recording) -> None:
         """Keep an answer in the place of an earlier one to the same request."""
@@ -89,31 +91,40 @@ class ReplayedModel:
         self, messages: Sequence[ChatMessage], schema: Mapping[str, Any] | None
     ) -> Iterator[AnswerPiece]:
         """Give the recorded answer; raises ModelRejectedError where there is none and no model to ask."""
-        self._asked += 1
         key = request_key(messages)
-        found = self.cassette.recordings.get((self.incident, self._asked))
+        # A request that fails is made again under the same number.
+        number = self._asked + 1
+        found = self.cassette.recordings.get((self.incident, number))
         if self.model is not None and (found is None or found.request != key):
-            found = self._record(self.model, messages, schema, key)
+            found = self._record(self.model, messages, schema, key, number)
         if found is None:
             self.cassette.missing.add(self.incident)
             raise ModelRejectedError(f"no answer is recorded for {self.incident}")
         if found.request != key:
             self.cassette.stale.add(self.incident)
+        self._asked = number
         yield AnswerPiece(found.answer, found.sent, found.received)
 
     def _record(
-        self, model: ChatModel, messages: Sequence[ChatMessage], schema: Mapping[str, Any] | None, key: str
+        self,
+        model: ChatModel,
+        messages: Sequence[ChatMessage],
+        schema: Mapping[str, Any] | None,
+        key: str,
+        number: int,
     ) -> Recording:
         pieces = list(model.stream(messages, schema))
         made = Recording(
             self.incident,
-            self._asked,
+            number,
             key,
             "".join(piece.text for piece in pieces),
             max((piece.sent for piece in pieces), default=0),
             max((piece.received for piece in pieces), default=0),
         )
         self.cassette.add(made)
+        # Kept at once: an answer may have cost money.
+        self.cassette.save()
         return made
 
 

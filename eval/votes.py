@@ -1,8 +1,8 @@
 """Fit what a model's vote weighs, on incidents with recorded answers: `python -m eval.votes NAME [--write]`.
 
 A vote multiplies the odds of its choice (`service/scoring/fusion.py`). The weights of its signs are those
-under which the labels are likeliest, drawn towards the ones in use, so that few incidents move them little.
-What they come to is told for incidents that were left out of the fit (five-fold).
+under which the labels are likeliest, drawn towards fixed ones, so that few incidents move them little. What
+they come to is told for failure mechanisms that were left out of the fit (five-fold).
 """
 
 from __future__ import annotations
@@ -24,12 +24,28 @@ from eval.incidents import Incident
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import UNKNOWN_CAUSE
 from service.scoring import fusion
-from service.scoring.fusion import SOUND, VoteWeights, base_share, rule_shares, vote_signs, weighed
+from service.scoring.fusion import SOUND, VoteWeights, base_share, may_count, rule_shares, vote_signs, weighed
 from service.settings import load_settings
 
 # Strength of the pull towards the weights in use.
 RIDGE = 0.5
 FOLDS = 5
+# What the weights are drawn towards: set by hand, before anything was fitted.
+PRIOR: Mapping[str, float] = {
+    "cause": 4.5,
+    "cause-high": 1.2,
+    "cause-low": -1.5,
+    "named-by-rules": 0.5,
+    "quote-says-it": 0.8,
+    "quotes-of-other-kind": -1.2,
+    "other-framework": -2.0,
+    "insufficient-evidence": 2.5,
+    "insufficient-evidence-high": 0.8,
+    "insufficient-evidence-low": -0.8,
+    "no-failure": 4.0,
+    "no-failure-high": 1.0,
+    "no-failure-low": -1.5,
+}
 # How sure the model says it is that the vote is right, where too few votes tell.
 RIGHT = {"high": 0.95, "medium": 0.8, "low": 0.5}
 ENOUGH = 10
@@ -39,7 +55,7 @@ ENOUGH = 10
 class VoteExample:
     """One incident's shares by the rules, the vote, and what the label takes for right."""
 
-    incident: str
+    mechanism: str
     priors: Mapping[str, float]
     choice: str
     certainty: str
@@ -59,10 +75,12 @@ def examples(system: Explained, found: Sequence[Incident]) -> Iterator[VoteExamp
         if heard is None:
             continue
         assessment, vote = heard
+        if not may_count(assessment, vote):
+            continue
         label = incident.label
         right = {"unknown": {UNKNOWN_CAUSE}, "no-failure": {SOUND}}.get(label.verdict, set(label.causes))
         yield VoteExample(
-            incident.id,
+            label.mechanism,
             rule_shares(assessment),
             vote.choice,
             vote.certainty,
@@ -104,7 +122,7 @@ def left_out(found: Sequence[VoteExample], prior: Mapping[str, float]) -> float:
 
 
 def _fold(example: VoteExample) -> int:
-    return int(hashlib.sha256(example.incident.encode()).hexdigest(), 16) % FOLDS
+    return int(hashlib.sha256(example.mechanism.encode()).hexdigest(), 16) % FOLDS
 
 
 def right_by_certainty(found: Sequence[VoteExample]) -> dict[str, float]:
@@ -130,14 +148,13 @@ def main(words: Sequence[str]) -> int:
     settings = load_settings()
     system = Explained(Triage(settings), settings, Cassette.load(chosen.name))
     found = list(examples(system, incidents.load()))
-    prior = fusion.vote_weights().signs
     by_rules = sum(is_right(item, item.priors) for item in found)
     by_vote = sum(item.choice in item.right for item in found)
     sys.stderr.write(
         f"{len(found)} incidents; likeliest by the rules right in {by_rules}, the vote in {by_vote}, both "
-        f"weighed in {left_out(found, prior):.1%} of those left out of the fit\n"
+        f"weighed in {left_out(found, PRIOR):.1%} of those left out of the fit\n"
     )
-    made = VoteWeights(signs=fitted(found, prior), right=right_by_certainty(found), incidents=len(found))
+    made = VoteWeights(signs=fitted(found, PRIOR), right=right_by_certainty(found), incidents=len(found))
     if chosen.write:
         fusion.FILE.write_text(made.model_dump_json(indent=2) + "\n")
     sys.stdout.write(made.model_dump_json(indent=2) + "\n")

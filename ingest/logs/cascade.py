@@ -1,7 +1,7 @@
 """Who failed first: give every event its role, and name the root.
 
-The order of the rules is that of DESIGN.md: what progress followed was recovered from; what as a rule
-follows another failure is collateral while an earlier candidate stands; the specific beats the generic.
+The rules in their order: what progress followed was recovered from; what as a rule follows another failure is
+collateral while an earlier candidate stands; the specific beats the generic.
 """
 
 from __future__ import annotations

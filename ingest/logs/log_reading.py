@@ -207,7 +207,11 @@ class LogReading:
             return ()
         rows = enumerate(self._last.data.split(b"\n"), 1)
         return self._masking.rows(
-            [(number, raw.rsplit(b"\r", 1)[-1][:MAX_AROUND]) for number, raw in rows if raw.strip()]
+            [
+                (number, raw.rstrip(b"\r").rsplit(b"\r", 1)[-1][:MAX_AROUND])
+                for number, raw in rows
+                if raw.strip()
+            ]
         )
 
     def _novel(self) -> tuple[tuple[int, str], ...]:

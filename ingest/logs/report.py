@@ -89,27 +89,23 @@ class CrashReport:
         return texts | {event.line: event.text for event in reversed(self.events)}
 
     def led_by(self, lines: Sequence[int]) -> CrashReport:
-        """Give the report with the first of these lines that is an event as the root.
+        """Give the report with the first standing failure that one of these lines tells of as the root.
 
-        Else the first of them that the report holds becomes one; without any the report stays as it is.
+        Without any of them it stays as it is.
         """
-        wanted = [event for line in lines for event in self.events if event.line == line]
-        if wanted:
-            first = wanted[0]
-        else:
-            line = next((line for line in lines if line in self.texts), 0)
-            if not line:
-                return self
-            text = self.texts[line]
-            first = Event("", "error", "origin", line, text, text, last=line)
-        if self.root is not None and first.line == self.root.line:
+        told = (
+            event
+            for line in lines
+            for event in self.standing
+            if line in (event.line, event.last, event.traceback)
+        )
+        first = next(told, None)
+        if first is None or self.root is None or first is self.root:
             return self
         root = replace(first, role="root")
         rest = [replace(event, role="collateral") if event.role == "root" else event for event in self.events]
-        events = sorted(
-            [root, *(event for event in rest if event is not first)], key=lambda event: event.line
-        )
-        return replace(self, root=root, events=tuple(events))
+        others = [event for event in rest if event is not first]
+        return replace(self, root=root, events=tuple(sorted([root, *others], key=lambda event: event.line)))
 
     def place(self, line: int) -> Place:
         """Give the file and the line in it."""

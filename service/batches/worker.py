@@ -127,7 +127,10 @@ class JobWorker:
         The answer says so then.
         """
         first = triage_context.first
-        if first.verdict != "no-failure" and (by_rules or not self._breaker.allows):
+        if first.verdict == "no-failure":
+            # Nothing of the job is known to have failed: a batch spends nothing on it.
+            return first
+        if by_rules or not self._breaker.allows:
             note = words(
                 "answer.model-asked-elsewhere" if by_rules else "answer.model-not-asked",
                 triage_context.language,

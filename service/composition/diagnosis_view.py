@@ -134,8 +134,9 @@ def change_view(change: ProposedChange, language: Language, frameworks: Iterable
         before=change.from_,
         why=change.why,
         costs=change.costs,
-        # No catalogue lists packages and commands.
-        is_unchecked=change.status == "unverified" and change.kind not in ("package", "command"),
+        # No catalogue lists packages and commands; the corpus answers for its own.
+        is_unchecked=change.status == "unverified"
+        and (change.by == "model" or change.kind not in ("package", "command")),
         replaces=change.replaces,
         language=language,
     )

@@ -239,8 +239,15 @@ def _with_changes(
         return answer
     names = {(change.framework, change.key) for change in picked}
     rest = [change for change in answer.changes if (change.framework, change.key) not in names]
-    # What only helps to find out stays behind the cures, whatever was picked.
-    ordered = sorted((*picked, *rest), key=lambda change: change.purpose == "find-out")
+    # What only helps to find out stays behind the cures, and what nothing proves behind what is proved: the
+    # patch is of the first.
+    ordered = sorted(
+        (*picked, *rest),
+        key=lambda change: (
+            change.purpose == "find-out",
+            change.by == "model" and change.status == "unverified",
+        ),
+    )
     return triage_context.repatch(answer.model_copy(update={"changes": tuple(ordered[:MAX_CHANGES])}))
 
 

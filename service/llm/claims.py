@@ -58,7 +58,7 @@ class Pick(Claim):
 class Proposal(Pick):
     """A change that the model proposes: an offered one, or one of its own, which is checked."""
 
-    kind: Annotated[Name, Field(description="setting, flag, env, package or command")] = "setting"
+    kind: Annotated[Name, Field(description="setting, flag, env or package")] = "setting"
     why: Annotated[Line, Field(description="one sentence: why it helps here")] = ""
 
 

@@ -8,19 +8,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from corpus.message import Message
+from corpus.keys import canonical
+from corpus.message import Message, words
 from service.llm.claims import Claims, Pick, Proposal, Quote
 from service.llm.contacts import NODES, lead
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import addresses_a_model, neutralize
-from service.llm.prose import is_safe
+from service.llm.prose import is_in, is_safe
 from service.remediation.free_proposals import FreeProposal, check_proposal
+from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Dropped, ProposedChange
 from service.scoring.assessment import CERTAINTIES, Vote
 from service.scoring.fusion import SOUND
 
 # Shorter words stand in too many lines to prove anything.
 MIN_QUOTE = 6
+# So many proposals of a model are looked at: more are no advice.
+MAX_PICKS = 6
 _SHOWN = 120
 
 
@@ -118,37 +122,41 @@ def _picked(
     prompt: Prompt,
     dropped: list[Dropped],
 ) -> tuple[ProposedChange, ...]:
+    """Give the changes that stand, at most MAX_PICKS proposals, and note the others with the reason."""
     kept: dict[tuple[str, str], ProposedChange] = {}
-    for pick in picks:
-        change: ProposedChange | str | None = offered(pick, prompt_context)
-        if change is None:
-            # A log that speaks to a model may have worded what is not on offer.
-            change = (
-                Message("model.log-holds-text-speaks")
-                if prompt.suspects
-                else _free(pick, cause, prompt_context)
-            )
-        if isinstance(change, str):
+    for pick in picks[:MAX_PICKS]:
+        found = offered(pick, prompt_context)
+        made: list[ProposedChange] | str = [found] if found else _free(pick, cause, prompt_context, prompt)
+        if isinstance(made, str):
             what = Message(
                 "dropped.change", framework=pick.framework[:40], key=pick.key[:_SHOWN], to=pick.to[:_SHOWN]
             )
-            dropped.append(Dropped(what=what, why=change))
-        else:
+            dropped.append(Dropped(what=what, why=made))
+            continue
+        for change in made:
             kept.setdefault((change.framework, change.key), change)
     return tuple(kept.values())
 
 
-def _free(pick: Proposal, cause: str, prompt_context: PromptContext) -> ProposedChange | str:
+def _free(
+    pick: Proposal, cause: str, prompt_context: PromptContext, prompt: Prompt
+) -> list[ProposedChange] | str:
     """Check a change that was not offered."""
-    key, to = neutralize(pick.key, _SHOWN).strip(), neutralize(pick.to, _SHOWN).strip()
+    if prompt.suspects:
+        # A log that speaks to a model may have worded what is not on offer.
+        return Message("model.log-holds-text-speaks")
+    same = [item for item in prompt_context.offered if canonical(item.key) == canonical(pick.key.strip())]
+    if any(not is_guidance(item.to) for item in same):
+        return Message("model.offered-value-another")
+    key, to = neutralize(pick.key).strip(), neutralize(pick.to).strip()
     why = is_safe(neutralize(pick.why, 300))
     # Addresses of nodes among themselves lead nowhere.
     if addresses_a_model(f"{key} {to} {why}") or lead(NODES.sub("", f"{to} {why}")):
         return Message("model.leads-reader-elsewhere")
-    proposal = FreeProposal(pick.framework.strip(), pick.kind.strip().lower(), key, to, why)
-    return check_proposal(
-        proposal, cause, prompt_context.assessment, prompt_context.library, prompt_context.language
-    )
+    language = prompt_context.language
+    said = words("model.model-says", language, why=why) if why and is_in(language, why) else ""
+    proposal = FreeProposal(pick.framework.strip(), pick.kind.strip().lower(), key, to, said)
+    return check_proposal(proposal, cause, prompt_context.assessment, prompt_context.library, language)
 
 
 def offered(pick: Pick, prompt_context: PromptContext) -> ProposedChange | None:

@@ -102,8 +102,7 @@ def patch_targets(
         for change in changes
         # Guidance in words is nothing to write, nor what was not checked.
         if not is_guidance(change.to)
-        and not change.in_words
-        and (change.status == "verified" or change.kind == "package")
+        and (change.status == "verified" or (change.kind == "package" and change.by == "rules"))
     ]
 
 

@@ -176,14 +176,14 @@ def check_change(
     library: Library,
     settings: Sequence[Setting],
     language: Language,
-) -> tuple[ProposedChange | None, str]:
-    """Check one change as those of cases are checked: gives it, or None and why."""
+) -> tuple[list[ProposedChange], str]:
+    """Check one change as those of cases are: gives it with what must follow it, or why there is none."""
     job = _JobContext(report, library, settings, language)
     made, lost = _checked(_CandidateChange(change, cause), job)
     made = _feasible(made, {}, job, lost)
     if made.changes:
-        return made.changes[0], ""
-    return None, lost[0].why if lost else Message("changes.job-not-run", framework=change.framework)
+        return made.changes, ""
+    return [], lost[0].why if lost else Message("changes.job-not-run", framework=change.framework)
 
 
 def _is_settled(wanted: _CandidateChange, settled: Collection[tuple[str, str]]) -> bool:

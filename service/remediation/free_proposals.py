@@ -1,9 +1,9 @@
 """Changes that a model proposes of its own, checked like those of the corpus.
 
-What the catalogue or the job's own files know is `verified`. What is only plausible is `unverified`: it is
-told and
-never written to a file. What the version does not have, what is out of range and what changes nothing is
-dropped.
+A number or a truth value of a setting that the catalogue, or the job's own files, know is `verified`. What is
+only plausible is `unverified`: it is told and never written to a file. What the version does not have, what is
+out of range and what changes nothing is dropped. A log may have dictated what a model proposes, so texts,
+paths, packages, and values that stand in the log beside their key are never verified.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from corpus.frameworks import known_frameworks
-from corpus.keys import last_level, unsigned
+from corpus.keys import last_level, pattern, unsigned
 from corpus.library import Library
 from corpus.message import Message
 from corpus.schema import Change, ChangeKind, Language, Scalar, SettingSpec, Text
 from service.remediation.changes import check_change
 from service.remediation.feasibility import same, value_of
 from service.remediation.framework_relations import settable_frameworks, shown_frameworks
-from service.remediation.setting_values import is_guidance, typed_value
+from service.remediation.setting_values import typed_value
 from service.schemas.diagnosis import ProposedChange
 from service.scoring.assessment import Assessment
 
@@ -33,6 +33,11 @@ MANY = 60
 # A name as settings, variables and packages have: no blank, no quote, nothing that a shell reads.
 _KEY = re.compile(r"(?:[+~]{0,2}|-{1,2})[A-Za-z_][\w.@/-]{0,119}(?:\[[\w.-]{1,40}\])?")
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}(?:\[[A-Za-z0-9,._-]{1,40}\])?")
+# A setting by which code of others is loaded.
+_LOADS_CODE = re.compile(
+    r"(?i)(?:^|[._-])(?:trust_remote_code|trust-remote-code|ld_preload|\w*path|bash_env)$"
+)
+LONGEST = 120
 # A value that is too common in logs to have come from one.
 _COMMON = re.compile(r"(?i)true|false|none|null|auto|\d{1,2}|")
 
@@ -50,24 +55,29 @@ class FreeProposal:
 
 def check_proposal(
     proposal: FreeProposal, cause: str, assessment: Assessment, library: Library, language: Language
-) -> ProposedChange | str:
-    """Check one proposal: gives the change, or why there is none."""
-    if not proposal.key or not proposal.to:
+) -> list[ProposedChange] | str:
+    """Check one proposal: gives the change with those that must follow it, or why there is none."""
+    if not proposal.key or not proposal.to or len(proposal.to) > LONGEST:
         return Message("model.names-no-value")
-    if proposal.kind == "package":
-        return _package(proposal, assessment, library)
     if proposal.kind == "command" or not _KEY.fullmatch(proposal.key):
         return Message("model.no-setting")
-    found = next(_specs(proposal, assessment, library), None)
-    if found is None:
-        return _unknown(proposal, assessment, library)
-    change = _change(proposal, found)
-    made, why = check_change(change, cause, assessment.report, library, assessment.settings, language)
-    if made is None:
-        return why
-    if _is_of_log(proposal, assessment):
-        return made.model_copy(update={"status": "unverified"})
-    return made
+    refusal = ""
+    for spec in () if proposal.kind == "package" else _specs(proposal, assessment, library):
+        if spec.spelled == "package":
+            break
+        change = _change(proposal, spec)
+        made, why = check_change(change, cause, assessment.report, library, assessment.settings, language)
+        if made:
+            names = {spec.key, *(alias.key for alias in spec.aliases), proposal.key}
+            sure = isinstance(made[0].to, int | float) and not _is_of_log(names, proposal.to, assessment)
+            status = made[0].status if sure and not _LOADS_CODE.search(spec.key) else "unverified"
+            return [item.model_copy(update={"status": status, "by": "model"}) for item in made]
+        refusal = refusal or why
+    if refusal:
+        return refusal
+    is_package = proposal.kind == "package" or library.setting("pip", proposal.key) is not None
+    found = (_package if is_package else _unknown)(proposal, assessment, library)
+    return found if isinstance(found, str) else [found]
 
 
 def _specs(proposal: FreeProposal, assessment: Assessment, library: Library) -> Iterator[SettingSpec]:
@@ -103,42 +113,46 @@ def _unknown(proposal: FreeProposal, assessment: Assessment, library: Library) -
     if now is None and sum(name == framework for name, _ in library.specs) >= MANY:
         return Message("model.not-catalogue-version", framework=framework)
     # Settings of the job's own files stand on no line of the log.
-    own = value_of(proposal.key, [item for item in assessment.settings if item.line == 0])
-    alike = type(typed_value(own)) is type(typed_value(proposal.to))
-    proved = own is not None and alike and not is_guidance(proposal.to)
+    own = typed_value(value_of(proposal.key, [item for item in assessment.settings if item.line == 0]))
+    to = typed_value(proposal.to)
+    proved = isinstance(own, int) and type(own) is type(to) and not _LOADS_CODE.search(proposal.key)
+    sure = proved and not _is_of_log({proposal.key}, proposal.to, assessment)
     return ProposedChange(
         framework=framework if framework in known.rows else min(settable_frameworks(report), default=""),
         kind=next((kind for kind in KINDS if kind == proposal.kind), "setting"),
         key=proposal.key,
         from_=now,
-        to=proposal.to,
+        to=proposal.to if to is None or not sure else to,
         why=proposal.why,
-        status="verified" if proved and not _is_of_log(proposal, assessment) else "unverified",
+        status="verified" if sure else "unverified",
+        by="model",
     )
 
 
 def _package(proposal: FreeProposal, assessment: Assessment, library: Library) -> ProposedChange | str:
-    """Take a version of a package that the log or the catalogue names; it is told and not written."""
+    """Take a version of a package that the catalogue knows: of others, a log may have made up the name."""
     name = proposal.key.strip()
     if not _PACKAGE.fullmatch(name) or not _is_version(proposal.to):
         return Message("model.no-package-version")
     bare = _normal(name.partition("[")[0])
-    words = {_normal(word) for word in _shown_words(assessment)}
-    known = {_normal(key) for _, key in library.specs} | {_normal(row) for row in known_frameworks().rows}
-    if bare not in words and bare not in known:
+    rows = {_normal(row): row for row in known_frameworks().rows}
+    known = {_normal(key) for _, key in library.specs if library.specs[_, key].spelled == "package"} | set(
+        rows
+    )
+    if bare not in known:
         return Message("model.no-known-package")
-    seen = assessment.report.version(bare)
+    seen = assessment.report.version(rows.get(bare, bare))
     if seen and proposal.to.strip("= v") == seen:
         return Message("changes.job-value")
     return ProposedChange(
-        framework=bare if bare in known_frameworks().rows else "python",
+        framework="pip",
         kind="package",
         key=name,
         from_=seen,
         to=proposal.to,
         why=proposal.why,
         status="unverified",
-        in_words=True,
+        by="model",
     )
 
 
@@ -156,22 +170,23 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _shown_words(assessment: Assessment) -> set[str]:
+def _is_of_log(names: set[str], value: str, assessment: Assessment) -> bool:
+    """Tell whether the log may have dictated a change: it names the key, and the value stands in it too.
+
+    A value that stands in any log, such as `true` or `8`, is not asked for. A job prints its own settings: a
+    row that gives the present value is of that kind.
+    """
     report = assessment.report
-    texts = [*report.texts.values(), *report.launches, *(item.name for item in report.frameworks)]
-    return {word for text in texts for word in re.findall(r"[A-Za-z][\w.-]{1,60}", text)}
-
-
-def _is_of_log(proposal: FreeProposal, assessment: Assessment) -> bool:
-    """Tell whether a line of the log names both key and value, so that its writer may be who proposes it."""
-    value = proposal.to.strip()
-    if _COMMON.fullmatch(value):
-        value = ""
-    key = last_level(proposal.key).replace("_", "[-_]")
-    said = re.compile(
-        rf"(?i){key}.{{0,80}}{re.escape(value)}" if value else rf"(?i){key}\W{{0,4}}(?:to|as|=)\W"
+    texts = [*report.texts.values(), *(" ".join(map(str, fact.fields.values())) for fact in report.facts)]
+    named = re.compile(
+        "|".join(rf"(?i:(?<![\w]){pattern(last_level(name))}(?![\w]))" for name in sorted(names))
     )
-    now = value_of(proposal.key, assessment.settings)
-    lines = [text for text in assessment.report.texts.values() if said.search(text)]
-    # A job prints its own settings: a line with the present value is of that kind.
-    return any(now is None or now not in text for text in lines)
+    now = next((found for name in sorted(names) if (found := value_of(name, assessment.settings))), None)
+    own = re.compile(rf"{named.pattern}['\"\s:=]{{1,4}}{re.escape(now)}(?![\w.])" if now else r"(?!)")
+    if not any(named.search(text) and not own.search(text) for text in texts):
+        return False
+    plain = value.strip().strip("'\"")
+    if _COMMON.fullmatch(plain):
+        return True
+    stands = re.compile(rf"(?<![\w.]){re.escape(plain)}(?![\w]|\.\d)")
+    return any(stands.search(text) for text in texts)

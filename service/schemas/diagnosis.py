@@ -104,7 +104,7 @@ class ProposedChange(Part):
     names the change without which this one makes no sense. `purpose` tells a change that can cure from one
     that only helps to find out; `proof` is the log's own arithmetic by which the value suffices, where there
     is any. `tier` is how firmly it stands, the lowest first: changes of one tier are equally good.
-    `in_words` keeps a change out of every patch.
+    `by` tells who proposes it: of what a model proposes, only what is verified is ever written to a file.
     """
 
     framework: str
@@ -123,7 +123,7 @@ class ProposedChange(Part):
     purpose: Purpose = "cure"
     proof: str | None = None
     tier: int = Field(default=0, exclude=True)
-    in_words: bool = Field(default=False, exclude=True)
+    by: Literal["rules", "model"] = "rules"
 
 
 class SeenFramework(Part):

@@ -2,7 +2,7 @@
 
 A vote multiplies the odds of what it is for. By how much follows from signs of the vote: what it is for,
 how sure the model says it is, what its quoted lines tell of. Each has a weight, fitted on
-incidents with recorded answers (`python -m eval.calibrate`).
+incidents with recorded answers (`python -m eval.votes`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def fuse(assessment: Assessment, vote: Vote, library: Library) -> Assessment:
     """
     if vote.choice not in library.causes and vote.choice != SOUND:
         return assessment
-    if not _may_count(assessment, vote):
+    if not may_count(assessment, vote):
         return replace(assessment, vote=vote)
     priors = rule_shares(assessment)
     signs = vote_signs(assessment, vote, library)
@@ -95,7 +95,8 @@ def rule_shares(assessment: Assessment) -> dict[str, float]:
         is_closed = assessment.report.log_end.kind == "closed" and not assessment.report.limits.cut
         sound = 0.0 if failed else SOUND_CLOSED if is_closed else SOUND_OPEN
         return {UNKNOWN_CAUSE: max(SILENT, 1.0 - sound) if failed else SILENT * (1.0 - sound), SOUND: sound}
-    return {**shares, UNKNOWN_CAUSE: doubt, SOUND: 0.0}
+    # A failure that nothing speaks for is one that the log does not tell.
+    return {**shares, UNKNOWN_CAUSE: doubt if shares or doubt else 1.0, SOUND: 0.0}
 
 
 def base_share(priors: Mapping[str, float], choice: str) -> float:
@@ -142,7 +143,7 @@ def _is_of_job(cause: str, report: CrashReport, library: Library) -> bool:
     return not common or not common.isdisjoint(item.name for item in report.frameworks)
 
 
-def _may_count(assessment: Assessment, vote: Vote) -> bool:
+def may_count(assessment: Assessment, vote: Vote) -> bool:
     """Tell whether a vote may change anything.
 
     It has to quote a line that fails, or telemetry has to show its cause. No vote outweighs how the job is
@@ -150,10 +151,8 @@ def _may_count(assessment: Assessment, vote: Vote) -> bool:
     """
     row = assessment.outcome.reading
     first = _first(assessment)
-    if vote.choice == first:
-        return True
     if row is not None and row.proof == "established" and row.cause == first:
-        return False
+        return vote.choice == first
     if vote.choice == SOUND:
         stated = any(item.standing == "established" for item in assessment.candidates[:1])
         return assessment.outcome.end != "failed" and not stated

@@ -5,6 +5,7 @@ A reading that is missing never counts as zero or as fine: what nobody measured 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Generic, Literal, Self, TypeVar
@@ -278,6 +279,10 @@ class Snapshot(SnapshotPart):
     history: tuple[Series, ...] = ()
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    def __reduce__(self) -> tuple[Callable[[str], Snapshot], tuple[str]]:
+        """Go to another process as JSON: a class such as `Reading[float]` is found by no name."""
+        return Snapshot.model_validate_json, (self.model_dump_json(),)
 
     @model_validator(mode="after")
     def _has_zone(self) -> Self:

@@ -351,7 +351,7 @@ def test_what_does_not_stand_is_dropped_with_its_reason(
 
 
 def test_an_offered_change_keeps_its_value(triage: Triage) -> None:
-    """A value of the model's own that the setting does not take leaves the offered one."""
+    """A model that picks a change with a value of its own gets neither."""
     triage_context = asked(triage)
     offered = triage_context.first.changes[0]
     heard = hear(
@@ -359,7 +359,7 @@ def test_an_offered_change_keeps_its_value(triage: Triage) -> None:
         triage_context,
         [say(triage_context, changes=[{"framework": offered.framework, "key": offered.key, "to": "7"}])],
     )
-    assert "7 is no bool" in heard.dropped
+    assert "the offered value is another" in heard.dropped
     assert heard.final.changes == triage_context.first.changes
 
 
@@ -454,7 +454,7 @@ def test_a_change_of_the_models_own_is_verified_or_told_in_words(triage: Triage)
     ]
     final = hear(triage, triage_context, [say(triage_context, changes=own)]).final
     found = {change.key: change for change in final.changes}
-    assert (found[key].status, found[key].why) == ("verified", "It frees memory.")
+    assert (found[key].status, found[key].why) == ("verified", "The model: It frees memory.")
     assert final.patch is not None
     assert key in final.patch
     assert found["ray"].status == "unverified"

@@ -5,6 +5,7 @@ or loses a worker.
 from __future__ import annotations
 
 import json
+import multiprocessing
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -123,7 +124,8 @@ def test_that_a_worker_that_dies_leaves_the_first_answer(
     model.turn = Turn("{}", silent=20)
     thread = mention(work)
     work.answer(thread)
-    speaking.pool.threads[0].process.kill()  # type: ignore[union-attr]
+    for worker in multiprocessing.active_children():
+        worker.kill()
     assert "fill the host RAM" in shown(work.answer(thread, "ended early"))
     eventually(lambda: not speaking.pool.failure)
 

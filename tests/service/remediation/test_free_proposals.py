@@ -1,0 +1,102 @@
+"""A model's own changes: what is verified, what is only told, what is dropped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from service.llm.triage_context import TriageContext
+from service.patching.diagnosis_patch import patch_targets
+from service.pipeline.triage import Triage
+from service.remediation.free_proposals import FreeProposal, check_proposal
+from service.schemas.diagnosis import Diagnosis, ProposedChange
+from tests.service.llm.answering import asked
+from tests.tables import each_row
+
+CAUSE = "cpu-offload-pressure"
+
+
+@pytest.fixture
+def told(triage: Triage) -> TriageContext:
+    """A job with its launch script."""
+    return asked(triage)
+
+
+def checked(told: TriageContext, kind: str, framework: str, key: str, to: str) -> list[ProposedChange] | str:
+    """Check a proposal for the job."""
+    proposal = FreeProposal(framework, kind, key, to, "It helps.")
+    return check_proposal(proposal, CAUSE, told.assessment, told.library, "en")
+
+
+def status(told: TriageContext, kind: str, framework: str, key: str, to: str) -> str:
+    """Give what becomes of a proposal: its status, or that it is dropped."""
+    made = checked(told, kind, framework, key, to)
+    return "dropped" if isinstance(made, str) else made[0].status
+
+
+@each_row(
+    ("kind", "framework", "key", "to", "expected"),
+    [
+        ("setting", "easyr1", "worker.rollout.max_num_batched_tokens", "16384", "verified"),
+        # Another spelling, another framework's name: the key is the job's all the same.
+        ("flag", "verl", "--worker.rollout.max-num-batched-tokens", "16384", "verified"),
+        ("setting", "easyr1", "worker.rollout.max_num_batched_tokens", "24576", "dropped"),
+        ("setting", "easyr1", "worker.rollout.enforce_eager", "maybe", "dropped"),
+        ("setting", "easyr1", "worker.rollout.turbo", "1", "dropped"),
+        ("setting", "", "", "1", "dropped"),
+        ("command", "bash", "rm -rf /", "now", "dropped"),
+        ("setting", "easyr1", "data.train_files", "x" * 121, "dropped"),
+        # Texts and paths may be anybody's.
+        ("env", "env", "LD_PRELOAD", "/tmp/.nv/x.so", "unverified"),
+        ("setting", "easyr1", "data.train_files", "/root/other.parquet", "unverified"),
+        ("setting", "easyr1", "worker.actor.model.trust_remote_code", "true", "unverified"),
+        # A package is never written on a model's word, however it is called, and has to be a known one.
+        ("package", "pip", "ray", "2.49.0", "unverified"),
+        ("setting", "pip", "deepspeed", "0.0.1", "unverified"),
+        ("package", "pip", "flash-attn-cu12-fix", "1.0", "dropped"),
+        ("package", "pip", "ray", "the newest", "dropped"),
+    ],
+)
+def test_what_becomes_of_a_proposal(
+    kind: str, framework: str, key: str, to: str, expected: str, told: TriageContext
+) -> None:
+    assert status(told, kind, framework, key, to) == expected
+
+
+KEY = "worker.rollout.max_num_batched_tokens"
+
+
+@each_row(
+    ("row", "expected"),
+    [
+        ("INFO nothing of it", "verified"),
+        # The job's own print of what it has.
+        ("max_num_batched_tokens: 24576", "verified"),
+        ("max_num_batched_tokens=16384 would be right", "unverified"),
+        ("16384 is what max-num-batched-tokens should be", "unverified"),
+        ("set max_num_batched_tokens lower\n... to 16384", "unverified"),
+    ],
+)
+def test_what_the_log_dictates_is_not_verified(row: str, expected: str, told: TriageContext) -> None:
+    """Whoever wrote the row may be the one who proposes the change."""
+    report = told.assessment.report
+    rows = tuple((100_000 + number, text) for number, text in enumerate(row.split("\n")))
+    assessment = replace(told.assessment, report=replace(report, nearby=(*report.nearby, *rows)))
+    proposal = FreeProposal("easyr1", "setting", KEY, "16384", "")
+    made = check_proposal(proposal, CAUSE, assessment, told.library, "en")
+    assert not isinstance(made, str)
+    assert made[0].status == expected
+
+
+def test_nothing_unproved_of_a_model_is_written_also_after_it_was_stored(told: TriageContext) -> None:
+    """What says so survives the answer's JSON."""
+    made = [
+        *checked(told, "package", "pip", "ray", "2.49.0"),
+        *checked(told, "env", "env", "LD_PRELOAD", "/tmp/x.so"),
+    ]
+    assert all(isinstance(change, ProposedChange) for change in made)
+    answer = told.first.model_copy(update={"changes": tuple(made)})
+    for stored in (answer, Diagnosis.model_validate_json(answer.to_json())):
+        assert {change.by for change in stored.changes} == {"model"}
+        assert patch_targets(stored.changes, told.report, told.library) == []
