@@ -1,9 +1,9 @@
 """Changes that a model proposes of its own, checked like those of the corpus.
 
-A number or a truth value of a setting that the catalogue, or the job's own files, know is `verified`. What is
-only plausible is `unverified`: it is told and never written to a file. What the version does not have, what is
-out of range and what changes nothing is dropped. A log may have dictated what a model proposes, so texts,
-paths, packages, and values that stand in the log beside their key are never verified.
+A number or a truth value of a setting that the catalogue, or the job's own files, know is `verified`. What
+is only plausible is `unverified`: it is told and never written to a file. What the version does not have,
+what is out of range and what changes nothing is dropped. A log may have dictated what a model proposes, so
+texts, paths, packages, and values that stand in the log beside their key are never verified.
 """
 
 from __future__ import annotations
