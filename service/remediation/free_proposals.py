@@ -75,7 +75,8 @@ def check_proposal(
         refusal = refusal or why
     if refusal:
         return refusal
-    is_package = proposal.kind == "package" or library.setting("pip", proposal.key) is not None
+    installers = sorted(known_frameworks().with_field("installs"))
+    is_package = proposal.kind == "package" or any(library.setting(name, proposal.key) for name in installers)
     found = (_package if is_package else _unknown)(proposal, assessment, library)
     return found if isinstance(found, str) else [found]
 
@@ -145,7 +146,7 @@ def _package(proposal: FreeProposal, assessment: Assessment, library: Library) -
     if seen and proposal.to.strip("= v") == seen:
         return Message("changes.job-value")
     return ProposedChange(
-        framework="pip",
+        framework=min(known_frameworks().with_field("installs")),
         kind="package",
         key=name,
         from_=seen,
