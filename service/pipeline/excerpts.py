@@ -8,27 +8,21 @@ Lines keep their numbers: a log that is put together again from its excerpt has 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import pairwise
 
 from corpus.message import Message
 from ingest.errors import EmptyInputError, InputError
 from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.members import Member
 from ingest.logs.inputs.sources import LogSource
-from ingest.logs.lines import printable
+from ingest.logs.line_ranges import Span, mask_lines, merge_ranges, read_lines, runs
 from ingest.logs.report import CrashReport
-from ingest.logs.scanner import ESCAPES
-from ingest.redaction.redactor import Redactor
 from service.schemas.records import Excerpt, LineRange
 
 WHOLE_BYTES = 256 << 10
 WHOLE_LINES = 4000
 MAX_LINES = 3000
-WIDEST = 2000
-# What is read of a row beyond what is shown: a secret across the cut is masked whole, and only then cut.
-BEYOND = 16 << 10
 # Lines before and after an event that are kept with it.
 AROUND_ROOT = (60, 60)
 AROUND = (3, 12)
@@ -37,9 +31,6 @@ TAIL = 120
 BESIDE = 4
 # A log with more lines than this between its stretches is not put together again.
 MAX_GAP = 20_000_000
-
-# First and last line, both counted.
-Span = tuple[int, int]
 
 
 def make_excerpt(report: CrashReport, job: JobSource) -> Excerpt:
@@ -52,7 +43,7 @@ def make_excerpt(report: CrashReport, job: JobSource) -> Excerpt:
             name = part.name if report.timeline.has_parts else None
             kept = [(1, WHOLE_LINES)] if spans is None else spans.get(name or "", [])
             judged = merge_ranges((max(1, begin - BESIDE), end + BESIDE) for begin, end in kept)
-            found += _stretches(name, lines(part.chunks(), judged), kept)
+            found += _stretches(name, read_lines(part.chunks(), judged), kept)
     except InputError:
         whole = False
     return Excerpt(stretches=tuple(found), whole=whole)
@@ -86,71 +77,13 @@ def _ranked(report: CrashReport) -> Iterator[tuple[int, Span]]:
     yield from ((line, (0, 0)) for line in sorted(single) if line > 0)
 
 
-def merge_ranges(spans: Iterable[Span]) -> list[Span]:
-    """Join spans that touch or overlap; in order."""
-    found: list[Span] = []
-    for begin, end in sorted(spans):
-        if found and begin <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
-        else:
-            found.append((begin, end))
-    return found
-
-
-def lines(chunks: Iterable[bytes], spans: Sequence[Span]) -> dict[int, bytes]:
-    """Give the lines of the spans by their 1-based numbers, each cut at a width; the rest is only counted."""
-    found: dict[int, bytes] = {}
-    number = 1
-    for chunk in chunks:
-        last = number + chunk.count(b"\n")
-        ahead = [span for span in spans if span[1] >= number]
-        if not ahead:
-            break
-        pieces = chunk.split(b"\n") if ahead[0][0] <= last else []
-        for begin, end in ahead if pieces else ():
-            for wanted in range(max(begin, number), min(end, last) + 1):
-                # The first piece may be the rest of a line that the chunk before began.
-                text = found.get(wanted, b"") + pieces[wanted - number]
-                found[wanted] = text[: 4 * WIDEST + BEYOND]
-        number = last
-    if found.get(number) == b"":
-        del found[number]  # what follows the last line's end is no line
-    return found
-
-
 def _stretches(file: str | None, found: dict[int, bytes], kept: Sequence[Span]) -> Iterator[LineRange]:
-    clean: dict[int, str] = {}
-    redactor = Redactor()
-    for numbers in _runs(sorted(found)):
-        masked = redactor.rows([_shown(found[number]) for number in numbers])
-        for number, text in zip(numbers, masked, strict=True):
-            # Masks make a row shorter; what stood at the end of what was read may be half a secret.
-            is_cut = len(found[number]) >= 4 * WIDEST + BEYOND
-            clean[number] = (text[: max(0, len(text) - BEYOND // 4)] if is_cut else text)[:WIDEST]
+    clean = mask_lines(found)
     for begin, end in kept:
-        for numbers in _runs(
+        for numbers in runs(
             [number for number in range(begin, min(end, max(clean, default=0)) + 1) if number in clean]
         ):
             yield LineRange(file=file, begin=numbers[0], lines=tuple(clean[number] for number in numbers))
-
-
-def _runs(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Give the runs of numbers without a gap."""
-    cuts = [
-        0,
-        *(place + 1 for place, (one, other) in enumerate(pairwise(numbers)) if other != one + 1),
-        len(numbers),
-    ]
-    yield from (numbers[begin:end] for begin, end in pairwise(cuts) if end > begin)
-
-
-def _shown(raw: bytes) -> str:
-    if b"\x1b" in raw:
-        raw = ESCAPES.sub(b"", raw)
-    if b"\r" in raw:
-        filled = [part for part in raw.split(b"\r") if part.strip()]
-        raw = filled[-1] if filled else b""
-    return printable(raw.decode("utf-8", "replace")).rstrip()
 
 
 def restore_excerpt(excerpt: Excerpt, name: str) -> JobSource:

@@ -9,6 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ingest.logs import line_ranges
 from ingest.logs.inputs import jobs
 from ingest.logs.inputs.sources import LogSource, from_text
 from ingest.logs.reader import Reader
@@ -46,7 +47,7 @@ def test_that_lines_are_those_of_a_plain_split_however_the_bytes_come(
     text: str, cuts: list[int], spans: list[tuple[int, int]]
 ) -> None:
     raw = text.encode()
-    wanted = excerpts.merge_ranges((begin, begin + more) for begin, more in spans)
+    wanted = line_ranges.merge_ranges((begin, begin + more) for begin, more in spans)
     chunks, place = [], 0
     for cut in cuts * (len(raw) + 1):
         chunks.append(raw[place : place + cut])
@@ -57,7 +58,7 @@ def test_that_lines_are_those_of_a_plain_split_however_the_bytes_come(
     plain = plain[:-1] if plain[-1] == b"" else plain
     numbers = {number for begin, end in wanted for number in range(begin, end + 1)}
     expected = {number: line for number, line in enumerate(plain, 1) if number in numbers}
-    assert excerpts.lines(chunks, wanted) == expected
+    assert line_ranges.read_lines(chunks, wanted) == expected
 
 
 def test_that_a_short_log_is_kept_whole(reader: Reader, tmp_path: Path) -> None:
@@ -145,7 +146,13 @@ def test_that_a_secret_across_the_end_of_what_is_shown_of_a_row_is_masked(
     """
     path = tmp_path / "log"
     secret = ".".join(("correct", "horse", "9", "battery"))
-    ends = (excerpts.WIDEST, 6000, 8192, 4 * excerpts.WIDEST, 4 * excerpts.WIDEST + excerpts.BEYOND)
+    ends = (
+        line_ranges.WIDEST,
+        6000,
+        8192,
+        4 * line_ranges.WIDEST,
+        4 * line_ranges.WIDEST + line_ranges.BEYOND,
+    )
     leads = ("", f"--api-token {'aB3' * 90}")
     rows = [
         f"{lead} {'x' * (end - len(lead) - back)} --db-password {secret}"
@@ -161,8 +168,8 @@ def test_that_a_secret_across_the_end_of_what_is_shown_of_a_row_is_masked(
 
 
 def test_that_an_endless_line_is_cut() -> None:
-    found = excerpts.lines([b"x" * 100_000 for _ in range(50)], [(1, 1)])
-    assert len(found[1]) <= 4 * excerpts.WIDEST + excerpts.BEYOND
+    found = line_ranges.read_lines([b"x" * 100_000 for _ in range(50)], [(1, 1)])
+    assert len(found[1]) <= 4 * line_ranges.WIDEST + line_ranges.BEYOND
 
 
 def test_that_direction_marks_and_carriage_returns_do_not_reach_a_page(
