@@ -29,6 +29,8 @@ FILE = "whycrash.toml"
 NUMBERS: Mapping[str, tuple[type[int] | type[float], int]] = {
     "model_deadline": (float, 1),
     "model_tokens": (int, 2000),
+    "model_calls": (int, 0),
+    "model_calls_deadline": (float, 1),
     "port": (int, 0),
     "workers": (int, 0),
     "queue": (int, 0),
@@ -101,6 +103,14 @@ class Settings:
     )
     model_tokens: int = _setting(
         12000, "Most tokens of a prompt, 2000 or more; what ranks lowest is left out, and the answer says so."
+    )
+    model_calls: int = _setting(
+        8,
+        "How often a model may look further into the log and what is known, before it answers; 0 is never. "
+        "What it is shown comes to at most `model_tokens` on top of its prompt.",
+    )
+    model_calls_deadline: float = _setting(
+        45.0, "Seconds within which it may do so; after them it has to answer."
     )
     host: str = _setting(
         "127.0.0.1",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import closing
-from functools import lru_cache
+from dataclasses import replace
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import Literal
@@ -56,7 +57,8 @@ def explain(
     chosen = settings.load_settings()
     with closing(_opened(log)) as source, _TURN:
         triage = _triage(chosen)
-        found = triage.diagnose(triage.read(source, language, files, outcome=outcome))
+        read = triage.read(source, language, files, outcome=outcome)
+        found = triage.diagnose(replace(read, reopen=partial(_opened, log)))
         if not (model and chosen.model):
             return found.first
         stages = triage.explain(found)

@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from corpus.message import Message, edited, words
@@ -105,6 +106,7 @@ class JobWorker:
         files = [triage.read_config(Path(path)) for path in command.configs]
         with _opened(command, self._settings) as source:
             found = self.warm.fresh().read(source, command.language, files, outcome=command.outcome)
+        found = replace(found, reopen=partial(_opened, command, self._settings))
         self._held[command.id] = _HeldJob(command, found)
         return job_reading(found.report, found.files, command.outcome)
 

@@ -26,15 +26,16 @@ from service.llm.client import LlmClient
 from service.llm.contacts import NODES, lead
 from service.llm.deadline import Deadline
 from service.llm.grounding import Grounded, GroundedQuote, ground_claims
+from service.llm.investigation import Investigation, LookLimits, begin_investigation
 from service.llm.models import ChatModel, open_model
 from service.llm.prompt import for_answer, shown
 from service.llm.prompt_context import Prompt, PromptContext, build_prompt_context
 from service.llm.prose import blocks
-from service.llm.stages import DraftStage, FinalStage, Stage, TextStage
+from service.llm.stages import DraftStage, FinalStage, LookStage, Stage, TextStage
 from service.llm.streaming_json import growing_text, whole_fields
 from service.llm.triage_context import TriageContext
 from service.remediation.proposals import MAX_CHANGES
-from service.schemas.diagnosis import Diagnosis, Dropped, Evidence, ProposedChange, Votes
+from service.schemas.diagnosis import Diagnosis, Dropped, Evidence, ProposedChange, TraceStep, Votes
 from service.schemas.errors import ModelError
 from service.scoring.assessment import Assessment
 from service.scoring.fusion import SOUND, fuse, vote_weights
@@ -43,6 +44,7 @@ from service.settings import Settings
 
 # How much longer an answer gets before it is looked at again.
 STRIDE = 48
+SINGLE_SHOT = LookLimits()
 _CLAIMED = {"cause", "certainty", "quotes", "cases", "changes"}
 
 
@@ -72,18 +74,29 @@ def answer_in_stages(triage_context: TriageContext, settings: Settings) -> Itera
     if model is None:
         yield FinalStage(triage_context.first)
         return
-    yield from explain_with_model(triage_context, model, settings.model_deadline, settings.model_tokens)
+    limits = LookLimits(settings.model_calls, settings.model_calls_deadline)
+    yield from explain_with_model(
+        triage_context, model, settings.model_deadline, settings.model_tokens, limits
+    )
 
 
 def explain_with_model(
-    triage_context: TriageContext, model: ChatModel, seconds: float, budget: int
+    triage_context: TriageContext,
+    model: ChatModel,
+    seconds: float,
+    budget: int,
+    limits: LookLimits = SINGLE_SHOT,
 ) -> Iterator[Stage]:
-    """Give a model's words on an inquiry, then the final answer; a model that fails leaves the first one."""
+    """Give a model's looks and words on a job, then the final answer; a model that fails leaves the first.
+
+    `limits` bounds how often it may look further; as a rule it is asked once.
+    """
     started = perf_counter()
     # The clock runs from here: what goes into the prompt is part of the wait.
     asker = LlmClient(model, Deadline(seconds), budget)
     prompt_context = build_prompt_context(triage_context)
-    talk = _ModelExplanation(triage_context, prompt_context, for_answer(prompt_context, budget))
+    investigation = begin_investigation(triage_context, prompt_context, budget, limits)
+    talk = _ModelExplanation(triage_context, prompt_context, investigation)
     try:
         yield from talk.listen(asker)
         final = _joined(triage_context, talk, model.name)
@@ -94,7 +107,13 @@ def explain_with_model(
             triage_context.language,
             talk.dropped,
         )
-    engine = final.engine.model_copy(update={"tokens": asker.tokens, "omitted": dict(talk.prompt.omitted)})
+    engine = final.engine.model_copy(
+        update={
+            "tokens": asker.tokens,
+            "omitted": dict(talk.prompt.omitted),
+            "trace": tuple(investigation.trace),
+        }
+    )
     spent = {**final.timings_ms, "model": round(1000 * (perf_counter() - started), 2)}
     yield FinalStage(final.model_copy(update={"engine": engine, "timings_ms": spent}))
 
@@ -105,11 +124,16 @@ class _ModelExplanation:
 
     triage_context: TriageContext
     prompt_context: PromptContext
-    prompt: Prompt
+    investigation: Investigation
     grounded: Grounded | None = None
     fused: Assessment | None = None
     kept: VerifiedText = field(default_factory=VerifiedText)
     _judged: int = 0
+
+    @property
+    def prompt(self) -> Prompt:
+        """What the model was sent, with what its looks have shown."""
+        return self.investigation.prompt
 
     @property
     def dropped(self) -> tuple[Dropped, ...]:
@@ -127,10 +151,16 @@ class _ModelExplanation:
         """Whether the model speaks of what the answer names; else its words argue for something else."""
         return self.grounded is not None and self.grounded.named == self.decided
 
-    def listen(self, asker: LlmClient) -> Iterator[TextStage]:
-        """Pass on the paragraphs that stand; afterwards all fields are set. Raises ModelError."""
+    def listen(self, asker: LlmClient) -> Iterator[LookStage | TextStage]:
+        """Pass on the looks and the paragraphs that stand; then all fields are set. Raises ModelError."""
         text, seen = "", 0
-        for text in asker.stream(self.prompt.messages, Claims, lambda: bool(self.kept.blocks)):
+        for came in self.investigation.listen(asker, lambda: bool(self.kept.blocks)):
+            if isinstance(came, TraceStep):
+                # What was written before a look is no answer.
+                text, seen, self.grounded, self.fused = "", 0, None, None
+                yield LookStage(came)
+                continue
+            text = came
             if not seen <= len(text) < seen + STRIDE:
                 seen = len(text)
                 yield from self._grown(text)
@@ -140,6 +170,10 @@ class _ModelExplanation:
 
     def _ground(self, claims: Claims) -> None:
         self.grounded = ground_claims(claims, self.prompt_context, self.prompt)
+        rows = self.investigation.rows
+        self.prompt_context = self.prompt_context.with_lines(
+            {quote.number: rows[quote.number] for quote in self.grounded.quotes if quote.number in rows}
+        )
         assessment, vote = self.prompt_context.assessment, self.grounded.vote
         self.fused = fuse(assessment, vote, self.triage_context.library) if vote else assessment
 

@@ -72,6 +72,7 @@ class VerificationContext:
         return "\n".join(
             [
                 self.prompt.ours,
+                *self.prompt.looked,
                 *self.prompt.lines.values(),
                 *(message.text for message in self.prompt.messages[1:]),
             ]

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from corpus.message import Message
 from service.llm.claims import MAX_ANSWER, Claim, parse, schema
 from service.llm.deadline import Deadline, within
-from service.llm.models import AnswerPiece, ChatMessage, ChatModel
+from service.llm.models import AnswerPiece, ChatMessage, ChatModel, ToolCall, ToolCallingModel
 from service.llm.prompt import for_repair
 from service.llm.tokens import estimate_tokens
 from service.schemas.diagnosis import Tokens
-from service.schemas.errors import ModelBusyError, ModelNonsenseError, ModelSchemaError, ModelUnavailableError
+from service.schemas.errors import (
+    ModelBusyError,
+    ModelNonsenseError,
+    ModelSchemaError,
+    ModelToolsError,
+    ModelUnavailableError,
+)
 
 TRIES = 4
 FIRST_WAIT = 0.5
+# Characters of one answer's calls; what is longer is no call of ours, and is read no further.
+MAX_CALLS_WRITTEN = 20_000
 
 C = TypeVar("C", bound=Claim)
 
@@ -30,16 +39,29 @@ class _ReceivedAnswer:
     text: str = ""
     sent: int = 0
     received: int = 0
+    calls: dict[int, ToolCall] = field(default_factory=dict)
+    _written: int = 0
 
     def texts(self, pieces: Iterator[AnswerPiece]) -> Iterator[str]:
         """Take the pieces in, and give the text as far as it has come, up to the longest that is read."""
         for piece in pieces:
             self.sent, self.received = max(self.sent, piece.sent), max(self.received, piece.received)
             self.text += piece.text
+            self._take_calls(piece)
             if piece.text:
                 yield self.text[:MAX_ANSWER]
-            if len(self.text) >= MAX_ANSWER:
+            if len(self.text) >= MAX_ANSWER or self._written >= MAX_CALLS_WRITTEN:
                 return
+
+    def _take_calls(self, piece: AnswerPiece) -> None:
+        for part in piece.calls:
+            last = max(self.calls, default=-1)
+            index = part.index if part.index is not None else last + bool(part.name or last < 0)
+            known = self.calls.get(index, ToolCall("", "", ""))
+            self.calls[index] = ToolCall(
+                known.id or part.id, known.name or part.name, known.arguments + part.arguments
+            )
+            self._written += len(part.arguments) + len(part.name) + 1
 
 
 @dataclass
@@ -53,6 +75,7 @@ class LlmClient:
     sent: int = 0
     received: int = 0
     counted: bool = True
+    calls: tuple[ToolCall, ...] = ()
     _takes_schema: bool = field(default=True, repr=False)
 
     @property
@@ -69,8 +92,9 @@ class LlmClient:
         already.
         """
         for attempt in range(TRIES):
+            form = schema(kind) if self._takes_schema else None
             try:
-                yield from self._once(messages, kind)
+                yield from self._once(messages, partial(self.model.stream, messages, form))
             except ModelSchemaError:
                 self._takes_schema = False
             except ModelUnavailableError as error:
@@ -78,6 +102,26 @@ class LlmClient:
             else:
                 return
         raise ModelNonsenseError(Message("model.model-server-takes-neither"))
+
+    def stream_with_tools(
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        is_said: Callable[[], bool] = lambda: False,
+    ) -> Iterator[str]:
+        """Yield the answer as `stream` does; afterwards `calls` holds those that the model made instead.
+
+        Raises ModelToolsError where the model calls no tools.
+        """
+        if not isinstance(self.model, ToolCallingModel):
+            raise ModelToolsError(Message("model.model-server-takes-no-tools", said=self.model.name))
+        for attempt in range(TRIES):
+            try:
+                yield from self._once(messages, partial(self.model.stream_with_tools, messages, tools))
+            except ModelUnavailableError as error:
+                self._wait(error, attempt, last=is_said() or attempt + 1 == TRIES)
+            else:
+                return
 
     def _wait(self, error: ModelUnavailableError, attempt: int, *, last: bool) -> None:
         """Wait before another try; raises the error where there is to be none."""
@@ -87,12 +131,14 @@ class LlmClient:
             raise error
         self.sleep(seconds)
 
-    def _once(self, messages: Sequence[ChatMessage], kind: type[Claim]) -> Iterator[str]:
-        form = schema(kind) if self._takes_schema else None
+    def _once(
+        self, messages: Sequence[ChatMessage], answer: Callable[[], Iterator[AnswerPiece]]
+    ) -> Iterator[str]:
         heard = _ReceivedAnswer()
         try:
-            yield from heard.texts(within(self.deadline, lambda: self.model.stream(messages, form)))
+            yield from heard.texts(within(self.deadline, answer))
         finally:
+            self.calls = tuple(heard.calls.values())
             self.counted = self.counted and heard.sent > 0
             self.sent += heard.sent or sum(estimate_tokens(message.text) for message in messages)
             self.received += heard.received or estimate_tokens(heard.text)

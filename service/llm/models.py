@@ -5,11 +5,13 @@ The one module that imports langchain.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from corpus.message import Message
 from ingest.logs.lines import printable
@@ -21,13 +23,14 @@ from service.schemas.errors import (
     ModelRejectedError,
     ModelSchemaError,
     ModelSetupError,
+    ModelToolsError,
     ModelUnavailableError,
 )
 from service.settings import Settings
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
-    from langchain_core.messages import AIMessageChunk
+    from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
 # What a provider needs beside name and server so that our deadline and our retries are the only ones.
 _OPTIONS: Mapping[str, Mapping[str, Any]] = {
@@ -46,16 +49,44 @@ _NO_KEY = "none"
 _SCHEMA_WORDS = re.compile(
     r"response_format|json_schema|structured output|guided|output_config|\bformat\b", re.IGNORECASE
 )
+_TOOL_WORDS = re.compile(r"\btools?\b|tool_choice|\bfunctions?\b|function[ _]call", re.IGNORECASE)
 _REFUSALS = ("ContentFilter", "Refusal")
 _SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class ChatMessage:
-    """One message of a prompt."""
+class ToolCall:
+    """A model's call of a tool; `arguments` is JSON as the model wrote it."""
 
-    role: Literal["system", "user", "assistant"]
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallPiece:
+    """A piece of a call as it streams.
+
+    Pieces with one `index` belong together; without one, a piece without a name goes on with the last call.
+    """
+
+    index: int | None
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One message of a prompt.
+
+    An assistant's may make `calls`; a tool's answers the call `call_id`.
+    """
+
+    role: Literal["system", "user", "assistant", "tool"]
     text: str
+    calls: tuple[ToolCall, ...] = ()
+    call_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +96,7 @@ class AnswerPiece:
     text: str = ""
     sent: int = 0
     received: int = 0
+    calls: tuple[ToolCallPiece, ...] = ()
 
 
 class ChatModel(Protocol):
@@ -78,6 +110,16 @@ class ChatModel(Protocol):
         self, messages: Sequence[ChatMessage], schema: Mapping[str, Any] | None
     ) -> Iterator[AnswerPiece]:
         """Answer piece by piece, in the form of a JSON schema where one is given; raises ModelError."""
+
+
+@runtime_checkable
+class ToolCallingModel(ChatModel, Protocol):
+    """A chat model that may call tools."""
+
+    def stream_with_tools(
+        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]
+    ) -> Iterator[AnswerPiece]:
+        """Answer or call tools, piece by piece; raises ModelError, ModelToolsError where there are none."""
 
 
 def open_model(settings: Settings) -> ChatModel | None:
@@ -141,19 +183,22 @@ class LangChainModel:
         self, messages: Sequence[ChatMessage], schema: Mapping[str, Any] | None
     ) -> Iterator[AnswerPiece]:
         """Answer piece by piece; raises ModelError."""
-        # langsmith's tracing, which a variable of the environment turns on, would send the prompt elsewhere
-        # too.
-        from langsmith import tracing_context
+        plain = [(message.role, message.text) for message in messages]
+        with _errors_put_into_ours(asked_schema=schema is not None):
+            yield from map(_piece, self._chunks(plain, schema))
 
-        try:
-            with tracing_context(enabled=False):
-                yield from map(
-                    _piece, self._chunks([(message.role, message.text) for message in messages], schema)
-                )
-        except ModelError:
-            raise
-        except Exception as error:  # each provider has its own tree of errors
-            raise translated(error, asked_schema=schema is not None) from error
+    def stream_with_tools(
+        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]
+    ) -> Iterator[AnswerPiece]:
+        """Answer or call tools, piece by piece; raises ModelError, ModelToolsError where there are none."""
+        with _errors_put_into_ours(asked_tools=True):
+            try:
+                bound = self._model.bind_tools([dict(tool) for tool in tools])
+            except NotImplementedError as error:
+                raise ModelToolsError(
+                    Message("model.model-server-takes-no-tools", said=self._name)
+                ) from error
+            yield from map(_piece_with_calls, bound.stream(list(map(_with_calls, messages))))
 
     def _chunks(self, messages: Any, schema: Mapping[str, Any] | None) -> Iterator[AIMessageChunk]:
         if schema is None:
@@ -172,16 +217,77 @@ class LangChainModel:
         yield from bound.stream(messages)
 
 
-def _piece(chunk: AIMessageChunk) -> AnswerPiece:
+@contextmanager
+def _errors_put_into_ours(*, asked_schema: bool = False, asked_tools: bool = False) -> Iterator[None]:
+    """Translate a provider's errors, and keep what is sent from everybody else."""
+    # langsmith's tracing, which a variable of the environment turns on, would send the prompt elsewhere too.
+    from langsmith import tracing_context
+
+    try:
+        with tracing_context(enabled=False):
+            yield
+    except ModelError:
+        raise
+    except Exception as error:  # each provider has its own tree of errors
+        raise translated(error, asked_schema, asked_tools) from error
+
+
+def _with_calls(message: ChatMessage) -> BaseMessage | tuple[str, str]:
+    """Put a message into langchain's form, with the calls that it makes or answers."""
+    from langchain_core.messages import AIMessage, ToolMessage
+
+    if message.role == "tool":
+        return ToolMessage(message.text, tool_call_id=message.call_id)
+    if not message.calls:
+        return (message.role, message.text)
+    calls = [
+        {
+            "name": call.name,
+            "args": parsed_arguments(call.arguments) or {},
+            "id": call.id,
+            "type": "tool_call",
+        }
+        for call in message.calls
+    ]
+    return AIMessage(message.text, tool_calls=calls)
+
+
+def parsed_arguments(text: str) -> dict[str, Any] | None:
+    """Read the arguments of a call; None where they are no object of JSON."""
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _piece_with_calls(chunk: AIMessage) -> AnswerPiece:
+    _raise_refusal(chunk)
+    calls = tuple(
+        ToolCallPiece(call["index"], call["id"] or "", call["name"] or "", call["args"] or "")
+        for call in getattr(chunk, "tool_call_chunks", ())
+    )
+    return AnswerPiece(str(chunk.text), *_usage(chunk), calls)
+
+
+def _raise_refusal(chunk: AIMessage) -> None:
     if refusal := chunk.additional_kwargs.get("refusal"):
         raise ModelRefusedError(Message("model.model-refuses", bounded=_bounded(str(refusal))))
+
+
+def _usage(chunk: AIMessage) -> tuple[int, int]:
+    usage = chunk.usage_metadata or {"input_tokens": 0, "output_tokens": 0}
+    return int(usage["input_tokens"]), int(usage["output_tokens"])
+
+
+def _piece(chunk: AIMessageChunk) -> AnswerPiece:
+    _raise_refusal(chunk)
     # Providers that have no schemas of their own answer through the arguments of a tool.
     text = str(chunk.text) or "".join(str(call.get("args") or "") for call in chunk.tool_call_chunks)
-    usage = chunk.usage_metadata or {"input_tokens": 0, "output_tokens": 0}
-    return AnswerPiece(text, int(usage["input_tokens"]), int(usage["output_tokens"]))
+    return AnswerPiece(text, *_usage(chunk))
 
 
-def translated(error: Exception, asked_schema: bool = False) -> ModelError:
+def translated(error: Exception, asked_schema: bool = False, asked_tools: bool = False) -> ModelError:
     """Put a provider's error into one of ours, by what can be done about it."""
     status = getattr(error, "status_code", None)
     said = _said(error)
@@ -200,6 +306,8 @@ def translated(error: Exception, asked_schema: bool = False) -> ModelError:
         return ModelUnavailableError(Message("model.model-server-failed-cannot", said=said))
     if asked_schema and status in (400, 404, 422, 501) and _SCHEMA_WORDS.search(str(error)):
         return ModelSchemaError(Message("model.model-server-takes-no", said=said))
+    if asked_tools and status in (400, 404, 422, 501) and _TOOL_WORDS.search(str(error)):
+        return ModelToolsError(Message("model.model-server-takes-no-tools", said=said))
     return ModelRejectedError(Message("model.model-server-not-take", status=status, said=said))
 
 

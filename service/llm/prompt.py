@@ -212,7 +212,7 @@ def _log(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
     """Give the log's lines: failures by what they say, each with the lines around it, and the log's end."""
     report = prompt_context.report
     events = {event.line: event for event in reversed(report.events)}
-    made, suspects = excerpt(report.texts, events, _own_names(prompt_context))
+    made, suspects = excerpt(report.texts, events, own_names(prompt_context))
     where = report.root.line if report.root else 0
     end = {number for number, _ in report.tail[-SHOWN_END:]}
     failing = sorted(event.line for event in report.standing)
@@ -253,7 +253,7 @@ def _repeated(event: Event) -> str:
     return f"  (x{event.count}{ranks if event.ranks else streams}{last})"
 
 
-def _own_names(prompt_context: PromptContext) -> frozenset[str]:
+def own_names(prompt_context: PromptContext) -> frozenset[str]:
     """Give names that only our own answers use; a log that holds them speaks to us."""
     return frozenset(
         name for name in (*prompt_context.library.causes, *prompt_context.library.cases) if "-" in name
@@ -309,7 +309,7 @@ def _facts(prompt_context: PromptContext) -> Iterator[PromptRow]:
             calls = " > ".join(
                 f"{frame.file}:{frame.line} {frame.function}" for frame in event.frames[-FRAMES:]
             )
-            stack = withhold(calls, _own_names(prompt_context), 1200)
+            stack = withhold(calls, own_names(prompt_context), 1200)
             rank = 0.8 if event.role == "root" else 4.2
             if stack not in told:
                 place = report.place(event.line)
@@ -319,9 +319,7 @@ def _facts(prompt_context: PromptContext) -> Iterator[PromptRow]:
     # A job prints the same facts at each step; the last ones are those at its death.
     for fact in sorted(report.facts, key=lambda fact: (fact.line != root, abs(fact.line - root))):
         values = withhold(
-            " ".join(f"{name}={value}" for name, value in fact.fields.items()),
-            _own_names(prompt_context),
-            300,
+            " ".join(f"{name}={value}" for name, value in fact.fields.items()), own_names(prompt_context), 300
         )
         if f"{fact.kind} {values}" in told:
             continue
@@ -365,7 +363,7 @@ def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
         yield PromptRow(
             "settings",
             rank + len(seen) / 1000,
-            withhold(f"{setting.key}={setting.value}", _own_names(prompt_context), 200),
+            withhold(f"{setting.key}={setting.value}", own_names(prompt_context), 200),
             number=len(seen),
         )
 
@@ -386,9 +384,7 @@ def _words_near(prompt_context: PromptContext) -> frozenset[str]:
 def _changes(prompt_context: PromptContext) -> Iterator[PromptRow]:
     for place, change in enumerate(prompt_context.offered):
         was = (
-            ""
-            if change.from_ is None
-            else f" (now {withhold(change.from_, _own_names(prompt_context), 100)})"
+            "" if change.from_ is None else f" (now {withhold(change.from_, own_names(prompt_context), 100)})"
         )
         costs = f" It costs: {change.costs}" if change.costs else ""
         yield PromptRow(
@@ -443,7 +439,7 @@ def _notes(prompt_context: PromptContext) -> Iterator[PromptRow]:
         assert item.document is not None  # noqa: S101 - chosen so above
         text = withhold(
             f"{item.owner}: {item.document.title}. {item.document.text} {item.document.fix}",
-            _own_names(prompt_context),
+            own_names(prompt_context),
             _LONGEST,
         )
         yield PromptRow("notes", 6.5 + place, text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from corpus.library import Library
 from corpus.schema import Language
@@ -42,6 +42,15 @@ class PromptContext:
         """The cases, notes and past crashes found for it."""
         return self.assessment.retrieval
 
+    def with_lines(self, rows: Mapping[int, str]) -> PromptContext:
+        """Give the same with lines beside those that the report holds, such as those that a tool showed."""
+        report = self.report
+        new = [(number, text) for number, text in rows.items() if number not in report.texts]
+        if not new:
+            return self
+        report = replace(report, nearby=(*report.nearby, *new))
+        return replace(self, assessment=replace(self.assessment, report=report))
+
     @property
     def candidates(self) -> tuple[Candidate, ...]:
         """The causes that a model is told of, the likeliest first."""
@@ -54,7 +63,7 @@ class Prompt:
 
     `lines` maps a line's mark (`L12`, `rank3.log:L12`) to its text as sent, `numbers` to its number in the
     report; `ours` is the text that is not the log's; `omitted` counts what there was no room for; `suspects`
-    lines that speak to a model.
+    lines that speak to a model; `looked` is what tools have shown since.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -65,6 +74,7 @@ class Prompt:
     tokens: int
     omitted: Mapping[str, int] = field(default_factory=dict)
     suspects: int = 0
+    looked: tuple[str, ...] = ()
 
 
 def build_prompt_context(triage_context: TriageContext) -> PromptContext:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from service.schemas.diagnosis import Diagnosis
+from service.schemas.diagnosis import Diagnosis, TraceStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,13 @@ class DraftStage:
     """The first answer, by rules; it stands whatever comes after."""
 
     diagnosis: Diagnosis
+
+
+@dataclass(frozen=True, slots=True)
+class LookStage:
+    """A look of a model into the log or what is known."""
+
+    step: TraceStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,4 +38,4 @@ class FinalStage:
     diagnosis: Diagnosis
 
 
-Stage = DraftStage | TextStage | FinalStage
+Stage = DraftStage | LookStage | TextStage | FinalStage

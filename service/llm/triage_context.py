@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from corpus.library import Library
 from corpus.schema import Language
+from ingest.logs.inputs.jobs import JobSource
+from ingest.logs.inputs.sources import LogSource
 from ingest.logs.report import CrashReport
 from service.composition.composer import compose
 from service.patching.diagnosis_patch import patch_diagnosis, repatch_diagnosis
@@ -16,13 +19,18 @@ from service.scoring.assessment import Assessment
 
 @dataclass(frozen=True)
 class TriageContext:
-    """A job with its first answer, and what further answers to it are made of: `files` are its own."""
+    """A job with its first answer, and what further answers to it are made of: `files` are its own.
+
+    `reopen` opens its output anew; None where that is not at hand. `near` finds ids of cases by words.
+    """
 
     assessment: Assessment
     library: Library
     language: Language
     files: tuple[ConfigFile, ...]
     first: Diagnosis
+    reopen: Callable[[], JobSource | LogSource] | None = None
+    near: Callable[[str], Sequence[str]] | None = None
 
     @property
     def report(self) -> CrashReport:

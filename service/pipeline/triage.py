@@ -58,7 +58,8 @@ class ReadJob:
     """One job's output, read: what is diagnosed.
 
     `language` is the one that the answer is wanted in, empty for that of the log; `files` are the job's own
-    configs; `outcome` is how the job ended, as far as the caller knows; `timings_ms` is what reading took.
+    configs; `outcome` is how the job ended, as far as the caller knows; `timings_ms` is what reading took;
+    `reopen` opens the output anew for a model that looks into it, None where it is not at hand any more.
     """
 
     report: CrashReport
@@ -66,6 +67,7 @@ class ReadJob:
     files: tuple[ConfigFile, ...] = ()
     outcome: Outcome | None = None
     timings_ms: Mapping[str, float] = field(default_factory=dict)
+    reopen: Callable[[], JobSource | LogSource] | None = None
 
 
 class Triage:
@@ -174,7 +176,9 @@ class Triage:
         first = answer_by_rules(assessment, self.library, language, job.files)
         spent["compose"] = round(1000 * (perf_counter() - started), 2)
         first = first.model_copy(update={"timings_ms": {**job.timings_ms, **spent}})
-        return TriageContext(assessment, self.library, language, job.files, first)
+        return TriageContext(
+            assessment, self.library, language, job.files, first, job.reopen, self._near_cases
+        )
 
     def explain(self, triage_context: TriageContext) -> Iterator[Stage]:
         """Answer in stages: the rules' own answer at once, then what the configured model makes of it.
@@ -185,6 +189,9 @@ class Triage:
         from service.llm import chain
 
         return chain.answer_in_stages(triage_context, self._settings)
+
+    def _near_cases(self, words: str) -> list[str]:
+        return [item.owner for item in self.retriever.search(words) if item.kind == "case"]
 
     def prompt(self, triage_context: TriageContext) -> str:
         """Give exactly what a model would be sent, for a person to read; nothing is sent."""
@@ -199,13 +206,10 @@ class Triage:
         """
         from service.llm import conversation, models
 
-        def near(words: str) -> list[str]:
-            return [item.owner for item in self.retriever.search(words) if item.kind == "case"]
-
         settings = self._settings
         model = models.open_model(settings) if with_model else None
         return conversation.Conversation(
-            triage_context, near, model, settings.model_deadline, settings.model_tokens
+            triage_context, self._near_cases, model, settings.model_deadline, settings.model_tokens
         )
 
 

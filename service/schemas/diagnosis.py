@@ -143,6 +143,15 @@ class Dropped(Translatable, Part):
     messages: References = Field(default={})
 
 
+class TraceStep(Translatable, Part):
+    """A look of a model into the log or what is known: the tool, what it was asked for, what was found."""
+
+    tool: str
+    arguments: dict[str, str] = {}
+    found: MessageText
+    messages: References = Field(default={})
+
+
 class Tokens(Part):
     """What a model read and wrote, in its tokens.
 
@@ -173,7 +182,8 @@ class Engine(Part):
     kind.
     `model_explanation` is what passed its checks of the model's own words, Markdown that cites as the
     explanation does;
-    it stands beside the rules' headline and explanation, which no model writes.
+    it stands beside the rules' headline and explanation, which no model writes. `trace` holds its looks, in
+    their order.
     """
 
     name: str = "composer"
@@ -183,6 +193,7 @@ class Engine(Part):
     note: str = ""
     tokens: Tokens | None = None
     omitted: dict[str, int] = {}
+    trace: tuple[TraceStep, ...] = ()
 
 
 class ReadLimits(Part):

@@ -118,6 +118,10 @@ class ModelSchemaError(ModelRejectedError):
     """The model's server does not take an output schema."""
 
 
+class ModelToolsError(ModelRejectedError):
+    """The model or its server does not take tools."""
+
+
 class ModelLateError(ModelError):
     """The model did not answer before the deadline."""
 

@@ -60,6 +60,15 @@ class FirstAnswer(Part):
     diagnosis: Diagnosis
 
 
+class LogLookedAt(Translatable, Part):
+    """A model looked into the log or what is known; `says` tells a person at what."""
+
+    kind: Literal["look"] = "look"
+    tool: str
+    says: MessageText
+    messages: References = Field(default={})
+
+
 class ExplanationParagraph(Part):
     """A paragraph, in Markdown, that has passed its checks.
 
@@ -111,6 +120,7 @@ Event = Annotated[
     | LogRead
     | CasesMatched
     | FirstAnswer
+    | LogLookedAt
     | ExplanationParagraph
     | FinalAnswer
     | TurnAnswered

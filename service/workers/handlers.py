@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
 
 from corpus.message import edited, is_chinese
@@ -17,8 +18,7 @@ from ingest.logs.inputs.streams import Decompressed
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import Redactor
 from service.llm.models import ChatMessage
-from service.llm.stages import FinalStage as FinalStage
-from service.llm.stages import TextStage as TextStage
+from service.llm.stages import FinalStage, LookStage, TextStage
 from service.llm.triage_context import TriageContext
 from service.patching.patches import ConfigFile
 from service.pipeline import excerpts
@@ -30,6 +30,7 @@ from service.schemas.events import (
     ExplanationParagraph,
     FinalAnswer,
     FirstAnswer,
+    LogLookedAt,
     LogRead,
     Progress,
     TurnAnswered,
@@ -128,11 +129,12 @@ def _triaged(triage: Triage, settings: Settings, task: Submission, tell: _TELL) 
         raise type(error)(text) from error
     report = read.report
     yield _read(report, machine)
-    triage_context = triage.diagnose(read, machine)
+    again = partial(_opened, task, settings, lambda _event: None)
+    triage_context = triage.diagnose(replace(read, reopen=again), machine)
     triage_context = replace(triage_context, first=triage_context.first.model_copy(update={"id": task.id}))
     yield CasesMatched(cases=triage_context.first.cases)
     yield FirstAnswer(diagnosis=triage_context.first)
-    excerpt = excerpts.make_excerpt(report, _opened(task, settings, lambda _event: None))
+    excerpt = excerpts.make_excerpt(report, again())
     # Text by text: a mark across the quotes of two fields would be no JSON any more.
     snapshot_text = ""
     if (found := triage_context.assessment.snapshot) is not None:
@@ -145,7 +147,9 @@ def _triaged(triage: Triage, settings: Settings, task: Submission, tell: _TELL) 
         yield FinalAnswer(diagnosis=triage_context.first)
         return
     for stage in triage.explain(triage_context):
-        if isinstance(stage, TextStage):
+        if isinstance(stage, LookStage):
+            yield LogLookedAt(tool=stage.step.tool, says=stage.step.found)
+        elif isinstance(stage, TextStage):
             yield ExplanationParagraph(text=stage.text)
         elif isinstance(stage, FinalStage):
             yield FinalAnswer(diagnosis=stage.diagnosis)
@@ -181,13 +185,10 @@ def _triage_context(triage: Triage, kept: KeptTriage) -> TriageContext:
     """Make the context of a triage that was kept; its answer is the one that was given."""
     files = [ConfigFile(name, text) for name, text in kept.configs]
     machine = snapshot.parse_snapshot(kept.telemetry, "telemetry") if kept.telemetry else None
-    read = triage.read(
-        excerpts.restore_excerpt(kept.excerpt, kept.diagnosis.source),
-        kept.language,
-        files,
-        outcome=kept.diagnosis.outcome,
-    )
-    return replace(triage.diagnose(read, machine), first=kept.diagnosis)
+    # Of the output, what was kept is all that is at hand.
+    again = partial(excerpts.restore_excerpt, kept.excerpt, kept.diagnosis.source)
+    read = triage.read(again(), kept.language, files, outcome=kept.diagnosis.outcome)
+    return replace(triage.diagnose(replace(read, reopen=again), machine), first=kept.diagnosis)
 
 
 def _asked(triage: Triage, task: QuestionTask) -> Iterator[Answer]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from corpus.message import in_language
 from corpus.schema import Language
 from service.html.markup import EMPTY, Html, element, join
 from ui import sentences
@@ -58,6 +59,7 @@ def _done(view: TriageView) -> Iterator[Html]:
         )
         yield _row(told, "ok more" if sources else "none more")
         if view.state == "done":
+            yield from (_row(in_language(step.found, language), "ok more") for step in diagnosis.engine.trace)
             yield _row(_engine(view))
 
 
@@ -94,6 +96,7 @@ def _doing(view: TriageView) -> Iterator[Html]:
         )
         yield _row(say(words, language, **values), "now")
     elif view.wants_model:
+        yield from (_row(in_language(look, language)) for look in view.looks)
         yield _row(say("stage-model", language), "now")
 
 

@@ -16,6 +16,7 @@ from service.schemas.events import (
     ExplanationParagraph,
     FinalAnswer,
     FirstAnswer,
+    LogLookedAt,
     LogRead,
     Progress,
     TriageFailed,
@@ -33,7 +34,8 @@ class TriageView:
     """One triage as the page shows it.
 
     `model` is the model that the server has, or nothing; `first` the rules' answer where it came while the
-    page was watching; `said` the paragraphs of the model so far; `asking` the question that is being answered
+    page was watching; `looks` what the model has looked at so far; `said` the paragraphs of the model so far;
+    `asking` the question that is being answered
     now, and `reply` what stands of its answer; `is_elsewhere` that another page, or a server that stopped,
     works on it.
     """
@@ -48,6 +50,7 @@ class TriageView:
     cases: tuple[CaseHit, ...] | None = None
     first: Diagnosis | None = None
     diagnosis: Diagnosis | None = None
+    looks: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
     failed: TriageFailed | None = None
     excerpt: Excerpt = NOTHING
@@ -120,6 +123,11 @@ def _(event: CasesMatched, view: TriageView) -> TriageView:
 @after.register
 def _(event: FirstAnswer, view: TriageView) -> TriageView:
     return replace(view, first=event.diagnosis, diagnosis=event.diagnosis)
+
+
+@after.register
+def _(event: LogLookedAt, view: TriageView) -> TriageView:
+    return replace(view, looks=(*view.looks, event.says))
 
 
 @after.register

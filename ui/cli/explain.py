@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -14,12 +16,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from corpus.message import Message, words
+from corpus.message import Message, in_language, words
 from corpus.schema import Language
 from ingest.errors import MissingInputError
 from ingest.logs.inputs import jobs
 from service.composition.diagnosis_view import ChangeView, DiagnosisView, diagnosis_view, stated
-from service.llm.stages import DraftStage
+from service.llm.stages import DraftStage, LookStage
 from service.llm.stages import TextStage as Said
 from service.llm.triage_context import TriageContext
 from service.pipeline.triage import Triage, read_config
@@ -73,7 +75,10 @@ def run(
     with progress() as report:
         triage = Triage(settings, report)
         templates = triage.healthy_templates(good) if good else None
-        triage_context = triage.diagnose(triage.read(source, lang, files, templates, outcome), machine)
+        read = triage.read(source, lang, files, templates, outcome)
+        # Standard input is read once; of that, a model sees what the report holds.
+        again = None if logs == ["-"] else partial(jobs.open_jobs, [Path(log) for log in logs])
+        triage_context = triage.diagnose(replace(read, reopen=again), machine)
     if show_prompt:
         sys.stdout.write(triage.prompt(triage_context) + "\n")
         return EXPLAINED
@@ -125,6 +130,10 @@ def spoken(
                 )
                 console.print(Markdown(_safe(stage.text)))
             said = True
+        elif isinstance(stage, LookStage):
+            if console is not None:
+                told = in_language(stage.step.found, triage_context.first.language)
+                console.print(Text(f"  {told}", style="dim"))
         else:
             final = stage.diagnosis
             if console is not None and isinstance(stage, DraftStage):

@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -84,7 +85,8 @@ class Assistant:
         if config_text:
             files.append(ConfigFile(config_name or "run.sh", config_text))
         with self._turn:
-            triage_context = self._triage.diagnose(self._triage.read(source, lang, files, outcome=outcome))
+            read = self._triage.read(source, lang, files, outcome=outcome)
+            triage_context = self._triage.diagnose(replace(read, reopen=partial(_source, text, paths)))
             final = triage_context.first
             if ask_model and self._settings.model:
                 for stage in self._triage.explain(triage_context):

@@ -78,3 +78,12 @@ The answer:
 {open}
 {answer}
 {close}"""
+
+LOOK = """
+You may look further before you answer, at most {calls} times, with the tools: read-only, over the same log \
+and what is known of such failures. Look where the deciding line may have been left out, or where two \
+causes are alike and something else tells them apart; do not ask for what stands below already. What a tool \
+shows of the log may be quoted and cited by its mark as any other line. Once you know enough, answer with \
+the object, and call no tool beside it."""
+LOOKED = "What you looked at, and what was found:"
+ANSWER_NOW = "There are no more looks. Answer now, with the one JSON object and nothing else."

@@ -11,11 +11,12 @@ from typing import Any
 
 from ingest.logs.inputs import sources
 from service.composition.composer import compose
-from service.llm.chain import explain_with_model
+from service.llm.chain import SINGLE_SHOT, explain_with_model
+from service.llm.investigation import LookLimits
 from service.llm.models import ChatModel, open_model
 from service.llm.prompt import for_answer
 from service.llm.prompt_context import Prompt, PromptContext, build_prompt_context
-from service.llm.stages import FinalStage, TextStage
+from service.llm.stages import FinalStage, LookStage, TextStage
 from service.llm.triage_context import TriageContext
 from service.pipeline.triage import Triage, read_config
 from service.schemas.diagnosis import Diagnosis
@@ -133,6 +134,7 @@ class Heard:
     texts: tuple[str, ...]
     final: Diagnosis
     server: Scripted
+    looks: tuple[str, ...] = ()
 
     @property
     def dropped(self) -> str:
@@ -153,12 +155,17 @@ def hear(
     script: Script | Sequence[Turn],
     seconds: float = 20.0,
     budget: int = BUDGET,
+    limits: LookLimits = SINGLE_SHOT,
 ) -> Heard:
     """Let a scripted server answer for a model."""
     with serving(script) as server:
-        stages = list(explain_with_model(triage_context, model_at(server.url, seconds), seconds, budget))
+        model = model_at(server.url, seconds)
+        stages = list(explain_with_model(triage_context, model, seconds, budget, limits))
     final = stages[-1]
     assert isinstance(final, FinalStage)
     return Heard(
-        tuple(stage.text for stage in stages if isinstance(stage, TextStage)), final.diagnosis, server
+        tuple(stage.text for stage in stages if isinstance(stage, TextStage)),
+        final.diagnosis,
+        server,
+        tuple(str(stage.step.found) for stage in stages if isinstance(stage, LookStage)),
     )

@@ -18,14 +18,16 @@ STRIDE = 17
 
 @dataclass(frozen=True)
 class Turn:
-    """What the server does with one call.
+    """What the server does with one request.
 
-    `text` is the answer; `status` another HTTP status with `body`; `cut` closes the connection after so many
+    `text` is the answer; `calls` are those of tools, each a name with its arguments, as a dict or as text;
+    `status` another HTTP status with `body`; `cut` closes the connection after so many
     characters; `pause` waits before each piece; `silent` sends nothing for so many seconds; `refusal`
     refuses.
     """
 
     text: str = ""
+    calls: tuple[tuple[str, dict[str, Any] | str], ...] = ()
     status: int = 200
     body: str = ""
     headers: tuple[tuple[str, str], ...] = ()
@@ -124,6 +126,13 @@ def _events(turn: Turn) -> Iterator[str]:
     text = turn.text if turn.cut is None else turn.text[: turn.cut]
     for begin in range(0, len(text), turn.stride):
         yield _chunk({"content": text[begin : begin + turn.stride]})
+    for index, (name, arguments) in enumerate(turn.calls):
+        written = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        head = {"index": index, "id": f"id{index}", "type": "function"}
+        yield _chunk({"tool_calls": [{**head, "function": {"name": name, "arguments": ""}}]})
+        for begin in range(0, len(written), turn.stride):
+            part = {"arguments": written[begin : begin + turn.stride]}
+            yield _chunk({"tool_calls": [{"index": index, "function": part}]})
     if turn.cut is not None:
         return
     usage = turn.usage and {
@@ -131,7 +140,7 @@ def _events(turn: Turn) -> Iterator[str]:
         "completion_tokens": turn.usage[1],
         "total_tokens": sum(turn.usage),
     }
-    yield _chunk({}, finish="stop", usage=usage)
+    yield _chunk({}, finish="tool_calls" if turn.calls else "stop", usage=usage)
     yield "[DONE]"
 
 

@@ -1,0 +1,203 @@
+"""A model that looks before it answers: rounds of tool calls within bounds, then its answer.
+
+The model decides what to look at, and nothing else: the tools only read, each answer is bounded and fenced,
+and what it may quote afterwards is what it was shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from corpus.message import Message
+from ingest.redaction.redactor import Redactor
+from service.llm.claims import Claims
+from service.llm.client import LlmClient
+from service.llm.deadline import Deadline
+from service.llm.log_view import LogView
+from service.llm.models import ChatMessage, ToolCall, parsed_arguments
+from service.llm.prompt import for_answer, own_names
+from service.llm.prompt_context import Prompt, PromptContext
+from service.llm.prompt_injection import WITHHELD, excerpt, fence, neutralize, withhold
+from service.llm.prompts.instructions import ANSWER_NOW, LOOK, LOOKED
+from service.llm.tokens import cut_to_tokens, estimate_tokens
+from service.llm.tools import TOOLS, Found, ToolContext, ToolError, call_tool
+from service.llm.triage_context import TriageContext
+from service.schemas.diagnosis import TraceStep
+from service.schemas.errors import ModelToolsError
+
+# Of what a model may be shown in all, one answer is at most this part.
+LARGEST = 4
+# Calls of one round that are answered at all, be it with a refusal; what else it makes is not read.
+MAX_AT_ONCE = 16
+_SHOWN, _MAX_ARGUMENTS = 120, 8
+_SCHEMAS = tuple(tool.schema() for tool in TOOLS.values())
+
+
+@dataclass(frozen=True, slots=True)
+class LookLimits:
+    """How often a model may look, and for how many seconds; no calls are a single shot."""
+
+    calls: int = 0
+    seconds: float = 45.0
+
+
+@dataclass
+class Investigation:
+    """A model's looks at one job; `prompt` grows by what they show, `rows` holds the lines as they stand."""
+
+    triage_context: TriageContext
+    prompt_context: PromptContext
+    prompt: Prompt
+    limits: LookLimits
+    budget: int
+    trace: list[TraceStep] = field(default_factory=list)
+    rows: dict[int, str] = field(default_factory=dict)
+    _asked: set[str] = field(default_factory=set)
+    _notes: list[str] = field(default_factory=list)
+
+    def listen(self, asker: LlmClient, is_said: Callable[[], bool]) -> Iterator[str | TraceStep]:
+        """Yield each look, and the answer as far as it has come; raises ModelError.
+
+        A model that calls no tools is asked once, as without them.
+        """
+        if not self.limits.calls:
+            yield from asker.stream(self.prompt.messages, Claims, is_said)
+            return
+        deadline = Deadline(min(self.limits.seconds, asker.deadline.left))
+        view = LogView(self.prompt_context.report, self.triage_context.reopen, deadline)
+        tools = ToolContext(self.prompt_context, view, self.triage_context.near)
+        told = LOOK.format(calls=self.limits.calls)
+        system, *rest = self.prompt.messages
+        messages = [replace(system, text=system.text + told), *rest]
+        while len(self.trace) < self.limits.calls and deadline.left:
+            text = ""
+            try:
+                for text in asker.stream_with_tools(messages, _SCHEMAS, is_said):
+                    yield text
+            except ModelToolsError:
+                break
+            calls = asker.calls[:MAX_AT_ONCE]
+            # An answer that was passed on in part stands, whatever is called beside it.
+            if is_said() or not calls:
+                return
+            calls = tuple(_sound(call, len(messages), place) for place, call in enumerate(calls))
+            messages.append(ChatMessage("assistant", text, calls))
+            for call in calls:
+                before = len(self.trace)
+                messages.append(ChatMessage("tool", self._answered(tools, call), call_id=call.id))
+                yield from self.trace[before:]
+        yield from asker.stream(self._last_messages(), Claims, is_said)
+
+    def _last_messages(self) -> tuple[ChatMessage, ...]:
+        """Give what asks for the answer at once: the first prompt, and what was found, without any calls."""
+        if not self._notes:
+            return self.prompt.messages
+        found = "\n\n".join(
+            f"{step.tool} {json.dumps(step.arguments, ensure_ascii=False)}\n{text}"
+            for step, text in zip(self.trace, self._notes, strict=True)
+        )
+        return (*self.prompt.messages, ChatMessage("user", f"{LOOKED}\n\n{found}\n\n{ANSWER_NOW}"))
+
+    def _answered(self, tools: ToolContext, call: ToolCall) -> str:
+        """Answer a call; one beyond the bounds is refused and counts for nothing."""
+        if len(self.trace) >= self.limits.calls:
+            return "There are no more looks. " + ANSWER_NOW
+        arguments = parsed_arguments(call.arguments)
+        kept = {
+            neutralize(str(name), 40): Redactor().clean(neutralize(str(value), _SHOWN))
+            for name, value in list((arguments or {}).items())[:_MAX_ARGUMENTS]
+        }
+        says = Message("model.looked-wrong", tool=call.name)
+        asked = f"{call.name} {json.dumps(kept, sort_keys=True)}"
+        if arguments is None:
+            text = "error: the arguments are no JSON object"
+        elif asked in self._asked:
+            text = "error: this was asked before; its answer stands above"
+        else:
+            self._asked.add(asked)
+            try:
+                found = call_tool(tools, call.name, arguments)
+                text, says = self._shown(found), found.says
+            except ToolError as error:
+                text = f"error: {error}"
+        if tools.view.is_cut:
+            text += "\nThe time was up before the whole log was read."
+        # A model may repeat what it could not have seen, such as a key that it guesses.
+        told = says.with_values(Redactor().clean)
+        self.trace.append(TraceStep(tool=call.name, arguments=kept, found=told))
+        self._notes.append(text)
+        return text
+
+    def _shown(self, found: Found) -> str:
+        """Give an answer as a model gets it, and add it to what may be quoted and cited."""
+        ids = own_names(self.prompt_context)
+        report = self.prompt_context.report
+        events = {event.line for event in report.events}
+        rows, suspects = excerpt(found.rows, events, ids)
+        data = [withhold(text, ids) for text in found.data]
+        suspects += sum(WITHHELD in text for text in data)
+        left = max(0, self.budget - sum(map(estimate_tokens, self._notes)))
+        left = min(left, max(self.budget // LARGEST, 200))
+        parts, cut = [], 0
+        for text in found.ours:
+            parts.append(cut_to_tokens(text, left))
+            left -= estimate_tokens(parts[-1])
+        shown: dict[int, str] = {}
+        fenced: list[str] = []
+        last = 0
+        for number, text in [*rows.items(), *((0, text) for text in data)]:
+            mark = str(report.place(number)) if number else ""
+            cost = estimate_tokens(text) + estimate_tokens(mark) + 3
+            if cost > left:
+                cut += 1
+                continue
+            left -= cost
+            if number and last and number > last + 1:
+                fenced.append(f"... {number - last - 1} lines are not shown")
+            fenced.append(f"{mark}| {text}" if number else text)
+            if number:
+                shown[number], last = text, number
+        # The rows are masked one look at a time; what stands together only here is looked at once more.
+        clean = Redactor().rows(fenced)
+        parts += [fence(clean)] if clean else []
+        parts += [f"{cut} rows more are not shown, for want of room."] if cut else []
+        self.rows |= {number: found.rows[number] for number in shown}
+        self._extend(shown, found, suspects, "\n".join(parts))
+        return "\n".join(parts)
+
+    def _extend(self, shown: Mapping[int, str], found: Found, suspects: int, text: str) -> None:
+        prompt, report = self.prompt, self.prompt_context.report
+        new = {str(report.place(number)): number for number, row in shown.items() if row != WITHHELD}
+        numbers = {**new, **prompt.numbers}
+        lines = {**{mark: shown[number] for mark, number in new.items()}, **prompt.lines}
+        suspects += prompt.suspects
+        if suspects:
+            # Beside a line that speaks to a model, only failures may be cited.
+            events = {event.line for event in report.events}
+            numbers = {mark: number for mark, number in numbers.items() if number in events}
+            lines = {mark: lines[mark] for mark in numbers}
+        self.prompt = replace(
+            prompt,
+            lines=lines,
+            numbers=numbers,
+            cases=prompt.cases | found.cases,
+            suspects=suspects,
+            looked=(*prompt.looked, text),
+        )
+
+
+def _sound(call: ToolCall, turn: int, place: int) -> ToolCall:
+    """Give a call that can be sent back: with an id, and a name that providers take."""
+    name = call.name if call.name in TOOLS else "unknown"
+    return ToolCall(call.id[:_SHOWN] or f"call_{turn}_{place}", name, call.arguments)
+
+
+def begin_investigation(
+    triage_context: TriageContext, prompt_context: PromptContext, budget: int, limits: LookLimits
+) -> Investigation:
+    """Make the prompt, with room for the tools where there are to be any."""
+    spent = estimate_tokens(LOOK) + estimate_tokens(json.dumps(_SCHEMAS)) if limits.calls else 0
+    prompt = for_answer(prompt_context, max(budget - spent, budget // 2))
+    return Investigation(triage_context, prompt_context, prompt, limits, budget)

@@ -1,0 +1,429 @@
+"""The tools of a model that investigates: read-only, over the redacted log and what is known.
+
+Each is a function from arguments to what it found. What a tool gives of the log is data like the log itself:
+`service/llm/investigation.py` fences it, withholds what in it speaks to a model, and bounds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from corpus.keys import canonical
+from corpus.message import Message
+from ingest.logs.clock import parse_time
+from ingest.logs.events import Event
+from ingest.logs.timeline import YEAR
+from service.llm.log_view import LogView, line_number
+from service.llm.prompt_context import PromptContext
+from service.llm.prompt_injection import neutralize
+from service.llm.setting_lookups import describe_setting, named_settings
+
+# Rows of one answer.
+MAX_ROWS = 120
+MAX_EVENTS = 40
+MAX_SETTINGS = 60
+MAX_READINGS = 60
+# Rows read before a failure for its traceback, and for the last normal lines.
+BEFORE, NORMAL, MAX_NORMAL = 80, 400, 40
+# Rows after the line that ends a traceback.
+AFTER = 2
+CASES, CASE_TEXT = 3, 1600
+MAX_WORDS, LONGEST_WORD = 12, 80
+_LONGEST_ARGUMENT = 200
+
+
+class ToolError(ValueError):
+    """A call cannot be answered; its text says why, in words for the model."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a tool found.
+
+    `says` tells a person what was looked at. `rows` are lines of the log by their numbers, `data` is text of
+    the log or the job that has no line of its own, `ours` text of ours; `cases` are those that it tells of.
+    """
+
+    says: Message
+    rows: Mapping[int, str] = field(default_factory=dict)
+    data: tuple[str, ...] = ()
+    ours: tuple[str, ...] = ()
+    cases: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """What the tools look into; `near` finds ids of cases by words."""
+
+    prompt_context: PromptContext
+    view: LogView
+    near: Callable[[str], Sequence[str]] | None = None
+
+
+Arguments = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool as a model is told of it.
+
+    `parameters` maps the name of each to what it means; those in `optional` may be left out.
+    """
+
+    name: str
+    says: str
+    parameters: Mapping[str, str]
+    run: Callable[[ToolContext, Arguments], Found]
+    optional: frozenset[str] = frozenset()
+
+    def schema(self) -> dict[str, Any]:
+        """Give it in the form in which chat models are told of functions."""
+        properties = {name: {"type": "string", "description": told} for name, told in self.parameters.items()}
+        required = [name for name in self.parameters if name not in self.optional]
+        parameters = {"type": "object", "properties": properties, "required": required}
+        return {
+            "type": "function",
+            "function": {"name": self.name, "description": self.says, "parameters": parameters},
+        }
+
+
+def call_tool(context: ToolContext, name: str, given: Mapping[str, Any]) -> Found:
+    """Run a tool; raises ToolError where there is none of that name, or it cannot be run so."""
+    tool = TOOLS.get(name)
+    if tool is None:
+        raise ToolError(f"there is no such tool; there are {', '.join(TOOLS)}")
+    arguments = {
+        key: neutralize(str(given[key]), _LONGEST_ARGUMENT).strip()
+        for key in tool.parameters
+        if isinstance(given.get(key), str | int | float)
+    }
+    if missing := [key for key in tool.parameters if not arguments.get(key) and key not in tool.optional]:
+        raise ToolError(f"the argument {missing[0]} is missing: {tool.parameters[missing[0]]}")
+    try:
+        return tool.run(context, arguments)
+    except ToolError:
+        raise
+    except ValueError as error:
+        raise ToolError(str(error)) from error
+
+
+def _place(context: ToolContext, number: int) -> str:
+    return str(context.prompt_context.report.place(number))
+
+
+def _span(context: ToolContext, arguments: Arguments) -> tuple[int, int]:
+    """Give the first and last line of the optional arguments of those names; all lines without them."""
+    report = context.prompt_context.report
+    first = line_number(arguments["first"], report) if arguments.get("first") else 1
+    last = line_number(arguments["last"], report) if arguments.get("last") else max(report.limits.lines, 1)
+    if last < first:
+        raise ToolError("the last line stands before the first")
+    return first, last
+
+
+def _read_lines(context: ToolContext, arguments: Arguments) -> Found:
+    first, last = _span(context, arguments)
+    end = min(last, first + MAX_ROWS - 1)
+    rows = context.view.lines([(first, end)])
+    ends = {
+        "first": _place(context, min(rows, default=first)),
+        "last": _place(context, max(rows, default=end)),
+    }
+    if not rows:
+        return Found(Message("model.looked-no-lines", **ends), ours=("No such lines are at hand.",))
+    more = f"Lines up to {_place(context, end)}; read on from there." if end < last else ""
+    return Found(Message("model.looked-lines", **ends), rows, ours=(more,) if more else ())
+
+
+def _search_log(context: ToolContext, arguments: Arguments) -> Found:
+    wanted = [part.split()[:MAX_WORDS] for part in arguments["words"].split("|")]
+    wanted = [[word[:LONGEST_WORD] for word in words] for words in wanted if words]
+    if not wanted or any(len(max(words, key=len)) < 2 for words in wanted):
+        raise ToolError("words of at least two characters are looked for")
+    rows = context.view.search(wanted, _span(context, arguments))
+    said = " | ".join(" ".join(words) for words in wanted)
+    return Found(
+        Message("model.looked-words", words=said, count=len(rows)),
+        rows,
+        ours=() if rows else ("No line that is at hand holds them.",),
+    )
+
+
+def _read_events(context: ToolContext, arguments: Arguments) -> Found:
+    report = context.prompt_context.report
+    first, last = _span(context, arguments)
+    rank = arguments.get("rank", "").lower().removeprefix("rank").strip()
+    if rank and not rank.isdecimal():
+        raise ToolError("a rank is a number")
+    begin, end = (_moment(arguments.get(name, "")) for name in ("since", "until"))
+    events = [
+        event
+        for event in report.events
+        if first <= event.line <= last
+        and (not rank or int(rank) in event.ranks or event.rank == rank)
+        and _is_within(event, begin, end)
+    ]
+    shown = sorted(events, key=lambda event: (event.role not in ("root", "collateral"), event.line))[
+        :MAX_EVENTS
+    ]
+    told = tuple(_told(context, event) for event in sorted(shown, key=lambda event: event.line))
+    left = (f"{len(events) - len(shown)} more events are not shown.",) if len(events) > len(shown) else ()
+    says = Message("model.looked-events", count=len(events))
+    if rank:
+        says = Message("model.looked-events-rank", count=len(events), rank=rank)
+    return Found(says, {event.line: event.text for event in shown}, ours=(*told, *left) or ("None.",))
+
+
+def _moment(text: str) -> float | None:
+    if not text:
+        return None
+    when = parse_time(text, YEAR)
+    if when is None:
+        raise ToolError("a time is given as the log prints it, with its day")
+    return when
+
+
+def _is_within(event: Event, begin: float | None, end: float | None) -> bool:
+    if begin is None and end is None:
+        return True
+    when = parse_time(event.time, YEAR)
+    return when is not None and (begin is None or when >= begin) and (end is None or when <= end)
+
+
+def _told(context: ToolContext, event: Event) -> str:
+    parts = [event.role, event.kind, f"x{event.count}" if event.count > 1 else ""]
+    parts.append(f"last at {_place(context, event.last)}" if event.last > event.line else "")
+    parts.append(f"ranks {', '.join(map(str, event.ranks[:16]))}" if event.ranks else "")
+    parts.append(f"not by ranks {', '.join(map(str, event.missing[:16]))}" if event.missing else "")
+    return f"[{_place(context, event.line)}] {', '.join(filter(None, parts))}"
+
+
+def _read_traceback(context: ToolContext, arguments: Arguments) -> Found:
+    report = context.prompt_context.report
+    line = line_number(arguments["line"], report)
+    events = [event for event in report.events if event.traceback or event.frames]
+    about = min(
+        events,
+        key=lambda event: min(abs(line - place) for place in (event.line, event.last, event.traceback)),
+        default=None,
+    )
+    end = line
+    begin = max(1, line - BEFORE)
+    if about is not None and (about.traceback or about.line) - AFTER <= line <= about.line + AFTER:
+        begin, end = about.traceback or max(1, about.line - BEFORE), about.line
+    rows = context.view.lines([(max(begin, end - MAX_ROWS), end + AFTER)])
+    frames = tuple(
+        f"{frame.file}:{frame.line} {frame.function}: {frame.code}"
+        for frame in (about.frames if about is not None and about.line == end else ())
+    )
+    return Found(Message("model.looked-traceback", line=_place(context, end)), rows, frames)
+
+
+def _last_normal_lines(context: ToolContext, arguments: Arguments) -> Found:
+    report = context.prompt_context.report
+    count = arguments.get("count") or "20"
+    if not count.isdecimal():
+        raise ToolError("a count is a number")
+    root = report.root
+    # Without a failure, what the log ends with.
+    failed = (root.traceback or root.line) if root else report.limits.lines + 1
+    notable = {line for event in report.events for line in (event.line, event.last)}
+    part = report.timeline.parts[report.timeline.number(failed)].first if report.timeline.parts else 1
+    before = context.view.lines([(max(part, failed - NORMAL), failed - 1)])
+    normal = [number for number, text in before.items() if text.strip() and number not in notable]
+    rows = {number: before[number] for number in normal[-max(1, min(int(count), MAX_NORMAL)) :]}
+    if not rows:
+        return Found(Message("model.looked-nothing"), ours=("No such lines are at hand.",))
+    ends = {"first": _place(context, min(rows)), "last": _place(context, max(rows))}
+    return Found(Message("model.looked-normal", **ends), rows)
+
+
+def _job_settings(context: ToolContext, arguments: Arguments) -> Found:
+    prefix = canonical(arguments.get("prefix", "")).lower()
+    found: dict[str, str] = {}
+    for setting in context.prompt_context.assessment.settings:
+        key = canonical(setting.key).lower()
+        if key.startswith(prefix) or f".{prefix}" in key:
+            found.setdefault(setting.key, setting.value)
+    rows = tuple(f"{key}={value}" for key, value in islice(found.items(), MAX_SETTINGS))
+    left = (f"{len(found) - len(rows)} more are not shown.",) if len(found) > len(rows) else ()
+    says = Message("model.looked-settings", count=len(found), prefix=arguments.get("prefix", ""))
+    return Found(says, data=rows, ours=left if rows else ("The job has none of that name that is known.",))
+
+
+def _describe_setting(context: ToolContext, arguments: Arguments) -> Found:
+    prompt_context, key = context.prompt_context, arguments["key"]
+    library, report = prompt_context.library, prompt_context.report
+    specs = named_settings(key, library, report) or [
+        spec
+        for framework in report.frameworks
+        if (spec := library.setting(framework.name, key, framework.version)) is not None
+    ]
+    if not specs:
+        return Found(Message("model.looked-setting", key=key), ours=("The catalogue has no such setting.",))
+    told = []
+    for spec in specs:
+        version = report.version(spec.framework)
+        names = library.names(spec.framework, spec.key, version)
+        spelled = f"spelled {', '.join(names[:4])}" if names else "does not exist"
+        at = f" At {spec.framework} {version} it {'is ' if names else ''}{spelled}." if version else ""
+        told.append(describe_setting(spec, report, prompt_context.language) + at)
+    return Found(Message("model.looked-setting", key=key), ours=tuple(told))
+
+
+def _find_cases(context: ToolContext, arguments: Arguments) -> Found:
+    prompt_context, words = context.prompt_context, arguments["words"]
+    library, language = prompt_context.library, prompt_context.language
+    names = context.near(words) if context.near else _by_words(context, words)
+    cases = [library.cases[name] for name in dict.fromkeys(names) if name in library.cases][:CASES]
+    told = tuple(
+        f"[case:{case.id}] {case.title.to(language)} (cause: {case.cause}). "
+        + " ".join(case.body.to(language).split())[: CASE_TEXT // (1 + place)]
+        for place, case in enumerate(cases)
+    )
+    says = Message("model.looked-cases", words=words, count=len(cases))
+    return Found(says, ours=told or ("No case is near.",), cases=frozenset(case.id for case in cases))
+
+
+def _by_words(context: ToolContext, words: str) -> list[str]:
+    """Rank cases by how many of the words stand in their titles and ids."""
+    wanted = set(words.lower().split())
+    scores = {
+        case.id: sum(word in f"{case.id} {case.title.en} {case.title.zh}".lower() for word in wanted)
+        for case in context.prompt_context.library.cases.values()
+    }
+    return sorted(filter(scores.get, scores), key=lambda name: -scores[name])
+
+
+def _describe_cause(context: ToolContext, arguments: Arguments) -> Found:
+    prompt_context = context.prompt_context
+    language = prompt_context.language
+    cause = prompt_context.library.causes.get(arguments["cause"].strip("`[] "))
+    if cause is None:
+        raise ToolError("there is no such cause; the prompt lists them")
+    rows = [f"{cause.id}: {cause.title.to(language)}. {cause.means.to(language)}", cause.advice.to(language)]
+    rows += [f"{cause.id} or {other.cause}: {other.to(language)}" for other in cause.confused_with]
+    rows += [f"To confirm: {check.to(language)}" for check in cause.checks]
+    return Found(Message("model.looked-cause", cause=cause.id), ours=tuple(rows))
+
+
+def _read_telemetry(context: ToolContext, arguments: Arguments) -> Found:
+    snapshot = context.prompt_context.assessment.snapshot
+    if snapshot is None:
+        return Found(Message("model.looked-no-telemetry"), ours=("Telemetry is not available for this job.",))
+    begin, end = (_moment(arguments.get(name, "")) for name in ("since", "until"))
+    wanted = arguments.get("name", "").lower()
+    readings = [
+        f"{name} = {value}"
+        for name, value in _readings(snapshot.model_dump(mode="json", exclude={"history"}), "")
+        if wanted in name.lower()
+    ]
+    for series in snapshot.history:
+        labels = ",".join(f"{key}={value}" for key, value in series.labels.items())
+        points = [
+            (at, value)
+            for at, value in series.points
+            if (begin is None or at >= begin) and (end is None or at <= end)
+        ]
+        if points and wanted in series.name.lower():
+            values = [value for _, value in points]
+            readings.append(
+                f"{series.name}{{{labels}}}: {len(points)} points, first {values[0]:g}, last {values[-1]:g}, "
+                f"lowest {min(values):g}, highest {max(values):g}"
+            )
+    left = max(0, len(readings) - MAX_READINGS)
+    return Found(
+        Message("model.looked-telemetry", count=len(readings)),
+        data=tuple(readings[:MAX_READINGS]),
+        ours=(f"{left} more are not shown; name them more narrowly.",)
+        if left
+        else ()
+        if readings
+        else ("None.",),
+    )
+
+
+def _readings(value: Any, name: str) -> Iterator[tuple[str, object]]:
+    """Give the readings of a snapshot that are there, by their dotted names."""
+    if isinstance(value, dict):
+        if "unavailable" in value and "value" in value:
+            if value["value"] is not None:
+                yield from _readings(value["value"], name)
+            return
+        for key, item in value.items():
+            yield from _readings(item, f"{name}.{key}" if name else key)
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            yield from _readings(item, f"{name}[{place}]")
+    elif value not in (None, ""):
+        yield name, value
+
+
+_FIRST, _LAST = "mark of the first line, such as L12", "mark of the last line"
+_SINCE, _UNTIL = "a time as the log prints it", "a time as the log prints it"
+_ROWS = (
+    Tool(
+        "read_lines",
+        f"Read lines of the log, at most {MAX_ROWS} at once.",
+        {"first": _FIRST, "last": _LAST},
+        _read_lines,
+    ),
+    Tool(
+        "search_log",
+        "Find lines that hold words, in any order and case; `|` stands between alternatives. No expressions.",
+        {"words": "such as: killed process | out of memory", "first": _FIRST, "last": _LAST},
+        _search_log,
+        frozenset({"first", "last"}),
+    ),
+    Tool(
+        "read_events",
+        "List the failures and warnings that the rules found: of a rank, of lines, of a span of time.",
+        {"rank": "its number", "first": _FIRST, "last": _LAST, "since": _SINCE, "until": _UNTIL},
+        _read_events,
+        frozenset({"rank", "first", "last", "since", "until"}),
+    ),
+    Tool(
+        "read_traceback",
+        "Read the whole traceback that a line belongs to.",
+        {"line": "mark of a line of it, such as that of its message"},
+        _read_traceback,
+    ),
+    Tool(
+        "last_normal_lines",
+        "Read the last lines before the first failure that tell of no failure.",
+        {"count": f"how many, at most {MAX_NORMAL}"},
+        _last_normal_lines,
+        frozenset({"count"}),
+    ),
+    Tool(
+        "job_settings",
+        "List the job's settings whose names begin with a prefix.",
+        {"prefix": "such as actor_rollout_ref.rollout; empty for all"},
+        _job_settings,
+        frozenset({"prefix"}),
+    ),
+    Tool(
+        "describe_setting",
+        "Say what a setting does, its default, range and cost, and how it is spelled at the job's version.",
+        {"key": "its name"},
+        _describe_setting,
+    ),
+    Tool("find_cases", "Find known cases by words.", {"words": "what the case is about"}, _find_cases),
+    Tool(
+        "describe_cause",
+        "Give a cause's definition, and what tells it apart from others.",
+        {"cause": "its id"},
+        _describe_cause,
+    ),
+    Tool(
+        "read_telemetry",
+        "Give what the machine's telemetry says, of a span of time where it was recorded.",
+        {"name": "part of the readings' names, such as memory", "since": _SINCE, "until": _UNTIL},
+        _read_telemetry,
+        frozenset({"name", "since", "until"}),
+    ),
+)
+TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in _ROWS}
