@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 from pydantic import ValidationError
@@ -26,9 +26,9 @@ from service.llm.client import LlmClient
 from service.llm.contacts import NODES, lead
 from service.llm.deadline import Deadline
 from service.llm.grounding import Grounded, GroundedQuote, ground_claims
-from service.llm.investigation import Investigation, LookLimits, begin_investigation
+from service.llm.investigation import SCHEMAS, Investigation, LookLimits, begin_investigation
 from service.llm.models import ChatModel, open_model
-from service.llm.prompt import for_answer, shown
+from service.llm.prompt import shown
 from service.llm.prompt_context import Prompt, PromptContext, build_prompt_context
 from service.llm.prose import blocks
 from service.llm.stages import DraftStage, FinalStage, LookStage, Stage, TextStage
@@ -49,8 +49,12 @@ _CLAIMED = {"cause", "certainty", "quotes", "cases", "changes"}
 
 
 def render_prompt(triage_context: TriageContext, settings: Settings) -> str:
-    """Give exactly what a model would be sent, for a person to read."""
-    return shown(for_answer(build_prompt_context(triage_context), settings.model_tokens), schema(Claims))
+    """Give exactly what a model would be sent, for a person to read; with the tools that it may call."""
+    limits = LookLimits(settings.model_calls, settings.model_calls_deadline)
+    prompt_context = build_prompt_context(triage_context)
+    begun = begin_investigation(triage_context, prompt_context, settings.model_tokens, limits)
+    prompt = replace(begun.prompt, messages=begun.first_messages)
+    return shown(prompt, schema(Claims), SCHEMAS if limits.calls else ())
 
 
 def answer_in_stages(triage_context: TriageContext, settings: Settings) -> Iterator[Stage]:

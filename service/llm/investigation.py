@@ -31,8 +31,8 @@ from service.schemas.errors import ModelToolsError
 LARGEST = 4
 # Calls of one round that are answered at all, be it with a refusal; what else it makes is not read.
 MAX_AT_ONCE = 16
-_SHOWN, _MAX_ARGUMENTS = 120, 8
-_SCHEMAS = tuple(tool.schema() for tool in TOOLS.values())
+_SHOWN, _MAX_ARGUMENTS = 200, 8
+SCHEMAS = tuple(tool.schema() for tool in TOOLS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,14 @@ class Investigation:
     _asked: set[str] = field(default_factory=set)
     _notes: list[str] = field(default_factory=list)
 
+    @property
+    def first_messages(self) -> tuple[ChatMessage, ...]:
+        """What a model is sent first."""
+        if not self.limits.calls:
+            return self.prompt.messages
+        system, *rest = self.prompt.messages
+        return (replace(system, text=system.text + LOOK.format(calls=self.limits.calls)), *rest)
+
     def listen(self, asker: LlmClient, is_said: Callable[[], bool]) -> Iterator[str | TraceStep]:
         """Yield each look, and the answer as far as it has come; raises ModelError.
 
@@ -68,13 +76,11 @@ class Investigation:
         deadline = Deadline(min(self.limits.seconds, asker.deadline.left))
         view = LogView(self.prompt_context.report, self.triage_context.reopen, deadline)
         tools = ToolContext(self.prompt_context, view, self.triage_context.near)
-        told = LOOK.format(calls=self.limits.calls)
-        system, *rest = self.prompt.messages
-        messages = [replace(system, text=system.text + told), *rest]
+        messages = [*self.first_messages]
         while len(self.trace) < self.limits.calls and deadline.left:
             text = ""
             try:
-                for text in asker.stream_with_tools(messages, _SCHEMAS, is_said):
+                for text in asker.stream_with_tools(messages, SCHEMAS, is_said):
                     yield text
             except ModelToolsError:
                 break
@@ -82,7 +88,15 @@ class Investigation:
             # An answer that was passed on in part stands, whatever is called beside it.
             if is_said() or not calls:
                 return
-            calls = tuple(_sound(call, len(messages), place) for place, call in enumerate(calls))
+            # As it can be sent back: with an id, and a name that providers take.
+            calls = tuple(
+                ToolCall(
+                    call.id[:_SHOWN] or f"call_{len(messages)}_{place}",
+                    call.name if call.name in TOOLS else "unknown",
+                    call.arguments,
+                )
+                for place, call in enumerate(calls)
+            )
             messages.append(ChatMessage("assistant", text, calls))
             for call in calls:
                 before = len(self.trace)
@@ -117,13 +131,14 @@ class Investigation:
             text = "error: this was asked before; its answer stands above"
         else:
             self._asked.add(asked)
+            tools.view.is_cut = False
             try:
                 found = call_tool(tools, call.name, arguments)
                 text, says = self._shown(found), found.says
             except ToolError as error:
                 text = f"error: {error}"
-        if tools.view.is_cut:
-            text += "\nThe time was up before the whole log was read."
+            if tools.view.is_cut:
+                text += "\nThe time was up before the whole log was read."
         # A model may repeat what it could not have seen, such as a key that it guesses.
         told = says.with_values(Redactor().clean)
         self.trace.append(TraceStep(tool=call.name, arguments=kept, found=told))
@@ -188,16 +203,10 @@ class Investigation:
         )
 
 
-def _sound(call: ToolCall, turn: int, place: int) -> ToolCall:
-    """Give a call that can be sent back: with an id, and a name that providers take."""
-    name = call.name if call.name in TOOLS else "unknown"
-    return ToolCall(call.id[:_SHOWN] or f"call_{turn}_{place}", name, call.arguments)
-
-
 def begin_investigation(
     triage_context: TriageContext, prompt_context: PromptContext, budget: int, limits: LookLimits
 ) -> Investigation:
     """Make the prompt, with room for the tools where there are to be any."""
-    spent = estimate_tokens(LOOK) + estimate_tokens(json.dumps(_SCHEMAS)) if limits.calls else 0
+    spent = estimate_tokens(LOOK) + estimate_tokens(json.dumps(SCHEMAS)) if limits.calls else 0
     prompt = for_answer(prompt_context, max(budget - spent, budget // 2))
     return Investigation(triage_context, prompt_context, prompt, limits, budget)

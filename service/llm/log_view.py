@@ -7,16 +7,19 @@ was asked for. Where it is not at hand any more, the lines that the report holds
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import islice
 
 from ingest.errors import InputError
 from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.line_ranges import Span, mask_lines, merge_ranges, read_lines
+from ingest.logs.lines import printable
 from ingest.logs.report import CrashReport
+from ingest.redaction.redactor import Redactor
 from service.llm.deadline import Deadline
 
 Reopen = Callable[[], JobSource | LogSource]
@@ -26,6 +29,8 @@ BESIDE = 64
 # Of the lines that hold the words, the first and the last.
 FIRST_HITS, LAST_HITS = 20, 10
 _MARK = re.compile(r"\[?(?:(?P<file>[^\n]+):)?\s?L?(?P<line>\d{1,12})\]?", re.IGNORECASE)
+# So long one reading of a large log may take, that others have their turn.
+READ_SECONDS = 10.0
 # A row without an end is searched in pieces of this size.
 MAX_ROW = 1 << 20
 
@@ -34,8 +39,8 @@ MAX_ROW = 1 << 20
 class LogView:
     """The redacted lines of a job's output, numbered as its report numbers them.
 
-    `reopen` opens the output anew; None where it is not at hand. `is_cut` tells that the time was up before
-    all was read.
+    `reopen` opens the output anew; None where it is not at hand. Reading ends at the deadline, and after
+    READ_SECONDS each time; `is_cut` tells that this was before all was read.
     """
 
     report: CrashReport
@@ -81,7 +86,11 @@ class LogView:
                 else:
                     last.append(number)
             there = self.lines((number, number) for number in (*first, *last))
-        return {number: text for number, text in there.items() if _holds(text, alternatives)}
+        return {
+            number: text
+            for number, text in there.items()
+            if any(all(word in text.lower() for word in words) for words in alternatives)
+        }
 
     def _holding(self, alternatives: Sequence[Sequence[bytes]], span: Span) -> Iterator[int]:
         """Give the numbers of the lines of a span whose bytes hold the words of an alternative."""
@@ -112,25 +121,44 @@ class LogView:
         """Open the output, and give the bytes of each part of a span with the number of its first line."""
         if self.reopen is None or not spans:
             return
-        parts = self.report.timeline.parts
-        firsts = [part.first for part in parts] or [1]
-        ends = [*(first - 1 for first in firsts[1:]), max(self.report.limits.lines, spans[-1][1])]
+        deadline = Deadline(min(READ_SECONDS, self.deadline.left))
         try:
             with closing(self.reopen()) as source:
                 opened = source.parts() if isinstance(source, JobSource) else iter([source])
-                for first, end, part in zip(firsts, ends, opened, strict=False):
+                for first, end, part in self._placed(opened):
                     if any(span[0] <= end and span[1] >= first for span in spans):
-                        yield first, self._in_time(part.chunks())
-                    if self.is_cut or first > spans[-1][1]:
+                        yield first, self._in_time(part.chunks(), deadline)
+                    if self.is_cut or end >= spans[-1][1]:
                         return
         except (InputError, OSError):
             # What cannot be read any more is as if it were not at hand.
             return
 
-    def _in_time(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    def _placed(self, opened: Iterator[LogSource]) -> Iterator[tuple[int, int, LogSource]]:
+        """Give each part with the numbers of its first and last line as the report counts them.
+
+        A file that came or went since the report was made moves no line of another.
+        """
+        parts = self.report.timeline.parts
+        if len(parts) <= 1:
+            yield from ((1, 1 << 62, part) for part in islice(opened, 1))
+            return
+        ends = [*(part.first - 1 for part in parts[1:]), 1 << 62]
+        named = Counter(part.name for part in parts)
+        # Of files with one name, nobody can tell which is which.
+        places = {
+            part.name: (part.first, end)
+            for part, end in zip(parts, ends, strict=True)
+            if named[part.name] == 1
+        }
+        for part in opened:
+            if place := places.get(printable(Redactor().clean(part.name))):
+                yield *place, part
+
+    def _in_time(self, chunks: Iterator[bytes], deadline: Deadline) -> Iterator[bytes]:
         try:
             for chunk in chunks:
-                if not self.deadline.left:
+                if not deadline.left:
                     self.is_cut = True
                     return
                 yield chunk
@@ -151,11 +179,6 @@ def _whole_rows(chunks: Iterator[bytes]) -> Iterator[bytes]:
         rest = data[cut:]
     if rest:
         yield rest
-
-
-def _holds(text: str, alternatives: Sequence[Sequence[str]]) -> bool:
-    low = text.lower()
-    return any(all(word in low for word in words) for words in alternatives)
 
 
 def line_number(mark: str, report: CrashReport) -> int:

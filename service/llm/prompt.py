@@ -465,12 +465,17 @@ _MAKERS: Sequence[Callable[[PromptContext], Iterable[PromptRow]]] = (
 )
 
 
-def shown(prompt: Prompt, form: Mapping[str, object]) -> str:
-    """Give exactly what would be sent, for a person to read."""
+def shown(prompt: Prompt, form: Mapping[str, object], tools: Sequence[Mapping[str, object]] = ()) -> str:
+    """Give exactly what would be sent, for a person to read; `tools` are those that may be called."""
     parts = [f"===== {message.role} =====\n{message.text}" for message in prompt.messages]
     parts.append(
         "===== form of the answer (JSON schema) =====\n" + json.dumps(form, ensure_ascii=False, indent=2)
     )
+    if tools:
+        listed = "\n".join(json.dumps(tool, ensure_ascii=False) for tool in tools)
+        parts.append(
+            "===== tools that it may call; what they find in the redacted log is sent then =====\n" + listed
+        )
     omitted = ", ".join(f"{name} {count}" for name, count in prompt.omitted.items()) or "nothing"
     parts.append(
         f"===== about {prompt.tokens} tokens; left out for want of room: {omitted}; lines withheld: "

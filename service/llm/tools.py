@@ -6,6 +6,7 @@ Each is a function from arguments to what it found. What a tool gives of the log
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -158,13 +159,15 @@ def _read_events(context: ToolContext, arguments: Arguments) -> Found:
     rank = arguments.get("rank", "").lower().removeprefix("rank").strip()
     if rank and not rank.isdecimal():
         raise ToolError("a rank is a number")
-    begin, end = (_moment(arguments.get(name, "")) for name in ("since", "until"))
+    begin, end = _moments(arguments)
+    # An event without a time is of no span.
+    is_any_time = not arguments.get("since") and not arguments.get("until")
     events = [
         event
         for event in report.events
         if first <= event.line <= last
         and (not rank or int(rank) in event.ranks or event.rank == rank)
-        and _is_within(event, begin, end)
+        and (is_any_time or begin <= (parse_time(event.time, YEAR) or -math.inf) <= end)
     ]
     shown = sorted(events, key=lambda event: (event.role not in ("root", "collateral"), event.line))[
         :MAX_EVENTS
@@ -177,20 +180,16 @@ def _read_events(context: ToolContext, arguments: Arguments) -> Found:
     return Found(says, {event.line: event.text for event in shown}, ours=(*told, *left) or ("None.",))
 
 
-def _moment(text: str) -> float | None:
-    if not text:
-        return None
-    when = parse_time(text, YEAR)
-    if when is None:
-        raise ToolError("a time is given as the log prints it, with its day")
-    return when
-
-
-def _is_within(event: Event, begin: float | None, end: float | None) -> bool:
-    if begin is None and end is None:
-        return True
-    when = parse_time(event.time, YEAR)
-    return when is not None and (begin is None or when >= begin) and (end is None or when <= end)
+def _moments(arguments: Arguments) -> tuple[float, float]:
+    """Give the optional arguments `since` and `until` in seconds since the epoch; all time without them."""
+    found = [-math.inf, math.inf]
+    for place, name in enumerate(("since", "until")):
+        if arguments.get(name):
+            when = parse_time(arguments[name], YEAR)
+            if when is None:
+                raise ToolError("a time is given as the log prints it, with its day")
+            found[place] = when
+    return found[0], found[1]
 
 
 def _told(context: ToolContext, event: Event) -> str:
@@ -314,7 +313,7 @@ def _read_telemetry(context: ToolContext, arguments: Arguments) -> Found:
     snapshot = context.prompt_context.assessment.snapshot
     if snapshot is None:
         return Found(Message("model.looked-no-telemetry"), ours=("Telemetry is not available for this job.",))
-    begin, end = (_moment(arguments.get(name, "")) for name in ("since", "until"))
+    begin, end = _moments(arguments)
     wanted = arguments.get("name", "").lower()
     readings = [
         f"{name} = {value}"
@@ -323,15 +322,10 @@ def _read_telemetry(context: ToolContext, arguments: Arguments) -> Found:
     ]
     for series in snapshot.history:
         labels = ",".join(f"{key}={value}" for key, value in series.labels.items())
-        points = [
-            (at, value)
-            for at, value in series.points
-            if (begin is None or at >= begin) and (end is None or at <= end)
-        ]
-        if points and wanted in series.name.lower():
-            values = [value for _, value in points]
+        values = [value for at, value in series.points if begin <= at <= end]
+        if values and wanted in series.name.lower():
             readings.append(
-                f"{series.name}{{{labels}}}: {len(points)} points, first {values[0]:g}, last {values[-1]:g}, "
+                f"{series.name}{{{labels}}}: {len(values)} points, first {values[0]:g}, last {values[-1]:g}, "
                 f"lowest {min(values):g}, highest {max(values):g}"
             )
     left = max(0, len(readings) - MAX_READINGS)

@@ -113,6 +113,7 @@ def test_every_setting_can_be_set_by_its_variable(name: str, tmp_path: Path) -> 
         **dict.fromkeys(NUMBERS, "4000"),
         "lang": "zh",
         "model_deadline": "12.5",
+        "model_calls_deadline": "12.5",
         "request_deadline": "12.5",
     }
     loaded = getattr(

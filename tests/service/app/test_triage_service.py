@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from corpus.message import in_language
 from service.app.admission import Caller
 from service.app.triage_service import TriageService
 from service.patching.patches import ConfigFile
@@ -21,6 +22,7 @@ from service.schemas.events import (
     Event,
     FinalAnswer,
     FirstAnswer,
+    LogLookedAt,
     LogRead,
     TriageFailed,
     TurnAnswered,
@@ -283,3 +285,29 @@ def test_that_a_models_words_come_between_the_first_and_the_final_answer(
     assert events[-1].diagnosis.engine.name == "openai:scripted"
     assert events[-1].diagnosis.cause == first.diagnosis.cause
     assert len(server.calls) == 1
+
+
+def test_that_a_models_looks_are_told_while_the_upload_is_there(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker reads the job's own file again; the look is an event, and the stored answer keeps it."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    said = {
+        "cause": "cpu-offload-pressure",
+        "explanation": "The node killed a worker because its memory was nearly full [L357].",
+    }
+    turns = [Turn(calls=(("read_lines", {"first": "L20", "last": "L24"}),)), Turn(json.dumps(said))]
+    with serving(turns) as server:
+        spoken = replace(settings, model="openai:scripted", model_base_url=server.url)
+        with TriageService(spoken) as triage_service:
+            upload = offload(text="", paths=(OFFLOAD / "log.txt",))
+            events = list(triage_service.triage(upload, CALLER))
+            stored = triage_service.record(accepted(events)).diagnosis
+    kinds = [event.kind for event in events if event.kind != "progress"]
+    assert kinds == ["accepted", "report", "cases", "first", "look", "text", "final"]
+    looked = next(event for event in events if isinstance(event, LogLookedAt))
+    assert in_language(looked.says, "zh") == "查看了 L20 至 L24"
+    content = next(row["content"] for row in server.calls[1]["messages"] if row["role"] == "tool")
+    assert [row.split("|")[0] for row in content.splitlines()[1:-1]] == [f"L{n}" for n in range(20, 25)]
+    assert stored is not None
+    assert [step.tool for step in stored.engine.trace] == ["read_lines"]

@@ -13,7 +13,7 @@ from corpus.message import Message
 from corpus.schema import Language
 from service.app.triage_service import Page
 from service.pipeline.triage import Triage
-from service.schemas.diagnosis import CascadeEntry, Diagnosis, ProposedChange
+from service.schemas.diagnosis import CascadeEntry, Diagnosis, ProposedChange, TraceStep
 from service.schemas.events import (
     Accepted,
     CasesMatched,
@@ -21,6 +21,7 @@ from service.schemas.events import (
     ExplanationParagraph,
     FinalAnswer,
     FirstAnswer,
+    LogLookedAt,
     LogRead,
     Progress,
     TriageFailed,
@@ -433,6 +434,21 @@ def test_that_the_stages_follow_the_events(events: list[Event], now: str, done: 
     seen = Seen(stages.render(shown))
     assert now in seen.texts or not now
     assert done in " ".join(seen.texts)
+
+
+def test_that_looks_of_a_model_are_told_as_they_happen_and_kept(diagnosis: Diagnosis) -> None:
+    """Each look while the model works; afterwards those that the answer keeps; in the page's language."""
+    says = Message("model.looked-lines", first="L5040", last="L5090")
+    for language, told in (("en", "Looked at L5040 to L5090"), ("zh", "查看了 L5040 至 L5090")):
+        shown = TriageView("zh" if language == "zh" else "en", model="openai:x", state="running")
+        shown = after(FirstAnswer(diagnosis=diagnosis), shown)
+        shown = after(LogLookedAt(tool="read_lines", says=says), shown)
+        assert told in Seen(stages.render(shown)).texts
+        step = TraceStep(tool="read_lines", found=says)
+        engine = diagnosis.engine.model_copy(update={"trace": (step,)})
+        final = diagnosis.model_copy(update={"engine": engine})
+        kept = TriageView(shown.language, state="done", diagnosis=final)
+        assert told in Seen(stages.render(kept)).texts
 
 
 def test_that_an_answer_goes_from_first_to_final(diagnosis: Diagnosis) -> None:

@@ -52,6 +52,24 @@ def test_the_first_answer_is_printed_before_the_models(warm: Path, triage: Triag
     )
 
 
+def test_looks_are_told_between_the_answers(warm: Path, triage: Triage) -> None:
+    """What the model looked at stands after the rules' answer, in its language, and in the JSON's trace."""
+    turns = [Turn(calls=(("read_lines", {"first": "L40", "last": "L42"}),))]
+    turns.append(Turn(json.dumps(faithful(asked(triage)))))
+    for language, told in (("en", "Looked at L40 to L42"), ("zh", "查看了 L40 至 L42")):
+        with serving(turns) as server:
+            ended = whycrash(
+                warm, "explain", LOG, "--config", script(NAME), "--lang", language, **configured(server)
+            )
+        assert ended.out.count(told) == 1, language
+        tool = next(row["content"] for row in server.calls[1]["messages"] if row["role"] == "tool")
+        assert [row.split("|")[0] for row in tool.splitlines()[1:-1]] == ["L40", "L41", "L42"]
+    with serving(turns) as server:
+        ended = whycrash(warm, "explain", LOG, "--lang", "en", "--json", **configured(server))
+    (step,) = Diagnosis.model_validate_json(ended.out).engine.trace
+    assert (step.tool, step.arguments) == ("read_lines", {"first": "L40", "last": "L42"})
+
+
 def test_the_json_holds_the_final_answer(warm: Path, triage: Triage) -> None:
     """One object: the model's name, tokens and what was dropped are in it."""
     lie = "Rank 4711 was hot. [L357]"

@@ -1,0 +1,260 @@
+"""The tools of a model: what each gives of the log and of what is known, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from ingest.logs.inputs import jobs, sources
+from service.llm.deadline import Deadline
+from service.llm.log_view import LogView, Reopen
+from service.llm.prompt_context import build_prompt_context
+from service.llm.tools import MAX_ROWS, TOOLS, Found, ToolContext, ToolError, call_tool
+from service.llm.triage_context import TriageContext
+from service.pipeline.triage import Triage
+from service.telemetry.snapshot import Cgroup, Host, Series, Snapshot, known
+from tests.service.llm.answering import asked, asked_of
+from tests.waiting import PATIENCE
+from tests.warm import INCIDENTS, opened
+
+LOG = "\n".join(
+    [
+        *(
+            f"(Trainer pid={1 + number % 2}) step {number}: loss {9 / (1 + number):.3f}"
+            for number in range(400)
+        ),
+        "[rank1]: Traceback (most recent call last):",
+        '[rank1]:   File "/job/train.py", line 88, in <module>',
+        "[rank1]:     trainer.fit()",
+        '[rank1]:   File "/job/trainer.py", line 12, in fit',
+        "[rank1]:     torch.save(state, path)",
+        "[rank1]: OSError: [Errno 28] No space left on device",
+        "[rank0]: Watchdog caught collective operation timeout",
+        "",
+    ]
+)
+FAILED = 406
+
+
+def tools_of(context: TriageContext, reopen: Reopen | None, seconds: float = PATIENCE) -> ToolContext:
+    """Make what tools look into."""
+    view = LogView(context.report, reopen, Deadline(seconds))
+    return ToolContext(build_prompt_context(context), view, context.near)
+
+
+def tools_on(triage: Triage, log: str = LOG) -> ToolContext:
+    """Make what tools look into for a log that is at hand."""
+    return tools_of(asked_of(triage, log), lambda: sources.from_text(log))
+
+
+def run(tools: ToolContext, tool: str, /, **arguments: object) -> Found:
+    """Call a tool."""
+    return call_tool(tools, tool, arguments)
+
+
+def test_each_tool_is_told_with_its_parameters() -> None:
+    """A provider's schema of functions: a name, a sentence, an object of texts."""
+    for name, tool in TOOLS.items():
+        made = tool.schema()["function"]
+        assert made["name"] == name
+        assert made["description"].endswith(".")
+        assert set(made["parameters"]["required"]) == set(tool.parameters) - tool.optional
+        assert tool.optional <= set(tool.parameters)
+
+
+def test_lines_are_read_as_they_stand_and_bounded(triage: Triage) -> None:
+    """From and to, both counted; a wish for more gives the first of them and says where to go on."""
+    tools = tools_on(triage)
+    found = run(tools, "read_lines", first="L10", last="[L12]")
+    rows = LOG.split("\n")
+    assert dict(found.rows) == {number: rows[number - 1] for number in (10, 11, 12)}
+    long = run(tools, "read_lines", first=1, last=100_000)
+    assert (len(long.rows), f"L{MAX_ROWS}" in long.ours[0]) == (MAX_ROWS, True)
+    assert run(tools, "read_lines", first="L5000", last="L5001").rows == {}
+
+
+def test_words_are_found_in_any_order_and_case(triage: Triage) -> None:
+    """All words of one alternative; what a row is cut into by chunks changes nothing."""
+    table: Mapping[str, list[int]] = {
+        "SPACE no": [FAILED],
+        "watchdog | errno 28": [FAILED, FAILED + 1],
+        "Errno 28 watchdog": [],
+        "loss 1.125": [8],
+        "step 399": [400],
+        ".*": [],
+    }
+    tools = tools_on(triage)
+    wrong = {
+        words: list(run(tools, "search_log", words=words).rows)
+        for words, expected in table.items()
+        if list(run(tools, "search_log", words=words).rows) != expected
+    }
+    assert wrong == {}
+    assert list(run(tools, "search_log", words="step", first="L20", last="L22").rows) == [20, 21, 22]
+
+
+def test_of_many_lines_with_the_words_the_first_and_last_are_shown(triage: Triage) -> None:
+    """The first tell how it began, the last how it ended."""
+    rows = list(run(tools_on(triage), "search_log", words="loss").rows)
+    assert (rows[0], rows[-1], len(rows)) == (1, 400, 30)
+
+
+def test_events_are_listed_by_rank_line_and_time(triage: Triage) -> None:
+    """Each with its role; a filter leaves out the others."""
+    tools = tools_on(triage)
+    everything = run(tools, "read_events")
+    assert FAILED in everything.rows
+    assert any(f"[L{FAILED}] root" in row for row in everything.ours)
+    assert FAILED in run(tools, "read_events", rank="1").rows
+    assert FAILED not in run(tools, "read_events", rank="rank 7").rows
+    assert FAILED not in run(tools, "read_events", last="L400").rows
+    assert run(tools, "read_events", since="2024-01-01 00:00:00").rows == {}
+
+
+def test_a_traceback_is_read_from_its_first_line(triage: Triage) -> None:
+    """By any of its lines: all rows, and the frames as they were taken apart."""
+    tools = tools_on(triage)
+    for line in (401, 403, FAILED):
+        found = run(tools, "read_traceback", line=f"L{line}")
+        assert set(range(401, FAILED + 1)) <= set(found.rows), line
+    assert any("train.py:88" in text for text in run(tools, "read_traceback", line=f"L{FAILED}").data)
+
+
+def test_the_last_normal_lines_end_before_the_failure(triage: Triage) -> None:
+    """Neither the traceback nor what follows it."""
+    assert list(run(tools_on(triage), "last_normal_lines", count="3").rows) == [398, 399, 400]
+
+
+def test_settings_are_listed_by_prefix_and_explained(triage: Triage) -> None:
+    """The job's own, as its log and files show them; what each does comes from the catalogue."""
+    context = asked(triage)
+    tools = tools_of(context, None)
+    key = context.assessment.settings[0].key
+    listed = run(tools, "job_settings", prefix=key[: max(3, len(key) // 2)])
+    assert any(row.startswith(f"{key}=") for row in listed.data)
+    assert run(tools, "job_settings", prefix="no.such.prefix").data == ()
+    change = next(item for item in context.first.changes if item.kind == "setting")
+    assert f"`{change.key}`" in run(tools, "describe_setting", key=change.key).ours[0]
+    assert "no such setting" in run(tools, "describe_setting", key="trainer.warp_factor").ours[0]
+
+
+def test_cases_and_causes_are_looked_up(triage: Triage) -> None:
+    """A case that a look shows may be cited; a cause comes with what tells it apart."""
+    tools = tools_on(triage)
+    found = run(tools, "find_cases", words="host memory offload ray killed")
+    assert found.cases
+    assert all(any(f"[case:{name}]" in text for text in found.ours) for name in found.cases)
+    # Without an index, by the words of their titles.
+    title = next(iter(tools.prompt_context.library.cases.values())).title.en
+    assert run(replace(tools, near=None), "find_cases", words=title).cases
+    cause = tools.prompt_context.library.causes["host-oom-kill"]
+    told = run(tools, "describe_cause", cause="`host-oom-kill`")
+    assert cause.means.en in told.ours[0]
+    assert all(any(other.cause in row for row in told.ours) for other in cause.confused_with)
+
+
+def test_telemetry_is_told_for_a_span(triage: Triage) -> None:
+    """Readings by name, series within the span; without a snapshot it is said that there is none."""
+    assert "not available" in run(tools_on(triage), "read_telemetry").ours[0]
+    begin = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+    points = tuple((begin + 60 * minute, float(minute)) for minute in range(10))
+    machine = Snapshot(
+        taken_at=datetime(2026, 1, 1, 0, 10, tzinfo=UTC),
+        host=Host(memory_available_gib=known(1.5)),
+        cgroup=Cgroup(oom_kill=known(2)),
+        history=(Series(name="memory_used_gib", labels={"node": "n1"}, points=points),),
+    )
+    context = opened(triage, sources.from_text(LOG), "en", telemetry=machine)
+    tools = tools_of(context, None)
+    everything = run(tools, "read_telemetry").data
+    assert {"host.memory_available_gib = 1.5", "cgroup.oom_kill = 2"} <= set(everything)
+    part = run(
+        tools, "read_telemetry", name="memory", since="2026-01-01 00:02:00", until="2026-01-01 00:04:00"
+    )
+    assert "cgroup.oom_kill = 2" not in part.data
+    assert any("3 points, first 2, last 4" in text for text in part.data)
+
+
+def test_a_job_of_several_files_is_read_by_their_names(triage: Triage, tmp_path: Path) -> None:
+    """A line is named with its file; a bare number is not guessed at."""
+    for rank in range(3):
+        rows = [f"rank {rank} step {number}" for number in range(50)]
+        rows += ["OSError: [Errno 28] No space left on device"] if rank == 1 else []
+        (tmp_path / f"rank{rank}.log").write_text("\n".join(rows) + "\n")
+    context = opened(triage, jobs.open_job(tmp_path), "en")
+    tools = tools_of(context, lambda: jobs.open_job(tmp_path))
+    found = run(tools, "read_lines", first="rank1.log:L7", last="rank1.log:L8")
+    assert list(found.rows.values()) == ["rank 1 step 6", "rank 1 step 7"]
+    assert "rank1.log:L7" in str(found.says)
+    hits = run(tools, "search_log", words="step 49")
+    places = [str(context.report.place(number)) for number in hits.rows]
+    assert places == ["rank0.log:L50", "rank1.log:L50", "rank2.log:L50"]
+    (tmp_path / "rank0.log").unlink()
+    assert list(run(tools, "search_log", words="1 step 49").rows.values()) == ["rank 1 step 49"]
+    assert (
+        str(context.report.place(next(iter(run(tools, "search_log", words="1 step 49").rows)))) == places[1]
+    )
+    for mark in ("L7", "rank9.log:L7"):
+        with pytest.raises(ToolError, match="several files"):
+            run(tools, "read_lines", first=mark, last=mark)
+
+
+def test_without_the_output_the_lines_of_the_report_stand_in(triage: Triage) -> None:
+    """What is gone, or was never kept, is not at hand; what the report holds is."""
+    context = asked_of(triage, LOG)
+
+    def gone() -> sources.LogSource:
+        return sources.from_path(Path("/nonexistent/log"))
+
+    for reopen in (None, gone):
+        tools = tools_of(context, reopen)
+        assert FAILED in run(tools, "read_lines", first=f"L{FAILED}", last=f"L{FAILED}").rows
+        assert run(tools, "read_lines", first="L20", last="L21").rows == {}
+
+
+def test_a_large_log_is_read_from_where_it_lies(triage: Triage, tmp_path: Path) -> None:
+    """Lines and words far behind are found; when the time is up, reading ends and says so."""
+    path = tmp_path / "log"
+    row = b"worker 3: processed a batch of samples in 0.1 s\n"
+    with path.open("wb") as stream:
+        for _ in range(40):
+            stream.write(row * 20_000)
+        stream.write(b"the needle of this haystack\n" + LOG.encode())
+    context = opened(triage, sources.from_path(path), "en")
+    at = 40 * 20_000 + 1
+    tools = tools_of(context, lambda: sources.from_path(path))
+    assert list(run(tools, "search_log", words="needle haystack").rows) == [at]
+    assert run(tools, "read_lines", first=f"L{at}", last=f"L{at}").rows == {at: "the needle of this haystack"}
+    late = tools_of(context, lambda: sources.from_path(path), seconds=0.0)
+    assert run(late, "search_log", words="needle haystack").rows == {}
+    assert late.view.is_cut
+
+
+def test_the_rows_of_a_key_are_masked_wherever_one_looks(triage: Triage) -> None:
+    """A look into the middle of a private key is judged with the rows above it."""
+    body = [f"MIIEpAIBAAKCAQEA{number:02d}x7Vq0Gf3k9LmZt2WnYc4RbHs8Jd6PuEa1" for number in range(24)]
+    head, foot = ("-----" + word + " RSA PRIVATE KEY-----" for word in ("BEGIN", "END"))
+    text = "\n".join([*(f"step {number}" for number in range(50)), head, *body, foot, LOG])
+    tools = tools_on(triage, text)
+    rows = run(tools, "read_lines", first="L65", last="L66").rows
+    assert len(rows) == 2
+    assert not any("MIIEpAIB" in row for row in rows.values())
+    assert run(tools, "search_log", words="Gf3k9LmZt2WnYc4RbHs8Jd6PuEa1").rows == {}
+
+
+def test_a_labelled_incident_can_be_walked(triage: Triage) -> None:
+    """Over a real log: around its root, the normal lines before it, and its events."""
+    path = INCIDENTS / "w-easyr1-offload-host-ram" / "log.txt"
+    context = asked(triage)
+    assert context.report.root is not None
+    line = context.report.root.line
+    tools = tools_of(context, lambda: sources.from_path(path))
+    rows = path.read_text().split("\n")
+    found = run(tools, "read_lines", first=f"L{line - 3}", last=f"L{line + 3}").rows
+    assert [number for number in found if found[number].strip() not in rows[number - 1]] == []
+    assert line in run(tools, "read_events").rows
+    assert max(run(tools, "last_normal_lines").rows) < line
