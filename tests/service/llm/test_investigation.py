@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ingest.logs.inputs import sources
-from service.llm.chain import answer_in_stages
+from service.llm.chain import answer_in_stages, explain_with_model
 from service.llm.deadline import Deadline
 from service.llm.investigation import LookLimits, begin_investigation
 from service.llm.log_view import LogView
+from service.llm.models import AnswerPiece, ChatMessage, ToolCallPiece
 from service.llm.prompt_context import build_prompt_context
 from service.llm.stages import DraftStage, FinalStage, LookStage
 from service.llm.tools import ToolContext, call_tool
@@ -91,6 +93,53 @@ def test_a_line_that_only_a_look_showed_may_be_quoted_and_cited(triage: Triage) 
     tokens = heard.final.engine.tokens
     assert tokens is not None
     assert (tokens.sent, tokens.received) == (3 * 1234, 3 * 56)
+
+
+def test_calls_at_once_are_answered_each_by_its_id(triage: Triage) -> None:
+    """A provider refuses a talk in which a call has no answer, or an answer no call."""
+    context = job(triage)
+    wishes = (("read_lines", {"first": "L5", "last": "L5"}), ("no_such_tool", {}), ("read_events", "{broken"))
+    heard = hear(triage, context, [Turn(calls=wishes), say(context)], limits=LIMITS)
+    called, *answers = heard.server.calls[1]["messages"][-4:]
+    assert [call["id"] for call in called["tool_calls"]] == [row["tool_call_id"] for row in answers]
+    names = [call["function"]["name"] for call in called["tool_calls"]]
+    assert names == ["read_lines", "unknown", "read_events"]
+    assert "L5| step 5" in answers[0]["content"]
+
+
+class WholeCalls:
+    """A model whose provider gives each call in one piece, without an index and without an id."""
+
+    name = "whole:calls"
+
+    def __init__(self, *answers: tuple[AnswerPiece, ...]) -> None:
+        self.answers = list(answers)
+        self.seen: list[Sequence[ChatMessage]] = []
+
+    def stream(self, messages: Sequence[ChatMessage], schema: object) -> Iterator[AnswerPiece]:
+        """Answer without tools."""
+        return self.stream_with_tools(messages, schema)
+
+    def stream_with_tools(self, messages: Sequence[ChatMessage], tools: object) -> Iterator[AnswerPiece]:
+        """Give the next answer."""
+        self.seen.append(tuple(messages))
+        self.told = tools
+        yield from self.answers.pop(0)
+
+
+def test_calls_that_come_whole_are_told_apart(triage: Triage) -> None:
+    """Two calls without an index are two, and each gets an id of ours."""
+    context = job(triage)
+    first = ToolCallPiece(None, "", "read_lines", '{"first": "L5", "last": "L5"}')
+    second = ToolCallPiece(None, "", "read_lines", '{"first": "L6", "last": "L6"}')
+    answer = AnswerPiece(json.dumps(faithful(context)), 10, 5)
+    model = WholeCalls((AnswerPiece(calls=(first, second)),), (answer,))
+    *_, final = explain_with_model(context, model, 20.0, 8000, LIMITS)
+    assert isinstance(final, FinalStage)
+    assert [step.arguments["first"] for step in final.diagnosis.engine.trace] == ["L5", "L6"]
+    called, *answers = model.seen[1][-3:]
+    assert [call.id for call in called.calls] == [row.call_id for row in answers]
+    assert len({row.call_id for row in answers}) == 2
 
 
 def test_without_the_look_the_same_words_prove_nothing(triage: Triage) -> None:
