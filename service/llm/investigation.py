@@ -25,10 +25,12 @@ from service.llm.tokens import cut_to_tokens, estimate_tokens
 from service.llm.tools import TOOLS, Found, ToolContext, ToolError, call_tool
 from service.llm.triage_context import TriageContext
 from service.schemas.diagnosis import TraceStep
-from service.schemas.errors import ModelToolsError
+from service.schemas.errors import ModelRejectedError, ModelToolsError
 
 # Of what a model may be shown in all, one answer is at most this part.
 LARGEST = 4
+# Of what a model writes before its calls, so much is sent back to it.
+MAX_THOUGHT = 2000
 # Calls of one round that are answered at all, be it with a refusal; what else it makes is not read.
 MAX_AT_ONCE = 16
 _SHOWN, _MAX_ARGUMENTS = 200, 8
@@ -82,8 +84,11 @@ class Investigation:
             try:
                 for text in asker.stream_with_tools(messages, SCHEMAS, is_said):
                     yield text
-            except ModelToolsError:
-                break
+            except ModelRejectedError as error:
+                # Without tools, or where what was found is too long, it is asked in another way.
+                if self.trace or isinstance(error, ModelToolsError):
+                    break
+                raise
             calls = asker.calls[:MAX_AT_ONCE]
             # An answer that was passed on in part stands, whatever is called beside it.
             if is_said() or not calls:
@@ -97,12 +102,18 @@ class Investigation:
                 )
                 for place, call in enumerate(calls)
             )
-            messages.append(ChatMessage("assistant", text, calls))
+            messages.append(ChatMessage("assistant", text[:MAX_THOUGHT], calls))
             for call in calls:
                 before = len(self.trace)
                 messages.append(ChatMessage("tool", self._answered(tools, call), call_id=call.id))
                 yield from self.trace[before:]
-        yield from asker.stream(self._last_messages(), Claims, is_said)
+        try:
+            yield from asker.stream(self._last_messages(), Claims, is_said)
+        except ModelRejectedError:
+            if not self._notes or is_said():
+                raise
+            # What was found may be what makes it too long.
+            yield from asker.stream(self.prompt.messages, Claims, is_said)
 
     def _last_messages(self) -> tuple[ChatMessage, ...]:
         """Give what asks for the answer at once: the first prompt, and what was found, without any calls."""
@@ -152,7 +163,7 @@ class Investigation:
         events = {event.line for event in report.events}
         rows, suspects = excerpt(found.rows, events, ids)
         data = [withhold(text, ids) for text in found.data]
-        suspects += sum(WITHHELD in text for text in data)
+        suspects += sum(WITHHELD in text for text in (*data, *found.ours))
         left = max(0, self.budget - sum(map(estimate_tokens, self._notes)))
         left = min(left, max(self.budget // LARGEST, 200))
         parts, cut = [], 0

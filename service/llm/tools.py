@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -18,8 +18,9 @@ from ingest.logs.clock import parse_time
 from ingest.logs.events import Event
 from ingest.logs.timeline import YEAR
 from service.llm.log_view import LogView, line_number
+from service.llm.prompt import own_names
 from service.llm.prompt_context import PromptContext
-from service.llm.prompt_injection import neutralize
+from service.llm.prompt_injection import neutralize, withhold
 from service.llm.setting_lookups import describe_setting, named_settings
 
 # Rows of one answer.
@@ -261,6 +262,10 @@ def _describe_setting(context: ToolContext, arguments: Arguments) -> Found:
         for framework in report.frameworks
         if (spec := library.setting(framework.name, key, framework.version)) is not None
     ]
+    # What the job has it at is text of the job.
+    ids = own_names(prompt_context)
+    settings = [replace(item, value=withhold(item.value, ids, _LONGEST_ARGUMENT)) for item in report.settings]
+    shown = replace(report, settings=tuple(settings))
     if not specs:
         return Found(Message("model.looked-setting", key=key), ours=("The catalogue has no such setting.",))
     told = []
@@ -269,7 +274,7 @@ def _describe_setting(context: ToolContext, arguments: Arguments) -> Found:
         names = library.names(spec.framework, spec.key, version)
         spelled = f"spelled {', '.join(names[:4])}" if names else "does not exist"
         at = f" At {spec.framework} {version} it {'is ' if names else ''}{spelled}." if version else ""
-        told.append(describe_setting(spec, report, prompt_context.language) + at)
+        told.append(describe_setting(spec, shown, prompt_context.language) + at)
     return Found(Message("model.looked-setting", key=key), ours=tuple(told))
 
 
