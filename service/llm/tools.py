@@ -257,11 +257,14 @@ def _job_settings(context: ToolContext, arguments: Arguments) -> Found:
 def _describe_setting(context: ToolContext, arguments: Arguments) -> Found:
     prompt_context, key = context.prompt_context, arguments["key"]
     library, report = prompt_context.library, prompt_context.report
+    frameworks = [framework.name for framework in report.frameworks]
+    # Else that of any framework: the log may not show which one runs.
+    frameworks += [framework for framework, known in library.specs if canonical(known) == canonical(key)]
     specs = named_settings(key, library, report) or [
         spec
-        for framework in report.frameworks
-        if (spec := library.setting(framework.name, key, framework.version)) is not None
-    ]
+        for name in dict.fromkeys(frameworks)
+        if (spec := library.setting(name, key, report.version(name))) is not None
+    ][:CASES]
     # What the job has it at is text of the job.
     ids = own_names(prompt_context)
     settings = [replace(item, value=withhold(item.value, ids, _LONGEST_ARGUMENT)) for item in report.settings]
