@@ -260,11 +260,14 @@ def _describe_setting(context: ToolContext, arguments: Arguments) -> Found:
     frameworks = [framework.name for framework in report.frameworks]
     # Else that of any framework: the log may not show which one runs.
     frameworks += [framework for framework, known in library.specs if canonical(known) == canonical(key)]
-    specs = named_settings(key, library, report) or [
-        spec
-        for name in dict.fromkeys(frameworks)
-        if (spec := library.setting(name, key, report.version(name))) is not None
-    ][:CASES]
+    specs = (
+        named_settings(key, library, report)
+        or [
+            spec
+            for name in dict.fromkeys(frameworks)
+            if (spec := library.setting(name, key, report.version(name))) is not None
+        ][:CASES]
+    )
     # What the job has it at is text of the job.
     ids = own_names(prompt_context)
     settings = [replace(item, value=withhold(item.value, ids, _LONGEST_ARGUMENT)) for item in report.settings]
