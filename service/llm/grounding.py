@@ -156,7 +156,8 @@ def _free(
     language = prompt_context.language
     said = words("model.model-says", language, why=why) if why and is_in(language, why) else ""
     proposal = FreeProposal(pick.framework.strip(), pick.kind.strip().lower(), key, to, said)
-    return check_proposal(proposal, cause, prompt_context.assessment, prompt_context.library, language)
+    shown = tuple(prompt.lines.values())
+    return check_proposal(proposal, cause, prompt_context.assessment, prompt_context.library, language, shown)
 
 
 def offered(pick: Pick, prompt_context: PromptContext) -> ProposedChange | None:

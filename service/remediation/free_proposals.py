@@ -9,7 +9,7 @@ texts, paths, packages, and values that stand in the log beside their key are ne
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -54,9 +54,17 @@ class FreeProposal:
 
 
 def check_proposal(
-    proposal: FreeProposal, cause: str, assessment: Assessment, library: Library, language: Language
+    proposal: FreeProposal,
+    cause: str,
+    assessment: Assessment,
+    library: Library,
+    language: Language,
+    shown: Collection[str] = (),
 ) -> list[ProposedChange] | str:
-    """Check one proposal: gives the change with those that must follow it, or why there is none."""
+    """Check one proposal: gives the change with those that must follow it, or why there is none.
+
+    `shown` are lines of the log that the model was shown beyond those of the report.
+    """
     if not proposal.key or not proposal.to or len(proposal.to) > LONGEST:
         return Message("model.names-no-value")
     if proposal.kind == "command" or not _KEY.fullmatch(proposal.key):
@@ -69,7 +77,9 @@ def check_proposal(
         made, why = check_change(change, cause, assessment.report, library, assessment.settings, language)
         if made:
             names = {spec.key, *(alias.key for alias in spec.aliases), proposal.key}
-            sure = isinstance(made[0].to, int | float) and not _is_of_log(names, proposal.to, assessment)
+            sure = isinstance(made[0].to, int | float) and not _is_of_log(
+                names, proposal.to, assessment, shown
+            )
             status = made[0].status if sure and not _LOADS_CODE.search(spec.key) else "unverified"
             return [item.model_copy(update={"status": status, "by": "model"}) for item in made]
         refusal = refusal or why
@@ -77,7 +87,11 @@ def check_proposal(
         return refusal
     installers = sorted(known_frameworks().with_field("installs"))
     is_package = proposal.kind == "package" or any(library.setting(name, proposal.key) for name in installers)
-    found = (_package if is_package else _unknown)(proposal, assessment, library)
+    found = (
+        _package(proposal, assessment, library)
+        if is_package
+        else _unknown(proposal, assessment, library, shown)
+    )
     return found if isinstance(found, str) else [found]
 
 
@@ -104,7 +118,9 @@ def _change(proposal: FreeProposal, spec: SettingSpec) -> Change:
     )
 
 
-def _unknown(proposal: FreeProposal, assessment: Assessment, library: Library) -> ProposedChange | str:
+def _unknown(
+    proposal: FreeProposal, assessment: Assessment, library: Library, shown: Collection[str]
+) -> ProposedChange | str:
     """Judge a key that the catalogue does not hold: the job's own files may prove that there is one."""
     report, known = assessment.report, known_frameworks()
     now = value_of(proposal.key, assessment.settings)
@@ -117,7 +133,7 @@ def _unknown(proposal: FreeProposal, assessment: Assessment, library: Library) -
     own = typed_value(value_of(proposal.key, [item for item in assessment.settings if item.line == 0]))
     to = typed_value(proposal.to)
     proved = isinstance(own, int) and type(own) is type(to) and not _LOADS_CODE.search(proposal.key)
-    sure = proved and not _is_of_log({proposal.key}, proposal.to, assessment)
+    sure = proved and not _is_of_log({proposal.key}, proposal.to, assessment, shown)
     return ProposedChange(
         framework=framework if framework in known.rows else min(settable_frameworks(report), default=""),
         kind=next((kind for kind in KINDS if kind == proposal.kind), "setting"),
@@ -171,14 +187,18 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _is_of_log(names: set[str], value: str, assessment: Assessment) -> bool:
+def _is_of_log(names: set[str], value: str, assessment: Assessment, shown: Collection[str]) -> bool:
     """Tell whether the log may have dictated a change: it names the key, and the value stands in it too.
 
     A value that stands in any log, such as `true` or `8`, is not asked for. A job prints its own settings: a
     row that gives the present value is of that kind.
     """
     report = assessment.report
-    texts = [*report.texts.values(), *(" ".join(map(str, fact.fields.values())) for fact in report.facts)]
+    texts = [
+        *shown,
+        *report.texts.values(),
+        *(" ".join(map(str, fact.fields.values())) for fact in report.facts),
+    ]
     named = re.compile(
         "|".join(rf"(?i:(?<![\w]){pattern(last_level(name))}(?![\w]))" for name in sorted(names))
     )

@@ -84,9 +84,14 @@ def test_what_the_log_dictates_is_not_verified(row: str, expected: str, told: Tr
     rows = tuple((100_000 + number, text) for number, text in enumerate(row.split("\n")))
     assessment = replace(told.assessment, report=replace(report, nearby=(*report.nearby, *rows)))
     proposal = FreeProposal("easyr1", "setting", KEY, "16384", "")
-    made = check_proposal(proposal, CAUSE, assessment, told.library, "en")
-    assert not isinstance(made, str)
-    assert made[0].status == expected
+    looked = tuple(row.split("\n"))
+    # In the report, or in what a look at the log has shown.
+    for found in (
+        check_proposal(proposal, CAUSE, assessment, told.library, "en"),
+        check_proposal(proposal, CAUSE, told.assessment, told.library, "en", looked),
+    ):
+        assert not isinstance(found, str)
+        assert found[0].status == expected
 
 
 def test_nothing_unproved_of_a_model_is_written_also_after_it_was_stored(told: TriageContext) -> None:
