@@ -16,6 +16,7 @@ from service.batches.engine import BatchEngine
 from service.batches.pool_executor import DEPTH, PoolExecutor
 from service.persistence.store import Store
 from service.settings import Settings
+from tests.processes import command, descendants
 from tests.service.batches.jobs import (
     accepted,
     crash,
@@ -45,21 +46,9 @@ def store(settings: Settings) -> Iterator[Store]:
         yield opened
 
 
-def descendants(number: int) -> Iterator[int]:
-    """Give the processes below one."""
-    for thread in Path(f"/proc/{number}/task").iterdir():
-        for child in map(int, (thread / "children").read_text(encoding="ascii").split()):
-            yield child
-            yield from descendants(child)
-
-
 def named(number: int, name: str) -> int:
     """Find a process by its name below another one."""
-    return next(
-        child
-        for child in descendants(number)
-        if name in Path(f"/proc/{child}/cmdline").read_text(errors="replace")
-    )
+    return next(child for child in descendants(number) if name.encode() in command(child))
 
 
 def driver_of(engine: BatchEngine) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from service.monitoring.sampler import TelemetrySampler
+from tests.processes import children, command
 from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -24,14 +25,7 @@ with TelemetrySampler(1, 0.0):
 
 def samplers(parent: int) -> list[int]:
     """Give the samplers that a process has started, by its threads; one that waits to be reaped is none."""
-    found = []
-    for thread in Path(f"/proc/{parent}/task").iterdir():
-        found += [int(number) for number in (thread / "children").read_text(encoding="utf-8").split()]
-    return [
-        number
-        for number in found
-        if runs(number) and b"snapshot" in Path(f"/proc/{number}/cmdline").read_bytes()
-    ]
+    return [number for number in children(parent) if runs(number) and b"snapshot" in command(number)]
 
 
 def runs(process: int) -> bool:
@@ -54,7 +48,7 @@ def test_that_a_job_that_ends_while_sampling_begins_leaves_no_sampler() -> None:
     for number in range(20):
         with TelemetrySampler(5, 0.0):
             time.sleep(number * 0.0002)
-    assert samplers(os.getpid()) == []
+    assert until(lambda: samplers(os.getpid()) == [])
 
 
 def test_that_the_sampler_goes_with_a_run_that_is_killed() -> None:

@@ -15,6 +15,7 @@ import pytest
 from service.pipeline.triage import no_progress
 from service.schemas.errors import SettingsError
 from service.settings import Settings
+from tests import processes
 from tests.tables import each_row
 from tests.ui.shell import COMMAND, surroundings
 from tests.waiting import PATIENCE
@@ -45,8 +46,7 @@ def stopped(process: subprocess.Popen[bytes]) -> tuple[int, str]:
 
 def children(process: int) -> list[Path]:
     """Give the processes that a process has started, by their folders under /proc."""
-    found = Path(f"/proc/{process}/task").glob("*/children")
-    return [Path("/proc", number) for path in found for number in path.read_text(encoding="utf-8").split()]
+    return [Path("/proc", str(number)) for number in processes.children(process)]
 
 
 def runs(process: Path) -> bool:
