@@ -22,13 +22,14 @@ def reader_of(path: Path, seconds: float = PATIENCE) -> tuple[int, int]:
         # Our end stays open: were it closed, who has just opened the other would find an empty log and be
         # done.
         while time.monotonic() < end:
-            for number in _holders(path):
+            for number in holders(path):
                 return number, handle
             time.sleep(0.01)
     raise AssertionError(f"nobody reads {path}")
 
 
-def _holders(path: Path) -> Iterator[int]:
+def holders(path: Path) -> Iterator[int]:
+    """Give the other processes that have a file open."""
     own = os.getpid()
     for process in Path("/proc").iterdir():
         if not process.name.isdecimal() or int(process.name) == own:

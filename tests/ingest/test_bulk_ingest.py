@@ -21,7 +21,8 @@ from ingest.ingest_tasks import IngestedContent, IngestTask
 from ingest.logs.reader import Reader
 from ingest.stored_parts import RowParts
 from tests.factories import OOM, STRANGE, silent, steps, traceback
-from tests.pipes import reader_of
+from tests.pipes import holders, reader_of
+from tests.waiting import until
 
 # Ray's own packages warn where they are imported.
 RAY_WARNINGS = pytest.mark.filterwarnings(
@@ -190,6 +191,8 @@ def kill_reader(path: Path, instead: str | None = None) -> None:
         path.with_suffix(".new").write_text(instead)
         path.with_suffix(".new").replace(path)
     os.kill(process, signal.SIGKILL)
+    # While it is not gone, it would be taken for the reader that comes after it.
+    until(lambda: process not in holders(path), "the killed reader is gone")
     os.close(handle)
 
 

@@ -78,6 +78,7 @@ def test_every_field_of_the_contract_is_there_under_its_name(name: str, triage: 
     assert set(data["engine"]) == {
         "name",
         "votes",
+        "trace",
         "dropped",
         "note",
         "tokens",
