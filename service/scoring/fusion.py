@@ -51,20 +51,19 @@ def vote_weights(path: Path = FILE) -> VoteWeights:
 def fuse(assessment: Assessment, vote: Vote, library: Library) -> Assessment:
     """Weigh a vote into an assessment; a vote that may not count leaves it as it is.
 
-    The candidates come in their new order with new probabilities; where the choice is another than the
-    rules',
-    its first quoted line leads the events.
+    The candidates come in their new order with new probabilities. Where the choice is not that of the rules,
+    the first failure that it quotes becomes the root.
     """
     if vote.choice not in library.causes and vote.choice != SOUND:
         return assessment
     if not may_count(assessment, vote):
-        return replace(assessment, vote=vote)
+        return assessment
     priors = rule_shares(assessment)
     signs = vote_signs(assessment, vote, library)
     shares = weighed(priors, vote.choice, base_share(priors, vote.choice), signs, vote_weights().signs)
     if vote.choice != UNKNOWN_CAUSE and max(shares, key=lambda name: shares[name]) != vote.choice:
         # What speaks for the rules' answer weighs more: a vote that loses takes nothing from it.
-        return replace(assessment, vote=vote)
+        return assessment
     doubt, sound = shares[UNKNOWN_CAUSE], shares[SOUND]
     known = {item.cause: item for item in assessment.candidates}
     if vote.choice not in (SOUND, UNKNOWN_CAUSE):
