@@ -19,7 +19,7 @@ Kind = Literal["string", "open", "close", "comma", "colon", "equals", "text"]
 
 _REST = r"(?P<open>[\[({])|(?P<close>[\])}])|(?P<comma>,)|(?P<colon>:)|(?P<equals>=)"
 _TOKEN = re.compile(
-    r"(?P<string>[bBuUrR]?(?:'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"))|(?P<angle><[^<>]{1,400}+>)|"
+    r"(?P<string>[bBuUrR]?(?:'(?>(?:[^'\\]|\\.)*)'|\"(?>(?:[^\"\\]|\\.)*)\"))|(?P<angle><[^<>]{1,400}+>)|"
     + _REST
     + r"|(?P<text>[^'\"\[\](){},:=<]++|<)"
 )

@@ -22,7 +22,7 @@ _ITEM = re.compile(r"(?P<indent> *)-(?: +(?P<value>.*))?")
 _BLOCK = re.compile(r"[|>][+-]?\d?[+-]?")
 _MARK = re.compile(r"(?:[&!][\w.:/-]+ +)+")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
-_QUOTED = re.compile(r"(?P<text>'(?:[^']|'')*+'|\"(?:[^\"\\]|\\.)*+\")\s*(?:#.*)?")
+_QUOTED = re.compile(r"(?P<text>'(?>(?:[^']|'')*)'|\"(?>(?:[^\"\\]|\\.)*)\")\s*(?:#.*)?")
 # How long a value over several rows may get.
 _LONGEST = 20_000
 

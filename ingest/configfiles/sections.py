@@ -14,7 +14,7 @@ from ingest.configfiles.settings import Setting, TextEdit, named_as_printed, pla
 
 _SECTION = re.compile(r"\s*\[{1,2}(?P<name>[\w.\"' -]+)\]{1,2}\s*(?:#.*)?$")
 _PAIR = re.compile(r"\s*(?P<key>[\w.\"-]+)\s*=\s*(?P<value>.*)$")
-_QUOTED = re.compile(r"'([^']*)'|\"((?:[^\"\\]|\\.)*+)\"")
+_QUOTED = re.compile(r"'([^']*)'|\"((?>(?:[^\"\\]|\\.)*))\"")
 _SINGLE = re.compile(r"[\w.+-]+")
 
 

@@ -237,16 +237,16 @@ PRIVATE = (
     SecretKind(
         "private-key",
         r"PRIVATE(?: |%20|\+|\\u0020)KEY",
-        rf"-{{4,5}} ?BEGIN {_LABEL}-{{0,5}}(?:(?:[^-]|-(?!-)){{0,16000}}+-{{4,5}} ?END {_LABEL}-{{0,5}}|"
-        r"[^\n]*(?:\n[^\n]{0,200}?[A-Za-z0-9+/=]{60,100}[ "
-        r"\t]*\r?(?=\n|\Z))*+(?:\n[^\n]{0,80}?[A-Za-z0-9+/]{4,59}={1,2}[ \t]*\r?(?=\n|\Z))?)",
+        rf"-{{4,5}} ?BEGIN {_LABEL}-{{0,5}}(?:(?>(?:[^-]|-(?!-)){{0,16000}})-{{4,5}} ?END {_LABEL}-{{0,5}}|"
+        r"[^\n]*(?>(?:\n[^\n]{0,200}?[A-Za-z0-9+/=]{60,100}[ "
+        r"\t]*\r?(?=\n|\Z))*)(?:\n[^\n]{0,80}?[A-Za-z0-9+/]{4,59}={1,2}[ \t]*\r?(?=\n|\Z))?)",
         ahead=20_000,
         wraps=False,
     ),
     SecretKind(
         "private-key",
         r"END [A-Z0-9 ]{0,40}PRIVATE KEY",
-        rf"(?m:^)(?:[^\n]{{0,100}}?[A-Za-z0-9+/=]{{1,100}}[ \t]*\r?\n){{1,100}}+[^\n]{{0,100}}?-----END "
+        rf"(?m:^)(?>(?:[^\n]{{0,100}}?[A-Za-z0-9+/=]{{1,100}}[ \t]*\r?\n){{1,100}})[^\n]{{0,100}}?-----END "
         rf"{_LABEL}-----",
         back=12_000,
         wraps=False,
@@ -254,7 +254,7 @@ PRIVATE = (
     SecretKind(
         "private-key",
         r"(?:Private-Lines|PuTTY-User-Key-File)",
-        r"Private-Lines: \d{1,3}(?P<secret>(?:\s+[^\n]{0,80}?[A-Za-z0-9+/=]{8,100}(?=\s|\Z)){1,100}+)",
+        r"Private-Lines: \d{1,3}(?P<secret>(?>(?:\s+[^\n]{0,80}?[A-Za-z0-9+/=]{8,100}(?=\s|\Z)){1,100}))",
         ahead=12_000,
         wraps=False,
     ),

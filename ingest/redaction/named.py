@@ -32,7 +32,7 @@ NOTHING = r"(?!None\b|null\b|true\b|false\b|nil\b|\*\*|<|\[redacted|\$[A-Za-z_{(
 _VALUE = r"(?:[^\s'\",;)}\]\\\x80-\xff]|\\(?![nrtu'\"\\/])|[\xc2-\xdf][\x80-\xbf])"
 # Between a flag and its value: blanks, the parts of a list, the end of a row that goes on (in a diff, the
 # next begins with its sign).
-_APART = r"(?:['\"]?,?[= ]+(?:\$(?=['\"]))?['\"]?|\\\r?\n[ +-]?[ \t]*+)++"
+_APART = r"(?>(?:['\"]?,?[= ]+(?:\$(?=['\"]))?['\"]?|\\\r?\n[ +-]?[ \t]*+)+)"
 
 
 def decode_named(words: str) -> str:

@@ -38,7 +38,7 @@ MAX_LIST = 256 << 20
 _TAIL = re.compile(r"[,.]?\s*(?:last available logs|The last \d+ lines).*", re.DOTALL | re.IGNORECASE)
 # As much of a JSON text as is whole; what follows is its closing quote, or an escape that is not all there
 # yet.
-_WHOLE = re.compile(r'(?:[^"\\]++|\\(?:u[0-9a-fA-F]{4}|[^u]))*+')
+_WHOLE = re.compile(r'(?>(?:[^"\\]++|\\(?:u[0-9a-fA-F]{4}|[^u]))*)')
 _HALF_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}$")
 
 

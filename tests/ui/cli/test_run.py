@@ -29,7 +29,7 @@ OOM = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity "
     "of 79.10 GiB of which 1.00 GiB is free."
 )
-FAILS = f"import sys; print('step 1'); print({OOM!r}, file=sys.stderr); sys.exit(7)"
+FAILS = f"import sys; print('step 1', flush=True); print({OOM!r}, file=sys.stderr); sys.exit(7)"
 ROOT = Path(__file__).parents[3]
 
 
