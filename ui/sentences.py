@@ -18,6 +18,7 @@ _VAGUE = frozenset(
         "InvalidRequest",
         "Forbidden",
         "Settings",
+        "Patch",
         "Service",
         "Telemetry",
         "InvalidSnapshot",

@@ -31,6 +31,10 @@ class _Mask(NamedTuple):
     secret: bytes
 
 
+# How every mask begins.
+MASK = "[redacted:"
+
+
 class Redactor:
     """Mask secrets and count how many different ones there were."""
 

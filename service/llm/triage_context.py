@@ -11,8 +11,8 @@ from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.report import CrashReport
 from service.composition.composer import compose
-from service.patching.diagnosis_patch import patch_diagnosis, repatch_diagnosis
-from service.patching.patches import ConfigFile
+from service.patching.diagnosis_patch import patch_diagnosis, patch_first_step, repatch_diagnosis
+from service.patching.patches import ConfigFile, FileEdit
 from service.schemas.diagnosis import Diagnosis
 from service.scoring.assessment import Assessment
 
@@ -41,6 +41,12 @@ class TriageContext:
         """Answer for another assessment of the same job, such as one with a model's vote."""
         answer = answer_by_rules(assessment, self.library, self.language, self.files)
         return answer.model_copy(update={"id": self.first.id, "timings_ms": self.first.timings_ms})
+
+    def edits_of(self, answer: Diagnosis) -> tuple[FileEdit, ...]:
+        """Give what the patch of one of the job's answers writes into its files, with their secrets."""
+        if answer.patch is None:
+            return ()
+        return patch_first_step(answer.changes, self.files, self.report, self.library).edits
 
     def repatch(self, answer: Diagnosis) -> Diagnosis:
         """Make the patch anew for an answer whose changes are others than the first one's."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from corpus.library import Library
 from corpus.message import edited
 from corpus.schema import Language
 from ingest.logs.report import CrashReport
-from ingest.redaction.redactor import Redactor
+from ingest.redaction.redactor import MASK, Redactor
 from service.composition import reasons
 from service.patching import patches
-from service.patching.patches import ConfigFile
+from service.patching.patches import ConfigFile, FileEdit, PatchedFiles
 from service.patching.target import PatchTarget
 from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
@@ -20,9 +20,9 @@ from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
 
 @dataclass(frozen=True)
 class StepPatch:
-    """What one step comes to in the job's files: its diffs, what was left out, and its targets."""
+    """What one step comes to in the job's files: their new texts, what was left out, and its targets."""
 
-    diffs: tuple[str, ...] = ()
+    edits: tuple[FileEdit, ...] = ()
     left_out: tuple[Dropped, ...] = ()
     targets: tuple[PatchTarget, ...] = ()
 
@@ -32,7 +32,7 @@ def patch_diagnosis(
 ) -> Diagnosis:
     """Give the answer with its patch; for want of files, of the command that the log shows."""
     line, command = report.command
-    if not files and line and "[redacted:" not in command:
+    if not files and line and MASK not in command:
         files = [ConfigFile(f"command-at-line-{report.place(line).line}.sh", command)]
     if not files:
         return answer
@@ -45,8 +45,21 @@ def patch_diagnosis(
     )
     engine = answer.engine.model_copy(update={"dropped": (*answer.engine.dropped, *dropped)})
     return answer.model_copy(
-        update={"changes": changes, "patch": clean("".join(made.diffs)) or None, "engine": engine}
+        update={
+            "changes": changes,
+            "patch": "".join(_shown(edit, clean) for edit in made.edits) or None,
+            "engine": engine,
+        }
     )
+
+
+def _shown(edit: FileEdit, clean: Callable[[str], str]) -> str:
+    """Give a file's diff without secrets; with fewer rows around a change where those hold some.
+
+    A masked row fits no file, so that the patch would not apply.
+    """
+    diffs = (edit.difference(context) for context in (3, 2, 1))
+    return next((diff for diff in diffs if clean(diff) == diff), clean(edit.difference()))
 
 
 def repatch_diagnosis(
@@ -66,7 +79,7 @@ def writable_first(
     """Put first, of the changes as good as the first one, one that can be written into the files."""
     steps = group_steps(changes)
     equals = [step for step in steps if step[0].tier == steps[0][0].tier and step[0].purpose == "cure"]
-    chosen = next((step for step in equals if any(_patch_step(step, files, report, library).diffs)), None)
+    chosen = next((step for step in equals if _patch_step(step, files, report, library).edits), None)
     ordered = steps if chosen is None else [chosen, *(step for step in steps if step is not chosen)]
     return tuple(change for step in ordered for change in step)
 
@@ -89,8 +102,8 @@ def _patch_step(
     step: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport, library: Library
 ) -> StepPatch:
     targets = patch_targets(step, report, library)
-    diffs, left_out = patches.patch_files(files, targets) if targets else ([], [])
-    return StepPatch(tuple(diffs), tuple(left_out), tuple(targets) if any(diffs) else ())
+    made = patches.patch_files(files, targets) if targets else PatchedFiles()
+    return StepPatch(made.edits, made.left_out, tuple(targets) if made.edits else ())
 
 
 def patch_targets(

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import PurePath, PurePosixPath
 
 from corpus.keys import canonical
 from corpus.message import Message
@@ -24,10 +24,14 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A unified diff of one file (empty where nothing could be changed), and what was left out with why."""
+    """What became of one file: its new text, the old one where nothing could be changed.
+
+    `diff` is the unified diff between them; `left_out` says what could not be written, with why.
+    """
 
     diff: str
     left_out: tuple[Dropped, ...]
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ def patch(name: str, text: str, targets: Sequence[PatchTarget]) -> Patch:
     try:
         form = format_of(name, text)
     except NotPatchableError as error:
-        return Patch("", (Dropped(what=Message("dropped.patch", name=name), why=str(error)),))
+        return Patch("", (Dropped(what=Message("dropped.patch", name=name), why=str(error)),), text)
     new, left_out, done = text, list[Dropped](), list[PatchTarget]()
     for target in targets:
         try:
@@ -61,7 +65,7 @@ def patch(name: str, text: str, targets: Sequence[PatchTarget]) -> Patch:
     left_out.extend(
         Dropped(what=str(target), why=Message("patch.another-change-file-sets")) for target in undone
     )
-    return Patch(difference(name, text, new), tuple(left_out))
+    return Patch(difference(name, text, new), tuple(left_out), new)
 
 
 def carries(name: str, text: str, target: PatchTarget) -> bool:
@@ -90,13 +94,20 @@ def accepts(name: str, text: str, target: PatchTarget) -> bool:
     return True
 
 
-def difference(name: str, before: str, after: str) -> str:
-    """Give the unified diff of one file, named without its folders."""
-    path = PurePath(name).name
+def difference(name: str, before: str, after: str, context: int = 3) -> str:
+    """Give the unified diff of one file with so many rows around each change.
+
+    A name that leads out of the folder is cut to its last part.
+    """
+    path = PurePosixPath(name)
+    within = path.name if path.is_absolute() or ".." in path.parts else path.as_posix()
+    old, new = _header(f"a/{within}"), _header(f"b/{within}")
     # Lines end at a newline alone: a form feed in a comment starts none for git or bash.
-    rows = difflib.unified_diff(
-        _LINE.findall(before), _LINE.findall(after), _header(f"a/{path}"), _header(f"b/{path}")
-    )
+    rows = list(difflib.unified_diff(_LINE.findall(before), _LINE.findall(after), old, new, n=context))
+    if rows and "/" in within:
+        # By this row git counts the path from the repository's root, from whichever folder it is run in:
+        # https://git-scm.com/docs/git-apply
+        rows.insert(0, f"diff --git {old} {new}\n")
     return "".join(row if row.endswith("\n") else row + "\n\\ No newline at end of file\n" for row in rows)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from corpus.message import Message
-from service.patching.patch import accepts, carries, lists_packages, patch
+from service.patching.patch import accepts, carries, difference, lists_packages, patch
 from service.patching.target import PatchTarget
 from service.schemas.diagnosis import Dropped
 
@@ -15,12 +16,34 @@ from service.schemas.diagnosis import Dropped
 class ConfigFile:
     """One of the job's own files.
 
-    `exact` is False where its bytes are no UTF-8, so that no patch would apply.
+    `exact` is False where its bytes are no UTF-8, so that no patch would apply; `path` is where it lies on
+    this machine, None where it does not.
     """
 
     name: str
     text: str
     exact: bool = True
+    path: Path | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class FileEdit:
+    """What one file is to say in place of its text."""
+
+    file: ConfigFile
+    after: str
+
+    def difference(self, context: int = 3) -> str:
+        """Give it as a unified diff with so many rows around each change."""
+        return difference(self.file.name, self.file.text, self.after, context)
+
+
+@dataclass(frozen=True)
+class PatchedFiles:
+    """The files that change, and what was left out with why."""
+
+    edits: tuple[FileEdit, ...] = ()
+    left_out: tuple[Dropped, ...] = ()
 
 
 @dataclass
@@ -31,10 +54,8 @@ class _FileTargets:
     targets: list[PatchTarget] = field(default_factory=list)
 
 
-def patch_files(
-    files: Sequence[ConfigFile], targets: Sequence[PatchTarget]
-) -> tuple[list[str], list[Dropped]]:
-    """Give a diff for each file that changes, and what was left out with why.
+def patch_files(files: Sequence[ConfigFile], targets: Sequence[PatchTarget]) -> PatchedFiles:
+    """Write each target into the file that it belongs to.
 
     A target goes to the first file that sets its key already, else to the first that it can be added to;
     where there is neither, the first file says why. Packages belong to lists of requirements before scripts.
@@ -48,8 +69,14 @@ def patch_files(
     for target in targets:
         if shares:
             _home(shares, target).targets.append(target)
-    made = [patch(share.file.name, share.file.text, share.targets) for share in shares if share.targets]
-    return [one.diff for one in made], [*left_out, *(item for one in made for item in one.left_out)]
+    edits = []
+    for share in shares:
+        if share.targets:
+            made = patch(share.file.name, share.file.text, share.targets)
+            left_out += made.left_out
+            if made.text != share.file.text:
+                edits.append(FileEdit(share.file, made.text))
+    return PatchedFiles(tuple(edits), tuple(left_out))
 
 
 def _home(shares: Sequence[_FileTargets], target: PatchTarget) -> _FileTargets:

@@ -221,14 +221,14 @@ def _settings(file: ConfigFile) -> list[Setting]:
     ]
 
 
-def read_config(path: Path) -> ConfigFile:
-    """Read one of the job's own files, bounded."""
+def read_config(path: Path, name: str = "") -> ConfigFile:
+    """Read one of the job's own files, bounded; it goes by its own name where none is given."""
     with path.open("rb") as stream:
-        return _config(path.name, stream.read(MAX_CONFIG_BYTES))
+        return _config(name or path.name, stream.read(MAX_CONFIG_BYTES), path)
 
 
-def _config(name: str, raw: bytes) -> ConfigFile:
+def _config(name: str, raw: bytes, path: Path | None = None) -> ConfigFile:
     try:
-        return ConfigFile(name, raw.decode())
+        return ConfigFile(name, raw.decode(), path=path)
     except UnicodeDecodeError:
-        return ConfigFile(name, raw.decode("utf-8", "replace"), exact=False)
+        return ConfigFile(name, raw.decode("utf-8", "replace"), exact=False, path=path)

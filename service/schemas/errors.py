@@ -84,6 +84,10 @@ class SettingsError(ServiceError):
     """A WHYCRASH_ variable or a line of your whycrash.toml has a value that cannot be used."""
 
 
+class PatchError(ServiceError):
+    """The patch cannot be applied or taken back."""
+
+
 class ModelError(ServiceError):
     """The model did not give an answer; the first answer stands."""
 

@@ -20,16 +20,19 @@ from corpus.message import Message, in_language, words
 from corpus.schema import Language
 from ingest.errors import MissingInputError
 from ingest.logs.inputs import jobs
+from ingest.logs.inputs.jobs import JobSource
 from service.composition.diagnosis_view import ChangeView, DiagnosisView, diagnosis_view, stated
 from service.llm.stages import DraftStage, LookStage
 from service.llm.stages import TextStage as Said
 from service.llm.triage_context import TriageContext
+from service.patching.application import name_in_repository
 from service.pipeline.triage import Triage, read_config
 from service.schemas.diagnosis import Diagnosis, Outcome
 from service.schemas.errors import InvalidRequestError
 from service.telemetry.opening import open_telemetry
 from ui.cli.codes import EXPLAINED, HEALTHY, UNKNOWN
 from ui.cli.console import check_language, load_settings, out, progress
+from ui.cli.patches import offer_edits, write_patch
 
 _CODES = {"diagnosed": EXPLAINED, "ambiguous": EXPLAINED, "unknown": UNKNOWN, "no-failure": HEALTHY}
 _STYLES = {
@@ -53,24 +56,16 @@ def run(
     model: bool = True,
     show_prompt: bool = False,
     outcome: Outcome | None = None,
+    patch: Path | None = None,
+    apply: bool = False,
 ) -> int:
     """Explain one job and give the exit code."""
     check_language(lang)
     settings = load_settings()
-    if "-" in logs and len(logs) > 1:
-        raise MissingInputError(Message("errors.standard-input-job-own"))
-    if not all(logs):
-        # A path without a name would be the current folder.
-        raise MissingInputError(Message("errors.log-name-empty-variable"))
-    source = jobs.open_stdin() if logs == ["-"] else jobs.open_jobs([Path(log) for log in logs])
-    for path in configs:
-        if not path.is_file():
-            raise MissingInputError(
-                Message("errors.folder-give-file", path=path)
-                if path.is_dir()
-                else Message("errors.no-file", path=path)
-            )
-    files = [read_config(path) for path in configs]
+    if apply and "-" in logs:
+        raise InvalidRequestError(Message("errors.apply-needs-answer"))
+    source = _opened(logs, configs)
+    files = [read_config(path, name_in_repository(path)) for path in configs]
     machine = open_telemetry(telemetry, settings) if telemetry else None
     with progress() as report:
         triage = Triage(settings, report)
@@ -91,7 +86,29 @@ def run(
         sys.stdout.write(final.to_json(indent=2) + "\n")
     elif final is triage_context.first:
         render(final, out())
+    if patch is not None:
+        write_patch(final, patch)
+    if apply:
+        offer_edits(triage_context.edits_of(final), final, settings.home)
     return _CODES[final.verdict]
+
+
+def _opened(logs: list[str], configs: list[Path]) -> JobSource:
+    """Open the job's output; raises MissingInputError where it or a configuration is not there."""
+    if "-" in logs and len(logs) > 1:
+        raise MissingInputError(Message("errors.standard-input-job-own"))
+    if not all(logs):
+        # A path without a name would be the current folder.
+        raise MissingInputError(Message("errors.log-name-empty-variable"))
+    source = jobs.open_stdin() if logs == ["-"] else jobs.open_jobs([Path(log) for log in logs])
+    for path in configs:
+        if not path.is_file():
+            raise MissingInputError(
+                Message("errors.folder-give-file", path=path)
+                if path.is_dir()
+                else Message("errors.no-file", path=path)
+            )
+    return source
 
 
 def outcome_of(exit_code: int | None, signal: str, state: str) -> Outcome | None:

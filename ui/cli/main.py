@@ -10,11 +10,13 @@ from typing import Annotated
 import typer
 
 from corpus.errors import CorpusError
+from corpus.message import Message
 from eval.errors import EvalError
-from ingest.errors import IngestError
+from ingest.errors import IngestError, MissingInputError
 from service.schemas.errors import ServiceError
 from ui.cli.codes import MISUSE
 from ui.cli.options import (
+    ApplyPatch,
     AsJson,
     BatchName,
     BatchPaths,
@@ -37,6 +39,7 @@ from ui.cli.options import (
     LookInterval,
     NoModel,
     Once,
+    PatchFile,
     Port,
     PostEach,
     PostFailed,
@@ -55,6 +58,7 @@ from ui.cli.options import (
     SummaryPage,
     Telemetry,
     TellSlack,
+    UndoPatch,
     WatchedPlace,
     WatchedUsers,
     Webhook,
@@ -95,7 +99,7 @@ def options(
 
 @app.command()
 def explain(
-    logs: Logs,
+    logs: Logs = None,
     as_json: AsJson = False,
     lang: Lang = "",
     config: ConfigFiles = None,
@@ -106,9 +110,18 @@ def explain(
     state: SchedulerState = "",
     no_model: NoModel = False,
     show_prompt: ShowPrompt = False,
+    patch: PatchFile = None,
+    apply: ApplyPatch = False,
+    undo: UndoPatch = False,
 ) -> None:
     """Explain why a job died. Exit code 0: explained, 3: unknown, 4: no failure found, 2: misuse."""
     # Imported here, as in each command: a command should start with what it needs and no more.
+    if undo:
+        from ui.cli import patches
+
+        raise typer.Exit(patches.undo(logs or [], config or [], lang))
+    if not logs:
+        raise MissingInputError(Message("errors.log-not-given"))
     from ui.cli import explain as command
 
     outcome = command.outcome_of(exit_code, signal, state)
@@ -123,6 +136,8 @@ def explain(
             model=not no_model,
             show_prompt=show_prompt,
             outcome=outcome,
+            patch=patch,
+            apply=apply,
         )
     )
 

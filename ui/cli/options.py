@@ -17,7 +17,7 @@ Lang = Annotated[
 ]
 
 Logs = Annotated[
-    list[str],
+    list[str] | None,
     typer.Argument(
         metavar="LOG",
         help=(
@@ -63,6 +63,15 @@ SchedulerState = Annotated[
         metavar="STATE",
         help="What its scheduler says of its end, such as OUT_OF_MEMORY or OOMKilled.",
     ),
+]
+PatchFile = Annotated[
+    Path | None, typer.Option("--patch", metavar="FILE", help="Write the patch to this file as well.")
+]
+ApplyPatch = Annotated[
+    bool, typer.Option("--apply", help="Ask, and apply the patch to the files that --config names.")
+]
+UndoPatch = Annotated[
+    bool, typer.Option("--undo", help="Take the latest applied patch back; with --config, that of this file.")
 ]
 NoModel = Annotated[bool, typer.Option("--no-model", help="Ask no model, whatever WHYCRASH_MODEL says.")]
 ShowPrompt = Annotated[

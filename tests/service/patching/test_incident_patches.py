@@ -65,7 +65,7 @@ def test_a_patch_applies_parses_goes_back_and_is_made_once(name: str, triage: Tr
         for path in incident.job_files
     ]
     targets = patch_first_step(answer.changes, files, report, triage.library).targets
-    again, _ = patch_files(patched, targets)
+    again = patch_files(patched, targets).edits
     assert git(tmp_path, "apply", "-R", "-", given=diff)
     assert all((tmp_path / path.name).read_bytes() == path.read_bytes() for path in incident.job_files)
-    assert not any(again)
+    assert not again

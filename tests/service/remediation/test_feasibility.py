@@ -263,8 +263,8 @@ def test_that_what_only_finds_out_stands_behind_the_cures_and_is_never_the_patch
     ]
     files = [ConfigFile("run.sh", "#!/bin/bash\nexport A=1\ntorchrun train.py\n")]
     assert patch_first_step(made[1:], files, report(failed()), whole_corpus()) == StepPatch()
-    (diff,) = patch_first_step(made, files, report(failed()), whole_corpus()).diffs
-    assert diff.count("OMP_NUM_THREADS") == 1
+    (edit,) = patch_first_step(made, files, report(failed()), whole_corpus()).edits
+    assert edit.after.count("OMP_NUM_THREADS") == 1
 
 
 def test_that_a_row_of_the_table_waits_for_what_it_requires() -> None:
@@ -326,8 +326,8 @@ def test_that_the_patch_is_of_the_change_that_is_shown_first(triage: Triage) -> 
     told: CrashReport = report(failed())
     words = proposal("data.max_prompt_length", "a length that fits", status="unverified")
     cures = proposal("data.train_batch_size", 32)
-    assert patch_first_step([words, cures], files, told, whole_corpus()).diffs == ()
-    assert patch_first_step([cures, words], files, told, whole_corpus()).diffs != ()
+    assert patch_first_step([words, cures], files, told, whole_corpus()).edits == ()
+    assert patch_first_step([cures, words], files, told, whole_corpus()).edits != ()
     as_good = writable_first([words, cures], files, told, whole_corpus())
     lesser = writable_first([words, cures.model_copy(update={"tier": 4})], files, told, whole_corpus())
     assert [item.key for item in as_good] == [cures.key, words.key]

@@ -10,7 +10,6 @@ from corpus.condition_nodes import compare
 from corpus.library import Library
 from eval import incidents
 from ingest.logs.report import CrashReport
-from ingest.redaction.redactor import Redactor
 from service.llm.triage_context import TriageContext
 from service.patching.diagnosis_patch import group_steps, patch_targets
 from service.patching.patches import patch_files
@@ -87,8 +86,8 @@ def _patched(triage_context: TriageContext, triage: Triage) -> Iterator[str]:
     if not files or answer.patch is None:
         return
     first = group_steps(answer.changes)[0]
-    diffs, _ = patch_files(files, patch_targets(first, triage_context.report, triage.library))
-    if first[0].purpose != "cure" or answer.patch != Redactor().clean("".join(diffs)):
+    made = patch_files(files, patch_targets(first, triage_context.report, triage.library))
+    if first[0].purpose != "cure" or answer.patch != "".join(edit.difference() for edit in made.edits):
         yield f"the patch is not of {first[0].key}, which is shown first"
 
 
