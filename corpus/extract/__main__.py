@@ -1,4 +1,7 @@
-"""Settings out of source: `python -m corpus.extract FRAMEWORK CHECKOUT... --out FILE`, `merge FILE...`."""
+"""Settings and messages out of source.
+
+`python -m corpus.extract FRAMEWORK CHECKOUT... --out FILE`, `merge FILE...`, `messages read|pack`.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,15 @@ from corpus.extract import merging
 from corpus.extract.catalogue import facts, read
 from corpus.extract.checkouts import opened, version_of
 from corpus.extract.frameworks import ORIGINS
+from corpus.extract.messages import command
 from corpus.extract.versions import ordered
 from corpus.library import ROOT
 
 
 def main(words: Sequence[str]) -> int:
-    """Read checkouts or merge what was read."""
+    """Read checkouts, merge what was read, or read and pack the messages of releases."""
+    if words[:1] == ["messages"]:
+        return command.main(words[1:])
     return _merge(words[1:]) if words[:1] == ["merge"] else _read(words)
 
 
