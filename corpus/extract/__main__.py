@@ -14,7 +14,7 @@ from pathlib import Path
 from corpus.extract import merging
 from corpus.extract.catalogue import facts, read
 from corpus.extract.checkouts import opened, version_of
-from corpus.extract.frameworks import ORIGINS
+from corpus.extract.frameworks import declaring
 from corpus.extract.messages import command
 from corpus.extract.versions import ordered
 from corpus.library import ROOT
@@ -73,7 +73,7 @@ def _read(words: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m corpus.extract", description=__doc__)
-    parser.add_argument("framework", choices=sorted(ORIGINS))
+    parser.add_argument("framework", choices=sorted(declaring()))
     parser.add_argument("checkout", nargs="+", help="an unpacked source tree, or GITDIR@REVISION")
     parser.add_argument(
         "--version",

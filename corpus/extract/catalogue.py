@@ -8,8 +8,7 @@ from typing import Any
 
 from corpus.extract.checkouts import Checkout
 from corpus.extract.declarations import Declaration, Kind
-from corpus.extract.frameworks import ORIGINS, Origin, declared
-from corpus.extract.renames import RENAMES
+from corpus.extract.frameworks import Origin, declared, declaring
 
 _FACTS = ("type", "default", "choices", "min", "max")
 
@@ -44,12 +43,13 @@ class _Family:
 def read(framework: str, checkouts: Mapping[str, Checkout]) -> list[SettingHistory]:
     """Read all versions of a framework, oldest first in `checkouts`."""
     rows: list[SettingHistory] = []
+    known = declaring()[framework]
     table: dict[tuple[str, str], list[Origin]] = {}
-    for origin in ORIGINS[framework]:
+    for origin in known.declares:
         table.setdefault((origin.catalogue, origin.spelled), []).append(origin)
     for (catalogue, spelled), origins in table.items():
         seen = {version: declared(checkout, origins) for version, checkout in checkouts.items()}
-        for family in _families(seen, RENAMES.get(framework, {})):
+        for family in _families(seen, known.renamed):
             sure = all(row.declared for row in family.rows)
             names = {
                 name: frozenset(versions if sure else checkouts) for name, versions in family.names.items()

@@ -23,8 +23,6 @@ KNOWN = known_frameworks()
 HOMONYMS = frozenset({"env", "hydra", "python", "host"})
 # Where a literal means another thing than the framework of a job, by file.
 NAMED: dict[str, tuple[set[str], str]] = {
-    "corpus/extract/frameworks.py": (set(KNOWN.rows), "where each framework's sources declare its settings"),
-    "corpus/extract/renames.py": (set(KNOWN.rows), "which versions of each framework renamed a setting"),
     "corpus/frameworks.py": ({"kubernetes"}, "a format of manifests"),
     "service/patching/manifest.py": ({"kubernetes"}, "a format of manifests"),
     "service/patching/directives.py": ({"mpi"}, "an option of Slurm"),
