@@ -77,7 +77,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         console.print(f"incident: {finding}", markup=False, style="yellow")
     cassette = Cassette.load(options.model) if options.model else None
     systems, skipped = _systems(triage, loaded, cassette, options)
-    with _bars() as progress:
+    with bars() as progress:
         result = run(loaded, systems, triage.library, progress)
     write(result, options.out / "results.jsonl")
     (options.out / "report.html").write_text(report.page(result), encoding="utf-8")
@@ -159,7 +159,8 @@ def _gated(result: Run, options: argparse.Namespace, console: Console) -> int:
 
 
 @contextmanager
-def _bars() -> Iterator[Report]:
+def bars() -> Iterator[Report]:
+    """Show progress bars on the error stream while something runs."""
     with Progress(console=Console(stderr=True), transient=True) as bars:
         tasks = {}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from eval.figures import counted
 from eval.metrics import BINS, Bin, Mean
@@ -103,6 +104,42 @@ def risk_coverage(curves: Mapping[str, Sequence[tuple[float, float]]], colours: 
         *drawn,
         *keys,
     )
+
+
+def learning_curve(curves: Mapping[str, Sequence[tuple[int, float]]], colours: Mapping[str, str]) -> Html:
+    """Draw a share by round for each curve, with its words below; a round that was not scored is left out."""
+    rounds = sorted({number for points in curves.values() for number, _ in points})
+    # One round alone stands in the middle.
+    low, high = (rounds[0] - 0.5, rounds[-1] + 0.5) if rounds else (0.5, 1.5)
+    across, up = Scale(low, high, _LEFT, _RIGHT), Scale(0, 1, _BOTTOM, _TOP)
+    ticks = [step / 5 for step in range(6)]
+    description = "; ".join(
+        f"{name}: " + ", ".join(f"{value:.2f} in round {number}" for number, value in points)
+        for name, points in curves.items()
+        if points
+    )
+    return svg(
+        _SQUARE + _BAR * len(curves),
+        f"Score at first sight: {description or 'nothing to show'}",
+        *(line(across.start, up.at(tick), across.end, up.at(tick), "rule") for tick in ticks),
+        *(text(across.start - 6, up.at(tick) + 4, f"{tick:.1f}", "small", "end") for tick in ticks),
+        *(text(across.at(number), up.start + 16, f"round {number}", "small", "middle") for number in rounds),
+        *(
+            part
+            for row, (name, points) in enumerate(curves.items())
+            for part in _curve(name, points, colours[name], _BOTTOM + 40 + _BAR * row, across, up)
+        ),
+    )
+
+
+def _curve(
+    name: str, points: Sequence[tuple[int, float]], colour: str, y: float, across: Scale, up: Scale
+) -> list[Html]:
+    places = [(across.at(number), up.at(value)) for number, value in points]
+    steps = [line(*start, *end, f"line {colour}") for start, end in pairwise(places)]
+    dots = [element("circle", cx=x, cy=row, r=4.0, class_=colour) for x, row in places]
+    key = element("circle", cx=_LEFT + 6, cy=y - 4, r=4.0, class_=colour)
+    return [*steps, *dots, key, text(_LEFT + 18, y, name)]
 
 
 def bars(title: str, rows: Sequence[Bar], goal: tuple[float, str] | None = None) -> Html:

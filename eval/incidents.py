@@ -40,9 +40,9 @@ class LabelledChange(Record):
 
 
 class Origin(Record):
-    """Where an incident comes from: written from published facts, or recorded by `eval.lab`."""
+    """Where an incident comes from: written from published facts, recorded by `eval.lab`, or public."""
 
-    kind: Literal["written", "lab"]
+    kind: Literal["written", "lab", "public"]
     facts: tuple[str, ...] = ()
     versions: Mapping[str, str] = Field(default_factory=dict)
     note: str = ""
@@ -73,10 +73,11 @@ class Label(Record):
 
 @dataclass(frozen=True)
 class Incident:
-    """A label with its files."""
+    """A label with its files; `configuration` names the job's own ones that may stand in the folder."""
 
     label: Label
     folder: Path
+    configuration: tuple[str, ...] = JOB_FILES
 
     @property
     def id(self) -> str:
@@ -91,7 +92,7 @@ class Incident:
     @property
     def job_files(self) -> list[Path]:
         """The job's configuration files that exist."""
-        return [self.folder / name for name in JOB_FILES if (self.folder / name).exists()]
+        return [self.folder / name for name in self.configuration if (self.folder / name).exists()]
 
     @property
     def telemetry(self) -> Snapshot | None:

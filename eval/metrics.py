@@ -17,7 +17,7 @@ import numpy as np
 from corpus.keys import canonical
 from corpus.library import Library
 from eval.answers import Answer
-from eval.incidents import Incident
+from eval.incidents import Incident, LabelledChange
 
 RESAMPLES = 2000
 SURE = 0.8
@@ -121,17 +121,22 @@ def _setting(incident: Incident, answer: Answer, library: Library) -> float | No
 
     Not scored where no labelled change is one of a known framework, such as a change of the user's own code.
     """
-    known = {framework for framework, _ in library.specs}
-    wanted = [change for change in incident.label.changes if change.framework in known]
+    wanted = settable(incident.label.changes, library)
     if not wanted or incident.label.verdict != "diagnosed" or answer.changes is None:
         return None
-    # A setting may be named with or without its prefix: `num_workers`, `DataLoader.num_workers`.
-    pairs = [
-        sorted((_plain(change.key), _plain(key)), key=len)
-        for change in wanted
-        for _, key, _ in answer.changes
-    ]
-    return float(any(short == long or long.endswith(f".{short}") for short, long in pairs))
+    return float(any(is_among(key, wanted) for _, key, _ in answer.changes))
+
+
+def settable(changes: Sequence[LabelledChange], library: Library) -> list[LabelledChange]:
+    """Give the labelled changes of a known framework."""
+    known = {framework for framework, _ in library.specs}
+    return [change for change in changes if change.framework in known]
+
+
+def is_among(key: str, wanted: Sequence[LabelledChange]) -> bool:
+    """Tell whether a setting is a labelled one, named with or without its prefix, as in `Trainer.devices`."""
+    pairs = [sorted((_plain(change.key), _plain(key)), key=len) for change in wanted]
+    return any(short == long or long.endswith(f".{short}") for short, long in pairs)
 
 
 def _plain(key: str) -> str:

@@ -56,6 +56,7 @@ SEAMS: dict[str, str | tuple[str, ...]] = {
         "service/api/client.py",
         "service/batches/sources",
         "service/monitoring",
+        "eval/fresh",
         "ui/slack",
     ),
     "typer": "ui",

@@ -1,0 +1,136 @@
+"""Fetch the public logs of rounds, score what the program says of them, and forget them."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+from rich.console import Console
+
+from eval.__main__ import bars
+from eval.composer import Composer
+from eval.errors import EvalError
+from eval.fresh import curve, rounds, texts
+from eval.fresh.rounds import FirstSight
+from eval.fresh.scoring import FIGURES, Scored, answered, figures
+from service.pipeline.triage import Triage
+from service.schemas.errors import ServiceError
+from service.settings import load_settings
+
+ROOT = Path(__file__).parent.parent.parent
+_SECONDS = 30.0
+
+
+def main(words: list[str]) -> int:
+    """Score rounds or write the page; exit code 2 for misuse, 1 where a text could not be had."""
+    options = _options(words)
+    try:
+        if options.page:
+            return _page(options)
+        return _scored(options)
+    except (EvalError, ServiceError) as error:
+        sys.stderr.write(f"eval.fresh: {error}\n")
+        return 2
+
+
+def _options(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m eval.fresh", description=__doc__)
+    parser.add_argument("numbers", nargs="*", type=int, metavar="ROUND", help="all rounds unless named")
+    parser.add_argument("--rounds", type=Path, default=rounds.ROUNDS, help="folder of rounds, yours or ours")
+    parser.add_argument(
+        "--from",
+        dest="folder",
+        type=Path,
+        metavar="DIR",
+        help="take the texts from files named by their SHA-256 instead of from the public host",
+    )
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="keep the figures as those of first sight; once for each round, as its logs are new only once",
+    )
+    parser.add_argument(
+        "--page", action="store_true", help="draw the recorded figures and write them into the documentation"
+    )
+    return parser.parse_args(words)
+
+
+def _page(options: argparse.Namespace) -> int:
+    scores = rounds.recorded(options.rounds)
+    page = ROOT / curve.PAGE
+    page.write_text(curve.written(page.read_text(encoding="utf-8"), scores), encoding="utf-8")
+    (ROOT / curve.PLOT).write_text(curve.plot(scores), encoding="utf-8")
+    return 0
+
+
+def _scored(options: argparse.Namespace) -> int:
+    console = Console(width=150)
+    triage = Triage(load_settings())
+    found = [
+        rounds.load(number, options.rounds) for number in options.numbers or rounds.numbers(options.rounds)
+    ]
+    complete = True
+    with httpx.Client(timeout=_SECONDS) as client, bars() as progress:
+        source = texts.from_folder(options.folder) if options.folder else texts.from_host(client)
+        for item in found:
+            rows, missing = answered(item, source, Composer(triage), triage.library, progress)
+            _told(item.round, rows, missing, console)
+            complete = complete and not missing
+            if options.record:
+                _record(item.round, rows, missing, options.rounds)
+    return 0 if complete else 1
+
+
+def _told(number: int, rows: list[Scored], missing: list[str], console: Console) -> None:
+    console.print(f"round {number}: {len(rows)} logs", markup=False)
+    words = dict(FIGURES)
+    for name, figure in figures(rows).items():
+        if figure.count:
+            console.print(f"  {words[name]}: {curve.cell(figure)}", markup=False)
+    for row in rows:
+        lost = [words[name] for name, _ in FIGURES if _is_lost(name, getattr(row.score, name))]
+        if lost:
+            named = f"{row.answer.verdict} {', '.join(row.answer.causes[:2])}".strip()
+            console.print(f"  {row.log.id}: {named}; missed: {', '.join(lost)}", markup=False)
+    for reason in missing:
+        console.print(f"  not scored: {reason}", markup=False)
+
+
+def _is_lost(name: str, value: float | None) -> bool:
+    """Tell whether a figure counts against the answer; of some, none is good."""
+    bad = 1.0 if name in ("forbidden", "failed_called_healthy", "sure_and_wrong") else 0.0
+    return value == bad
+
+
+def _record(number: int, rows: list[Scored], missing: list[str], folder: Path) -> None:
+    if missing:
+        raise EvalError(f"round {number} is not recorded: {len(missing)} of its texts could not be had.")
+    rounds.record(
+        FirstSight(
+            round=number,
+            scored=datetime.now(UTC).date(),
+            program=_commit(),
+            figures=figures(rows),
+            answers=tuple(row.record() for row in rows),
+        ),
+        folder,
+    )
+
+
+def _commit() -> str:
+    """Give the program's commit; `-dirty` where files differ from it, `unknown` outside a repository."""
+    done = subprocess.run(  # noqa: S603 - nothing of it comes from outside
+        ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],  # noqa: S607 - the git of the developer
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() or "unknown"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
