@@ -170,6 +170,7 @@ class DiagnosisView:
     first_changes: tuple[ChangeView, ...]
     other_changes: tuple[ChangeView, ...]
     patch: str | None
+    command: str | None
     explanation: str
     model: str
     model_explanation: str
@@ -222,6 +223,7 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
         first_changes=_merged(first, language),
         other_changes=_merged(others, language),
         patch=diagnosis.patch,
+        command=diagnosis.command,
         explanation=diagnosis.explanation,
         model=diagnosis.engine.name,
         model_explanation=diagnosis.engine.model_explanation,

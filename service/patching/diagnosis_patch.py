@@ -12,6 +12,7 @@ from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import MASK, Redactor
 from service.composition import reasons
 from service.patching import patches
+from service.patching.commands import corrected_command
 from service.patching.patches import ConfigFile, FileEdit, PatchedFiles
 from service.patching.target import PatchTarget
 from service.remediation.setting_values import is_guidance
@@ -30,15 +31,17 @@ class StepPatch:
 def patch_diagnosis(
     answer: Diagnosis, files: Sequence[ConfigFile], report: CrashReport, library: Library, language: Language
 ) -> Diagnosis:
-    """Give the answer with its patch; for want of files, of the command that the log shows."""
-    line, command = report.command
-    if not files and line and MASK not in command:
-        files = [ConfigFile(f"command-at-line-{report.place(line).line}.sh", command)]
+    """Give the answer with its patch and its launch command, changed; for want of files a patch of that."""
+    line, text = report.command
+    given = files
+    if not files and line and MASK not in text:
+        files = [ConfigFile(f"command-at-line-{report.place(line).line}.sh", text)]
     if not files:
         return answer
     changes = writable_first(answer.changes, files, report, library)
     made = patch_first_step(changes, files, report, library)
     clean = Redactor().clean
+    command = corrected_command(given, text, _first_targets(changes, report, library))
     dropped = reasons.translate_reasons(
         [Dropped(what=edited(item.what, clean), why=edited(item.why, clean)) for item in made.left_out],
         language,
@@ -48,6 +51,7 @@ def patch_diagnosis(
         update={
             "changes": changes,
             "patch": "".join(_shown(edit, clean) for edit in made.edits) or None,
+            "command": command if command and clean(command) == command else None,
             "engine": engine,
         }
     )
@@ -66,7 +70,7 @@ def repatch_diagnosis(
     answer: Diagnosis, files: Sequence[ConfigFile], report: CrashReport, library: Library, language: Language
 ) -> Diagnosis:
     """Make the patch anew for an answer whose changes are others than the first one's."""
-    unpatched = answer.model_copy(update={"patch": None})
+    unpatched = answer.model_copy(update={"patch": None, "command": None})
     made = patch_diagnosis(unpatched, files, report, library, language)
     # What could not be patched the first time is told once.
     engine = made.engine.model_copy(update={"dropped": tuple(dict.fromkeys(made.engine.dropped))})
@@ -79,7 +83,8 @@ def writable_first(
     """Put first, of the changes as good as the first one, one that can be written into the files."""
     steps = group_steps(changes)
     equals = [step for step in steps if step[0].tier == steps[0][0].tier and step[0].purpose == "cure"]
-    chosen = next((step for step in equals if _patch_step(step, files, report, library).edits), None)
+    made = (_patch_targets(patch_targets(step, report, library), files) for step in equals)
+    chosen = next((step for step, patched in zip(equals, made, strict=True) if patched.edits), None)
     ordered = steps if chosen is None else [chosen, *(step for step in steps if step is not chosen)]
     return tuple(change for step in ordered for change in step)
 
@@ -92,16 +97,18 @@ def patch_first_step(
     Never by another one: who takes the patch expects what the answer puts first. What only helps to find
     out is none.
     """
+    targets = _first_targets(changes, report, library)
+    return _patch_targets(targets, files)
+
+
+def _first_targets(
+    changes: Sequence[ProposedChange], report: CrashReport, library: Library
+) -> list[PatchTarget]:
     step = next(iter(group_steps(changes)), [])
-    if not step or step[0].purpose != "cure":
-        return StepPatch()
-    return _patch_step(step, files, report, library)
+    return patch_targets(step, report, library) if step and step[0].purpose == "cure" else []
 
 
-def _patch_step(
-    step: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport, library: Library
-) -> StepPatch:
-    targets = patch_targets(step, report, library)
+def _patch_targets(targets: Sequence[PatchTarget], files: Sequence[ConfigFile]) -> StepPatch:
     made = patches.patch_files(files, targets) if targets else PatchedFiles()
     return StepPatch(made.edits, made.left_out, tuple(targets) if made.edits else ())
 

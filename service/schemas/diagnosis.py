@@ -366,7 +366,8 @@ _PROOFS = ("established", "supported", None)
 class Diagnosis(Part):
     """The whole answer. `cause` is None where nothing failed.
 
-    Its `standing` is `established` then only where the log shows a good end.
+    Its `standing` is `established` then only where the log shows a good end. `patch` and `command` are of the
+    first change: a diff of the job's files, and the job's whole launch command with it, to be pasted.
     """
 
     schema_: Literal["whycrash.diagnosis/1"] = Field(default="whycrash.diagnosis/1", alias="schema")
@@ -386,6 +387,7 @@ class Diagnosis(Part):
     cases: tuple[CaseHit, ...] = ()
     changes: tuple[ProposedChange, ...] = ()
     patch: str | None = None
+    command: str | None = None
     checks: tuple[str, ...] = ()
     telemetry: Telemetry = Telemetry()
     frameworks: tuple[SeenFramework, ...] = ()

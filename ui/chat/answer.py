@@ -73,6 +73,7 @@ def changes(view: TriageView) -> Html:
         if answer.patch
         else element("p", say("no-patch", language), class_="hint")
     )
+    command = diff.render_command(answer.command, answer.words("command"), language)
     more = None
     if others := answer.other_changes:
         more = folded(
@@ -81,7 +82,7 @@ def changes(view: TriageView) -> Html:
             key="more-changes",
         )
     first = element("ul", *map(_change, answer.first_changes), class_="changes")
-    return _section("wc-changes", title, first, patch, more)
+    return _section("wc-changes", title, first, patch, command, more)
 
 
 def _checks(answer: DiagnosisView) -> Html:

@@ -148,6 +148,7 @@ class PanelCache:
             "asking": bool(view.asking),
             "headline": diagnosis.headline if diagnosis is not None else "",
             "patch": diagnosis.patch if diagnosis is not None else None,
+            "command": diagnosis.command if diagnosis is not None else None,
             "panels": {name: self._panel(name, view) for name in self._panels},
         }
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 from corpus.schema import Language
-from service.html.markup import Html, element
+from service.html.markup import EMPTY, Html, element
 from ui.chat.words import say
 
 _KINDS = (("+++", "file"), ("---", "file"), ("@@", "hunk"), ("+", "add"), ("-", "del"))
@@ -49,6 +49,19 @@ def render(patch: str, language: Language) -> Html:
         "div",
         element("div", element("h3", title), buttons, class_="patch-head"),
         element("pre", *rows, tabindex="0", role="region", aria_label=title, class_="diff"),
+        class_="patch",
+    )
+
+
+def render_command(command: str | None, title: str, language: Language) -> Html:
+    """Render a command with its button, if there is one; the browser holds the exact text that it copies."""
+    if command is None:
+        return EMPTY
+    copy = element("button", say("copy", language), type="button", class_="small", data_do="copy-command")
+    return element(
+        "div",
+        element("div", element("h3", title), element("div", copy, class_="row"), class_="patch-head"),
+        element("pre", command, tabindex="0", role="region", aria_label=title, class_="diff command"),
         class_="patch",
     )
 

@@ -14,7 +14,7 @@ const memory = {
 let language = memory.get("language") || ((navigator.language || "en").toLowerCase().startsWith("zh") ? "zh" : "en");
 let files = [];
 let shown = {};
-let state = { state: "idle", triage: "", patch: null };
+let state = { state: "idle", triage: "", patch: null, command: null };
 // Whether this page itself waits for an answer, and whether its server was lost meanwhile.
 let working = false;
 let lost = false;
@@ -153,7 +153,7 @@ async function explain() {
 function begin(asked) {
   working = true;
   jumps = {};
-  state = { state: "waiting", triage: "", patch: null };
+  state = { state: "waiting", triage: "", patch: null, command: null };
   showAnswer(true);
   apply({ state: "waiting", triage: "", panels: {} });
   trigger("explain", { ticket: ++ticket, text: "", files: [], example: "", live: $("wc-live").checked, model: !MODEL || $("wc-model").checked, language, ...asked });
@@ -177,7 +177,7 @@ function showAnswer(is) {
 function startOver() {
   working = false;
   ticket++;
-  state = { state: "idle", triage: "", patch: null };
+  state = { state: "idle", triage: "", patch: null, command: null };
   history.pushState({}, "", location.pathname);
   document.title = "whycrash";
   showAnswer(false);
@@ -359,7 +359,7 @@ const DEEDS = {
     if (!$("wc-text").value && !files.length) { startOver(); return; }
     ticket++;
     working = false;
-    state = { state: "idle", triage: "", patch: null };
+    state = { state: "idle", triage: "", patch: null, command: null };
     history.pushState({}, "", location.pathname);
     showAnswer(false);
     $("wc-text").focus();
@@ -382,6 +382,7 @@ const DEEDS = {
   open(part) { if (!matchMedia("(min-width: 1100px)").matches) toggleHistory(false); open(part.dataset.triage, true); },
   share() { copy(location.origin + location.pathname + "?triage=" + encodeURIComponent(state.triage), "link-copied"); },
   "copy-patch"() { copy(state.patch, "copied"); },
+  "copy-command"() { copy(state.command, "copied"); },
   "save-patch"() { save(state.patch, "whycrash.patch"); },
   jump(part) { jump(part.dataset.role); },
   right() { judge({ right: true }); },

@@ -214,6 +214,10 @@ def render(diagnosis: Diagnosis, console: Console) -> None:
         for line in view.patch.rstrip("\n").split("\n"):
             style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
             console.print(Text(line, style=style), soft_wrap=True)
+    if view.command:
+        console.print()
+        console.print(_title(view, "command"))
+        console.print(Text(view.command), soft_wrap=True)
     console.print()
     if view.changes:
         console.print(_title(view, "why"))

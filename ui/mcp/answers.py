@@ -59,6 +59,7 @@ class TriageAnswer(BaseModel):
     patch: str | None = Field(
         description="Unified diff of the configuration that was given, for `git apply`; the first step alone."
     )
+    command: str | None = Field(description="The job's launch command with the first change, to be pasted.")
     checks: list[str] = Field(description="What to run or look at to confirm.")
     alternatives: list[Alternative]
     cases: list[CaseHit]
@@ -161,6 +162,7 @@ def shortened(diagnosis: Diagnosis) -> TriageAnswer:
         evidence=list(diagnosis.evidence),
         changes=list(diagnosis.changes),
         patch=diagnosis.patch,
+        command=diagnosis.command,
         checks=list(diagnosis.checks),
         alternatives=list(diagnosis.alternatives),
         cases=list(diagnosis.cases),
@@ -188,5 +190,7 @@ def brief(answer: TriageAnswer) -> str:
         rows.append(f"What the model ({answer.model}) says, beside the rules:\n\n{answer.model_explanation}")
     if answer.patch:
         rows.append(f"```diff\n{answer.patch}```")
+    if answer.command:
+        rows.append(f"```sh\n{answer.command}\n```")
     rows += [f"- check: {check}" for check in answer.checks]
     return "\n\n".join(row for row in rows if row)

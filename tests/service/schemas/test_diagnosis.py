@@ -36,6 +36,7 @@ CONTRACT = {
     "cases",
     "changes",
     "patch",
+    "command",
     "checks",
     "telemetry",
     "frameworks",

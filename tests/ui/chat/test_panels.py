@@ -111,6 +111,18 @@ def test_that_a_command_of_the_log_is_not_called_a_file(name: str, title: str) -
     assert title in texts(diff.render(f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-a\n+b\n", "en"))
 
 
+def test_that_the_launch_command_stands_whole_on_the_page_with_a_button_that_copies_it(
+    diagnosis: Diagnosis,
+) -> None:
+    """Text of a log is shown as text."""
+    command = "A='<b>' python train.py \\\n    --lr 1"
+    given = view(diagnosis.model_copy(update={"command": command}))
+    html = answer.changes(given)
+    assert " ".join(command.split()) in texts(html)
+    assert 'data-do="copy-command"' in html
+    assert "copy-command" not in answer.changes(view(diagnosis.model_copy(update={"command": None})))
+
+
 @each_row(
     ("source", "told"),
     [

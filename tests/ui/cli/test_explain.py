@@ -275,7 +275,9 @@ def test_the_page_shows_what_the_answer_holds(name: str, width: int, triage: Tri
     assert flat.startswith("".join(answer.headline.split()))
     assert [item.line for item in answer.evidence if f"L{item.line}" not in text] == []
     assert [item.key for item in answer.changes if item.key not in flat] == []
-    whole = set((answer.patch or "").splitlines())  # a patch is never cut or wrapped: it is to be applied
+    # A patch is never cut or wrapped, for it is to be applied, nor is a command that is to be pasted.
+    whole = {*(answer.patch or "").splitlines(), *(answer.command or "").splitlines()}
+    assert whole <= set(text.splitlines())
     assert all(len(row) <= width for row in text.splitlines() if row not in whole)
 
 
