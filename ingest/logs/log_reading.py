@@ -25,7 +25,7 @@ from ingest.logs.report import CrashReport, Limits
 from ingest.logs.scanner import Block, Match, Tally, newlines
 from ingest.logs.templates import Templates
 from ingest.logs.traceback_log import TracebackLog
-from ingest.logs.wording import unquoted
+from ingest.logs.wording import holds
 
 # What is left out of a folder or an archive because it is no log at all.
 HARMLESS = frozenset(
@@ -122,14 +122,7 @@ class LogReading:
     def _line(self, matching: list[Pattern], at: PlacedLine, sight: Sighting) -> None:
         line = at.line
         self._notes.see_line(line)
-        # The scanner only proposes anchored rows: they are held against the line without its prefixes. Who
-        # quotes a message may end it as a sentence, or close what it opened.
-        rows = [
-            row
-            for row in matching
-            if not row.is_anchored
-            or any(row.compiled.search(text) for text in (line.body, line.text, unquoted(line.body)))
-        ]
+        rows = [row for row in matching if holds(row, line)]
         if not rows:
             return
         if any(row.handler == "traceback" for row in rows):

@@ -9,6 +9,7 @@ from corpus.log_patterns import PatternTable
 from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.log_reading import NOTHING, LogReading
+from ingest.logs.pastes import Pastes
 from ingest.logs.report import CrashReport
 from ingest.logs.scanner import Block, Scanner, Tally, blocks
 from ingest.logs.templates import MOST, Templates, checksums
@@ -21,6 +22,7 @@ class Reader:
     def __init__(self, table: PatternTable, cache: Path | None = None) -> None:
         self.table = table
         self.scanner = Scanner(table.rows, cache)
+        self._pastes = Pastes(self.scanner, table)
         if cache:
             prefilter.save_prefilter(cache)
 
@@ -54,7 +56,8 @@ class Reader:
         for part in source.parts() if isinstance(source, JobSource) else [source]:
             tally = Tally()
             first = reading.begin(part.name)
-            for block, matches in self.scanner.scan(blocks(part.chunks(), tally, first=first)):
+            read = map(self._pastes.restored, blocks(part.chunks(), tally, first=first))
+            for block, matches in self.scanner.scan(read):
                 reading.feed(block, matches)
                 yield block
             reading.end(tally)

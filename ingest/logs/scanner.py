@@ -231,6 +231,14 @@ class Scanner:
             found.append(Match(row, line, begin))
         return found
 
+    def peek(self, data: bytes) -> list[Match]:
+        """Give the matches of a text that is no part of a log, which counts for none."""
+        seen, self._seen = self._seen, dict.fromkeys(self._scarce, 0)
+        try:
+            return self.matches(Block(data, 1, 0, len(data)))
+        finally:
+            self._seen = seen
+
     def _ends(self, block: Block) -> list[tuple[int, int]]:
         hits = _Hits(block, self._count, self._plenty, self._scarce, self._seen)
         if self._always:

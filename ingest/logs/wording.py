@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import re
 
+from corpus.log_patterns import Pattern
+from ingest.logs.lines import Line
+
 # Whoever says so goes on without what failed.
 _SHRUGGED = re.compile(
     r"(?i)\bignor(?:e|ing|ed) (?:\w+ )?(?:import|error|exception|failure)|import error msg|fall(?:ing|s)? "
@@ -25,7 +28,8 @@ _GOES_ON = re.compile(
 )
 _EPOCH = re.compile(r"(?i)\bepochs?\b\W{0,4}(\d+(?:\.\d+)?)(?: ?/ ?(\d+))?")
 _IN_PART = re.compile(r"(?i)\b(?:epoch|batch|eval\w*|val|valid\w*|test\w*)\b")
-# What stands behind a quoted message.
+# What stands before a quoted message, and behind it.
+_OPENING = "`*>"
 _CLOSING = "`*.,;!)] \t。！"
 
 
@@ -50,3 +54,15 @@ def counts_part(body: str) -> bool:
 def unquoted(body: str) -> str:
     """Give a message without what ends it as a sentence or closes what was opened before it."""
     return body.rstrip(_CLOSING)
+
+
+def holds(row: Pattern, line: Line) -> bool:
+    """Tell whether a pattern that the scanner proposed for a line holds for it.
+
+    Of an anchored one the scanner does not know what stands before the message, nor what follows it: who
+    quotes a message may end it as a sentence, or close what it opened.
+    """
+    return not row.is_anchored or any(
+        row.compiled.search(text)
+        for text in (line.body, line.text, unquoted(line.body), unquoted(line.text.lstrip(_OPENING)))
+    )

@@ -1,0 +1,65 @@
+"""Undo what pages, chats and editors do to the characters of a text that is copied through them.
+
+HTML writes signs as entities, editors of prose curl quotes and join dots, browsers put spaces that do not
+break or have no width. Rows keep their numbers: nothing here adds or takes away a line's end.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+
+_ENTITY = re.compile(r"&(?:lt|gt|quot|amp|apos|nbsp|#\d{2,5}|#[xX][0-9a-fA-F]{2,4});")
+# Elements that a page's source has around a message; `<module>` and `<lambda>` are Python's own.
+_ELEMENT = re.compile(
+    r'</?(?:br|pre|code|p|div|span|samp|blockquote)(?: (?:class|style|id)="[^"\n]{0,200}")* ?/?>'
+)
+# A colour whose escape character was lost, where one is switched off again.
+_COLOUR = re.compile(r"\[(?:[0-4]|22|39|49|[39][0-7]|38;[25])(?:;\d{1,3}){0,4}m")
+_BEHIND = re.compile(rb"[ \t]{2,}$", re.MULTILINE)
+_MARGIN = re.compile(r"[ \t]*")
+# An editor makes one dash of the two before an option's name.
+_DASH = re.compile(r"(?<=\s)[—–](?=[A-Za-z][\w-]*)")
+_CHARACTERS = str.maketrans(
+    {
+        **dict.fromkeys("“”„‟″", '"'),
+        **dict.fromkeys("‘’‚‛′", "'"),
+        **dict.fromkeys("\u00a0\u2002\u2003\u2007\u2009\u202f", " "),
+        **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u00ad", ""),
+        "…": "...",
+    }
+)
+
+
+def restored(data: bytes) -> bytes:
+    """Give a text as it was before it was copied, with the same lines."""
+    if b"  \n" in data or data.endswith(b"  "):
+        data = _BEHIND.sub(b" ", data)
+    is_plain, is_coloured = data.isascii(), b"[0m" in data or b"[39m" in data
+    if is_plain and b"&" not in data and b"<" not in data and not is_coloured:
+        return data
+    text = data.decode("utf-8", "surrogateescape")
+    if "&" in text:
+        text = _ENTITY.sub(_sign, text)
+    if "<" in text:
+        text = _ELEMENT.sub("", text)
+    if is_coloured:
+        text = _COLOUR.sub("", text)
+    if not text.isascii():
+        text = _DASH.sub("--", text.translate(_CHARACTERS))
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _sign(entity: re.Match[str]) -> str:
+    sign = html.unescape(entity[0])
+    return sign if sign.isprintable() or sign == "\u00a0" else " "
+
+
+def dedented(rows: Sequence[str]) -> list[str] | None:
+    """Give rows without the margin that all of them have in common; None where there is none."""
+    margins = [match[0] for row in rows if row.strip() and (match := _MARGIN.match(row))]
+    shared = min(margins, default="", key=len)
+    while not all(margin.startswith(shared) for margin in margins):
+        shared = shared[:-1]
+    return [row.removeprefix(shared) for row in rows] if shared else None

@@ -1,0 +1,220 @@
+"""Other ways to read the lines of a short text, which somebody pasted rather than a program wrote.
+
+A terminal or a mail wrapped a line; a message stands in a sentence, a table's cell, a list, or escaped on
+one line. Such a reading is taken only where a pattern knows what it says and knew less of the lines as they
+stand. Lines keep their numbers: joined rows stand at the first one's, with blank rows behind, and the parts
+of a row are told apart as those of a redrawn one, by a carriage return.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
+
+from corpus.log_patterns import Pattern, PatternTable
+from ingest.logs.copied_text import dedented, restored
+from ingest.logs.lines import parse_line
+from ingest.logs.scanner import Block, Scanner
+from ingest.logs.wording import holds
+
+# Larger texts are a program's own; of a smaller one so many rows are read in another way.
+MOST_BYTES = 128 << 10
+MOST_READINGS = 300
+# Of a text of more rows only wrapped ones are joined; of a row so many ends of a clause are tried.
+MOST_ROWS = 80
+MOST_SAID = 4
+# How wide a wrapped row is, and how many rows one line became.
+NARROWEST, WIDEST = 40, 260
+MOST_JOINED = 24
+
+_QUOTED = re.compile(r"`{1,3}([^`\n]{3,})`{1,3}|\"([^\"\n]{3,})\"")
+_LISTED = re.compile(r"'((?:[^'\\\n]|\\.){3,})'|\"((?:[^\"\\\n]|\\.){3,})\"")
+_ESCAPED_END = re.compile(r"(?:\\{1,4}r)?\\{1,4}n")
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\([\"'/t])")
+_ESCAPED = {"t": "\t"}
+_SAID = re.compile(r"(?<=\S)[:：] ?(?=\S)|(?<=\S) [-–—>]{1,2} (?=\S)|[。，；] ?(?=\S)")
+# What a list, a page's clock or a column of numbers puts before a line.
+_BEFORE = re.compile(
+    r"[\s\d:.,/|)\]\[(→*•#-]*(?:(?:AM|PM|am|pm|UTC|GMT|Z|T|L(?=\d)|@|Mon|Tue|Wed|Thu|Fri|Sat|Sun|"
+    r"Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b[\s\d:.,/|)\]\[(→*•#@-]*){0,6}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Rows of a text, from `first` to `last` by their index, as one line: the `parts` that it falls into."""
+
+    first: int
+    last: int
+    parts: tuple[str, ...]
+
+    @property
+    def rows(self) -> list[str]:
+        """Give what stands in the place of the rows."""
+        return ["\r".join(self.parts), *[""] * (self.last - self.first)]
+
+
+class Pastes:
+    """Reads short texts as they were before they were pasted; not to be shared between threads."""
+
+    def __init__(self, scanner: Scanner, table: PatternTable) -> None:
+        self._scanner = scanner
+        self._rows = table.rows
+
+    def restored(self, block: Block) -> Block:
+        """Give a block as it was before it was pasted; one that is not the whole of a short text as it is."""
+        if block.start or block.stop < len(block.data) or len(block.data) > MOST_BYTES:
+            return block
+        data = self._read(restored(block.data))
+        return block if data == block.data else replace(block, data=data, stop=len(data))
+
+    def _read(self, data: bytes) -> bytes:
+        rows = data.decode("utf-8", "surrogateescape").split("\n")
+        joins = list(islice(_joins(rows), MOST_READINGS))
+        if not joins and len(rows) > MOST_ROWS:
+            return data
+        known = self._known(rows)
+        taken = self._taken(joins, known)
+        if not taken and len(rows) <= MOST_ROWS and not any(_tells(row) for found in known for row in found):
+            bare = dedented(rows)
+            whole = [Reading(place, place, (row,)) for place, row in enumerate(bare or ()) if row.strip()]
+            taken = self._taken(whole, known) or self._taken(_parts(rows), known)
+            rows = bare if bare and taken and taken[0] in whole else rows
+        for reading in taken:
+            rows[reading.first : reading.last + 1] = reading.rows
+        return "\n".join(rows).encode("utf-8", "surrogateescape") if taken else data
+
+    def _taken(self, readings: Iterable[Reading], known: Sequence[frozenset[Pattern]]) -> list[Reading]:
+        """Give the readings that say something that their rows do not; at most one of each row."""
+        tried = list(islice(readings, MOST_READINGS))
+        said = iter(self._known([part for reading in tried for part in reading.parts]))
+        best: dict[int, tuple[int, Reading]] = {}
+        for reading in tried:
+            new = frozenset().union(*islice(said, len(reading.parts)))
+            old = frozenset().union(*known[reading.first : reading.last + 1])
+            gain = len({row for row in new - old if not row.last_resort})
+            if _says_more(new, old) and gain > best.get(reading.first, (-1, reading))[0]:
+                best[reading.first] = gain, reading
+        taken: list[Reading] = []
+        for _, (_, reading) in sorted(best.items()):
+            if not taken or reading.first > taken[-1].last:
+                taken.append(reading)
+        return taken
+
+    def _known(self, texts: Sequence[str]) -> list[frozenset[Pattern]]:
+        """Give the patterns that hold for each text."""
+        data = "\n".join(texts).encode("utf-8", "surrogateescape")
+        found: list[set[int]] = [set() for _ in texts]
+        for match in self._scanner.peek(data):
+            found[match.line - 1].add(match.row)
+        return [
+            frozenset(row for number in numbers if _is_said(row := self._rows[number], text))
+            for text, numbers in zip(texts, found, strict=True)
+        ]
+
+
+def _tells(row: Pattern) -> bool:
+    """Tell whether a line of such a pattern says what became of a job, so that no other reading is needed."""
+    return (row.fails and not row.last_resort) or row.kind in ("progress", "finish", "end")
+
+
+def _is_said(row: Pattern, text: str) -> bool:
+    """Tell whether a pattern that the scanner proposed for a row of text holds for a part of it."""
+    return not row.is_anchored or any(
+        holds(row, parse_line(part.encode("utf-8", "surrogateescape"), 1)) for part in text.split("\r")
+    )
+
+
+def _says_more(new: frozenset[Pattern], old: frozenset[Pattern]) -> bool:
+    """Tell whether a reading says what its rows do not, and leaves out no failure that they tell."""
+    failing = {row for row in old if row.fails and not row.last_resort}
+    telling = any((row.fails and not row.last_resort) or row.kind in ("finish", "end") for row in new - old)
+    return failing <= new and (telling or (not old and bool(new)))
+
+
+def _joins(rows: Sequence[str]) -> Iterator[Reading]:
+    """Give the rows that a terminal or a mail may have wrapped, as the line that they were.
+
+    A row is full that is as wide as the widest of its paragraph, or has no room for the word below.
+    """
+    for begin, end in _paragraphs(rows):
+        widest = max(len(row) for row in rows[begin:end])
+        if not NARROWEST <= widest <= WIDEST:
+            continue
+        words = [row.split(None, 1)[0] for row in rows[begin + 1 : end]]
+        full = [
+            len(row.rstrip()) + 1 + len(word) > widest
+            for row, word in zip(rows[begin:end], words, strict=False)
+        ]
+        for first in (place for place, is_full in enumerate(full, begin) if is_full):
+            last = first + 1
+            while last < end - 1 and full[last - begin] and last - first < MOST_JOINED:
+                last += 1
+            yield Reading(first, last, (_glued(rows[first : last + 1], widest),))
+            yield Reading(first, last, (" ".join(row.strip() for row in rows[first : last + 1]),))
+
+
+def _glued(rows: Sequence[str], width: int) -> str:
+    """Join rows that were cut at a width, wherever that was in a word."""
+    ends = [row if len(row) >= width else f"{row.rstrip()} " for row in rows[:-1]]
+    return "".join([*ends, rows[-1]])
+
+
+def _paragraphs(rows: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Give where rows without a blank one between them begin and end."""
+    blank = [-1, *(place for place, row in enumerate(rows) if not row.strip()), len(rows)]
+    return ((one + 1, other) for one, other in pairwise(blank) if other - one > 2)
+
+
+def _parts(rows: Sequence[str]) -> Iterator[Reading]:
+    """Give the parts of rows that may each be a message: of a sentence, a table, a list, an escaped text."""
+    for place, row in enumerate(rows):
+        seen: set[tuple[str, ...]] = {(row,)}
+        for split in _splits(row):
+            as_cut = tuple(part for part in split if part.strip())
+            for parts in (as_cut, tuple(part.strip() for part in as_cut)):
+                if parts and parts not in seen:
+                    seen.add(parts)
+                    yield Reading(place, place, parts)
+
+
+def _splits(row: str) -> Iterator[Sequence[str]]:
+    """Give the ways to take a row apart, those that say most of where its parts begin first."""
+    if row.lstrip()[:1] == "{":
+        yield _record(row)
+    if _ESCAPED_END.search(row):
+        yield _ESCAPED_END.split(_unescaped(row.strip().strip("\"'`,;")))
+    if row.lstrip()[:1] in ("|", "│"):
+        yield re.split(r"[|│]", row)
+    if "\t" in row.strip():
+        yield row.split("\t")
+    if row.lstrip()[:1] in ("[", "("):
+        yield [_unescaped(one or other) for one, other in _LISTED.findall(row)]
+    half = len(row.strip()) // 2
+    if half and row.strip()[:half] == row.strip()[half:]:
+        yield [row.strip()[:half]] * 2
+    yield [row.partition("`")[0], *(one or other for one, other in _QUOTED.findall(row))]
+    yield [row.lstrip(" \t*-•>")]
+    yield [_BEFORE.sub("", row, count=1)]
+    for match in [*_SAID.finditer(row)][:MOST_SAID]:
+        yield [row[: match.end()], row[match.end() :]]
+
+
+def _record(row: str) -> list[str]:
+    """Give the lines of all texts of a record in JSON."""
+    try:
+        record = json.loads(row)
+    except (ValueError, RecursionError):
+        return []
+    values = record.values() if isinstance(record, dict) else ()
+    return [line for value in values if isinstance(value, str) for line in value.split("\n")]
+
+
+def _unescaped(text: str) -> str:
+    """Undo the escapes of a string in JSON or Python, but for those of its line ends."""
+    return _ESCAPE.sub(
+        lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]), text
+    )

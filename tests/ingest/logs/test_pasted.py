@@ -1,0 +1,142 @@
+"""Lines are found however they are pasted: each example of each pattern, in all variants of `pasted.py`."""
+
+from __future__ import annotations
+
+import pytest
+
+from corpus.log_patterns import PatternTable
+from ingest.errors import InputError
+from ingest.logs.pastes import MOST_BYTES
+from ingest.logs.report import CrashReport
+from tests.factories import ReadLog
+from tests.ingest.logs.pasted import VARIANTS, Pasted, examples
+from tests.tables import each_row
+
+# The least share of examples that is found in each variant and in all, of all examples and of a few.
+OF_ALL, OF_FEW = (0.975, 0.993), (0.95, 0.98)
+# Every so many examples one is tried in each run of the tests, and all of them in the long one.
+SAMPLE = 23
+
+
+def found(read: ReadLog, text: str) -> set[str]:
+    """Give the ids of the patterns that a report of a text knows; none where it cannot be read."""
+    try:
+        report = read(text)
+    except InputError:
+        return set()
+    known = {name for event in report.events for name in (event.pattern, *event.also)}
+    return known | report.seen
+
+
+def recall(read: ReadLog, chosen: list[Pasted]) -> dict[str, tuple[int, int, list[str]]]:
+    """Give for each variant how many examples are found, how many there are, and those that are not.
+
+    An example counts where its pattern is told of it as it is: a notice beside which nothing fails is not.
+    """
+    told = [one for one in chosen if one.row.id in found(read, one.text)]
+    table = {}
+    for name, variant in VARIANTS.items():
+        texts = [(one.row.id, text) for one in told if (text := variant(one)) is not None]
+        missed = [f"{row}: {text!r}" for row, text in texts if row not in found(read, text)]
+        table[name] = (len(texts) - len(missed), len(texts), missed)
+    return table
+
+
+def weak(table: dict[str, tuple[int, int, list[str]]], least: tuple[float, float]) -> list[str]:
+    """Name the variants that are found too seldom, with what is missed."""
+    hits, texts = (sum(row[place] for row in table.values()) for place in (0, 1))
+    wrong = [
+        f"{name}: {good} of {count}: {'; '.join(missed[:8])}"
+        for name, (good, count, missed) in table.items()
+        if good < least[0] * count
+    ]
+    return wrong + ([f"{hits} of {texts} in all"] if hits < least[1] * texts else [])
+
+
+def test_that_a_sample_of_examples_is_found_in_every_variant(table: PatternTable, read: ReadLog) -> None:
+    """Twelve variants and more of each; the long test tries all examples."""
+    assert len(VARIANTS) > 12
+    assert weak(recall(read, list(examples(table.rows))[::SAMPLE]), OF_FEW) == []
+
+
+@pytest.mark.long
+def test_that_every_example_is_found_in_every_variant(table: PatternTable, read: ReadLog) -> None:
+    chosen = list(examples(table.rows))
+    assert len(chosen) > 2000
+    assert weak(recall(read, chosen), OF_ALL) == []
+
+
+OUT_OF_MEMORY = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity "
+    "of 79.15 GiB of which 1.25 GiB is free. Including non-PyTorch memory, this process has 77.9 GiB in use."
+)
+
+
+def _root(report: CrashReport) -> tuple[int, str | None]:
+    return (report.root.line, report.root.cause) if report.root else (0, None)
+
+
+@each_row(
+    ("text", "line"),
+    [
+        (f"Hello,\n\n{OUT_OF_MEMORY[:80]}\n{OUT_OF_MEMORY[80:160]}\n{OUT_OF_MEMORY[160:]}\n\nThanks", 3),
+        (f"a\n\n\nb\nIt says `{OUT_OF_MEMORY}`, why?", 5),
+        (f"| rank | error |\n|---|---|\n| 0 | {OUT_OF_MEMORY} |\n| 1 | ok |", 3),
+        ("a\nb\n&quot;loss&quot;: 1\n" + OUT_OF_MEMORY.replace(" ", "&nbsp;"), 4),
+    ],
+)
+def test_that_lines_keep_the_numbers_of_the_pasted_text(read: ReadLog, text: str, line: int) -> None:
+    assert _root(read(text)) == (line, "gpu-oom-training")
+    assert read(text).limits.lines == text.count("\n") + 1
+
+
+def test_that_the_calls_of_a_traceback_escaped_on_one_line_are_read(read: ReadLog) -> None:
+    text = (
+        '"step 1\\nTraceback (most recent call last):\\n  File \\"/job/t.py\\", line 3, in fit\\n    go()\\n'
+        f'{OUT_OF_MEMORY}\\n"'
+    )
+    (event,) = read(text).events
+    assert [(frame.file, frame.line, frame.function) for frame in event.frames] == [("/job/t.py", 3, "fit")]
+
+
+WELL = "step 40/100 loss 2.1 lr 0.1\nstep 41/100 loss 2.0 lr 0.1\n"
+
+
+@each_row(
+    "text",
+    [
+        WELL + "INFO we keep `RuntimeError` apart",
+        WELL + "the table below | has no | meaning",
+        "step 100/100 loss 0.1 lr 0.0\n",
+        WELL * 40 + "INFO saved to /ckpt/41\n",
+    ],
+)
+def test_that_a_text_without_a_failure_has_none_in_another_reading(read: ReadLog, text: str) -> None:
+    """What only looks like a wrapped line, a cell or a quotation says nothing new."""
+    assert _root(read(text)) == (0, None)
+
+
+def test_that_a_programs_own_long_log_is_read_as_it_stands(read: ReadLog) -> None:
+    """Another reading is for what people paste."""
+    text = WELL * (MOST_BYTES // len(WELL) + 1) + "it says &quot;x&quot;\n"
+    assert text.splitlines()[-1] in dict(read(text).tail).values()
+    assert 'it says "x"' in dict(read(WELL + "it says &quot;x&quot;\n").tail).values()
+
+
+@each_row(
+    ("text", "shown"),
+    [
+        ("“a” ‘b’", "\"a\" 'b'"),
+        ("a&nbsp;&lt;b&gt;&#39;&amp;&#x27;", "a <b>'&'"),
+        ("&unknown; &#10;", "&unknown;"),
+        ("\u200ba\u00a0b…", "a b..."),
+        ("run —nproc_per_node 8 — or not", "run --nproc_per_node 8 — or not"),
+        ('<pre class="x">a</pre><br/>', "a"),
+        ("in <module> of <lambda>", "in <module> of <lambda>"),
+        ("[31mred[0m and [12m", "red and [12m"),
+    ],
+)
+def test_that_characters_are_shown_as_they_were_before_they_were_copied(
+    read: ReadLog, text: str, shown: str
+) -> None:
+    assert [row for _, row in read(text).tail] == [shown]
