@@ -112,6 +112,7 @@ class KnownFramework(Record):
     - `manifest`: the format that it starts containers from; `directives`: its options stand in a script's
       comments; `holds_variables`: its settings are environment variables; `installs`: its settings are
       packages; `size_suffix`: how it writes GiB.
+    - `package`: what it is called on the package index, where that is another name.
     - `modules`: modules that its packages bring, and the packages.
     """
 
@@ -147,6 +148,7 @@ class KnownFramework(Record):
     container: ContainerStyle = ContainerStyle()
     batches: BatchStyle = BatchStyle()
     prints: tuple[PrintStyle, ...] = ()
+    package: str = ""
     modules: dict[str, str] = Field(default_factory=dict)
 
 

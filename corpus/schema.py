@@ -98,7 +98,8 @@ class Cause(Record):
 
     `explains` lists causes that are only its symptom where both have evidence: a leak explains the kill.
     `messages_name` says what its messages name: a setting that does not exist, or one whose value is at
-    fault, even without a word of what to do with it.
+    fault, even without a word of what to do with it. `turns_on` says what of the environment decides, so that
+    the table of releases is asked for the versions that fit.
     """
 
     id: str
@@ -111,6 +112,7 @@ class Cause(Record):
     confused_with: tuple[Confusion, ...] = ()
     explains: tuple[str, ...] = ()
     messages_name: tuple[Literal["unknown-setting", "wrong-value"], ...] = ()
+    turns_on: tuple[Literal["package-versions", "driver", "architecture"], ...] = ()
 
 
 class Change(Record):

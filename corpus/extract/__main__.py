@@ -1,6 +1,7 @@
-"""Settings and messages out of source.
+"""Facts out of source: settings, messages, and what releases require.
 
-`python -m corpus.extract FRAMEWORK CHECKOUT... --out FILE`, `merge FILE...`, `messages read|pack`.
+`python -m corpus.extract FRAMEWORK CHECKOUT... --out FILE`, `merge FILE...`, `messages read|pack`, `releases
+PACKAGE GITDIR`.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from corpus.extract.catalogue import facts, read
 from corpus.extract.checkouts import opened, version_of
 from corpus.extract.frameworks import declaring
 from corpus.extract.messages import command
+from corpus.extract.releases import command as releases
 from corpus.extract.versions import ordered
 from corpus.library import ROOT
 
 
 def main(words: Sequence[str]) -> int:
-    """Read checkouts, merge what was read, or read and pack the messages of releases."""
-    if words[:1] == ["messages"]:
-        return command.main(words[1:])
-    return _merge(words[1:]) if words[:1] == ["merge"] else _read(words)
+    """Read checkouts, merge what was read, read and pack messages, or read what releases require."""
+    others = {"messages": command.main, "releases": releases.main, "merge": _merge}
+    run = others.get(words[0]) if words else None
+    return run(words[1:]) if run else _read(words)
 
 
 def _merge(words: Sequence[str]) -> int:

@@ -17,6 +17,7 @@ from ingest.logs.report import CrashReport
 from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, refused, same, value_of
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.message_hints import MessageHint
+from service.remediation.packages.changes import PackageChange
 from service.remediation.renames import Rename
 from service.remediation.rules.context import CannotHelp, DependentSetting
 from service.remediation.setting_values import is_guidance, misfit_reason, number_of, typed_value
@@ -123,12 +124,13 @@ def propose_changes(
     remedies: Sequence[Remedy] = (),
     renamed: Sequence[Rename] = (),
     advice: Sequence[MessageHint] = (),
+    packages: Sequence[PackageChange] = (),
 ) -> tuple[list[ProposedChange], list[Dropped]]:
     """Give the changes of cases and remedies that apply to this job, and those dropped with the reason.
 
-    The right name of a key that the log calls unknown comes first, then what the failing message itself
-    advises; what a case says of a setting outranks what the remedies say of it, and both what the message
-    says of its value.
+    The right name of a key that the log calls unknown comes first, and the versions of packages that fit one
+    another, then what the failing message itself advises; what a case says of a setting outranks what the
+    remedies say of it, and both what the message says of its value.
     """
     job = _JobContext(report, library, settings, language, advice)
     dropped: list[Dropped] = []
@@ -140,6 +142,11 @@ def propose_changes(
                 _ChangeGroup([_renamed(rename, language)], True, True, BEFORE_ADVICE), {}, job, dropped
             )
         ).changes
+    ]
+    groups += [
+        _ChangeGroup([made.model_copy(update={"from_": item.present})], True, True, BEFORE_ADVICE)
+        for item in packages
+        for made in _checked(_CandidateChange(item.change, ""), job)[0].changes
     ]
     kept = {(item.framework, item.key): item for group in groups for item in group.changes}
     settled: set[tuple[str, str]] = set()

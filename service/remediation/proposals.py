@@ -14,6 +14,7 @@ from corpus.schema import Case, Language
 from service.remediation.changes import propose_changes
 from service.remediation.feasibility import ALREADY, DEFAULT
 from service.remediation.message_hints import hinted_changes
+from service.remediation.packages.changes import fitting_changes
 from service.remediation.remedies import applicable
 from service.remediation.renames import find_renames
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
@@ -55,7 +56,10 @@ def _from_cases(
     named = library.causes[cause].messages_name
     renamed = find_renames(report, library, settings) if "unknown-setting" in named else []
     advice = [] if renamed else hinted_changes(cause, report, library, settings)
-    made, dropped = propose_changes(cases, report, library, settings, language, remedies, renamed, advice)
+    packages = fitting_changes(cause, report, library, settings)
+    made, dropped = propose_changes(
+        cases, report, library, settings, language, remedies, renamed, advice, packages
+    )
     return Proposals(tuple(made), tuple(dropped))
 
 

@@ -1,0 +1,1 @@
+"""Versions of packages that fit together: which the log shows, and the smallest move that mends them."""

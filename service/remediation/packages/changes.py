@@ -1,0 +1,142 @@
+"""Changes of packages that follow from what their releases require of one another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from corpus.frameworks import known_frameworks
+from corpus.library import Library
+from corpus.message import in_both
+from corpus.releases import known_packages, version_of
+from corpus.schema import Change, Text
+from ingest.logs.configs.launch import Setting
+from ingest.logs.report import CrashReport
+from service.remediation.packages import builds
+from service.remediation.packages.moves import Move, Situation, smallest_moves
+from service.remediation.packages.seen import seen_versions
+from service.remediation.rules.packages import distribution
+
+
+@dataclass(frozen=True)
+class PackageChange:
+    """A change of a package, and the version of it that the job has, as far as it shows."""
+
+    change: Change
+    present: str | None
+
+
+# Of several moves that are as small, the second is worth telling; a third is a choice too many.
+MOST = 2
+_LIBRARY = re.compile(r"(?:site|dist)-packages/(?P<module>[A-Za-z_]\w*)[\w./+-]*\.so\b")
+_PACKAGED = re.compile(r"(?:site|dist)-packages/(?P<module>[A-Za-z_]\w*)")
+
+
+def fitting_changes(
+    cause: str, report: CrashReport, library: Library, settings: Sequence[Setting] = ()
+) -> list[PackageChange]:
+    """Give the changes that make packages fit, the smallest first; none where the log tells too little."""
+    turns_on = library.causes[cause].turns_on
+    if not turns_on or report.root is None:
+        return []
+    seen = seen_versions(report, settings)
+    if "driver" in turns_on and (build := builds.for_driver(report, seen)):
+        return [_change("torch", build.specifier, build.why, seen.get("torch"))]
+    if "architecture" in turns_on and (build := builds.for_card(report, seen)):
+        return [_change("torch", build.specifier, build.why, seen.get("torch"))]
+    if "package-versions" not in turns_on:
+        return []
+    situation = _situation(report, seen)
+    spoken = _spoken_of(report, situation)
+    found = [
+        moves
+        for moves in smallest_moves(situation)
+        if _is_about(moves, spoken)
+        and all(move.reason is not None or situation.wanted.get(move.package) for move in moves)
+    ]
+    return [
+        _change(move.package, move.specifier, _why(move, situation), move.present)
+        for moves in found[:MOST]
+        for move in moves
+    ]
+
+
+def _situation(report: CrashReport, seen: Mapping[str, Version]) -> Situation:
+    """Read what the failing message says of packages: which it misses, asks for, or cannot load."""
+    python = next((version_of(found.version) for found in report.frameworks if found.name == "python"), None)
+    wanted: dict[str, str] = {}
+    for fact in report.facts:
+        if fact.kind == "package" and report.root is not None and fact.line == report.root.line:
+            wanted |= _asked({name: str(value) for name, value in fact.fields.items()})
+    return Situation(seen, wanted, frozenset(_broken(report)), python)
+
+
+def _asked(fields: Mapping[str, str]) -> dict[str, str]:
+    """Give the package that a message asks for, with the versions that it names, if any."""
+    name = canonicalize_name(distribution(fields.get("package") or fields.get("name", "")))
+    text = fields.get("wanted", "")
+    try:
+        asked = Requirement(text)
+        return {canonicalize_name(asked.name): str(asked.specifier)}
+    except InvalidRequirement:
+        pass
+    least = version_of(text)
+    if least is not None and name in known_packages():
+        return {name: f">={least}"}
+    missing = not {"symbol", "version", "wanted"} & set(fields)
+    return {name: ""} if missing and name in known_packages() else {}
+
+
+def _broken(report: CrashReport) -> Iterator[str]:
+    """Name the packages whose compiled libraries do not load."""
+    for event in report.standing:
+        for match in _LIBRARY.finditer(event.text) if event.cause is not None else ():
+            name = canonicalize_name(distribution(match["module"]))
+            if name in known_packages() and event.cause == (report.root.cause if report.root else None):
+                yield name
+
+
+def _spoken_of(report: CrashReport, situation: Situation) -> frozenset[str]:
+    """Name the packages that the failure speaks of, or goes through."""
+    events = [event for event in report.standing if event is report.root]
+    texts = [text for event in events for text in (event.text, *(frame.file for frame in event.frames))]
+    modules = {match["module"] for text in texts for match in _PACKAGED.finditer(text)}
+    words = {word for event in events for word in re.findall(r"[A-Za-z][\w-]{2,40}", event.text)}
+    named = {canonicalize_name(distribution(word)) for word in modules | words}
+    return frozenset(named | set(situation.wanted) | situation.suspects)
+
+
+def _is_about(moves: Collection[Move], spoken: Collection[str]) -> bool:
+    """Tell whether a move mends what the failure speaks of, and not another clash of the same environment."""
+    return all(
+        move.package in spoken
+        or (move.reason is not None and {move.reason.package, move.reason.needs} & set(spoken))
+        for move in moves
+    )
+
+
+def _change(package: str, specifier: str, why: Text, present: Version | None) -> PackageChange:
+    installer = min(known_frameworks().with_field("installs"))
+    change = Change(framework=installer, kind="package", key=package, to=specifier or "install", why=why)
+    return PackageChange(change, str(present) if present is not None else None)
+
+
+def _why(move: Move, situation: Situation) -> Text:
+    reason = move.reason
+    if reason is None:
+        return in_both("packages.asked", package=move.package)
+    other = reason.needs if reason.package == move.package else reason.package
+    present = situation.seen.get(other)
+    return in_both(
+        "packages.requires" if present is not None else "packages.requires-of",
+        package=reason.package,
+        version=reason.version,
+        needs=f"{reason.needs}{reason.specifier}",
+        other=other,
+        present=present,
+    )

@@ -1,0 +1,70 @@
+"""The versions of packages that a job's log and files show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from corpus.frameworks import known_frameworks
+from corpus.releases import version_of
+from ingest.logs.configs.launch import Setting
+from ingest.logs.report import CrashReport
+from service.remediation.rules.packages import distribution
+
+# What a list of packages, an installer or a path says; never what a requirement asks for.
+_PINNED = re.compile(
+    r"(?<![\w.-])(?P<name>[A-Za-z][\w.-]{1,40}?)(?:\[[\w,-]{1,40}\])?==(?P<version>\d[\w.+]{0,30})"
+)
+_FOLDER = re.compile(
+    r"(?P<name>[A-Za-z]\w{1,40})-(?P<version>\d[\w.+]{0,30}?)(?:\.dist-info|-py3\.\d+[\w.-]{0,20}\.egg)"
+)
+_HAVE = re.compile(r"you have (?P<name>[A-Za-z][\w.-]{1,40}) (?P<version>\d[\w.+]{0,30})(?= which)")
+_INSTALLED = re.compile(r"Successfully installed (?P<names>[\w.+ -]{3,4000})")
+_SHOWN = (_PINNED, _FOLDER, _HAVE)
+# A line that says what it needs names versions that the job has not.
+_ASKING = re.compile(
+    r"(?i)\brequires?\b|\bneeds?\b|\bplease\b|\bpip3? install\b|\buv pip\b|--upgrade|"
+    r"\bat least\b|\btry\b"
+)
+
+
+def seen_versions(report: CrashReport, settings: Sequence[Setting] = ()) -> dict[str, Version]:
+    """Give the versions by package; of what the log and the job's files say of one, the log's counts."""
+    found: dict[str, Version] = {}
+    for name, text in (*_printed(report), *_told(report), *_pinned(settings)):
+        version = version_of(text)
+        if version is not None:
+            found.setdefault(canonicalize_name(distribution(name)), version)
+    return found
+
+
+def _told(report: CrashReport) -> Iterator[tuple[str, str]]:
+    """Give what messages say of a package's version, and what frameworks print of their own."""
+    for fact in report.facts:
+        if fact.kind == "package" and {"name", "version"} <= set(fact.fields):
+            yield str(fact.fields["name"]), str(fact.fields["version"])
+    for framework in report.frameworks:
+        if framework.version:
+            yield known_frameworks().row(framework.name).package or framework.name, framework.version
+
+
+def _printed(report: CrashReport) -> Iterator[tuple[str, str]]:
+    for text in report.texts.values():
+        asking = _ASKING.search(text) is not None
+        for expression in _SHOWN:
+            if expression is _PINNED and asking:
+                continue
+            yield from ((match["name"], match["version"]) for match in expression.finditer(text))
+        for installed in _INSTALLED.finditer(text):
+            for word in installed["names"].split():
+                name, _, version = word.rpartition("-")
+                yield name, version
+
+
+def _pinned(settings: Sequence[Setting]) -> Iterator[tuple[str, str]]:
+    for setting in settings:
+        if setting.spelled == "package" and setting.value.startswith("=="):
+            yield setting.key, setting.value.removeprefix("==")
