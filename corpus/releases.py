@@ -1,7 +1,7 @@
 """What each release of a package requires, and what the builds of PyTorch need of driver and card.
 
-One file a package under `releases/`, read when it is first asked for; `python -m corpus.extract releases` writes
-it.
+One file a package under `releases/`, read when it is first asked for. `python -m corpus.extract releases`
+writes it.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def of_lines(path: str, text: str, read: ReadFile, depth: int = 0) -> Iterator[s
             other = (Path(path).parent / included["path"]).as_posix()
             yield from of_lines(other, read(other), read, depth + 1)
         elif line.strip() and not line.startswith(("#", "-")):
-            yield re.sub(r"\s#.*", "", line)
+            yield re.sub(r"\s#.*", "", line).strip()
 
 
 def of_options(text: str, extras: Sequence[str]) -> Declared:

@@ -79,8 +79,8 @@ def smallest_moves(situation: Situation) -> list[tuple[Move, ...]]:
     plain = _as_asked(situation, broken)
     movable = sorted({*seen, *fixed} & known_packages())
     # For what was built for other packages these stay: it can also be built anew.
-    most = len(fixed) if situation.suspects else max(MOST_MOVED, len(fixed))
-    for count in range(max(1, len(fixed)), most + 1):
+    least = max(1, len(fixed))
+    for count in range(least, (least if situation.suspects else max(MOST_MOVED, least)) + 1):
         found = [
             (_cost(moves, broken), distance, moves)
             for moved in combinations(movable, count)

@@ -1,0 +1,118 @@
+"""From a log to the change of a package: what the job has, what fails, and which version goes with it."""
+
+from __future__ import annotations
+
+from ingest.logs.configs.launch import Setting
+from service.remediation.packages.changes import fitting_changes
+from service.remediation.packages.seen import seen_versions
+from tests.factories import ReadLog, whole_corpus
+from tests.tables import each_row
+
+ENV = "/opt/env/lib/python3.11/site-packages"
+HEAD = "Traceback (most recent call last):\n"
+VLLM = f"""{HEAD}  File "/job/serve.py", line 1, in <module>
+    from vllm import LLM
+  File "{ENV}/vllm/_custom_ops.py", line 14, in <module>
+    import vllm._C
+ImportError: {ENV}/vllm/_C.abi3.so: undefined symbol: _ZN3c106detail14torchCheckFailEPKcS2_jRKSs
+"""
+TORCHCODEC = f"""{HEAD}  File "{ENV}/torchcodec/_core/ops.py", line 60, in load_shared_libraries
+    torch.ops.load_library(path)
+OSError: {ENV}/torchcodec/libtorchcodec_core6.so: undefined symbol: _ZNK3c1011StorageImpl4dataEv
+"""
+TOO_OLD = f"""{HEAD}  File "{ENV}/torch/cuda/__init__.py", line 412, in _lazy_init
+    torch._C._cuda_init()
+RuntimeError: The NVIDIA driver on your system is too old (found version 12020). Please update it.
+"""
+MISSING = f"{HEAD}ModuleNotFoundError: No module named 'torchvision'\n"
+NO_KERNEL = f"""{HEAD}  File "/job/train.py", line 9, in <module>
+    x = torch.zeros(4, device="cuda") + 1
+RuntimeError: CUDA error: no kernel image is available for execution on the device
+"""
+
+
+def card(name: str, arch: int) -> str:
+    """Give PyTorch's warning of a card that a build has no code for."""
+    return f"{name} with CUDA capability sm_{arch} is not compatible with the current PyTorch installation.\n"
+
+
+def needed(wanted: str, found: str) -> str:
+    """Give what transformers says of a package that it needs in another version."""
+    return (
+        f'{HEAD}  File "{ENV}/transformers/utils/versions.py", line 44, in _compare_versions\n'
+        f"ImportError: {wanted} is required for a normal functioning of this module, but found {found}.\n"
+    )
+
+
+CHANGES = [
+    ("abi-mismatch", f"PyTorch version: 2.7.1+cu126\n{TORCHCODEC}", ["torchcodec==0.5.0"]),
+    ("abi-mismatch", f"torch==2.6.0\n{TORCHCODEC}", ["torchcodec==0.2.1"]),
+    ("abi-mismatch", f"torch==2.7.1\nvllm==0.8.5\n{VLLM}", ["torch==2.6.0", "vllm==0.10.0"]),
+    ("abi-mismatch", f"torch==2.6.0\nvllm==0.8.5\n{VLLM}", []),
+    # Nothing is known of the environment: nothing can be said.
+    ("abi-mismatch", TORCHCODEC, []),
+    ("package-missing", f"torch==2.6.0\n{MISSING}", ["torchvision==0.21.0"]),
+    ("package-missing", MISSING, []),
+    ("package-missing", f"torch==2.6.0\n{HEAD}ModuleNotFoundError: No module named 'unheard_of'\n", []),
+    (
+        "package-incompatible",
+        needed("tokenizers>=0.21,<0.22", "tokenizers==0.20.3"),
+        ["tokenizers<0.22,>=0.21"],
+    ),
+    (
+        "package-incompatible",
+        needed("huggingface-hub>=0.30.0,<1.0", "huggingface-hub==1.0.1"),
+        ["huggingface-hub<1.0,>=0.30.0"],
+    ),
+    ("gpu-driver-mismatch", f"PyTorch version: 2.11.0+cu130\n{TOO_OLD}", ["torch==2.10.0"]),
+    ("gpu-driver-mismatch", f"PyTorch version: 2.9.1+cu130\n{TOO_OLD}", ["torch==2.9.1"]),
+    ("gpu-driver-mismatch", TOO_OLD.replace("12020", "11040"), ["torch==2.0.1"]),
+    # A driver of the build's own CUDA is not the reason.
+    ("gpu-driver-mismatch", f"PyTorch version: 2.6.0+cu124\n{TOO_OLD}", []),
+    (
+        "cuda-arch-unsupported",
+        f"PyTorch version: 2.6.0+cu124\n{card('NVIDIA GeForce RTX 5090', 120)}{NO_KERNEL}",
+        ["torch>=2.8.0"],
+    ),
+    (
+        "cuda-arch-unsupported",
+        f"PyTorch version: 2.9.1+cu128\n{card('Tesla V100-SXM2-32GB', 70)}{NO_KERNEL}",
+        ["torch==2.7.1"],
+    ),
+    ("cuda-arch-unsupported", NO_KERNEL, []),
+]
+
+
+@each_row("cause, log, expected", CHANGES)
+def test_that_the_version_follows_from_what_the_log_shows(
+    cause: str, log: str, expected: list[str], read: ReadLog
+) -> None:
+    """The metadata decides; where the log does not show what is installed, nothing is proposed."""
+    changes = fitting_changes(cause, read(log), whole_corpus())
+    assert [f"{item.change.key}{item.change.to}" for item in changes] == expected
+
+
+def test_that_a_cause_which_no_version_decides_asks_for_none(read: ReadLog) -> None:
+    """The row of the cause says whether versions matter."""
+    assert fitting_changes("disk-full", read(f"torch==2.7.1\n{TORCHCODEC}"), whole_corpus()) == []
+
+
+@each_row(
+    "log, settings, expected",
+    [
+        ("torch==2.6.0+cu124\n", [], {"torch": "2.6.0+cu124"}),
+        ("", [Setting("transformers", "==4.51.3", 0, "package")], {"transformers": "4.51.3"}),
+        ("", [Setting("transformers", ">=4.51.3", 0, "package")], {}),
+        ("torch==2.6.0\n", [Setting("torch", "==2.7.1", 0, "package")], {"torch": "2.6.0"}),
+        # What a message asks for is not what the job has.
+        ("please run `pip install torch==2.8.0`\n", [], {}),
+    ],
+)
+def test_that_installed_versions_are_told_from_asked_ones(
+    log: str, settings: list[Setting], expected: dict[str, str], read: ReadLog
+) -> None:
+    """The log's own version counts before that of the job's files; a range is no version."""
+    seen = seen_versions(read(f"{log}{NO_KERNEL}"), settings)
+    assert {
+        name: str(version) for name, version in seen.items() if name in ("torch", "transformers")
+    } == expected
