@@ -25,10 +25,12 @@ from corpus.extract.releases import files
 from corpus.extract.releases.files import Declared, ReadFile
 from corpus.extract.releases.origins import ReleaseOrigin
 
+_PIP = (sys.executable, "-mpip")
+_PLATFORM = "Linux"
 # What pip looks at where most jobs run: Linux on x86-64.
 _MACHINE = {
-    "sys_platform": "linux",
-    "platform_system": "Linux",
+    "sys_platform": _PLATFORM.lower(),
+    "platform_system": _PLATFORM,
     "platform_machine": "x86_64",
     "os_name": "posix",
     "python_version": "3.11",
@@ -92,8 +94,8 @@ def read_tags(
 
 def ask_versions(package: str) -> frozenset[Version]:
     """Ask pip which versions of a package the index lists; raises InvalidCorpusError with its words."""
-    command = [sys.executable, "-m", "pip", "index", "versions", package]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - fixed words, no shell
+    command = [*_PIP, "index", "versions", package]
+    done = _run(command)
     found = re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE)
     if found is None:
         raise InvalidCorpusError(f"{package}: {done.stderr.strip()[-200:]}")
@@ -106,11 +108,11 @@ def ask_installer(package: str, versions: Sequence[str], extras: Sequence[str] =
     What it does not give, such as a release without a wheel for this platform, is told and left out.
     """
     for version in sorted(versions, key=Version):
-        command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-deps"]
+        command = [*_PIP, "install", "--dry-run", "--ignore-installed", "--no-deps"]
         command += ["--quiet", "--report", "-", "--only-binary=:all:", "--python-version", "3.11"]
         command += [word for platform in _PLATFORMS for word in ("--platform", platform)]
         command += ["--target", "unused", f"{package}=={version}"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - fixed words, no shell
+        done = _run(command)
         if done.returncode:
             sys.stderr.write(f"{package} {version}: {done.stderr.strip()[-200:]}\n")
             continue
@@ -170,12 +172,17 @@ def _declared(path: str, package: str, version: str, read: ReadFile, origin: Rel
 def _tags(git: Path) -> Iterator[tuple[str, str]]:
     command = ["git", f"--git-dir={git}", "for-each-ref", "refs/tags"]
     command.append("--format=%(refname:strip=2) %(creatordate:short)")
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - fixed words, no shell
+    done = _run(command)
     if done.returncode:
         raise InvalidCorpusError(f"{git}: {done.stderr.strip()}")
     for line in done.stdout.splitlines():
         tag, _, date = line.partition(" ")
         yield tag, date
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    # Fixed words and a package's name, and no shell.
+    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
 
 
 def _final(text: str) -> Version | None:

@@ -20,7 +20,7 @@ _DRIVER = re.compile(r"Driver Version: (?P<driver>\d{3})\.")
 _CARD = re.compile(
     r"with CUDA capability sm_(?P<arch>\d{2,3}) is not compatible|of cuda capability (?P<dotted>\d{1,2}\.\d)"
 )
-_LOCAL = re.compile(r"cu(?P<cuda>\d{3})")
+_LOCAL = re.compile(r"cu(?P<number>\d{3})")
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _cuda_of(torch: Version) -> int | None:
     """Give the CUDA of a build: as its local version says, else that of the index's own."""
     local = _LOCAL.fullmatch(torch.local or "")
     if local is not None:
-        return int(local["cuda"])
+        return int(local["number"])
     rows = known_builds().torch
     return next((row.cuda for row in rows if row.default and allows(row.versions, torch)), None)
 
