@@ -25,7 +25,7 @@ from corpus.extract.releases import files
 from corpus.extract.releases.files import Declared, ReadFile
 from corpus.extract.releases.origins import ReleaseOrigin
 
-_PIP = (sys.executable, "-mpip")
+_PIP = (sys.executable, "-m", "pip")
 _PLATFORM = "Linux"
 # What pip looks at where most jobs run: Linux on x86-64.
 _MACHINE = {
@@ -126,16 +126,9 @@ def write(releases: Sequence[ReadRelease], package: str, source: str, out: Path)
     """Write releases compactly: a requirement stands once, with the first and last release that has it."""
     ordered = sorted(releases, key=lambda release: Version(release.version))
     names = sorted({name for release in ordered for name in release.requires})
-    table = {
-        "package": package,
-        "source": source,
-        "releases": [[release.version, release.date, release.python] for release in ordered],
-        "requires": {
-            name: list(_runs([release.requires.get(name) for release in ordered])) for name in names
-        },
-    }
-    rows = ",\n".join(json.dumps(row) for row in table["releases"])
-    wanted = ",\n".join(f"{json.dumps(name)}: {json.dumps(runs)}" for name, runs in table["requires"].items())  # type: ignore[attr-defined]
+    required = {name: list(_runs([release.requires.get(name) for release in ordered])) for name in names}
+    rows = ",\n".join(json.dumps([one.version, one.date, one.python]) for one in ordered)
+    wanted = ",\n".join(f"{json.dumps(name)}: {json.dumps(runs)}" for name, runs in required.items())
     head = f'"package": {json.dumps(package)},\n"source": {json.dumps(source)}'
     out.write_text(f'{{{head},\n"releases": [\n{rows}],\n"requires": {{\n{wanted}}}}}\n', encoding="utf-8")
 
