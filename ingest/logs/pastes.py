@@ -34,6 +34,8 @@ _QUOTED = re.compile(r"`{1,3}([^`\n]{3,})`{1,3}|\"([^\"\n]{3,})\"")
 _LISTED = re.compile(r"'((?:[^'\\\n]|\\.){3,})'|\"((?:[^\"\\\n]|\\.){3,})\"")
 _ESCAPED_END = re.compile(r"(?:\\{1,4}r)?\\{1,4}n")
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\([\"'/t])")
+# Halves of characters; what stands for a byte that is no UTF-8 is left, unless JSON says it is a half.
+_HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udc7f\udd00-\udfff]")
 _ESCAPED = {"t": "\t"}
 _SAID = re.compile(r"(?<=\S)[:：] ?(?=\S)|(?<=\S) [-–—>]{1,2} (?=\S)|[。，；] ?(?=\S)")
 # What a list, a page's clock or a column of numbers puts before a line.
@@ -174,7 +176,7 @@ def _parts(rows: Sequence[str]) -> Iterator[Reading]:
     for place, row in enumerate(rows):
         seen: set[tuple[str, ...]] = {(row,)}
         for split in _splits(row):
-            as_cut = tuple(part for part in split if part.strip())
+            as_cut = tuple(_HALVES.sub(_joined, part) for part in split if part.strip())
             for parts in (as_cut, tuple(part.strip() for part in as_cut)):
                 if parts and parts not in seen:
                     seen.add(parts)
@@ -211,6 +213,13 @@ def _record(row: str) -> list[str]:
         return []
     values = record.values() if isinstance(record, dict) else ()
     return [line for value in values if isinstance(value, str) for line in value.split("\n")]
+
+
+def _joined(halves: re.Match[str]) -> str:
+    """Give the character of two halves that JSON escapes by themselves; a half alone is none."""
+    if len(halves[0]) == 1:
+        return "\ufffd"
+    return halves[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
 def _unescaped(text: str) -> str:

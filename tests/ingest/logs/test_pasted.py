@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 from corpus.log_patterns import PatternTable
 from ingest.errors import InputError
+from ingest.logs.inputs.sources import LogSource
 from ingest.logs.pastes import MOST_BYTES
+from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
 from tests.factories import ReadLog
 from tests.ingest.logs.pasted import VARIANTS, Pasted, examples
@@ -97,6 +101,14 @@ def test_that_the_calls_of_a_traceback_escaped_on_one_line_are_read(read: ReadLo
     )
     (event,) = read(text).events
     assert [(frame.file, frame.line, frame.function) for frame in event.frames] == [("/job/t.py", 3, "fit")]
+
+
+@each_row("escaped", [rb"\ud83d\ude00", rb"\ud83d", rb"\udfff", rb"\udc80", rb"\ude00\ud83d"])
+def test_that_escaped_halves_of_characters_are_joined_or_replaced(reader: Reader, escaped: bytes) -> None:
+    """Whatever a record escapes is read, also amid bytes that are no UTF-8."""
+    for record in (b'{"note": "bus %b\\nAssertionError"}', b'\xff"a %b\\nAssertionError\\nb"'):
+        report = reader.read(LogSource("log", io.BytesIO(record % escaped)))
+        assert [event.pattern for event in report.events] == ["python.assertion-bare"], record
 
 
 WELL = "step 40/100 loss 2.1 lr 0.1\nstep 41/100 loss 2.0 lr 0.1\n"
