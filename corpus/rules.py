@@ -61,7 +61,7 @@ class ValueRule(Record):
 
     `formula` says it in words, `source` is where the setting's meaning and bounds are documented. `let`
     names what all ways need. A value outside `low` to `high`, or on the wrong side of the present one, is
-    none.
+    none. `present` is the job's value as the log states it, which stands where its configuration shows none.
     """
 
     id: str
@@ -72,6 +72,7 @@ class ValueRule(Record):
     low: float | None = None
     high: float | None = None
     let: Bindings
+    present: ValueExpression | None = None
     ways: Annotated[tuple[RuleWay, ...], Field(min_length=1)]
 
 

@@ -121,7 +121,8 @@ class Change(Record):
     `rule` names how a value follows from the log's facts; `to` stands where they do not suffice. All
     conditions in `when` must hold and none in `unless`. `purpose` stands where the setting's own does not
     tell it, such as for a command. `set_otherwise` says that the failure itself proves the job's value to be
-    another one, so that even the default is a change.
+    another one, so that even the default is a change. `last_resort` marks what is only worth trying when
+    nothing else helps.
     """
 
     framework: str
@@ -136,6 +137,7 @@ class Change(Record):
     rule: str | None = None
     purpose: Purpose | None = None
     set_otherwise: bool = False
+    last_resort: bool = False
 
 
 class Remedy(Change):
@@ -203,8 +205,9 @@ class SettingSpec(Record):
     `rule` names how its value follows from a log's facts, unless a change names its own. `read_by` is the
     framework whose versions `versions` counts, where that is not `framework`: an environment variable has no
     versions itself. `commands` names the programs of the framework that take it, where not all of them do
-    (see `Program`). A setting that only shows more of a failure has the purpose `find-out`. A setting that
-    was only read from the source, because no failure turns on it, has an empty `effect`.
+    (see `Program`). A setting that only shows more of a failure has the purpose `find-out`; `last_resort` is
+    one that takes a check or a fast path away, or frees so little that all else is tried first. A setting
+    that was only read from the source, because no failure turns on it, has an empty `effect`.
     """
 
     framework: str
@@ -221,6 +224,7 @@ class SettingSpec(Record):
     read_by: str = ""
     commands: tuple[str, ...] = ()
     purpose: Purpose = "cure"
+    last_resort: bool = False
     effect: Text = Text(en="", zh="")
     costs: Text | None = None
     rule: str | None = None

@@ -19,9 +19,9 @@ class Answer:
 
     `causes` are ranked ids of causes.yaml, empty for `no-failure`; `confidence` is the probability that the
     first is right. `lines` are evidence lines (from 1), most important first; `changes` are (framework, key,
-    value); `patch` is a unified diff; `grounded` is (quotes found at their line, quotes); `retrieved` maps a
-    retriever to its ranked case ids. What a system does not give is None and is not scored. `seconds` is wall
-    time.
+    value) of what may cure, `faults` what is wrong with any of them whatever the cause is; `patch` is a
+    unified diff; `grounded` is (quotes found at their line, quotes); `retrieved` maps a retriever to its
+    ranked case ids. What a system does not give is None and is not scored. `seconds` is wall time.
     """
 
     incident: str
@@ -30,6 +30,7 @@ class Answer:
     confidence: float | None
     lines: tuple[int, ...] | None = None
     changes: tuple[tuple[str, str, str], ...] | None = None
+    faults: tuple[str, ...] | None = None
     patch: str | None = None
     grounded: tuple[int, int] | None = None
     retrieved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -57,7 +58,11 @@ class System(Protocol):
 
 
 def of_diagnosis(
-    diagnosis: Diagnosis, incident: Incident, seconds: float, retrieved: Mapping[str, tuple[str, ...]]
+    diagnosis: Diagnosis,
+    incident: Incident,
+    seconds: float,
+    retrieved: Mapping[str, tuple[str, ...]],
+    faults: tuple[str, ...] | None = None,
 ) -> Answer:
     """Convert a Diagnosis; its quotes are checked against the log."""
     named = () if diagnosis.cause is None else (diagnosis.cause,)
@@ -67,7 +72,12 @@ def of_diagnosis(
         (*named, *(item.cause for item in diagnosis.alternatives)),
         diagnosis.confidence,
         tuple(item.line for item in diagnosis.evidence),
-        tuple((change.framework, change.key, str(change.to)) for change in diagnosis.changes),
+        tuple(
+            (change.framework, change.key, str(change.to))
+            for change in diagnosis.changes
+            if change.purpose == "cure"
+        ),
+        faults,
         diagnosis.patch,
         _grounded(diagnosis, incident),
         retrieved,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 
 from eval.answers import Answer, of_diagnosis
+from eval.change_faults import faulty_changes
 from eval.incidents import Incident
 from service.pipeline.triage import ReadJob, Triage, read_config
 
@@ -27,4 +28,6 @@ class Composer:
         seconds = perf_counter() - started
         retrieval = triage_context.assessment.retrieval
         rankings = dict(retrieval.by_retriever) | {"fused": tuple(item.owner for item in retrieval.ranked)}
-        return of_diagnosis(triage_context.first, incident, seconds, rankings)
+        first, assessment = triage_context.first, triage_context.assessment
+        faults = tuple(found.fault for found in faulty_changes(first, assessment, self._triage.library))
+        return of_diagnosis(first, incident, seconds, rankings, faults)

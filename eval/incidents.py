@@ -53,7 +53,8 @@ class Label(Record):
 
     `causes` are all that an expert would accept, the best first; `root_lines` the numbers (from 1) of lines
     that prove them. `pair` is the id of an incident that differs only in what decides the cause. Incidents of
-    one `mechanism`, and pairs, are in the same `split`. `traps` say what misleads in the log.
+    one `mechanism`, and pairs, are in the same `split`. `traps` say what misleads in the log. `forbidden` are
+    changes that would make it worse, or that cannot be made at all; without a value, whatever it is.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Label(Record):
     verdict: LabelVerdict
     root_lines: tuple[int, ...] = ()
     changes: tuple[LabelledChange, ...] = ()
+    forbidden: tuple[LabelledChange, ...] = ()
     frameworks: Mapping[str, str] = Field(default_factory=dict)
     language: Literal["en", "zh"] = "en"
     kind: Literal["paste", "short", "medium", "long"]

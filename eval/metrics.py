@@ -44,6 +44,11 @@ class Score:
     sure_and_wrong: float | None
     right: float
     confidence: float | None
+    # Runs that were recorded before these were scored have none of them.
+    setting_first: float | None = None
+    no_op: float | None = None
+    not_run: float | None = None
+    harmful: float | None = None
 
     def record(self) -> dict[str, Any]:
         """Give the fields for a JSON line."""
@@ -58,13 +63,17 @@ METRICS: tuple[tuple[str, str, float | None], ...] = (
     ("root_line_1", "root line first", None),
     ("root_line_5", "root line in first 5", 0.95),
     ("setting", "right setting proposed", 0.80),
+    ("setting_first", "right setting first", 0.60),
+    ("no_op", "a change that changes nothing", 0.0),
+    ("not_run", "a change for what does not run", 0.0),
+    ("harmful", "a change that would harm", 0.0),
     ("patch", "patch holds the fix", None),
     ("grounded", "quotes that stand", None),
     ("healthy", "healthy runs left alone", 1.0),
     ("abstained", "unanswerable abstained", 0.90),
     ("sure_and_wrong", f"wrong with confidence over {SURE}", 0.02),
 )
-LOWER_IS_BETTER = frozenset({"sure_and_wrong"})
+LOWER_IS_BETTER = frozenset({"sure_and_wrong", "no_op", "not_run", "harmful"})
 
 
 def score(incident: Incident, answer: Answer, library: Library) -> Score:
@@ -99,6 +108,28 @@ def score(incident: Incident, answer: Answer, library: Library) -> Score:
         sure_and_wrong=None if answer.confidence is None else float(sure and not right),
         right=float(right),
         confidence=answer.confidence if names_cause else None,
+        setting_first=_setting(incident, answer, library, 1),
+        no_op=_fault(answer, "no-op"),
+        not_run=_fault(answer, "not-run"),
+        harmful=_harmful(incident, answer),
+    )
+
+
+def _fault(answer: Answer, fault: str) -> float | None:
+    """Score whether any of the proposed changes has this fault; not scored where none is proposed."""
+    return float(fault in answer.faults) if answer.faults is not None and answer.changes else None
+
+
+def _harmful(incident: Incident, answer: Answer) -> float | None:
+    """Score whether a change is proposed that the label forbids, of any value or of that one."""
+    if not incident.label.forbidden or answer.changes is None:
+        return None
+    return float(
+        any(
+            is_among(key, (wrong,)) and (wrong.to is None or str(wrong.to) == value)
+            for wrong in incident.label.forbidden
+            for _, key, value in answer.changes
+        )
     )
 
 
@@ -116,15 +147,15 @@ def _line(incident: Incident, answer: Answer, count: int) -> float | None:
     return float(bool(set(answer.lines[:count]) & set(incident.label.root_lines)))
 
 
-def _setting(incident: Incident, answer: Answer, library: Library) -> float | None:
-    """Score whether a labelled setting is among the proposed changes.
+def _setting(incident: Incident, answer: Answer, library: Library, among: int | None = None) -> float | None:
+    """Score whether a labelled setting is among the proposed changes, or the first few of them.
 
     Not scored where no labelled change is one of a known framework, such as a change of the user's own code.
     """
     wanted = settable(incident.label.changes, library)
     if not wanted or incident.label.verdict != "diagnosed" or answer.changes is None:
         return None
-    return float(any(is_among(key, wanted) for _, key, _ in answer.changes))
+    return float(any(is_among(key, wanted) for _, key, _ in answer.changes[:among]))
 
 
 def settable(changes: Sequence[LabelledChange], library: Library) -> list[LabelledChange]:

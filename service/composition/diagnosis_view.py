@@ -148,9 +148,10 @@ class DiagnosisView:
 
     `verdict` tells a log that shows a good end from one that only stops; `is_probable` that the cause is
     to be checked before one acts on it; `rests_on_end` that the way in which the job ended proves the
-    cause. `ended` says how the job ended, empty where nobody told. `changes` are all of them, in the
-    order of their worth; `first_changes` those that the patch makes, else the first few, and
-    `other_changes` the rest, those that read the same for several frameworks put together. `cited` are
+    cause. `ended` says how the job ended, empty where nobody told. `changes` are all that may cure, in
+    the order of their worth; `first_changes` those that the patch makes, else the first few, and
+    `other_changes` the rest, those that read the same for several frameworks put together. `looks` are
+    the settings that only help to find out more. `cited` are
     the cases that the explanation rests on. `checks_come_first` tells that looking closer is all that
     there is to do.
     """
@@ -169,6 +170,7 @@ class DiagnosisView:
     changes: tuple[ChangeView, ...]
     first_changes: tuple[ChangeView, ...]
     other_changes: tuple[ChangeView, ...]
+    looks: tuple[ChangeView, ...]
     patch: str | None
     command: str | None
     explanation: str
@@ -205,8 +207,9 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
     """Give what is shown of a diagnosis, in its own language where none is given."""
     language = language or diagnosis.language
     names_cause = diagnosis.verdict in ("diagnosed", "ambiguous")
-    first = _made_by(diagnosis.patch or "", diagnosis.changes) or diagnosis.changes[:AT_ONCE]
-    others = [change for change in diagnosis.changes if change not in first]
+    cures = [change for change in diagnosis.changes if change.purpose == "cure"]
+    first = _made_by(diagnosis.patch or "", cures) or cures[:AT_ONCE]
+    others = [change for change in cures if change not in first]
     return DiagnosisView(
         language=language,
         headline=diagnosis.headline,
@@ -219,9 +222,10 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
         ended=phrases.outcome(diagnosis.outcome, language),
         root=diagnosis.root,
         evidence=diagnosis.evidence,
-        changes=tuple(change_view(change, language) for change in diagnosis.changes),
+        changes=tuple(change_view(change, language) for change in cures),
         first_changes=_merged(first, language),
         other_changes=_merged(others, language),
+        looks=_merged([change for change in diagnosis.changes if change not in cures], language),
         patch=diagnosis.patch,
         command=diagnosis.command,
         explanation=diagnosis.explanation,
@@ -229,7 +233,7 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
         model_explanation=diagnosis.engine.model_explanation,
         alternatives=() if diagnosis.verdict == "no-failure" else diagnosis.alternatives,
         checks=diagnosis.checks,
-        checks_come_first=bool(diagnosis.checks) and not diagnosis.changes and not diagnosis.ended_well,
+        checks_come_first=bool(diagnosis.checks) and not cures and not diagnosis.ended_well,
         cited=tuple(item for item in diagnosis.cases if f"[case:{item.id}]" in diagnosis.explanation),
         telemetry=diagnosis.telemetry,
         redactions=diagnosis.redactions,

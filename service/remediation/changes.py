@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from corpus.frameworks import known_frameworks
@@ -18,6 +18,7 @@ from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, refused, 
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.message_hints import MessageHint
 from service.remediation.packages.changes import PackageChange
+from service.remediation.ranking import BEFORE_ADVICE, ChangeGroup, is_situated, ranked
 from service.remediation.renames import Rename
 from service.remediation.rules.context import CannotHelp, DependentSetting
 from service.remediation.setting_values import is_guidance, misfit_reason, number_of, typed_value
@@ -32,8 +33,6 @@ _WAYS = {
     "named": "changes.to-allowed",
 }
 _KIND: dict[str, ChangeKind] = {"flag": "flag", "env": "env", "package": "package", "command": "command"}
-# The place of what no message advises, behind all that one does; a right name comes before both.
-FOLLOWS_ADVICE, BEFORE_ADVICE = 1000, -1
 
 
 @dataclass(frozen=True)
@@ -79,40 +78,7 @@ class _ProposedValue:
     also: tuple[DependentSetting, ...] = ()
     useless: str = ""
     proof: str | None = None
-
-
-@dataclass
-class _ChangeGroup:
-    """One change and those that must follow it, which are proposed together or not at all.
-
-    `advised` is its place among what the failing message itself says to do; None where it says nothing of it.
-    """
-
-    changes: list[ProposedChange]
-    computed: bool
-    from_case: bool
-    advised: int | None = None
-
-    @property
-    def rank(self) -> tuple[bool, bool, int, bool, bool, bool]:
-        """Put cures before what finds out, and what the log's own numbers prove before the rest.
-
-        Then comes the message's own advice, then a case's changes in its own order; of the table's, what is
-        checked before guidance, computed before fixed.
-        """
-        first = self.changes[0]
-        firmly = (first.purpose == "find-out", first.proof is None and self.advised != BEFORE_ADVICE)
-        if self.advised is not None:
-            return (*firmly, self.advised, False, False, False)
-        if self.from_case:
-            return (*firmly, FOLLOWS_ADVICE, False, False, False)
-        return (*firmly, FOLLOWS_ADVICE, True, first.status != "verified", not self.computed)
-
-    @property
-    def tier(self) -> int:
-        """How firmly the change stands, in coarse steps: within one of them none is better than another."""
-        finds_out, unproved, advised, tabled, _, _ = self.rank
-        return 8 * finds_out + 4 * unproved + 2 * (advised == FOLLOWS_ADVICE) + tabled
+    present: str | None = None
 
 
 def propose_changes(
@@ -139,7 +105,7 @@ def propose_changes(
         for rename in renamed
         if (
             group := _feasible(
-                _ChangeGroup([_renamed(rename, language)], True, True, BEFORE_ADVICE), {}, job, dropped
+                ChangeGroup([_renamed(rename, language)], True, True, BEFORE_ADVICE), {}, job, dropped
             )
         ).changes
     ]
@@ -166,12 +132,11 @@ def propose_changes(
         new = [item for item in made.changes if (item.framework, item.key) not in kept]
         if new:
             kept.update({(item.framework, item.key): item for item in new})
-            groups.append(_ChangeGroup(new, made.computed, made.from_case))
+            groups.append(replace(made, changes=new))
     _follow(advice, groups, settled, job, dropped)
-    ranked = sorted(groups, key=lambda group: group.rank)
     return [
         _worded(item, job).model_copy(update={"tier": group.tier})
-        for group in ranked
+        for group in ranked(groups)
         for item in group.changes
     ], dropped
 
@@ -211,12 +176,12 @@ def _waits_for_nothing(change: Change, report: CrashReport) -> bool:
 
 
 def _feasible(
-    group: _ChangeGroup,
+    group: ChangeGroup,
     kept: Mapping[tuple[str, str], ProposedChange],
     job: _JobContext,
     dropped: list[Dropped],
     set_otherwise: bool = False,
-) -> _ChangeGroup:
+) -> ChangeGroup:
     """Leave out of a group what cannot be a change of this job, and note why.
 
     Without its first change it is empty.
@@ -224,7 +189,11 @@ def _feasible(
     fitting = []
     for change in group.changes:
         # What the failing message itself blames has another value than the one that it advises.
-        blamed = set_otherwise or any(_is_about(item, change) for item in job.advice)
+        blamed = (
+            set_otherwise
+            or any(_is_about(item, change) for item in job.advice)
+            or (change.from_ is not None and not same(change.from_, change.to))
+        )
         reason = refused(change, job.grounds, kept.values(), blamed)
         if not reason:
             fitting.append(change)
@@ -233,12 +202,12 @@ def _feasible(
         dropped.extend([lost] if (lost := Dropped(what=what, why=reason)) not in dropped else [])
         if change is group.changes[0]:
             break
-    return _ChangeGroup(fitting, group.computed, group.from_case, group.advised)
+    return replace(group, changes=fitting)
 
 
 def _follow(
     advice: Sequence[MessageHint],
-    groups: list[_ChangeGroup],
+    groups: list[ChangeGroup],
     settled: Collection[tuple[str, str]],
     job: _JobContext,
     dropped: list[Dropped],
@@ -264,7 +233,7 @@ def _is_about(item: MessageHint, change: ProposedChange) -> bool:
     return change.framework == item.framework and canonical(change.key) == canonical(item.key)
 
 
-def _advised(item: MessageHint, job: _JobContext) -> _ChangeGroup:
+def _advised(item: MessageHint, job: _JobContext) -> ChangeGroup:
     """Make a change of what the message advises; an empty group where the setting takes no such value."""
     now = value_of(item.key, job.settings)
     because = in_both("changes.named" if item.way == "named" else "changes.advised")
@@ -337,12 +306,12 @@ def _is_told(
     return bool(renamed) and value_of(change.key, job.settings) is None
 
 
-def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[_ChangeGroup, list[Dropped]]:
+def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, list[Dropped]]:
     """Give the change and what must follow it, or why it is dropped.
 
     Nothing where it is for another framework.
     """
-    change, nothing = wanted.change, _ChangeGroup([], False, wanted.case is not None)
+    change, nothing = wanted.change, ChangeGroup([])
     seen = shown_frameworks(job.report)
     version = job.report.version(change.framework)
     if wanted.case is not None and not _is_for(change, wanted.serves, seen, job):
@@ -368,7 +337,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[_ChangeGroup, 
         framework=change.framework,
         kind=change.kind,
         key=change.key,
-        from_=now,
+        from_=value.present if now is None else now,
         to=value.to,
         why=_joined(change.why.to(job.language), value.because, job.language),
         costs=change.costs.to(job.language) if change.costs else "",
@@ -378,7 +347,14 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[_ChangeGroup, 
         purpose=change.purpose or (spec.purpose if spec is not None else "cure"),
     )
     following = [made for also in value.also if (made := _following(also, main, job)) is not None]
-    return _ChangeGroup([main, *following], bool(value.because), wanted.case is not None), []
+    return ChangeGroup(
+        [main, *following],
+        computed=bool(value.because),
+        from_case=wanted.case is not None,
+        situated=wanted.case is None and is_situated(change.when),
+        last_resort=change.last_resort or (spec is not None and spec.last_resort),
+        measure=None if wanted.case is not None else change.why.en,
+    ), []
 
 
 def _renamed(rename: Rename, language: Language) -> ProposedChange:
@@ -458,7 +434,10 @@ def _value(
             change.to, useless=Message("changes.job-further-direction", now=now) if astray else ""
         )
     because = made.because.to(job.language)
-    return _ProposedValue(made.value, because, made.also, proof=because if made.proves else None)
+    present = None if made.present is None else str(made.present)
+    return _ProposedValue(
+        made.value, because, made.also, proof=because if made.proves else None, present=present
+    )
 
 
 def _following(also: DependentSetting, main: ProposedChange, job: _JobContext) -> ProposedChange | None:

@@ -15,11 +15,13 @@ from service.remediation.changes import propose_changes
 from service.remediation.feasibility import ALREADY, DEFAULT
 from service.remediation.message_hints import hinted_changes
 from service.remediation.packages.changes import fitting_changes
+from service.remediation.ranking import shown
 from service.remediation.remedies import applicable
 from service.remediation.renames import find_renames
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
 from service.scoring.assessment import Assessment
 
+# The changes that a model may choose from, those of the first answer among them.
 MAX_CHANGES = 6
 # With fewer changes than this, those of a neighbouring cause's case are worth a look.
 ENOUGH_CHANGES = 2
@@ -44,7 +46,7 @@ def propose(assessment: Assessment, cases: Sequence[Case], library: Library, lan
     if len(found.changes) + settled < ENOUGH_CHANGES:
         more = [*cases[:2], *_kindred_cases(assessment, cases, library)]
         found = _from_cases(assessment, more[:3], library, language)
-    return Proposals(found.changes[:MAX_CHANGES], found.dropped)
+    return Proposals(shown(found.changes), found.dropped)
 
 
 def _from_cases(

@@ -123,6 +123,35 @@ def test_a_setting_is_one_however_it_is_spelled(
     assert score(label, answer(changes=((framework, proposed, "1"),)), known).setting == expected
 
 
+def test_changes_are_scored_for_being_first_idle_foreign_and_harmful(tmp_path: Path, known: Library) -> None:
+    """Each row: the answer's changes and faults, a metric, and its score."""
+    label = incident(
+        tmp_path,
+        changes=(LabelledChange(framework="vllm", key="max_model_len"),),
+        forbidden=(
+            LabelledChange(framework="slurm", key="--requeue"),
+            LabelledChange(framework="vllm", key="gpu_memory_utilization", to="0.99"),
+        ),
+    )
+    right, other = ("vllm", "--max-model-len", "4096"), ("vllm", "--gpu-memory-utilization", "0.9")
+    rows: dict[tuple[str, object, object], float | None] = {
+        ("setting", (other, right), ()): 1.0,
+        ("setting_first", (other, right), ()): 0.0,
+        ("setting_first", (right, other), ()): 1.0,
+        ("no_op", (right,), ("no-op",)): 1.0,
+        ("no_op", (right,), ("not-run",)): 0.0,
+        ("not_run", (right,), ("not-run",)): 1.0,
+        ("not_run", (right,), None): None,
+        ("not_run", (), ()): None,
+        ("harmful", (right, other), ()): 0.0,
+        ("harmful", (("vllm", "gpu_memory_utilization", "0.99"),), ()): 1.0,
+        ("harmful", (("slurm", "--requeue", "True"),), ()): 1.0,
+    }
+    found = {row: getattr(score(label, answer(changes=row[1], faults=row[2]), known), row[0]) for row in rows}
+    assert found == rows
+    assert score(incident(tmp_path), answer(changes=(right,)), known).harmful is None
+
+
 def test_a_mean_leaves_out_what_is_unscored() -> None:
     """Unscored is neither right nor wrong, and the interval holds the mean."""
     found = mean([1.0, None, 0.0, 1.0, None])

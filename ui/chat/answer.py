@@ -63,11 +63,11 @@ def changes(view: TriageView) -> Html:
         return EMPTY
     language = view.language
     if answer.checks_come_first:
-        return _section("wc-changes", answer.words("look"), _checks(answer))
+        return _section("wc-changes", answer.words("look"), _checks(answer), _looks(answer))
     title = say("what-to-change", language)
     if not answer.changes:
         words = "healthy-change" if answer.verdict == "no-failure" else "nothing-to-change"
-        return _section("wc-changes", title, element("p", say(words, language)))
+        return _section("wc-changes", title, element("p", say(words, language)), _looks(answer))
     patch = (
         diff.render(answer.patch, language)
         if answer.patch
@@ -82,7 +82,14 @@ def changes(view: TriageView) -> Html:
             key="more-changes",
         )
     first = element("ul", *map(_change, answer.first_changes), class_="changes")
-    return _section("wc-changes", title, first, patch, command, more)
+    return _section("wc-changes", title, first, patch, command, more, _looks(answer))
+
+
+def _looks(answer: DiagnosisView) -> Html | None:
+    if not answer.looks:
+        return None
+    looks = element("ul", *map(_change, answer.looks), class_="changes")
+    return folded(answer.words("find-out"), looks, key="find-out")
 
 
 def _checks(answer: DiagnosisView) -> Html:

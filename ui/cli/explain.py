@@ -257,11 +257,13 @@ def _evidence(view: DiagnosisView) -> list[RenderableType]:
 
 
 def _changes(view: DiagnosisView) -> list[RenderableType]:
-    """Give the changes as one block, nothing where there are none."""
-    if not view.changes:
-        return []
-    title = Text(_say("changes", view.language), style="bold")
-    return [Group(title, *(row for change in view.changes for row in _change(change)))]
+    """Give what may cure, and what helps to find out more, as a block each; nothing where there is none."""
+    blocks = ((_say("changes", view.language), view.changes), (view.words("find-out"), view.looks))
+    return [
+        Group(Text(title, style="bold"), *(row for change in changes for row in _change(change)))
+        for title, changes in blocks
+        if changes
+    ]
 
 
 def _change(change: ChangeView) -> Iterator[RenderableType]:

@@ -182,8 +182,11 @@ def brief(answer: TriageAnswer) -> str:
         f"**{answer.headline}**",
         f"cause: {answer.cause or 'none'} · standing: {answer.standing} · next: {answer.action}",
     ]
+    # Cures come first, as they do in every answer.
     rows += [
-        f"- {stated(change)} ({change.framework}, {change.status}): {change.why}" for change in answer.changes
+        f"- {'' if change.purpose == 'cure' else 'to find out more: '}{stated(change)} "
+        f"({change.framework}, {change.status}): {change.why}"
+        for change in answer.changes
     ]
     rows.append(answer.explanation)
     if answer.model_explanation:

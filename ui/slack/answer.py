@@ -138,6 +138,8 @@ def _model(view: DiagnosisView, extras: AnswerExtras) -> Iterator[AnswerPiece]:
 def _changes(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
     for place, change in enumerate(view.changes):
         yield AnswerPiece(say("change", view.language), 90 - 4 * place, _change(change))
+    for place, change in enumerate(view.looks):
+        yield AnswerPiece(view.words("find-out"), 45 - 4 * place, _change(change))
 
 
 def _change(change: ChangeView) -> str:

@@ -55,6 +55,7 @@ def rule_findings(library: Library, facts: Collection[str]) -> Iterator[str]:
 def _rule(rule: ValueRule, known: _Known) -> Iterator[str]:
     shared = {*NAMES, *known.lists}
     yield from _bindings("let", rule.let, shared, known)
+    yield from _expressions("present", (rule.present,) if rule.present else (), shared, known)
     for number, way in enumerate(rule.ways):
         where, names = f"ways.{number}", set(shared)
         yield from _bindings(f"{where}.let", way.let, names, known)

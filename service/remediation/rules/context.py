@@ -32,13 +32,15 @@ class DependentSetting:
 class ComputedValue:
     """A value with the numbers that it comes from, and what has to follow it.
 
-    `proves` tells that by these numbers the value suffices, rather than only goes the right way.
+    `proves` tells that by these numbers the value suffices, rather than only goes the right way; `present`
+    is the job's value where the log states it.
     """
 
     value: Scalar
     because: Text
     also: tuple[DependentSetting, ...] = ()
     proves: bool = False
+    present: Scalar | None = None
 
 
 @dataclass(frozen=True)

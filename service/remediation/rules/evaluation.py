@@ -61,6 +61,7 @@ def apply_rule(rule: ValueRule, book: RuleBook, context: RuleContext) -> Answer:
             because,
             tuple(_dependent(way, names, operators)),
             proves=bool(evaluate(way.proves, names, operators)),
+            present=evaluate(rule.present, names, operators) if rule.present else None,
         )
     return None
 

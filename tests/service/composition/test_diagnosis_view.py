@@ -121,6 +121,17 @@ def test_that_the_patchs_changes_come_first_and_like_ones_are_one() -> None:
     assert len(bare.other_changes) == len(rows) - AT_ONCE
 
 
+def test_that_what_only_finds_out_stands_apart() -> None:
+    """It is no change that may cure, and neither of the first nor of the others."""
+    look = proposal("NCCL_DEBUG", to="INFO", kind="env", framework="env", purpose="find-out")
+    shown = diagnosis_view(diagnosis(changes=(proposal(), look), checks=("look",)))
+    assert [change.key for change in shown.changes] == ["data.size"]
+    assert [change.key for change in (*shown.first_changes, *shown.other_changes)] == ["data.size"]
+    assert [change.key for change in shown.looks] == ["NCCL_DEBUG"]
+    alone = diagnosis_view(diagnosis(changes=(look,), checks=("look",)))
+    assert (alone.changes, alone.checks_come_first) == ((), True)
+
+
 def test_that_what_no_catalogue_lists_is_not_doubted() -> None:
     """A package or a command cannot be looked up in it; a setting that is missing there is said to be."""
     doubts = [

@@ -227,6 +227,8 @@ def test_shares_and_lengths_follow_from_the_facts(
         ("group-size", BATCH, 9, {"batch": {"valid": "2, 4"}}, {}, 4),
         ("group-size", BATCH, None, {"batch": {"group_n": 8, "valid": "2, 3, 4, 6, 12"}}, {}, 4),
         ("group-size", BATCH, 2, {"batch": {"valid": "3, 9"}}, {}, 3),
+        ("group-size", BATCH, None, {"batch": {"size_n": 12, "divisor_n": 8}}, {}, 6),
+        ("group-size", BATCH, None, {"batch": {"size_n": 7, "divisor_n": 4}}, {}, None),
         ("group-size", BATCH, 8, {"batch": {"valid": 1}}, {}, None),
         ("group-size", BATCH, 8, {}, {}, None),
         ("requests", ROLLOUT, 1024, OOM, {}, 512),

@@ -1,0 +1,101 @@
+"""Which of a job's possible changes come first, and how many of them an answer shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from corpus.condition_nodes import Comparison, Name, Predicate
+from corpus.conditions import parse
+from corpus.frameworks import known_frameworks
+from service.schemas.diagnosis import ProposedChange
+
+# The place of what no message advises, behind all that one does; a right name comes before both.
+FOLLOWS_ADVICE, BEFORE_ADVICE = 1000, -1
+# Cures that an answer offers, and looks beside them; what must follow a change is not counted.
+MOST_CURES, MOST_LOOKS = 3, 3
+
+
+@dataclass
+class ChangeGroup:
+    """One change and those that must follow it, which are proposed together or not at all.
+
+    `advised` is its place among what the failing message itself says to do; None where it says nothing of it.
+    `situated` tells that, of the table, not the cause alone calls for it but the job's own settings or the
+    log's figures; `measure` is what it shares with other spellings of one remedy, None where it stands alone.
+    """
+
+    changes: list[ProposedChange]
+    computed: bool = False
+    from_case: bool = False
+    advised: int | None = None
+    situated: bool = False
+    last_resort: bool = False
+    measure: str | None = None
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool, bool, int, int, bool, bool]:
+        """Put cures before what finds out, and what is left to try when all else fails behind other cures.
+
+        What the log's own numbers prove comes first, then what the failing message names, then what the job's
+        settings call for, then a case's changes in its own order; of the table's, what is checked before
+        guidance, computed before fixed.
+        """
+        first = self.changes[0]
+        tabled = not self.from_case and self.advised is None
+        return (
+            first.purpose == "find-out",
+            self.last_resort,
+            first.proof is None and self.advised != BEFORE_ADVICE,
+            self.advised is None,
+            FOLLOWS_ADVICE if self.advised is None else self.advised,
+            0 if self.situated or self.advised is not None else 1 + tabled,
+            tabled and first.status != "verified",
+            tabled and not self.computed,
+        )
+
+    @property
+    def tier(self) -> int:
+        """How firmly the change stands, in coarse steps: within one of them none is better than another."""
+        finds_out, last_resort, unproved, unadvised, _, origin, _, _ = self.rank
+        return 32 * finds_out + 16 * last_resort + 8 * unproved + 4 * unadvised + origin
+
+
+def is_situated(conditions: Iterable[str]) -> bool:
+    """Tell whether conditions compare the job's settings or the log's figures, or ask what the job did."""
+    nodes = (node for condition in conditions for node in parse(condition).walk())
+    return any(
+        isinstance(node, Name | Comparison) or (isinstance(node, Predicate) and node.subject == "phase")
+        for node in nodes
+    )
+
+
+def ranked(groups: Iterable[ChangeGroup]) -> list[ChangeGroup]:
+    """Give the groups, the best first; further spellings of one remedy follow when each was told once.
+
+    What a framework takes as its own argument is not told once more for the one that it has it from.
+    """
+    found: list[ChangeGroup] = []
+    repeated: list[ChangeGroup] = []
+    told: dict[str, set[str]] = {}
+    for group in sorted(groups, key=lambda group: group.rank):
+        owner = group.changes[0].framework
+        others = told.setdefault(group.measure, set()) if group.measure else set()
+        if not others:
+            found.append(group)
+        elif not any(owner in known_frameworks().row(other).extends for other in others):
+            repeated.append(group)
+        others.add(owner)
+    return sorted((*found, *repeated), key=lambda group: group.rank[:2])
+
+
+def shown(changes: Sequence[ProposedChange]) -> tuple[ProposedChange, ...]:
+    """Give as many of ranked changes as an answer shows, each with what must follow it."""
+    left = {"cure": MOST_CURES, "find-out": MOST_LOOKS}
+    kept: list[ProposedChange] = []
+    for change in changes:
+        if change.goes_with is None:
+            left[change.purpose] -= 1
+        if left[change.purpose] >= 0:
+            kept.append(change)
+    return tuple(kept)

@@ -1,0 +1,79 @@
+"""Which change an answer puts first, and how many it shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from service.remediation.ranking import MOST_CURES, MOST_LOOKS, ChangeGroup, is_situated, ranked, shown
+from service.schemas.diagnosis import ProposedChange
+from tests.service.factories import proposal
+
+
+def group(key: str, proof: str | None = None, purpose: str = "cure", **fields: Any) -> ChangeGroup:
+    """Make a group of one change."""
+    change = proposal(key, proof=proof, purpose=purpose, framework=fields.pop("framework", "verl"))
+    return ChangeGroup([change], **fields)
+
+
+def order(*groups: ChangeGroup) -> list[str]:
+    """Give the keys in the order in which they are shown."""
+    return [change.key for made in ranked(groups) for change in made.changes]
+
+
+def test_what_stands_before_what() -> None:
+    """A row names what comes first, from a list that has it last."""
+    case = group("of.case", from_case=True)
+    rows = {
+        "what the log's numbers prove": ("proved", [case, group("proved", proof="5 of 16 GiB are free")]),
+        "what the message names": ("named", [case, group("named", advised=0)]),
+        "what the job's settings call for": ("fits", [case, group("fits", situated=True)]),
+        "a case before the table": ("of.case", [group("of.table"), case]),
+        "a case before the last resort": (
+            "of.case",
+            [group("hides", from_case=True, last_resort=True), case],
+        ),
+        "a cure before a look": (
+            "of.table",
+            [group("look", purpose="find-out", advised=0), group("of.table")],
+        ),
+        "a last resort before a look": (
+            "hides",
+            [group("look", purpose="find-out", from_case=True), group("hides", last_resort=True)],
+        ),
+    }
+    found = {name: order(*groups)[0] for name, (_, groups) in rows.items()}
+    assert found == {name: first for name, (first, _) in rows.items()}
+
+
+def test_that_one_remedy_is_told_once_before_the_others() -> None:
+    """Its further spellings follow the other remedies; what a framework has from another is told by it."""
+    groups = [
+        group("--a", framework="trl", measure="less"),
+        group("a", framework="transformers", measure="less"),
+        group("A", framework="env", measure="less"),
+        group("b", framework="trl", measure="more"),
+    ]
+    assert order(*groups) == ["--a", "b", "A"]
+
+
+def test_that_conditions_on_figures_phase_and_values_are_of_the_situation() -> None:
+    """That a pattern, a framework or a mere setting is there is none of them."""
+    rows = {
+        "config:zero_stage == 3": True,
+        "gpu_oom.free_gib < 1": True,
+        "phase:save": True,
+        "config:image_max_pixels": False,
+        "framework:ray": False,
+        "root:hf.*": False,
+    }
+    assert {condition: is_situated([condition]) for condition in rows} == rows
+
+
+def test_that_an_answer_shows_a_few_cures_and_a_few_looks() -> None:
+    """What must follow a change goes with it, and is not counted; who is left out takes it along."""
+    cures = [proposal(f"cure{place}") for place in range(MOST_CURES + 1)]
+    follower = proposal("follows", goes_with=cures[-1].key)
+    first: ProposedChange = proposal("goes", goes_with="cure0")
+    looks = [proposal(f"look{place}", purpose="find-out") for place in range(MOST_LOOKS + 1)]
+    kept = [change.key for change in shown([cures[0], first, *cures[1:], follower, *looks])]
+    assert kept == ["cure0", "goes", "cure1", "cure2", "look0", "look1", "look2"]
