@@ -55,7 +55,7 @@ def _is_idle(change: ProposedChange, grounds: Grounds, blamed: Collection[str]) 
     return (
         spec is not None
         and spec.default is not None
-        and spec.spelled != "python"
+        and (spec.spelled != "python" or isinstance(spec.default, bool))
         and unsigned(change.key) not in blamed
         and compare(str(spec.default), "==", str(change.to))
     )

@@ -91,12 +91,13 @@ def propose_changes(
     renamed: Sequence[Rename] = (),
     advice: Sequence[MessageHint] = (),
     packages: Sequence[PackageChange] = (),
+    removed: Sequence[str] = (),
 ) -> tuple[list[ProposedChange], list[Dropped]]:
     """Give the changes of cases and remedies that apply to this job, and those dropped with the reason.
 
-    The right name of a key that the log calls unknown comes first, and the versions of packages that fit one
-    another, then what the failing message itself advises; what a case says of a setting outranks what the
-    remedies say of it, and both what the message says of its value.
+    The right name of a key that the log calls unknown comes first, or that it is to go (`removed`), and the
+    versions of packages that fit one another, then what the failing message itself advises; what a case says
+    of a setting outranks what the remedies say of it, and both what the message says of its value.
     """
     job = _JobContext(report, library, settings, language, advice)
     dropped: list[Dropped] = []
@@ -133,6 +134,8 @@ def propose_changes(
         if new:
             kept.update({(item.framework, item.key): item for item in new})
             groups.append(replace(made, changes=new))
+    if owner := next(iter(_owners(report)), ""):
+        groups += [_without(key, owner, job) for key in removed if (owner, key) not in kept]
     _follow(advice, groups, settled, job, dropped)
     return [
         _worded(item, job).model_copy(update={"tier": group.tier})
@@ -377,6 +380,26 @@ def _renamed(rename: Rename, language: Language) -> ProposedChange:
         replaces=rename.old,
         status="verified" if fitting else "unverified",
     )
+
+
+def _owners(report: CrashReport) -> list[str]:
+    """Name the frameworks whose settings the job's user makes, the job's own before what it runs on."""
+    mine = settable_frameworks(report)
+    return [found.name for found in report.frameworks if found.name in mine]
+
+
+def _without(key: str, owner: str, job: _JobContext) -> ChangeGroup:
+    """Propose to correct or take out a key that nothing known is like."""
+    change = ProposedChange(
+        framework=owner,
+        kind="flag" if key.startswith("--") else "setting",
+        key=key,
+        from_=value_of(key, job.settings),
+        to=words("changes.right-name", job.language),
+        why=Message("changes.refused", key=key),
+        status="unverified",
+    )
+    return ChangeGroup([change], computed=True, from_case=True, advised=BEFORE_ADVICE)
 
 
 def _worded(change: ProposedChange, job: _JobContext) -> ProposedChange:

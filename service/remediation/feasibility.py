@@ -136,7 +136,9 @@ def _idle(spec: SettingSpec, change: ProposedChange, grounds: Grounds, set_other
     now = grounds.value(change.framework, change.key)
     if now is not None:
         return Message(ALREADY) if same(now, change.to) else ""
-    if set_otherwise or spec.default is None or isinstance(spec.default, list):
+    # An argument of the job's own code is set there, where nobody sees it.
+    in_code = spec.spelled == "python" and not isinstance(spec.default, bool)
+    if set_otherwise or in_code or spec.default is None or isinstance(spec.default, list):
         return ""
     return Message(DEFAULT) if same(str(spec.default), change.to) else ""
 

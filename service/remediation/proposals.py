@@ -17,7 +17,7 @@ from service.remediation.message_hints import hinted_changes
 from service.remediation.packages.changes import fitting_changes
 from service.remediation.ranking import shown
 from service.remediation.remedies import applicable
-from service.remediation.renames import find_renames
+from service.remediation.renames import find_refused, find_renames
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
 from service.scoring.assessment import Assessment
 
@@ -58,9 +58,10 @@ def _from_cases(
     named = library.causes[cause].messages_name
     renamed = find_renames(report, library, settings) if "unknown-setting" in named else []
     advice = [] if renamed else hinted_changes(cause, report, library, settings)
+    removed = find_refused(report, settings, renamed) if "unknown-setting" in named else []
     packages = fitting_changes(cause, report, library, settings)
     made, dropped = propose_changes(
-        cases, report, library, settings, language, remedies, renamed, advice, packages
+        cases, report, library, settings, language, remedies, renamed, advice, packages, removed
     )
     return Proposals(tuple(made), tuple(dropped))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from corpus.keys import canonical, unsigned
+from corpus.keys import canonical, pattern, unsigned
 from corpus.library import Library, fits
 from corpus.schema import SettingSpec
 from ingest.logs.configs.launch import Setting
@@ -47,6 +47,18 @@ def find_renames(report: CrashReport, library: Library, settings: Sequence[Setti
         if rename is not None:
             found.setdefault((rename.framework, rename.new), rename)
     return list(found.values())[:MOST]
+
+
+def find_refused(report: CrashReport, settings: Sequence[Setting], known: Sequence[Rename]) -> list[str]:
+    """Give the keys that the job sets and a failing line refuses by name, without those of `known`."""
+    told = {canonical(rename.old) for rename in known}
+    texts = [event.body for event in report.standing if "unknown-setting" in event.tells]
+    keys = dict.fromkeys(setting.key for setting in settings if canonical(setting.key) not in told)
+    return [
+        key
+        for key in keys
+        if any(re.search(rf"(?:['\"`]|--){pattern(key)}(?![\w.-])", text) for text in texts)
+    ][:MOST]
 
 
 def _unknown_keys(report: CrashReport) -> Iterator[str]:

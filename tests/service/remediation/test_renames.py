@@ -14,7 +14,7 @@ from service.patching.patch import patch
 from service.patching.patches import ConfigFile, patch_files
 from service.patching.target import PatchTarget
 from service.remediation.changes import propose_changes
-from service.remediation.renames import find_renames
+from service.remediation.renames import find_refused, find_renames
 from service.remediation.setting_values import typed_value
 from tests.service.factories import failed, library, report, setting, spec
 from tests.service.patching.applying import applied
@@ -123,6 +123,26 @@ def test_that_the_right_name_is_proposed_first_with_the_jobs_own_value(
     assert "`trainer.n_gpu`" in made.why
     assert "`trainer.n_gpus`" in made.why
     assert dropped == []
+
+
+def test_that_a_key_like_no_other_is_to_go_where_the_job_sets_it() -> None:
+    """Only a key that the refusing line quotes, or writes as a flag, and that no other name is found for."""
+    rows: dict[tuple[str, str], list[str]] = {
+        ("ValueError: the file had unknown keys (['warp_size'])", "warp_size"): ["warp_size"],
+        ("error: unrecognized arguments: --warp-size 4", "warp_size"): ["warp_size"],
+        ("error: unrecognized arguments: --warp-size-max 4", "warp_size"): [],
+        ("ValueError: unknown keys near warp_size", "warp_size"): [],
+        ("ValueError: the file had unknown keys (['warp_size'])", "data.size"): [],
+    }
+    for (text, key), wanted in rows.items():
+        refusing = failed(tells=REFUSED, text=text, body=text)
+        told = report(refusing, frameworks=[("verl", "")], settings=[setting(key, "4")])
+        keys = find_refused(told, told.settings, [])
+        assert keys == wanted, text
+        made, _ = propose_changes((), told, library(*KNOBS), told.settings, "en", removed=keys)
+        assert [(change.key, change.from_, change.status) for change in made] == [
+            (key, "4", "unverified") for key in wanted
+        ]
 
 
 def test_that_a_mask_never_takes_the_place_of_the_secret() -> None:
