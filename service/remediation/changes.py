@@ -111,7 +111,7 @@ def propose_changes(
         ).changes
     ]
     groups += [
-        _ChangeGroup([made.model_copy(update={"from_": item.present})], True, True, BEFORE_ADVICE)
+        ChangeGroup([made.model_copy(update={"from_": item.present})], True, True, BEFORE_ADVICE)
         for item in packages
         for made in _checked(_CandidateChange(item.change, ""), job)[0].changes
     ]
