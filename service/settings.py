@@ -31,6 +31,11 @@ NUMBERS: Mapping[str, tuple[type[int] | type[float], int]] = {
     "model_tokens": (int, 2000),
     "model_calls": (int, 0),
     "model_calls_deadline": (float, 1),
+    "model_batch_below": (float, 0),
+    "model_day_tokens": (int, 0),
+    "model_batch_tokens": (int, 0),
+    "model_day_cost": (float, 0),
+    "model_batch_cost": (float, 0),
     "port": (int, 0),
     "workers": (int, 0),
     "queue": (int, 0),
@@ -111,6 +116,37 @@ class Settings:
     )
     model_calls_deadline: float = _setting(
         45.0, "Seconds within which it may do so; after them it has to answer."
+    )
+    model_fallback: str = _setting(
+        "",
+        "A second model, as `provider:name`, that is asked where the first fails or is silent for two "
+        "thirds of `model_deadline`; empty is none.",
+    )
+    model_fallback_base_url: str = _setting(
+        "", "Base URL of the second model's server; empty is the provider's own."
+    )
+    model_fallback_key_env: str = _setting(
+        "", "Name of the variable that holds the second model's key; empty is the provider's own."
+    )
+    model_batch_below: float = _setting(
+        0.9,
+        "In a batch a model is asked only about crashes whose cause the rules hold for less probable than "
+        "this, and never about a proved one; 1 is about all others, 0 is about none that has a cause.",
+    )
+    model_day_tokens: int = _setting(
+        0, "Most tokens that models may take in a day (UTC), in and out together; 0 is any number."
+    )
+    model_batch_tokens: int = _setting(0, "Most tokens that models may take in one batch; 0 is any number.")
+    model_day_cost: float = _setting(
+        0.0, "Most that models may cost in a day (UTC), in the currency of `model_prices`; 0 is any sum."
+    )
+    model_batch_cost: float = _setting(
+        0.0, "Most that models may cost in one batch, in the currency of `model_prices`; 0 is any sum."
+    )
+    model_prices: str = _setting(
+        "",
+        "What a million tokens cost, in/out, by commas: `openai:NAME=1.25/10, ollama:NAME=0/0`; a budget of "
+        "money needs the price of each model that is set.",
     )
     host: str = _setting(
         "127.0.0.1",

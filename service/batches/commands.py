@@ -17,7 +17,7 @@ class JobCommand:
     """A job to work on.
 
     `paths` are what it wrote, `configs` its own files, `outcome` how it ended, `seconds` the longest that
-    one step may take.
+    one step may take, `batch` the batch that a model's tokens are counted for.
     """
 
     id: str
@@ -28,6 +28,7 @@ class JobCommand:
     model: bool = False
     seconds: float = 120.0
     outcome: JobOutcome | None = None
+    batch: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -318,6 +318,7 @@ class BatchEngine:
                 model,
                 seconds,
                 job.outcome,
+                job.batch,
             )
             in_flight.slot.add(command)
 

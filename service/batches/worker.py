@@ -43,6 +43,7 @@ from service.pipeline.triage import ReadJob, Triage
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.diagnosis import Outcome as JobOutcome
 from service.schemas.failures import failing_frame
+from service.scoring.fusion import is_proved
 from service.settings import Settings
 from service.workers.warm_triage import WarmTriage
 
@@ -120,30 +121,40 @@ class JobWorker:
         triage_context = made.diagnose(held.read)
         diagnosis = triage_context.first
         if held.command.model and self._settings.model:
-            diagnosis = self._explained(made, triage_context, by_rules=by_rules)
+            diagnosis = self._explained(made, triage_context, held.command.batch, by_rules=by_rules)
         return diagnosis.model_copy(update={"id": job_id})
 
-    def _explained(self, made: Triage, triage_context: TriageContext, *, by_rules: bool) -> Diagnosis:
-        """Have the model explain, unless it was asked elsewhere or fails all the time.
-
-        The answer says so then.
-        """
+    def _explained(
+        self, made: Triage, triage_context: TriageContext, batch: str, *, by_rules: bool
+    ) -> Diagnosis:
+        """Have the model explain, unless it is spared; the answer says so then."""
         first = triage_context.first
         if first.verdict == "no-failure":
             # Nothing of the job is known to have failed: a batch spends nothing on it.
             return first
-        if by_rules or not self._breaker.allows:
-            note = words(
-                "answer.model-asked-elsewhere" if by_rules else "answer.model-not-asked",
-                triage_context.language,
-            )
+        if why := self._spared(triage_context, by_rules=by_rules):
+            note = words(why, triage_context.language)
             return first.model_copy(update={"engine": first.engine.model_copy(update={"note": note})})
         final = next(
-            (stage.diagnosis for stage in made.explain(triage_context) if isinstance(stage, FinalStage)),
+            (
+                stage.diagnosis
+                for stage in made.explain(triage_context, batch)
+                if isinstance(stage, FinalStage)
+            ),
             first,
         )
         self._breaker.record(final)
         return final
+
+    def _spared(self, triage_context: TriageContext, *, by_rules: bool) -> str:
+        """Give the id of the message that says why no model is asked; the empty text where one is to be."""
+        first = triage_context.first
+        is_certain = first.confidence >= self._settings.model_batch_below
+        if first.verdict == "diagnosed" and (is_certain or is_proved(triage_context.assessment)):
+            return "answer.model-not-needed"
+        if by_rules:
+            return "answer.model-asked-elsewhere"
+        return "" if self._breaker.allows else "answer.model-not-asked"
 
     def _wrong(self, step: Step, error: str, *, final: bool = False) -> StepFailed:
         command = step.command if isinstance(step, ReadCommand) else None

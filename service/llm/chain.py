@@ -22,20 +22,21 @@ from service.llm.claim_verifier import (
     verify_text,
 )
 from service.llm.claims import Claims, schema
-from service.llm.client import LlmClient
+from service.llm.client import LlmClient, added_tokens
 from service.llm.contacts import NODES, lead
-from service.llm.deadline import Deadline
+from service.llm.deadline import FIRST_SHARE, Deadline
 from service.llm.grounding import Grounded, GroundedQuote, ground_claims
 from service.llm.investigation import SCHEMAS, Investigation, LookLimits, begin_investigation
-from service.llm.models import ChatModel, open_model
+from service.llm.models import ChatModel, open_models
 from service.llm.prompt import shown
 from service.llm.prompt_context import Prompt, PromptContext, build_prompt_context
 from service.llm.prose import blocks
+from service.llm.spending import Spending, open_spending
 from service.llm.stages import DraftStage, FinalStage, LookStage, Stage, TextStage
 from service.llm.streaming_json import growing_text, whole_fields
 from service.llm.triage_context import TriageContext
 from service.remediation.proposals import MAX_CHANGES
-from service.schemas.diagnosis import Diagnosis, Dropped, Evidence, ProposedChange, TraceStep, Votes
+from service.schemas.diagnosis import Diagnosis, Dropped, Evidence, ProposedChange, Tokens, TraceStep, Votes
 from service.schemas.errors import ModelError
 from service.scoring.assessment import Assessment
 from service.scoring.fusion import SOUND, fuse, vote_weights
@@ -57,15 +58,18 @@ def render_prompt(triage_context: TriageContext, settings: Settings) -> str:
     return shown(prompt, schema(Claims), SCHEMAS if limits.calls else ())
 
 
-def answer_in_stages(triage_context: TriageContext, settings: Settings) -> Iterator[Stage]:
-    """Give the first answer, then the configured model's words, then the final answer."""
+def answer_in_stages(triage_context: TriageContext, settings: Settings, batch: str = "") -> Iterator[Stage]:
+    """Give the first answer, then the configured model's words, then the final answer.
+
+    `batch` names the batch whose budget is spent, if any.
+    """
     yield DraftStage(triage_context.first)
     if triage_context.first.ended_well:
         note = Message("model.log-shows-no-failure") if settings.model else ""
         yield FinalStage(_noted(triage_context.first, [note], triage_context.language))
         return
     try:
-        model = open_model(settings)
+        models, spending = open_models(settings), open_spending(settings, batch)
     except ModelError as error:
         yield FinalStage(
             _noted(
@@ -75,12 +79,12 @@ def answer_in_stages(triage_context: TriageContext, settings: Settings) -> Itera
             )
         )
         return
-    if model is None:
+    if not models:
         yield FinalStage(triage_context.first)
         return
     limits = LookLimits(settings.model_calls, settings.model_calls_deadline)
-    yield from explain_with_model(
-        triage_context, model, settings.model_deadline, settings.model_tokens, limits
+    yield from explain_with_models(
+        triage_context, models, settings.model_deadline, settings.model_tokens, limits, spending
     )
 
 
@@ -91,35 +95,55 @@ def explain_with_model(
     budget: int,
     limits: LookLimits = SINGLE_SHOT,
 ) -> Iterator[Stage]:
+    """Give one model's looks and words on a job, then the final answer, as `explain_with_models` does."""
+    return explain_with_models(triage_context, (model,), seconds, budget, limits)
+
+
+def explain_with_models(
+    triage_context: TriageContext,
+    models: Sequence[ChatModel],
+    seconds: float,
+    budget: int,
+    limits: LookLimits = SINGLE_SHOT,
+    spending: Spending | None = None,
+) -> Iterator[Stage]:
     """Give a model's looks and words on a job, then the final answer; a model that fails leaves the first.
 
-    `limits` bounds how often it may look further; as a rule it is asked once.
+    The next of `models` is asked where one fails before any of its words were passed on. `limits` bounds how
+    often each may look further; as a rule it is asked once. `spending` holds the budgets.
     """
     started = perf_counter()
     # The clock runs from here: what goes into the prompt is part of the wait.
-    asker = LlmClient(model, Deadline(seconds), budget)
+    deadline = Deadline(seconds)
     prompt_context = build_prompt_context(triage_context)
-    investigation = begin_investigation(triage_context, prompt_context, budget, limits)
-    talk = _ModelExplanation(triage_context, prompt_context, investigation)
-    try:
-        yield from talk.listen(asker)
-        final = _joined(triage_context, talk, model.name)
-    except ModelError as error:
-        final = _noted(
-            triage_context.first,
-            [str(error), Message("model.first-answer-stands")],
-            triage_context.language,
-            talk.dropped,
+    final, failures, taken = triage_context.first, list[str](), list[Tokens]()
+    for place, model in enumerate(models, 1):
+        time = deadline if place == len(models) else Deadline(seconds * FIRST_SHARE)
+        asker = LlmClient(model, time, budget, spending)
+        investigation = begin_investigation(triage_context, prompt_context, budget, limits)
+        talk = _ModelExplanation(triage_context, prompt_context, investigation)
+        told = [*failures, Message("model.asked-instead", name=model.name)] if failures else []
+        try:
+            yield from talk.listen(asker)
+            final, is_over = _joined(triage_context, talk, model.name, told), True
+        except ModelError as error:
+            failures = [*told, str(error)]
+            note = [*failures, Message("model.first-answer-stands")]
+            final = _noted(triage_context.first, note, triage_context.language, talk.dropped)
+            is_over = bool(talk.kept.blocks)
+        taken += [asker.tokens] if asker.was_asked else []
+        engine = final.engine.model_copy(
+            update={
+                "tokens": added_tokens(taken),
+                "omitted": dict(talk.prompt.omitted),
+                "trace": tuple(investigation.trace),
+            }
         )
-    engine = final.engine.model_copy(
-        update={
-            "tokens": asker.tokens,
-            "omitted": dict(talk.prompt.omitted),
-            "trace": tuple(investigation.trace),
-        }
-    )
+        final = final.model_copy(update={"engine": engine})
+        if is_over:
+            break
     spent = {**final.timings_ms, "model": round(1000 * (perf_counter() - started), 2)}
-    yield FinalStage(final.model_copy(update={"engine": engine, "timings_ms": spent}))
+    yield FinalStage(final.model_copy(update={"timings_ms": spent}))
 
 
 @dataclass
@@ -221,10 +245,12 @@ def _decided(assessment: Assessment, library: Library) -> str:
     return SOUND if judged.cause is None else judged.cause.id
 
 
-def _joined(triage_context: TriageContext, talk: _ModelExplanation, name: str) -> Diagnosis:
+def _joined(
+    triage_context: TriageContext, talk: _ModelExplanation, name: str, told: Sequence[str]
+) -> Diagnosis:
     """Put together the answer with the model's vote weighed in, and what stands of its words.
 
-    Headline and explanation stay the rules' own.
+    Headline and explanation stay the rules' own. `told` is what became of models that were asked before.
     """
     grounded, fused = talk.grounded, talk.fused
     assert grounded is not None  # noqa: S101 - listened to
@@ -239,7 +265,7 @@ def _joined(triage_context: TriageContext, talk: _ModelExplanation, name: str) -
         update["model_explanation"] = talk.kept.text
     if talk.kept.holds or grounded.vote:
         update["name"] = name
-    noted = _noted(answer, _told(talk), talk.prompt_context.language, talk.dropped)
+    noted = _noted(answer, [*told, *_told(talk)], talk.prompt_context.language, talk.dropped)
     return noted.model_copy(update={"engine": noted.engine.model_copy(update=update)})
 
 

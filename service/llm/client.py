@@ -14,6 +14,7 @@ from service.llm.claims import MAX_ANSWER, Claim, parse, schema
 from service.llm.deadline import Deadline, within
 from service.llm.models import AnswerPiece, ChatMessage, ChatModel, ToolCall, ToolCallingModel
 from service.llm.prompt import for_repair
+from service.llm.spending import Spending
 from service.llm.tokens import estimate_tokens
 from service.schemas.diagnosis import Tokens
 from service.schemas.errors import (
@@ -71,6 +72,7 @@ class LlmClient:
     model: ChatModel
     deadline: Deadline
     budget: int
+    spending: Spending | None = None
     sleep: Callable[[float], None] = time.sleep
     sent: int = 0
     received: int = 0
@@ -82,6 +84,11 @@ class LlmClient:
     def tokens(self) -> Tokens:
         """Give what was sent and received so far."""
         return Tokens(sent=self.sent, received=self.received, counted=self.counted)
+
+    @property
+    def was_asked(self) -> bool:
+        """Whether anything was sent at all."""
+        return self.sent > 0
 
     def stream(
         self, messages: Sequence[ChatMessage], kind: type[Claim], is_said: Callable[[], bool] = lambda: False
@@ -135,13 +142,18 @@ class LlmClient:
         self, messages: Sequence[ChatMessage], answer: Callable[[], Iterator[AnswerPiece]]
     ) -> Iterator[str]:
         heard = _ReceivedAnswer()
+        estimated = sum(estimate_tokens(message.text) for message in messages)
+        reserved = self.spending.reserve(self.model.name, estimated) if self.spending else None
         try:
             yield from heard.texts(within(self.deadline, answer))
         finally:
             self.calls = tuple(heard.calls.values())
             self.counted = self.counted and heard.sent > 0
-            self.sent += heard.sent or sum(estimate_tokens(message.text) for message in messages)
-            self.received += heard.received or estimate_tokens(heard.text)
+            sent, received = heard.sent or estimated, heard.received or estimate_tokens(heard.text)
+            self.sent += sent
+            self.received += received
+            if self.spending and reserved:
+                self.spending.settle(self.model.name, reserved, sent, received)
 
     def whole(self, messages: Sequence[ChatMessage], kind: type[Claim]) -> str:
         """Give the whole answer; raises ModelError."""
@@ -160,3 +172,14 @@ class LlmClient:
             return parse(kind, mended)
         except ValueError as error:
             raise ModelNonsenseError(Message("model.model-answer-not-form", reason=error)) from error
+
+
+def added_tokens(taken: Sequence[Tokens]) -> Tokens | None:
+    """Add up what the models took; None where none was asked, as where a budget is used up."""
+    if not taken:
+        return None
+    return Tokens(
+        sent=sum(item.sent for item in taken),
+        received=sum(item.received for item in taken),
+        counted=all(item.counted for item in taken),
+    )

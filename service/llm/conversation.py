@@ -11,18 +11,19 @@ from ingest.redaction.redactor import Redactor
 from service.composition import reasons
 from service.llm.claim_verifier import VerifiedText, listed, verification_context, verify_text
 from service.llm.claims import ModelReply
-from service.llm.client import LlmClient
-from service.llm.deadline import Deadline
+from service.llm.client import LlmClient, added_tokens
+from service.llm.deadline import FIRST_SHARE, Deadline
 from service.llm.grounding import offered
 from service.llm.models import ChatMessage, ChatModel
 from service.llm.prompt import for_turn
 from service.llm.prompt_context import Prompt, PromptContext, build_prompt_context
 from service.llm.prose import blocks
 from service.llm.replies import FollowUpQuestion, reply
+from service.llm.spending import Spending
 from service.llm.stages import TextStage
 from service.llm.triage_context import TriageContext
 from service.remediation.constraints import Constraint, remaining_changes, stated_constraints
-from service.schemas.diagnosis import Diagnosis, Dropped, Engine
+from service.schemas.diagnosis import Diagnosis, Dropped, Engine, Tokens
 from service.schemas.errors import ModelError
 
 MAX_QUESTION = 2000
@@ -53,15 +54,18 @@ class Conversation:
         self,
         triage_context: TriageContext,
         near: Callable[[str], Sequence[str]],
-        model: ChatModel | None = None,
+        models: Sequence[ChatModel] = (),
         seconds: float = 60.0,
         budget: int = 8000,
+        spending: Spending | None = None,
     ) -> None:
+        """Begin; of `models` the next is asked where one fails, and without any nothing is sent."""
         self._triage_context = triage_context
         self._near = near
-        self._model = model
+        self._models = models
         self._seconds = seconds
         self._budget = budget
+        self._spending = spending
         self._prompt_context = build_prompt_context(triage_context)
         self._constraints: dict[str, Constraint] = {}
         self._talk: list[ChatMessage] = []
@@ -111,8 +115,8 @@ class Conversation:
             self._near,
         )
         text, engine = plain, Engine()
-        if self._model is not None:
-            text, engine = yield from self._spoken(self._model, prompt_context, plain)
+        if self._models:
+            text, engine = yield from self._spoken(prompt_context, plain)
         if text == plain:
             yield TextStage(plain)
         self._talk.append(ChatMessage("assistant", text))
@@ -124,21 +128,28 @@ class Conversation:
         yield Turn(text, standing, engine, self._ruled_out)
 
     def _spoken(
-        self, model: ChatModel, prompt_context: PromptContext, plain: str
+        self, prompt_context: PromptContext, plain: str
     ) -> Generator[TextStage, None, tuple[str, Engine]]:
-        """Let the model answer; where it fails or too little stands, give the plain answer and say so."""
-        asker = LlmClient(model, Deadline(self._seconds), self._budget)
+        """Let a model answer; where all fail or too little stands, give the plain answer and say so."""
+        deadline, failures, taken = Deadline(self._seconds), list[str](), list[Tokens]()
         prompt = for_turn(prompt_context, self._budget, self._talk, self._ruled_out)
+        answer, name = None, ""
+        for place, model in enumerate(self._models, 1):
+            time = deadline if place == len(self._models) else Deadline(self._seconds * FIRST_SHARE)
+            asker = LlmClient(model, time, self._budget, self._spending)
+            failures += [Message("model.asked-instead", name=model.name)] if failures else []
+            try:
+                answer, name = asker.read(ModelReply, asker.whole(prompt.messages, ModelReply)), model.name
+            except ModelError as error:
+                failures.append(str(error))
+            taken += [asker.tokens] if asker.was_asked else []
+            if answer is not None:
+                break
+        tokens = added_tokens(taken)
+        if answer is None:
+            said = [*failures, Message("model.answer-known-without-model")]
+            return plain, Engine(note=reasons.note(said, prompt_context.language), tokens=tokens)
         kept = VerifiedText()
-        try:
-            answer = asker.read(ModelReply, asker.whole(prompt.messages, ModelReply))
-        except ModelError as error:
-            return plain, Engine(
-                note=reasons.note(
-                    [str(error), Message("model.answer-known-without-model")], prompt_context.language
-                ),
-                tokens=asker.tokens,
-            )
         good = self._checked(answer, prompt_context, prompt, kept)
         for block in good:
             yield TextStage(block)
@@ -148,13 +159,17 @@ class Conversation:
         if not kept.holds:
             note = Message("model.little-model-answer-checked")
             return plain, Engine(
-                note=reasons.note([note], prompt_context.language),
+                note=reasons.note([*failures, note], prompt_context.language),
                 dropped=dropped,
-                tokens=asker.tokens,
+                tokens=tokens,
                 omitted=dict(prompt.omitted),
             )
         return kept.text, Engine(
-            name=model.name, dropped=dropped, tokens=asker.tokens, omitted=dict(prompt.omitted)
+            name=name,
+            note=reasons.note(failures, prompt_context.language),
+            dropped=dropped,
+            tokens=tokens,
+            omitted=dict(prompt.omitted),
         )
 
     def _checked(

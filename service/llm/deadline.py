@@ -11,6 +11,8 @@ from corpus.message import Message
 from service.llm.models import AnswerPiece
 from service.schemas.errors import ModelError, ModelLateError, ModelUnavailableError
 
+# Where another model stands by, the one before it has this part of the time.
+FIRST_SHARE = 2 / 3
 _End = None | Exception
 
 

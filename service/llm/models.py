@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from corpus.message import Message
@@ -120,6 +120,21 @@ class ToolCallingModel(ChatModel, Protocol):
         self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]
     ) -> Iterator[AnswerPiece]:
         """Answer or call tools, piece by piece; raises ModelError, ModelToolsError where there are none."""
+
+
+def open_models(settings: Settings) -> tuple[ChatModel, ...]:
+    """Open the configured model and the one that stands by for it; raises ModelSetupError.
+
+    Empty where no model is set.
+    """
+    second = replace(
+        settings,
+        model=settings.model_fallback,
+        model_base_url=settings.model_fallback_base_url,
+        model_key_env=settings.model_fallback_key_env,
+    )
+    first = open_model(settings)
+    return tuple(filter(None, (first, open_model(second)))) if first else ()
 
 
 def open_model(settings: Settings) -> ChatModel | None:

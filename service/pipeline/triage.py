@@ -180,15 +180,16 @@ class Triage:
             assessment, self.library, language, job.files, first, job.reopen, self._near_cases
         )
 
-    def explain(self, triage_context: TriageContext) -> Iterator[Stage]:
+    def explain(self, triage_context: TriageContext, batch: str = "") -> Iterator[Stage]:
         """Answer in stages: the rules' own answer at once, then what the configured model makes of it.
 
         The last stage is always a Final; without a model, or with one that fails, it is the first answer.
+        `batch` names the batch whose budget is spent, if any.
         """
         # Imported here: without a model, an answer must not wait for what only a model needs.
         from service.llm import chain
 
-        return chain.answer_in_stages(triage_context, self._settings)
+        return chain.answer_in_stages(triage_context, self._settings, batch)
 
     def _near_cases(self, words: str) -> list[str]:
         return [item.owner for item in self.retriever.search(words) if item.kind == "case"]
@@ -204,12 +205,16 @@ class Triage:
 
         Raises ModelSetupError.
         """
-        from service.llm import conversation, models
+        from service.llm import conversation, models, spending
 
         settings = self._settings
-        model = models.open_model(settings) if with_model else None
         return conversation.Conversation(
-            triage_context, self._near_cases, model, settings.model_deadline, settings.model_tokens
+            triage_context,
+            self._near_cases,
+            models.open_models(settings) if with_model else (),
+            settings.model_deadline,
+            settings.model_tokens,
+            spending.open_spending(settings),
         )
 
 

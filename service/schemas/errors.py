@@ -126,6 +126,10 @@ class ModelToolsError(ModelRejectedError):
     """The model or its server does not take tools."""
 
 
+class ModelBudgetError(ModelError):
+    """The budget for models is used up, or what was spent cannot be counted; the model was not asked."""
+
+
 class ModelLateError(ModelError):
     """The model did not answer before the deadline."""
 

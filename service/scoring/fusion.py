@@ -148,10 +148,8 @@ def may_count(assessment: Assessment, vote: Vote) -> bool:
     It has to quote a line that fails, or telemetry has to show its cause. No vote outweighs how the job is
     known to have ended, and a failure that is known, or stated by the log, is not called a sound run.
     """
-    row = assessment.outcome.reading
-    first = _first(assessment)
-    if row is not None and row.proof == "established" and row.cause == first:
-        return vote.choice == first
+    if is_proved(assessment):
+        return vote.choice == _first(assessment)
     if vote.choice == SOUND:
         stated = any(item.standing == "established" for item in assessment.candidates[:1])
         return assessment.outcome.end != "failed" and not stated
@@ -160,6 +158,12 @@ def may_count(assessment: Assessment, vote: Vote) -> bool:
         line for event in assessment.report.standing for line in (event.line, event.last, event.traceback)
     }
     return vote.choice == UNKNOWN_CAUSE or bool(shown) or not failing.isdisjoint(vote.lines)
+
+
+def is_proved(assessment: Assessment) -> bool:
+    """Tell whether the way in which the job is known to have ended proves the likeliest cause."""
+    row = assessment.outcome.reading
+    return row is not None and row.proof == "established" and row.cause == _first(assessment)
 
 
 def _first(assessment: Assessment) -> str:

@@ -110,11 +110,8 @@ def test_every_setting_has_a_sentence(name: str) -> None:
 def test_every_setting_can_be_set_by_its_variable(name: str, tmp_path: Path) -> None:
     """The variable is the prefix and the field's name in capitals."""
     values = {
-        **dict.fromkeys(NUMBERS, "4000"),
+        **{number: "4000" if kind is int else "12.5" for number, (kind, _least) in NUMBERS.items()},
         "lang": "zh",
-        "model_deadline": "12.5",
-        "model_calls_deadline": "12.5",
-        "request_deadline": "12.5",
     }
     loaded = getattr(
         load_settings({PREFIX + name.upper(): values.get(name, "/x")}, tmp_path / "none.toml"), name

@@ -127,11 +127,16 @@ def _network(settings: Settings) -> Finding:
     if not settings.model:
         return Finding("network", "; ".join(others) or "not used: every answer is made on this machine")
     # Imported here: it loads what only a model needs.
-    from service.llm.models import open_model
+    from service.llm.models import open_models
+    from service.llm.spending import open_spending
 
-    open_model(settings)
-    told = f"redacted parts of a log go to {settings.model} at {settings.model_base_url or 'its provider'}"
-    return Finding("network", "; ".join([told, *others]))
+    open_models(settings)
+    open_spending(settings)
+    told = [f"redacted parts of a log go to {settings.model} at {settings.model_base_url or 'its provider'}"]
+    if settings.model_fallback:
+        place = settings.model_fallback_base_url or "its provider"
+        told.append(f"where that fails, to {settings.model_fallback} at {place}")
+    return Finding("network", "; ".join([*told, *others]))
 
 
 def _corpus() -> Finding:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from corpus.message import words
 from ingest.workers.messages import TaskEnd, WorkerReady
 from ingest.workers.process import bound_memory, serve
 from service.batches import deadlines, owners
@@ -26,9 +27,11 @@ from service.batches.engine import BatchEngine
 from service.batches.executor import ExecutorLostError
 from service.batches.pool_executor import job_program, open_local
 from service.batches.worker import JobWorker, error_text
+from service.schemas.diagnosis import Diagnosis
 from service.settings import Settings
 from tests.factories import OOM, traceback
 from tests.service.batches.jobs import accepted, crash, jobs, settings_at, states, write
+from tests.service.llm.scripted import Turn, serving
 from tests.tables import each_row
 from tests.waiting import PATIENCE
 
@@ -94,6 +97,39 @@ def test_that_a_job_is_answered_after_it_was_read_and_then_forgotten(
     assert isinstance(outcome, JobWasAnswered)
     assert (outcome.diagnosis.id, outcome.diagnosis.source) == ("batch-1", "a.log")
     assert isinstance(worker.run(AnswerCommand("batch-1")), StepFailed)
+
+
+def answered(worker: JobWorker, path: Path, **fields: object) -> Diagnosis:
+    """Read and answer a job whose cause the rules name, in a batch with a model."""
+    worker.run(ReadCommand(order(path, traceback(OOM, "update_actor"), model=True, **fields)))
+    outcome = worker.run(AnswerCommand("batch-1"))
+    assert isinstance(outcome, JobWasAnswered)
+    return outcome.diagnosis
+
+
+def test_that_a_model_is_asked_only_where_the_rules_are_not_certain_and_its_budget_allows(
+    tmp_path: Path, warm: Path
+) -> None:
+    with serving([Turn(status=401)]) as server:
+
+        def work(**fields: object) -> tuple[Diagnosis, int]:
+            before = len(server.calls)
+            settings = settings_at(
+                tmp_path / "home", warm, model="openai:x", model_base_url=server.url, **fields
+            )
+            worker = JobWorker(settings)
+            found = answered(worker, tmp_path / "a.log", batch="B")
+            return found, len(server.calls) - before
+
+        asked, calls = work(model_batch_below=1.0)
+        assert (asked.verdict, calls > 0) == ("diagnosed", True)
+        # As probable as this it is: certain enough.
+        spared, calls = work(model_batch_below=asked.confidence)
+        assert (spared.engine.note, calls) == (words("answer.model-not-needed", "en"), 0)
+        assert spared.engine.tokens is None
+        bounded, calls = work(model_batch_below=1.0, model_batch_tokens=100)
+        assert calls == 0
+        assert "The budget of tokens for this batch is used up" in bounded.engine.note
 
 
 def test_that_an_error_tells_neither_path_nor_secret(tmp_path: Path) -> None:

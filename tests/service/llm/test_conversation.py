@@ -40,7 +40,7 @@ def spoken(
 ) -> tuple[list[Turn], Scripted]:
     """Ask several questions of a scripted model."""
     with serving(replies) as server:
-        conversation = Conversation(asked(triage, name), nothing, model_at(server.url), 20.0, 8000)
+        conversation = Conversation(asked(triage, name), nothing, (model_at(server.url),), 20.0, 8000)
         turns = [told(conversation, question) for question in questions]
     return turns, server
 

@@ -21,7 +21,7 @@ import pytest
 
 from service.llm.chain import explain_with_model
 from service.llm.conversation import Conversation, Turn
-from service.llm.models import ChatMessage, open_model
+from service.llm.models import ChatMessage, open_model, open_models
 from service.llm.stages import FinalStage, TextStage
 from service.llm.triage_context import TriageContext
 from service.pipeline.triage import Triage
@@ -177,7 +177,7 @@ def test_a_question_to_it_is_answered_without_it(
 ) -> None:
     """A conversation too falls back to what is known."""
     talk = Conversation(
-        triage_context, lambda _words: [], open_model(served), served.model_deadline, served.model_tokens
+        triage_context, lambda _words: [], open_models(served), served.model_deadline, served.model_tokens
     )
     *_, turn = talk.ask("What does this cost in speed?")
     assert isinstance(turn, Turn)
