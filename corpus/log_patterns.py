@@ -208,7 +208,7 @@ def load(root: Path | None = None, cache: Path | None = None) -> PatternTable:
 def digest(root: Path | None = None) -> str:
     """Give a hash over all files that logs are read with, to tell whether what was read still counts."""
     total = hashlib.sha256()
-    others = (SYSTEM_WORDS, exceptions.FILE, phases.FILE)
+    others = (SYSTEM_WORDS, exceptions.FILE, exceptions.CLASSES, phases.FILE)
     for folder in (root,) if root is not None else library.roots():
         for path in (*_tables(folder), *(path for name in others for path in folder.glob(name))):
             total.update(path.read_bytes())

@@ -1,7 +1,7 @@
-"""Facts out of source: settings, messages, and what releases require.
+"""Facts out of source: settings, messages, exception classes, and what releases require.
 
 `python -m corpus.extract FRAMEWORK CHECKOUT... --out FILE`, `merge FILE...`, `messages read|pack`, `releases
-PACKAGE GITDIR`.
+PACKAGE GITDIR`, `exceptions PACKAGE...`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from corpus.extract import merging
+from corpus import exceptions
+from corpus.extract import exception_classes, merging
 from corpus.extract.catalogue import facts, read
 from corpus.extract.checkouts import opened, version_of
 from corpus.extract.frameworks import declaring
@@ -23,10 +24,33 @@ from corpus.library import ROOT
 
 
 def main(words: Sequence[str]) -> int:
-    """Read checkouts, merge what was read, read and pack messages, or read what releases require."""
-    others = {"messages": command.main, "releases": releases.main, "merge": _merge}
+    """Read checkouts, merge what was read, or read messages, exception classes or what releases require."""
+    others = {
+        "messages": command.main,
+        "releases": releases.main,
+        "exceptions": _exceptions,
+        "merge": _merge,
+    }
     run = others.get(words[0]) if words else None
     return run(words[1:]) if run else _read(words)
+
+
+def _exceptions(words: Sequence[str]) -> int:
+    """Add the exception classes of packages to the table."""
+    parser = argparse.ArgumentParser(
+        prog="python -m corpus.extract exceptions",
+        description="Tell the kinds of packages' exception classes.",
+    )
+    parser.add_argument(
+        "package", nargs="+", type=Path, help="a package's folder, a module's file, or a wheel"
+    )
+    given = parser.parse_args(words)
+    place = ROOT / exceptions.CLASSES
+    classes = exception_classes.extended(exceptions.load(ROOT), given.package)
+    head = [row for row in place.read_text(encoding="utf-8").splitlines() if row.startswith("#")]
+    place.write_text(exception_classes.written(classes, "\n".join(head)), encoding="utf-8")
+    sys.stdout.write(f"{place.name}: {len(classes)} packages\n")
+    return 0
 
 
 def _merge(words: Sequence[str]) -> int:

@@ -45,7 +45,8 @@ class Event:
     64 streams, `ranks` every rank that said it, `missing` those of the job that did not, and of these
     `silent` those that tell of no other failure either. `usual` tells that a healthy run of the same job says
     it too. `pattern_role` is what such lines are as a rule, `role` what this one is here. `handler` is the
-    pattern's, `tells` that of all patterns of the line.
+    pattern's, `tells` that of all patterns of the line. `linked` tells that its traceback came of the one
+    above it.
     """
 
     pattern: str
@@ -66,6 +67,7 @@ class Event:
     frameworks: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     traceback: int = 0
+    linked: bool = False
     count: int = 1
     last: int = 0
     sources: tuple[str, ...] = ()
@@ -134,6 +136,7 @@ class EventLog:
             exception=told.exception,
             remote=told.remote,
             traceback=told.traceback,
+            linked=told.linked,
         )
         return key
 

@@ -126,6 +126,7 @@ class FailureLog:
             frameworks=row.frameworks,
             also=tuple(other.id for other in ranked[1:]),
             traceback=traceback.start if traceback else 0,
+            linked=traceback.linked if traceback else False,
             count=max(1, int(match[1])) if match else 1,
             handler=row.handler,
             tells=tuple(told for other in ranked for told in other.tells),

@@ -19,7 +19,7 @@ from ingest.logs.inputs.sources import LogSource
 from ingest.logs.job_notes import JobNotes
 from ingest.logs.masking import Masking
 from ingest.logs.placed_line import PlacedLine
-from ingest.logs.refinement import refine_event
+from ingest.logs.refinement import refine_events
 from ingest.logs.repeats import FULL, LINE_HEAD, STACKS, Repeats, Sighting, stack_wording
 from ingest.logs.report import CrashReport, Limits
 from ingest.logs.scanner import Block, Match, Tally, newlines
@@ -151,7 +151,7 @@ class LogReading:
         facts = derive_facts(notes.facts, notes.streams)
         events = self._events.all(notes.world, self._good.events)
         job = ReportView(events, None, facts, notes.frameworks.all(), notes.settings, seen=notes.seen)
-        events = tuple(refine_event(event, job, self._table) for event in events)
+        events = refine_events(events, job, self._table)
         progress.timeline.settle(events)
         cascade = arrange_worded(
             events, self._table.last_resort, progress.runs, progress.timeline, failed=self._failed

@@ -1,7 +1,8 @@
-"""What a whole log adds to one event: a cause that is more exact than its pattern's own."""
+"""What a whole log adds to its events: causes that are more exact than their patterns' own."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from corpus.log_patterns import PatternTable
@@ -9,10 +10,17 @@ from ingest.logs.conditions import ReportView, all_hold
 from ingest.logs.derived_facts import DERIVED
 from ingest.logs.events import Event
 from ingest.logs.stacks.exception_classifier import classify_exception
+from ingest.logs.stacks.stack import Frame
 
 
-def refine_event(event: Event, job: ReportView, table: PatternTable) -> Event:
-    """Give the event with the most exact cause that its pattern, or the code that failed, tells."""
+def refine_events(events: Sequence[Event], job: ReportView, table: PatternTable) -> tuple[Event, ...]:
+    """Give the events with the most exact causes that their patterns, or the code that failed, tell."""
+    outer = _outer_calls(events)
+    return tuple(refine_event(event, job, table, outer.get(id(event), ())) for event in events)
+
+
+def refine_event(event: Event, job: ReportView, table: PatternTable, outer: Sequence[Frame] = ()) -> Event:
+    """Refine one event; `outer` are the calls of the exceptions that came of its own."""
     row = table.by_id.get(event.pattern)
     if row and row.refine:
         # Facts of other lines belong to other events; what was derived belongs to the whole log.
@@ -21,4 +29,21 @@ def refine_event(event: Event, job: ReportView, table: PatternTable) -> Event:
         exact = next((refinement for refinement in row.refine if all_hold(refinement.when, view)), None)
         if exact:
             event = replace(event, cause=exact.cause, strength=exact.strength or event.strength)
-    return classify_exception(event, table.exceptions)
+    return classify_exception(event, table.exceptions, outer)
+
+
+def _outer_calls(events: Sequence[Event]) -> dict[int, tuple[Frame, ...]]:
+    """Give for each event whose exception was handled the calls of those that came of it, by its identity.
+
+    Python shows of an exception that was handled only the calls down from where that was done: the calls up
+    to there stand in the last one of the chain.
+    """
+    found: dict[int, tuple[Frame, ...]] = {}
+    latest: dict[str, Event] = {}
+    for event in sorted(events, key=lambda event: event.traceback, reverse=True):
+        after = latest.get(event.source) if event.traceback else None
+        if after is not None and after.linked and event.line < after.traceback:
+            found[id(event)] = (*found.get(id(after), ()), *after.frames)
+        if event.traceback:
+            latest[event.source] = event
+    return found

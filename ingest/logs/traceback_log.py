@@ -135,5 +135,6 @@ class TracebackLog:
             frames=self._masking.frames(traceback),
             remote=traceback.remote,
             traceback=traceback.start,
+            linked=traceback.linked,
             handler=row.handler,
         )

@@ -1,55 +1,95 @@
-"""Whose code raised an exception that no pattern knows, and what it means.
+"""What an exception that no pattern knows means, by its kind and by whose code raised it (`exceptions.yaml`).
 
-The code is the user's, an engine's or a framework's.
+The code is the user's, an engine's, a framework's, or a library's that the user's script calls.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from corpus.exceptions import ExceptionMeaning, ExceptionMeanings, Owner
 from corpus.frameworks import cued_frameworks, known_frameworks
 from ingest.logs.events import Event
+from ingest.logs.stacks.stack import EXCEPTION, Frame
 
-_STANDARD = re.compile(
-    r"/lib(?:64)?/python3\.\d+/(?!site-packages|dist-packages)|^<frozen|^<string>|(?:site|"
-    r"dist)-packages/(?:torch|numpy|pandas)/"
-)
+_STANDARD = re.compile(r"/lib(?:64)?/python3\.\d+/(?!site-packages|dist-packages)|^<frozen|^<string>")
 _INSTALLED = re.compile(r"(?:site|dist)-packages/")
 
 
-def classify_exception(event: Event, table: ExceptionMeanings) -> Event:
-    """Give the event with the cause of the first meaning that fits, if nothing better is known."""
-    if not event.frames or not event.exception or event.cause not in (None, *table.open):
-        return event
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One exception: its kind, whose code raised it, the source line of the owner's own call, all calls."""
+
+    kind: str | None
+    owner: Owner | None
+    through: str
+    frames: Sequence[Frame]
+
+
+def classify_exception(event: Event, table: ExceptionMeanings, outer: Sequence[Frame] = ()) -> Event:
+    """Give the event with the cause of the first meaning that fits, if nothing better is known.
+
+    A pattern that only hints at whose fault it is is put right by the calls; another hint is made surer by
+    the exception's kind, and put right where the calls tell more. `outer` are the calls of the exceptions
+    that came of this one.
+    """
     if event.cause and event.strength != "hints":
         return event
-    owner = _owner(event)
-    row = next((row for row in table.meanings if _fits(row, event, owner, table)), None)
-    return replace(event, cause=row.cause, strength=row.strength) if row else event
+    kind = table.kind(_type(event), event.body)
+    is_open = event.cause in (None, *table.open)
+    has_calls = bool(event.frames and event.exception)
+    if not (kind and event.pattern_role == "origin") and not (is_open and has_calls):
+        return event
+    frames = (*outer, *event.frames)
+    reading = _Reading(kind, *_owner(frames, table), frames)
+    rows = (row for row in table.meanings if (has_calls and is_open) or row.kinds)
+    row = next((row for row in rows if _fits(row, event, reading, table)), None)
+    if row is None or not (is_open or row.cause == event.cause or row.calls or row.through):
+        return event
+    return replace(event, cause=row.cause, strength=row.strength)
 
 
-def _fits(row: ExceptionMeaning, event: Event, owner: Owner | None, table: ExceptionMeanings) -> bool:
-    if row.owners and owner not in row.owners:
+def _type(event: Event) -> str:
+    """Give the exception's type; that of a line without its calls stands before the message."""
+    if event.exception:
+        return event.exception.split("(")[0]
+    match = EXCEPTION.match(event.body)
+    return match["type"] if match else ""
+
+
+def _fits(row: ExceptionMeaning, event: Event, reading: _Reading, table: ExceptionMeanings) -> bool:
+    if row.kinds and reading.kind not in row.kinds:
+        return False
+    if row.owners and reading.owner not in row.owners:
         return False
     if row.hinted and event.cause != row.cause:
         return False
-    if row.types and not re.search(row.types, event.exception.split("(")[0]):
+    if row.types and not re.search(row.types, _type(event)):
         return False
-    if row.code and not re.search(row.code, event.frames[-1].code):
+    if row.code and not (event.frames and re.search(row.code, event.frames[-1].code)):
+        return False
+    if row.through and not re.search(row.through, reading.through):
         return False
     if not all(table.worded[name].search(event.body) for name in row.messages):
         return False
-    calls = " ".join(map(str, event.frames[-row.within :])) if row.calls else ""
+    calls = " ".join(map(str, reading.frames[-row.within :])) if row.calls else ""
     return not row.calls or re.search(row.calls, calls) is not None
 
 
-def _owner(event: Event) -> Owner | None:
-    files = [frame.file for frame in event.frames if not _STANDARD.search(frame.file)]
-    if not files:
-        return None
-    frameworks = cued_frameworks(files[-1])
+def _owner(frames: Sequence[Frame], table: ExceptionMeanings) -> tuple[Owner | None, str]:
+    """Tell whose code the innermost call is that does more than it is called for, and its source line."""
+    own = [
+        frame for frame in frames if not _STANDARD.search(frame.file) and not table.tool.search(frame.file)
+    ]
+    if not own:
+        return None, ""
+    last = own[-1]
+    frameworks = cued_frameworks(last.file)
     if known_frameworks().engines & set(frameworks):
-        return "engine"
-    return "framework" if frameworks or _INSTALLED.search(files[-1]) else "user"
+        return "engine", last.code
+    if frameworks or _INSTALLED.search(last.file):
+        return "framework", last.code
+    is_direct = last is frames[-1] or _STANDARD.search(frames[-1].file)
+    return ("user" if is_direct else "library"), last.code

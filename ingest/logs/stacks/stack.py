@@ -21,7 +21,7 @@ LONGEST = 65536
 MAX_BELOW = 12
 
 EXCEPTION = re.compile(
-    r"^(?P<type>(?:(?:[A-Za-z_]\w*|<locals>)\.)*(?:[A-Z]\w*|error|timeout|herror|gaierror))"
+    r"^(?P<type>(?:(?:[A-Za-z_]\w*|<locals>)\.)*(?:_?[A-Z]\w*|error|timeout|herror|gaierror))"
     r"(?P<inner>\([\w.]+\))?(?:: (?P<message>.*)|:?\s*$)"
 )
 
@@ -51,7 +51,8 @@ class Traceback:
 
     `end` is the line that names the exception; where the log ends before it, `exception` is empty. A
     stack of compiled code names it first, so there `end` equals `start`. `remote` is the name of the
-    remote call or process where the exception came out of another one.
+    remote call or process where the exception came out of another one. `linked` tells that it came of the
+    one above it, while that was handled.
     """
 
     start: int
@@ -63,6 +64,7 @@ class Traceback:
     text: str
     remote: str = ""
     language: Language = "python"
+    linked: bool = False
 
     @property
     def is_event(self) -> bool:

@@ -195,7 +195,8 @@ def _collect(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> lis
     told = next((body for line in earlier if (body := reading.cut(line.body)).strip(' "|')), "")
     if process := _PROCESS.search(told):
         reading.remote = process["call"]
-    return reading.all(lines)
+    found = reading.all(lines)
+    return [replace(found[0], linked=stack.links(told)), *found[1:]] if found else found
 
 
 @dataclass

@@ -12,7 +12,8 @@ SITE = "/env/lib/python3.11/site-packages"
 USER = ("/job/train.py", "main")
 OWN = ("/job/model.py", "forward")
 VERL = (f"{SITE}/verl/trainer/ppo/ray_trainer.py", "fit")
-PLAIN = (f"{SITE}/einops/layers.py", "forward")
+PLAIN = (f"{SITE}/quux/layers.py", "forward")
+TOOL = (f"{SITE}/einops/layers.py", "forward")
 VLLM = (f"{SITE}/vllm/v1/engine/core.py", "run_busy_loop")
 SGLANG = (f"{SITE}/sglang/srt/managers/scheduler.py", "event_loop_normal")
 TORCH = (f"{SITE}/torch/nn/modules/module.py", "_call_impl")
@@ -96,7 +97,12 @@ def cause(calls: tuple[tuple[str, str], ...], message: str, code: str = "", **fi
             "config-key-invalid",
         ),
         ("ValueError: batch must be a multiple of 8", None, "config-key-invalid", "config-key-invalid"),
-        ("ValueError: Unknown backend 'quux'", None, "config-key-invalid", "config-key-invalid"),
+        (
+            "ValueError: Unknown backend 'quux'",
+            "config-key-invalid",
+            "config-key-invalid",
+            "config-key-invalid",
+        ),
         (
             "ValueError: Model architecture Quux is not supported",
             None,
@@ -253,3 +259,98 @@ def test_a_hint_at_whose_it_is_gives_way_to_the_calls(owner: str) -> None:
 def test_without_an_exception_nobody_is_blamed() -> None:
     """Calls alone say nothing."""
     assert cause(OWNERS["engine"], "boom", exception="") is None
+
+
+@each_row(
+    ("message", "calls", "expected"),
+    [
+        ("KeyError: 'x'", (USER, OWN, TOOL), "user-code-error"),
+        ("KeyError: 'x'", (USER, VERL, TOOL), "framework-bug"),
+        ("KeyError: 'x'", (USER, VLLM, TOOL), "engine-crash"),
+        ("KeyError: 'x'", (TOOL,), None),
+        ("ValueError: too many values to unpack (expected 2)", (USER, TOOL), "user-code-error"),
+        ("ValueError: batch must be a multiple of 8", (USER, TOOL), "config-key-invalid"),
+    ],
+)
+def test_that_what_a_tool_raises_is_its_callers(
+    message: str, calls: tuple[tuple[str, str], ...], expected: str | None
+) -> None:
+    assert cause(calls, message) == expected
+
+
+@each_row(
+    ("message", "expected"),
+    [
+        ("redis.exceptions.ReadOnlyError: You can't write against a replica.", "external-service-failed"),
+        ("redis.asyncio.whatever.MasterNotFoundError: No master found", "external-service-failed"),
+        ("botocore.errorfactory.NoSuchUpload: An error occurred", "external-service-failed"),
+        ("tarfile.StreamError: seeking backwards is not allowed", "dataset-unreadable"),
+        ("_csv.Error: line contains NUL", "dataset-unreadable"),
+        ("safetensors_rust.SafetensorError: the buffer is odd", "checkpoint-corrupt"),
+        ("omegaconf.errors.GrammarParseError: token recognition error", "config-key-invalid"),
+        ("polars.exceptions.ColumnNotFoundError: lang", "dataset-schema"),
+        ("filelock._error.Timeout: waited for 600 s", "stale-state"),
+        ("cupy.cuda.memory.OutOfMemoryError: asked 9 GB", "gpu-oom-training"),
+        ("quux.errors.FeedConnectionError: gone", "external-service-failed"),
+        ("quux.errors.RunConfigError: mode", "config-key-invalid"),
+        ("quux.errors.ShardDecodeError: row 9", "dataset-unreadable"),
+        ("quux.errors.OddError: trouble", None),
+        # What the message says counts before the class.
+        ("redis.exceptions.ConnectionError: [Errno 98] Address already in use", "port-in-use"),
+        ("lmdb.Error: /data/a.lmdb: No such file or directory", "file-missing-or-denied"),
+        ("quux.errors.OddError: database is locked", "stale-state"),
+    ],
+)
+def test_that_class_and_message_tell_what_is_amiss_whoever_raised_it(
+    message: str, expected: str | None
+) -> None:
+    assert {cause(calls, message) for calls in ((USER, OWN), (USER, PLAIN), (USER, VERL))} == {expected}
+
+
+@each_row(
+    ("calls", "expected"),
+    [
+        ((USER, OWN), "external-service-failed"),
+        ((USER, (f"{SITE}/huggingface_hub/file_download.py", "hf_hub_download"), TOOL), "hub-unreachable"),
+        ((USER, (f"{SITE}/torch/distributed/rendezvous.py", "_create_c10d_store")), "rendezvous-failed"),
+        ((USER, ("/job/rewards/judge.py", "ask"), OWN, OWN, TOOL), "reward-function-failed"),
+    ],
+)
+def test_that_the_calls_tell_whom_a_connection_was_to(
+    calls: tuple[tuple[str, str], ...], expected: str
+) -> None:
+    assert cause(calls, "quux.NetworkError: gone") == expected
+
+
+@each_row(
+    ("pattern_hint", "message", "expected"),
+    [
+        (
+            "external-service-failed",
+            "requests.exceptions.ConnectionError: gone",
+            ("external-service-failed", "suggests"),
+        ),
+        ("rendezvous-failed", "OSError: Name or service not known", ("rendezvous-failed", "hints")),
+        ("rendezvous-failed", "KeyError: 'x'", ("rendezvous-failed", "hints")),
+    ],
+)
+def test_that_a_hint_is_made_surer_by_the_kind_and_never_replaced_by_its_commonest_cause(
+    pattern_hint: str, message: str, expected: tuple[str, str]
+) -> None:
+    made = event(1, body=message, exception=message.partition(":")[0], cause=pattern_hint, strength="hints")
+    told = classify_exception(made, MEANINGS)
+    assert (told.cause, told.strength) == expected
+
+
+def test_that_an_exception_that_was_handled_has_the_calls_of_what_came_of_it() -> None:
+    """Python shows of it only the calls below the handler; the way there stands in the last of the chain."""
+    made = event(
+        1,
+        body="urllib3.exceptions.NewConnectionError: gone",
+        exception="urllib3.exceptions.NewConnectionError",
+        frames=(Frame(f"{SITE}/urllib3/connection.py", 1, "connect"),),
+        cause=None,
+    )
+    outer = (Frame("/job/train.py", 1, "main"), Frame(f"{SITE}/modelscope/hub/api.py", 1, "get"))
+    assert classify_exception(made, MEANINGS).cause == "external-service-failed"
+    assert classify_exception(made, MEANINGS, outer).cause == "hub-unreachable"
