@@ -25,12 +25,7 @@ from corpus.library import ROOT
 
 def main(words: Sequence[str]) -> int:
     """Read checkouts, merge what was read, or read messages, exception classes or what releases require."""
-    others = {
-        "messages": command.main,
-        "releases": releases.main,
-        "exceptions": _exceptions,
-        "merge": _merge,
-    }
+    others = {"messages": command.main, "releases": releases.main, "exceptions": _exceptions, "merge": _merge}
     run = others.get(words[0]) if words else None
     return run(words[1:]) if run else _read(words)
 
