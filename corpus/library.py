@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from corpus.errors import InvalidCorpusError, UnknownCaseError
 from corpus.keys import canonical
 from corpus.message import Message
-from corpus.schema import CHECKED, Case, Cause, Language, Record, Remedy, Scalar, SettingSpec, Text
+from corpus.schema import CHECKED, Case, Cause, Language, Procedure, Record, Remedy, Scalar, SettingSpec, Text
 
 R = TypeVar("R", bound=Record)
 
@@ -31,6 +31,7 @@ EXTRACTED = "extracted"
 # Where each framework documents its settings; a row of another source names it itself.
 DOCUMENTED = "documented.yaml"
 GUIDANCE = "guidance.yaml"
+PROCEDURES = "procedures.yaml"
 FRAMEWORKS = "frameworks.yaml"
 RULES = "rules.yaml"
 # Names a folder of a site's own knowledge. The environment alone: a file beside a log cannot set it.
@@ -50,6 +51,7 @@ class Library:
     specs: Mapping[tuple[str, str], SettingSpec]
     remedies: Mapping[str, Sequence[Remedy]] = field(default_factory=dict)
     guidance: Mapping[str, str] = field(default_factory=dict)
+    procedures: Sequence[Procedure] = ()
 
     def case(self, case_id: str) -> Case:
         """Give one case; raises UnknownCaseError."""
@@ -205,6 +207,7 @@ def load(root: Path | None = None, cache: Path | None = None) -> Library:
             specs=specs,
             remedies=tuple(remedy for folder in folders for remedy in _remedies(folder / "remedies")),
             guidance=tuple(text for folder in folders for text in _guidance(folder / GUIDANCE)),
+            procedures=tuple(row for folder in folders for row in _procedures(folder / PROCEDURES)),
         )
         write_cache(shelf, stored)
     table: dict[str, list[Remedy]] = {}
@@ -216,6 +219,7 @@ def load(root: Path | None = None, cache: Path | None = None) -> Library:
         specs={(spec.framework, spec.key): spec for spec in shelf.specs},
         remedies=table,
         guidance={text.en: text.zh for text in shelf.guidance},
+        procedures=shelf.procedures,
     )
 
 
@@ -227,6 +231,7 @@ class CachedCorpus(Record):
     specs: tuple[SettingSpec, ...]
     remedies: tuple[Remedy, ...]
     guidance: tuple[Text, ...] = ()
+    procedures: tuple[Procedure, ...] = ()
 
 
 def read_cache(kind: type[R], stored: Path | None) -> R | None:
@@ -262,6 +267,7 @@ def digest(root: Path | None = None) -> str:
                 *folder.glob("remedies/*.yaml"),
                 *folder.glob("settings/extracted/*.json"),
                 *folder.glob(GUIDANCE),
+                *folder.glob(PROCEDURES),
                 *folder.glob(FRAMEWORKS),
                 *folder.glob(RULES),
             ]
@@ -360,6 +366,11 @@ def _spellings(
 def chinese_guidance() -> frozenset[str]:
     """Give what the corpus that ships says in Chinese in place of a value."""
     return frozenset(text.zh for text in _guidance(ROOT / GUIDANCE))
+
+
+def _procedures(path: Path) -> Iterator[Procedure]:
+    for number, row in enumerate(read_yaml(path) if path.exists() else [], 1):
+        yield validated(Procedure, row, f"{path}: row {number}")
 
 
 def _guidance(path: Path) -> Iterator[Text]:

@@ -115,6 +115,36 @@ class Cause(Record):
     turns_on: tuple[Literal["package-versions", "driver", "architecture"], ...] = ()
 
 
+class LookCommand(Record):
+    """A command that only looks, and what it shows.
+
+    `{fact.field|WORD}` in it is a value of the log, of several fields the first that is told; where none is,
+    the word is for the reader to fill in.
+    """
+
+    run: str
+    why: Text
+
+
+class ActCommand(LookCommand):
+    """The command that acts, and what it costs."""
+
+    costs: Text
+
+
+class Procedure(Record):
+    """What to do against a cause where the right change is none of a file, step by step.
+
+    All conditions in `when` must hold; `always` tells that it comes before any change of a file.
+    """
+
+    cause: str
+    when: tuple[LogCondition, ...] = ()
+    always: bool = False
+    look: Annotated[tuple[LookCommand, ...], Field(min_length=1)]
+    act: ActCommand
+
+
 class Change(Record):
     """One change of a job's configuration, as a case proposes it.
 

@@ -17,6 +17,7 @@ from service.schemas.diagnosis import (
     CaseHit,
     Diagnosis,
     Evidence,
+    ProcedureStep,
     ProposedChange,
     Standing,
     Telemetry,
@@ -173,6 +174,7 @@ class DiagnosisView:
     looks: tuple[ChangeView, ...]
     patch: str | None
     command: str | None
+    steps: tuple[ProcedureStep, ...]
     explanation: str
     model: str
     model_explanation: str
@@ -228,6 +230,7 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
         looks=_merged([change for change in diagnosis.changes if change not in cures], language),
         patch=diagnosis.patch,
         command=diagnosis.command,
+        steps=diagnosis.steps,
         explanation=diagnosis.explanation,
         model=diagnosis.engine.name,
         model_explanation=diagnosis.engine.model_explanation,

@@ -11,6 +11,7 @@ from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.report import CrashReport
 from service.composition.composer import compose
+from service.composition.procedures import with_steps
 from service.patching.diagnosis_patch import patch_diagnosis, patch_first_step, repatch_diagnosis
 from service.patching.patches import ConfigFile, FileEdit
 from service.schemas.diagnosis import Diagnosis
@@ -50,7 +51,8 @@ class TriageContext:
 
     def repatch(self, answer: Diagnosis) -> Diagnosis:
         """Make the patch anew for an answer whose changes are others than the first one's."""
-        return repatch_diagnosis(answer, self.files, self.report, self.library, self.language)
+        patched = repatch_diagnosis(answer, self.files, self.report, self.library, self.language)
+        return with_steps(patched, self.report, self.library, self.language)
 
 
 def answer_by_rules(
@@ -58,4 +60,5 @@ def answer_by_rules(
 ) -> Diagnosis:
     """Write the answer to an assessment, with the patch of the job's own files."""
     answer = compose(assessment, library, language)
-    return patch_diagnosis(answer, files, assessment.report, library, language)
+    patched = patch_diagnosis(answer, files, assessment.report, library, language)
+    return with_steps(patched, assessment.report, library, language)

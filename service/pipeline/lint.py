@@ -14,7 +14,7 @@ from corpus.errors import InvalidCorpusError
 from corpus.library import Library
 from corpus.log_patterns import Pattern, PatternTable
 from corpus.message import is_chinese
-from corpus.schema import Case, Change, Remedy
+from corpus.schema import Case, Change, Procedure, Remedy
 from ingest.logs.derived_facts import DERIVED_FIELDS
 from ingest.logs.scanner import Block, Scanner
 from service.remediation.rules.checks import rule_findings
@@ -41,6 +41,7 @@ def findings(library: Library, table: PatternTable, cache: Path | None = None) -
         for cause in (*table.exceptions.open, *(row.cause for row in table.exceptions.meanings))
         if cause not in library.causes
     ]
+    found += [text for row in library.procedures for text in _procedure(row, library, table)]
     found += _guidance(library)
     found += _examples(table, cache)
     found += _twins(library)
@@ -176,6 +177,16 @@ def _remedy(row: Remedy, library: Library, table: PatternTable) -> Iterator[str]
     yield from (f"{where}: {text}" for text in _change(row, library))
     if row.kind == "package" and (row.framework, row.key) not in library.specs:
         yield f"{where} has no package {row.key} in the catalogue"
+
+
+def _procedure(row: Procedure, library: Library, table: PatternTable) -> Iterator[str]:
+    where = f"procedure of {row.cause}"
+    if row.cause not in library.causes:
+        yield f"{where}: unknown cause"
+    yield from (f"{where}: {text}" for text in _conditions(row.when, library, table))
+    for step in (*row.look, row.act):
+        if not step.why.en or not is_chinese(step.why.zh):
+            yield f"{where}: {step.run}: its reason stands in one language only"
 
 
 def _pattern(row: Pattern, library: Library, table: PatternTable) -> Iterator[str]:

@@ -126,6 +126,18 @@ class ProposedChange(Part):
     by: Literal["rules", "model"] = "rules"
 
 
+class ProcedureStep(Part):
+    """A command of a procedure: it only looks, or it `acts`, and then says what that costs.
+
+    Words in capitals are for the reader to fill in.
+    """
+
+    run: str
+    why: str
+    costs: str = ""
+    acts: bool = False
+
+
 class SeenFramework(Part):
     """A framework that the log shows."""
 
@@ -367,7 +379,8 @@ class Diagnosis(Part):
     """The whole answer. `cause` is None where nothing failed.
 
     Its `standing` is `established` then only where the log shows a good end. `patch` and `command` are of the
-    first change: a diff of the job's files, and the job's whole launch command with it, to be pasted.
+    first change: a diff of the job's files, and the job's whole launch command with it, to be pasted. `steps`
+    are what to do where the right change is none of a file.
     """
 
     schema_: Literal["whycrash.diagnosis/1"] = Field(default="whycrash.diagnosis/1", alias="schema")
@@ -388,6 +401,7 @@ class Diagnosis(Part):
     changes: tuple[ProposedChange, ...] = ()
     patch: str | None = None
     command: str | None = None
+    steps: tuple[ProcedureStep, ...] = ()
     checks: tuple[str, ...] = ()
     telemetry: Telemetry = Telemetry()
     frameworks: tuple[SeenFramework, ...] = ()

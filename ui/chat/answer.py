@@ -62,9 +62,12 @@ def changes(view: TriageView) -> Html:
     if answer is None:
         return EMPTY
     language = view.language
-    if answer.checks_come_first:
+    if answer.checks_come_first and not answer.steps:
         return _section("wc-changes", answer.words("look"), _checks(answer), _looks(answer))
     title = say("what-to-change", language)
+    steps = _steps(answer)
+    if not answer.changes and answer.steps:
+        return _section("wc-changes", title, steps, _looks(answer))
     if not answer.changes:
         words = "healthy-change" if answer.verdict == "no-failure" else "nothing-to-change"
         return _section("wc-changes", title, element("p", say(words, language)), _looks(answer))
@@ -82,7 +85,7 @@ def changes(view: TriageView) -> Html:
             key="more-changes",
         )
     first = element("ul", *map(_change, answer.first_changes), class_="changes")
-    return _section("wc-changes", title, first, patch, command, more, _looks(answer))
+    return _section("wc-changes", title, first, patch, command, steps, more, _looks(answer))
 
 
 def _looks(answer: DiagnosisView) -> Html | None:
@@ -90,6 +93,25 @@ def _looks(answer: DiagnosisView) -> Html | None:
         return None
     looks = element("ul", *map(_change, answer.looks), class_="changes")
     return folded(answer.words("find-out"), looks, key="find-out")
+
+
+def _steps(answer: DiagnosisView) -> Html | None:
+    """Render the procedure: commands that look, and the one that acts, with what it costs."""
+    if not answer.steps:
+        return None
+    rows = (
+        element(
+            "li",
+            element("code", step.run, class_="setting"),
+            element("p", step.why),
+            element("p", element("b", say("costs", answer.language)), ": ", step.costs, class_="cost")
+            if step.costs
+            else None,
+            class_="acts" if step.acts else None,
+        )
+        for step in answer.steps
+    )
+    return element("div", element("h3", answer.words("steps")), element("ol", *rows), class_="steps")
 
 
 def _checks(answer: DiagnosisView) -> Html:

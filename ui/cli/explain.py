@@ -207,19 +207,12 @@ def render(diagnosis: Diagnosis, console: Console) -> None:
     for row in _changes(view):
         console.print()
         console.print(row)
-    if view.patch:
+    _print_to_use(view, console)
+    if view.steps:
         console.print()
-        console.print(_title(view, "patch"))
-        # As it is, whatever the terminal's width: it is to be piped into `git apply`.
-        for line in view.patch.rstrip("\n").split("\n"):
-            style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
-            console.print(Text(line, style=style), soft_wrap=True)
-    if view.command:
-        console.print()
-        console.print(_title(view, "command"))
-        console.print(Text(view.command), soft_wrap=True)
+        console.print(Group(_title(view, "steps"), *_steps(view)))
     console.print()
-    if view.changes:
+    if view.changes or view.steps:
         console.print(_title(view, "why"))
     console.print(Markdown(_safe(view.explanation)))
     if view.model_explanation:
@@ -231,6 +224,20 @@ def render(diagnosis: Diagnosis, console: Console) -> None:
             console.print(Group(*block))
     if view.redactions:
         console.print(Text(view.words("redacted", count=view.redactions), style="dim"))
+
+
+def _print_to_use(view: DiagnosisView, console: Console) -> None:
+    """Print the patch and the command as they are, whatever the terminal's width: they are to be used."""
+    if view.patch:
+        console.print()
+        console.print(_title(view, "patch"))
+        for line in view.patch.rstrip("\n").split("\n"):
+            style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+            console.print(Text(line, style=style), soft_wrap=True)
+    if view.command:
+        console.print()
+        console.print(_title(view, "command"))
+        console.print(Text(view.command), soft_wrap=True)
 
 
 def _safe(markdown: str) -> str:
@@ -275,6 +282,17 @@ def _change(change: ChangeView) -> Iterator[RenderableType]:
     for text, style in ((costs, "dim"), (change.doubt, "yellow")):
         if text:
             yield Padding(Text(text, style=style), (0, 0, 0, 4))
+
+
+def _steps(view: DiagnosisView) -> Iterator[RenderableType]:
+    """Give the steps with their numbers, the one that acts in another colour and with its costs."""
+    for number, step in enumerate(view.steps, 1):
+        head = Text(f"  {number}. ").append(step.run, style="bold yellow" if step.acts else "cyan")
+        yield head
+        yield Padding(Text(step.why, style="dim"), (0, 0, 0, 5))
+        if step.costs:
+            costs = f"{_say('costs', view.language)}: {step.costs}"
+            yield Padding(Text(costs, style="dim"), (0, 0, 0, 5))
 
 
 def _lists(view: DiagnosisView) -> list[RenderableType]:

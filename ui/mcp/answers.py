@@ -15,6 +15,7 @@ from service.schemas.diagnosis import (
     Dropped,
     Evidence,
     Outcome,
+    ProcedureStep,
     ProposedChange,
     SeenFramework,
     Standing,
@@ -60,6 +61,9 @@ class TriageAnswer(BaseModel):
         description="Unified diff of the configuration that was given, for `git apply`; the first step alone."
     )
     command: str | None = Field(description="The job's launch command with the first change, to be pasted.")
+    steps: list[ProcedureStep] = Field(
+        description="Where the right change is none of a file: commands that look, then the one that acts."
+    )
     checks: list[str] = Field(description="What to run or look at to confirm.")
     alternatives: list[Alternative]
     cases: list[CaseHit]
@@ -163,6 +167,7 @@ def shortened(diagnosis: Diagnosis) -> TriageAnswer:
         changes=list(diagnosis.changes),
         patch=diagnosis.patch,
         command=diagnosis.command,
+        steps=list(diagnosis.steps),
         checks=list(diagnosis.checks),
         alternatives=list(diagnosis.alternatives),
         cases=list(diagnosis.cases),
@@ -195,5 +200,9 @@ def brief(answer: TriageAnswer) -> str:
         rows.append(f"```diff\n{answer.patch}```")
     if answer.command:
         rows.append(f"```sh\n{answer.command}\n```")
+    rows += [
+        f"{number}. `{step.run}`: {step.why}{f' Costs: {step.costs}' if step.costs else ''}"
+        for number, step in enumerate(answer.steps, 1)
+    ]
     rows += [f"- check: {check}" for check in answer.checks]
     return "\n\n".join(row for row in rows if row)

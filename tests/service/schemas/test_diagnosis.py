@@ -37,6 +37,7 @@ CONTRACT = {
     "changes",
     "patch",
     "command",
+    "steps",
     "checks",
     "telemetry",
     "frameworks",
