@@ -14,6 +14,7 @@ from ingest.logs.lines import Line
 from ingest.logs.masking import Masking
 from ingest.logs.placed_line import PlacedLine
 from ingest.logs.stacks.tracebacks import Frame
+from ingest.logs.wording import is_statement
 
 MAX_FACTS = 2000
 # What only a progress line tells: how far the preparation of the data was.
@@ -85,7 +86,8 @@ class JobNotes:
                 self.frameworks.see(name, line.number, str(fields.get("version", "")))
         else:
             self.see_shown(row, line)
-        if row.kind in ("finish", "end"):
+        is_amid = row.partial and self.progress.counts_steps
+        if row.kind in ("finish", "end") and not is_amid and not is_statement(line.body):
             self.progress.close(line.number, finished=row.kind == "finish")
         if row.kind == "progress":
             self.progress.count(row, line, fields)

@@ -88,6 +88,11 @@ class JobProgress:
         return sum(run.count for run in self.runs)
 
     @property
+    def counts_steps(self) -> bool:
+        """Tell whether any line counted the steps of a training."""
+        return any(run.step is not None or run.whole for run in self.runs)
+
+    @property
     def last_step(self) -> float | None:
         """Give the greatest step that any file ends with."""
         return max((run.step for run in self.runs if run.step is not None), default=None)

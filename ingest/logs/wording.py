@@ -28,6 +28,10 @@ _GOES_ON = re.compile(
 )
 _EPOCH = re.compile(r"(?i)\bepochs?\b\W{0,4}(\d+(?:\.\d+)?)(?: ?/ ?(\d+))?")
 _IN_PART = re.compile(r"(?i)\b(?:epoch|batch|eval\w*|val|valid\w*|test\w*)\b")
+_STATEMENT = re.compile(
+    r"\s*(?:\$ )?(?:(?:\w+\.)*(?:print|printf|info|debug|warning|error|log|write|puts|println!?)\(|"
+    r"echo |printf )"
+)
 # What stands before a quoted message, and behind it.
 _OPENING = "`*>"
 _CLOSING = "`*.,;!)] \t。！"
@@ -49,6 +53,11 @@ def counts_part(body: str) -> bool:
     if epoch is None:
         return _IN_PART.search(body) is not None
     return not (epoch[2] and float(epoch[1]) >= float(epoch[2]))
+
+
+def is_statement(body: str) -> bool:
+    """Tell whether a line is a statement of a program or script that prints something, and no output."""
+    return _STATEMENT.match(body) is not None
 
 
 def unquoted(body: str) -> str:

@@ -1,0 +1,93 @@
+"""Some three hundred short texts of `short_pastes.yaml`: a dead job is never green, a good end always is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corpus.library import read_yaml
+from ingest.errors import EmptyInputError
+from ingest.logs.inputs import sources
+from service.composition.phrases import phrase
+from service.pipeline.triage import Triage
+from service.schemas.diagnosis import Diagnosis, Outcome
+from tests.warm import diagnosed
+
+PASTES: dict[str, list[Any]] = read_yaml(Path(__file__).with_name("short_pastes.yaml"))
+# What a caller may know of an end that was none.
+BAD_ENDS = (Outcome(exit_code=1), Outcome(signal="SIGKILL"), Outcome(state="FAILED"), Outcome(exit_code=137))
+
+
+def answer(triage: Triage, text: str, outcome: Outcome | None = None) -> Diagnosis:
+    """Triage a text in English."""
+    return diagnosed(triage, sources.from_text(text), "en", outcome=outcome)
+
+
+def unlike(triage: Triage, group: str, *expected: tuple[str, str]) -> list[tuple[str, str, str]]:
+    """Give the texts of a group whose verdict and standing are none of those expected, with these."""
+    found = [(text, answer(triage, text)) for text in PASTES[group]]
+    return [
+        (text, item.verdict, item.standing)
+        for text, item in found
+        if (item.verdict, item.standing) not in expected
+    ]
+
+
+def test_that_there_are_three_hundred_texts_of_each_kind() -> None:
+    assert sum(map(len, PASTES.values())) >= 300
+    texts = [text if isinstance(text, str) else text[0] for rows in PASTES.values() for text in rows]
+    assert len(set(texts)) == len(texts)
+
+
+def test_that_no_failed_job_is_said_to_have_ended_well_or_to_work_on(triage: Triage) -> None:
+    found = [(text, answer(triage, text)) for text in PASTES["failed"]]
+    assert [text for text, item in found if item.verdict == "no-failure" or item.action == "none"] == []
+
+
+def test_that_a_good_end_in_a_programs_own_words_is_green(triage: Triage) -> None:
+    assert unlike(triage, "healthy", ("no-failure", "established")) == []
+
+
+def test_that_a_known_bad_end_outweighs_what_a_log_says_of_itself(triage: Triage) -> None:
+    """Neither its own praise nor its work up to the last line makes a job that failed a sound one."""
+    rows = [*PASTES["healthy"][::5], *(text for text, _ in PASTES["running"][::3]), *PASTES["cut"][::3]]
+    found = [
+        (text, outcome, answer(triage, text, outcome))
+        for number, text in enumerate(rows)
+        for outcome in (BAD_ENDS[number % len(BAD_ENDS)],)
+    ]
+    assert [(text, end) for text, end, item in found if item.verdict == "no-failure"] == []
+
+
+def test_that_a_job_at_work_is_told_with_the_step_that_it_stopped_at(triage: Triage) -> None:
+    wrong = []
+    for text, step in PASTES["running"]:
+        found = answer(triage, text)
+        is_told = step is None or f"at step {step} " in f"{found.headline.replace(',', '')} "
+        if (found.verdict, found.standing, found.action) != (
+            "no-failure",
+            "none",
+            "collect-more",
+        ) or not is_told:
+            wrong.append((text, found.verdict, found.standing, found.headline))
+    assert wrong == []
+
+
+def test_that_a_text_that_is_no_output_is_unknown(triage: Triage) -> None:
+    assert unlike(triage, "no-output", ("unknown", "none")) == []
+
+
+def test_that_a_log_without_its_end_is_neither_green_nor_explained(triage: Triage) -> None:
+    assert unlike(triage, "cut", ("unknown", "none"), ("no-failure", "none")) == []
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n\n"])
+def test_that_nothing_is_no_job(triage: Triage, blank: str) -> None:
+    """An empty text is refused or unknown, and never green."""
+    try:
+        found = answer(triage, blank)
+    except EmptyInputError:
+        return
+    assert (found.verdict, found.headline) == ("unknown", phrase("unrecognised-headline", "en"))
