@@ -10,13 +10,15 @@ from corpus.frameworks import known_frameworks
 from corpus.keys import canonical
 from corpus.library import Library, fits
 from corpus.message import Message, in_both, message_id, words
-from corpus.schema import Case, Change, ChangeKind, Language, Remedy, Scalar, SettingSpec
+from corpus.schema import Case, Change, Language, Remedy, Scalar, SettingSpec
 from ingest.logs.conditions import all_hold, holds
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, refused, same, value_of
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.message_hints import MessageHint
+from service.remediation.named_changes import kind_of, refusal_change, renamed_change
+from service.remediation.named_options import NamedOption
 from service.remediation.packages.changes import PackageChange
 from service.remediation.ranking import BEFORE_ADVICE, ChangeGroup, is_situated, ranked
 from service.remediation.renames import Rename
@@ -32,7 +34,6 @@ _WAYS = {
     "off": "changes.to-nothing",
     "named": "changes.to-allowed",
 }
-_KIND: dict[str, ChangeKind] = {"flag": "flag", "env": "env", "package": "package", "command": "command"}
 
 
 @dataclass(frozen=True)
@@ -91,13 +92,14 @@ def propose_changes(
     renamed: Sequence[Rename] = (),
     advice: Sequence[MessageHint] = (),
     packages: Sequence[PackageChange] = (),
-    removed: Sequence[str] = (),
+    refusals: Sequence[NamedOption] = (),
 ) -> tuple[list[ProposedChange], list[Dropped]]:
     """Give the changes of cases and remedies that apply to this job, and those dropped with the reason.
 
-    The right name of a key that the log calls unknown comes first, or that it is to go (`removed`), and the
-    versions of packages that fit one another, then what the failing message itself advises; what a case says
-    of a setting outranks what the remedies say of it, and both what the message says of its value.
+    The right name of a key that the log calls unknown comes first, or that it is to go, and the versions of
+    packages that fit one another, then the options that the program refuses (`refusals`) and what the failing
+    message itself advises; what a case says of a setting outranks what the remedies say of it, and both what
+    the message says of its value.
     """
     job = _JobContext(report, library, settings, language, advice)
     dropped: list[Dropped] = []
@@ -106,7 +108,7 @@ def propose_changes(
         for rename in renamed
         if (
             group := _feasible(
-                ChangeGroup([_renamed(rename, language)], True, True, BEFORE_ADVICE), {}, job, dropped
+                ChangeGroup([renamed_change(rename, language)], True, True, BEFORE_ADVICE), {}, job, dropped
             )
         ).changes
     ]
@@ -134,8 +136,18 @@ def propose_changes(
         if new:
             kept.update({(item.framework, item.key): item for item in new})
             groups.append(replace(made, changes=new))
-    if owner := next(iter(_owners(report)), ""):
-        groups += [_without(key, owner, job) for key in removed if (owner, key) not in kept]
+    refused_keys = {canonical(option.key) for option in refusals}
+    groups = [group for group in groups if canonical(group.changes[0].key) not in refused_keys]
+    groups += [
+        ChangeGroup(
+            [refusal_change(option, report, library, settings, language)],
+            computed=True,
+            from_case=True,
+            advised=BEFORE_ADVICE if option.unknown else 0,
+        )
+        for option in refusals
+    ]
+    advice = [item for item in advice if canonical(item.key) not in refused_keys]
     _follow(advice, groups, settled, job, dropped)
     return [
         _worded(item, job).model_copy(update={"tier": group.tier})
@@ -242,7 +254,7 @@ def _advised(item: MessageHint, job: _JobContext) -> ChangeGroup:
     because = in_both("changes.named" if item.way == "named" else "changes.advised")
     change = Change(
         framework=item.framework,
-        kind=_KIND.get(item.spec.spelled, "setting"),
+        kind=kind_of(item.spec),
         key=item.key,
         to=_to(item, now, job.language),
         why=because,
@@ -358,48 +370,6 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         last_resort=change.last_resort or (spec is not None and spec.last_resort),
         measure=None if wanted.case is not None else change.why.en,
     ), []
-
-
-def _renamed(rename: Rename, language: Language) -> ProposedChange:
-    """Propose the right name with the job's own value."""
-    spec, value = rename.spec, typed_value(rename.value)
-    # A value that was masked is the job's own secret: the mask must not take its place.
-    fitting = (
-        value is not None
-        and not misfit_reason(value, spec)
-        and not is_guidance(value)
-        and "[redacted:" not in str(value)
-    )
-    why = "changes.renamed" if rename.known else "changes.misspelt"
-    return ProposedChange(
-        framework=rename.framework,
-        kind=_KIND.get(spec.spelled, "setting"),
-        key=rename.new,
-        to=value if fitting and value is not None else words("changes.same-value", language, old=rename.old),
-        why=words(why, language, old=rename.old, new=rename.new),
-        replaces=rename.old,
-        status="verified" if fitting else "unverified",
-    )
-
-
-def _owners(report: CrashReport) -> list[str]:
-    """Name the frameworks whose settings the job's user makes, the job's own before what it runs on."""
-    mine = settable_frameworks(report)
-    return [found.name for found in report.frameworks if found.name in mine]
-
-
-def _without(key: str, owner: str, job: _JobContext) -> ChangeGroup:
-    """Propose to correct or take out a key that nothing known is like."""
-    change = ProposedChange(
-        framework=owner,
-        kind="flag" if key.startswith("--") else "setting",
-        key=key,
-        from_=value_of(key, job.settings),
-        to=words("changes.right-name", job.language),
-        why=Message("changes.refused", key=key),
-        status="unverified",
-    )
-    return ChangeGroup([change], computed=True, from_case=True, advised=BEFORE_ADVICE)
 
 
 def _worded(change: ProposedChange, job: _JobContext) -> ProposedChange:

@@ -48,9 +48,13 @@ class Grounds:
         A framework that only its launch names has no command.
         """
         found: dict[str, set[str]] = {}
-        for framework, command in _programs(tuple(_texts(self.report))):
+        keys = "\n".join(setting.key for setting in self.settings)
+        for framework, command in _programs((*_texts(self.report), keys)):
             found.setdefault(framework, set()).update({command} - {""})
-        return {framework: frozenset(names) for framework, names in found.items()}
+        # What extends a framework runs it by programs of its own.
+        known, seen = known_frameworks(), shown_frameworks(self.report)
+        extended = {other for name in seen for other in known.row(name).extends}
+        return {name: frozenset() if name in extended else frozenset(ran) for name, ran in found.items()}
 
     @cached_property
     def frameworks(self) -> frozenset[str]:

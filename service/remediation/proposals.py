@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from corpus.keys import canonical
 from corpus.library import Library
 from corpus.message import message_id
 from corpus.schema import Case, Language
 from service.remediation.changes import propose_changes
 from service.remediation.feasibility import ALREADY, DEFAULT
 from service.remediation.message_hints import hinted_changes
+from service.remediation.named_options import named_options
 from service.remediation.packages.changes import fitting_changes
+from service.remediation.packages.named import named_installs
 from service.remediation.ranking import shown
 from service.remediation.remedies import applicable
 from service.remediation.renames import find_refused, find_renames
@@ -58,10 +61,14 @@ def _from_cases(
     named = library.causes[cause].messages_name
     renamed = find_renames(report, library, settings) if "unknown-setting" in named else []
     advice = [] if renamed else hinted_changes(cause, report, library, settings)
-    removed = find_refused(report, settings, renamed) if "unknown-setting" in named else []
-    packages = fitting_changes(cause, report, library, settings)
+    refusals = named_options(report) if "wrong-value" in named else []
+    if "unknown-setting" in named:
+        told = {canonical(option.key) for option in refusals}
+        unknown = find_refused(report, settings, renamed)
+        refusals += [option for option in unknown if canonical(option.key) not in told]
+    packages = fitting_changes(cause, report, library, settings) or named_installs(cause, report, library)
     made, dropped = propose_changes(
-        cases, report, library, settings, language, remedies, renamed, advice, packages, removed
+        cases, report, library, settings, language, remedies, renamed, advice, packages, refusals
     )
     return Proposals(tuple(made), tuple(dropped))
 

@@ -20,9 +20,11 @@ from ingest.logs.report import CrashReport
 from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import fits_place, settable_frameworks
 from service.remediation.rules.packages import distribution
+from service.remediation.setting_values import is_guidance
 
 # A message may name several keys; more than this would be a list, not an answer.
 MAX_FACTS = 3
+_NAME = re.compile(r"[A-Za-z_][\w.-]{1,60}")
 _FACT = re.compile(r"\{([a-z_0-9]+)\.([a-z_0-9]+)\}")
 
 
@@ -87,6 +89,9 @@ def _made(row: Remedy, fact: Fact, library: Library) -> Remedy | None:
         installing = known_frameworks().with_field("installs")
         packages = [name for framework, name in library.specs if framework in installing]
         known = next((name for name in packages if canonicalize_name(name.split("[")[0]) == wanted), None)
+        # Words on where it may come from install nothing.
+        if known is None and is_guidance(to) and _NAME.fullmatch(str(key)):
+            known = distribution(str(key))
     else:
         # A setting may stand below a job's own sections; a leaf alone may be anybody's, unless that is all
         # that the message names.

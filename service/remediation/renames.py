@@ -15,7 +15,9 @@ from corpus.library import Library, fits
 from corpus.schema import SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
+from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import settable_frameworks
+from service.remediation.named_options import NamedOption
 
 # Facts of a message that there is no such setting: they hold its key, or the words that they quote.
 _FIELDS = ("key", "argument", "reason", "name")
@@ -49,13 +51,15 @@ def find_renames(report: CrashReport, library: Library, settings: Sequence[Setti
     return list(found.values())[:MOST]
 
 
-def find_refused(report: CrashReport, settings: Sequence[Setting], known: Sequence[Rename]) -> list[str]:
+def find_refused(
+    report: CrashReport, settings: Sequence[Setting], known: Sequence[Rename]
+) -> list[NamedOption]:
     """Give the keys that the job sets and a failing line refuses by name, without those of `known`."""
     told = {canonical(rename.old) for rename in known}
     texts = [event.body for event in report.standing if "unknown-setting" in event.tells]
     keys = dict.fromkeys(setting.key for setting in settings if canonical(setting.key) not in told)
     return [
-        key
+        NamedOption(key, value_of(key, settings), unknown=True)
         for key in keys
         if any(re.search(rf"(?:['\"`]|--){pattern(key)}(?![\w.-])", text) for text in texts)
     ][:MOST]

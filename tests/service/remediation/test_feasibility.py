@@ -108,6 +108,10 @@ def test_that_the_program_which_runs_takes_the_setting() -> None:
         ("trl", "vllm_mode", "server", "trl grpo --config a.yaml", True),
         ("trl", "max_length", 512, "trl grpo --config a.yaml", False),
         ("trl", "max_length", 512, "trl sft --config a.yaml", True),
+        ("transformers", "optim", "sgd", "python run.py --num_train_epochs 3", True),
+        ("transformers", "optim", "sgd", "transformers/models/llama/modeling_llama.py", False),
+        ("transformers", "optim", "sgd", "transformers/trainer.py transformers/models/m.py", True),
+        ("transformers", "torch_dtype", "bfloat16", "transformers/models/m.py", True),
     ]
     found = [
         (

@@ -138,8 +138,8 @@ def test_that_a_key_like_no_other_is_to_go_where_the_job_sets_it() -> None:
         refusing = failed(tells=REFUSED, text=text, body=text)
         told = report(refusing, frameworks=[("verl", "")], settings=[setting(key, "4")])
         keys = find_refused(told, told.settings, [])
-        assert keys == wanted, text
-        made, _ = propose_changes((), told, library(*KNOBS), told.settings, "en", removed=keys)
+        assert [option.key for option in keys] == wanted, text
+        made, _ = propose_changes((), told, library(*KNOBS), told.settings, "en", refusals=keys)
         assert [(change.key, change.from_, change.status) for change in made] == [
             (key, "4", "unverified") for key in wanted
         ]

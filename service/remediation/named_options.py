@@ -1,0 +1,78 @@
+"""Options that a program's own parser refuses, with the values that it allows: no catalogue need know them.
+
+The formats are those of argparse (Lib/argparse.py) and click (src/click/exceptions.py, types.py), which typer
+and most command lines of the field print.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from corpus.keys import canonical
+from ingest.logs.report import CrashReport
+
+_OPTION = r"(?P<key>--[A-Za-z][\w.-]{1,60})"
+_ARGUMENT = rf"\bargument (?:-\w/)?{_OPTION}(?:/-[\w-]+)*"
+_REFUSALS = tuple(
+    re.compile(expression)
+    for expression in (
+        rf"{_ARGUMENT}: invalid choice: '?(?P<now>[^'(]*?)'? \(choose from (?P<choices>[^)]+)\)",
+        rf"{_ARGUMENT}: (?:invalid \w+ value: '(?P<now>[^']*)'|\w)",
+        rf"\bInvalid value for '(?:-\w' / ')?{_OPTION}'[^:]*: '(?P<now>[^']*)' is not one of (?P<choices>.+)",
+        rf"\bInvalid value for '(?:-\w' / ')?{_OPTION}'",
+        rf"\bMissing option '(?:-\w' / ')?{_OPTION}'",
+    )
+)
+_REQUIRED = re.compile(r"\bthe following arguments are required: (?P<keys>[^\n]{1,300})")
+_KEY = re.compile(r"--[A-Za-z][\w.-]{1,60}")
+_CHOICE = re.compile(r"[^\s,'\"]+")
+# Longer lists are no choice that a person makes from a line.
+MOST_CHOICES = 12
+
+
+@dataclass(frozen=True)
+class NamedOption:
+    """An option or key that a program refuses: the job's value, and what is taken instead.
+
+    `unknown` tells that there is no such key, `required` that it is missing.
+    """
+
+    key: str
+    present: str | None = None
+    choices: tuple[str, ...] = ()
+    required: bool = False
+    unknown: bool = False
+
+    @property
+    def nearest(self) -> str | None:
+        """Give the one choice that the value is a slip of; None where that is not plain."""
+        spelled = {canonical(choice).lower(): choice for choice in self.choices}
+        wanted = canonical(self.present or "").lower()
+        found = get_close_matches(wanted, spelled, n=2, cutoff=0.75)
+        return spelled[found[0]] if len(found) == 1 else None
+
+
+def named_options(report: CrashReport) -> list[NamedOption]:
+    """Give the options that the failing lines refuse by name, each once."""
+    found: dict[str, NamedOption] = {}
+    for event in report.standing:
+        if event.kind == "error":
+            for option in read_options(event.body):
+                found.setdefault(canonical(option.key), option)
+    return list(found.values())
+
+
+def read_options(message: str) -> Iterator[NamedOption]:
+    """Read what a parser's message says of an option."""
+    if match := _REQUIRED.search(message):
+        yield from (NamedOption(key, required=True) for key in _KEY.findall(match["keys"]))
+    for expression in _REFUSALS:
+        if match := expression.search(message):
+            given = match.groupdict()
+            named = (choice.rstrip(".") for choice in _CHOICE.findall(given.get("choices") or ""))
+            choices = tuple(filter(None, named))
+            yield NamedOption(match["key"], given.get("now"), choices if len(choices) <= MOST_CHOICES else ())
+            return

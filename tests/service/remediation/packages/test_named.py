@@ -1,0 +1,30 @@
+"""Packages that the failing message says to install: what is known of them, and nothing else."""
+
+from __future__ import annotations
+
+from service.remediation.packages.named import named_installs
+from tests.factories import whole_corpus
+from tests.service.factories import failed, report
+
+NEEDS = "ValueError: This needs the PEFT library. Make sure to run"
+
+
+def test_that_the_command_of_the_message_names_the_package() -> None:
+    """Options before it are left out; a name that no catalogue has may be anybody's."""
+    rows: dict[tuple[str, str], list[tuple[str, object]]] = {
+        ("package-missing", f"{NEEDS} `pip install -U peft`."): [("peft", "install")],
+        ("package-missing", f"{NEEDS} pip install 'trl>=0.9,<1'"): [("trl", "<1,>=0.9")],
+        ("package-missing", f"{NEEDS} pip install accelerate; pip install peft"): [
+            ("accelerate", "install"),
+            ("peft", "install"),
+        ],
+        ("package-missing", f"{NEEDS} pip install no-such-thing-anywhere"): [],
+        ("package-missing", f"{NEEDS} pip install -r requirements.txt"): [],
+        ("disk-full", f"{NEEDS} pip install peft"): [],
+    }
+    found = {}
+    for cause, text in rows:
+        told = report(failed(text=text, body=text, kind="error", cause=cause))
+        made = named_installs(cause, told, whole_corpus())
+        found[cause, text] = [(item.change.key, item.change.to) for item in made]
+    assert found == rows

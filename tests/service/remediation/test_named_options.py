@@ -1,0 +1,67 @@
+"""Options that a program's own parser refuses: the option, its value, and what is taken instead."""
+
+from __future__ import annotations
+
+from service.remediation.changes import propose_changes
+from service.remediation.named_options import NamedOption, named_options, read_options
+from tests.service.factories import failed, library, report, setting
+
+CHOOSE = "train.py: error: argument --mode: invalid choice: 'p-tune' (choose from 'none', 'p_tune', 'full')"
+
+
+def test_that_what_a_parser_refuses_is_read() -> None:
+    """The formats of argparse and of click; a list too long to choose from is left out."""
+    many = ", ".join(f"'v{number}'" for number in range(40))
+    rows: dict[str, list[NamedOption]] = {
+        CHOOSE: [NamedOption("--mode", "p-tune", ("none", "p_tune", "full"))],
+        "t.py: error: argument --tp/--tensor-parallel: invalid choice: 3 (choose from 1, 2, 4)": [
+            NamedOption("--tp", "3", ("1", "2", "4"))
+        ],
+        "t.py: error: argument -b/--batch-size: invalid int value: 'many'": [
+            NamedOption("--batch-size", "many")
+        ],
+        "t.py: error: argument --fp16: a truth value is expected": [NamedOption("--fp16")],
+        "t.py: error: the following arguments are required: --model, --data-path": [
+            NamedOption("--model", required=True),
+            NamedOption("--data-path", required=True),
+        ],
+        "Error: Invalid value for '--dtype': 'fp17' is not one of 'fp16', 'bf16'.": [
+            NamedOption("--dtype", "fp17", ("fp16", "bf16"))
+        ],
+        "Error: Invalid value for '-n' / '--nodes': 'x' is not a valid integer.": [NamedOption("--nodes")],
+        "Error: Missing option '--model'.": [NamedOption("--model")],
+        f"t.py: error: argument --kind: invalid choice: 'w' (choose from {many})": [
+            NamedOption("--kind", "w")
+        ],
+        "the argument of --mode is ignored": [],
+        "t.py: error: unrecognized arguments: --mode": [],
+    }
+    assert {text: list(read_options(text)) for text in rows} == rows
+
+
+def test_that_a_slip_of_one_choice_is_told_from_a_guess() -> None:
+    rows = {("p-tune", ("none", "p_tune")): "p_tune", ("3", ("1", "2")): None, ("x", ()): None}
+    assert {row: NamedOption("--k", *row).nearest for row in rows} == rows
+    assert NamedOption("--k", "fp1", ("fp16", "fp18")).nearest is None
+
+
+def test_that_the_option_is_proposed_though_no_catalogue_has_it() -> None:
+    """With the choice that was meant, else with all of them; the message's value counts before the job's."""
+    told = report(failed(text=CHOOSE, body=CHOOSE, kind="error"), settings=[setting("--mode", "x")])
+    (made,), _ = propose_changes((), told, library(), told.settings, "en", refusals=named_options(told))
+    assert (made.key, made.from_, made.to, made.kind, made.status) == (
+        "--mode",
+        "p-tune",
+        "p_tune",
+        "flag",
+        "unverified",
+    )
+    words = {
+        NamedOption("--k", "9", ("1", "2")): "one of: 1, 2",
+        NamedOption("--k", required=True): "a value; the program needs one",
+        NamedOption("--k"): "a value that the message allows",
+    }
+    found = {
+        option: propose_changes((), told, library(), (), "en", refusals=[option])[0][0].to for option in words
+    }
+    assert found == words
