@@ -31,6 +31,7 @@ NUMBERS: Mapping[str, tuple[type[int] | type[float], int]] = {
     "model_tokens": (int, 2000),
     "model_calls": (int, 0),
     "model_calls_deadline": (float, 1),
+    "model_stream": (int, 0),
     "model_batch_below": (float, 0),
     "model_day_tokens": (int, 0),
     "model_batch_tokens": (int, 0),
@@ -93,7 +94,7 @@ class Settings:
     model: str = _setting(
         "",
         "Chat model that explains beside the rules, as `provider:name` (`openai:...`, `anthropic:...`, "
-        "`ollama:...`); empty is none.",
+        "`ollama:...`, `vllm:...`, see below); empty is none.",
     )
     model_base_url: str = _setting(
         "", "Base URL of the model's server, such as that of vLLM; empty is the provider's own."
@@ -102,6 +103,9 @@ class Settings:
         "",
         "Name of the variable that holds the model's key; empty is the provider's own, such as "
         "`OPENAI_API_KEY`.",
+    )
+    model_stream: int = _setting(
+        1, "Whether a model's answer is streamed: 1, or 0 for gateways that give it in one piece only."
     )
     model_deadline: float = _setting(
         60.0, "Seconds for everything that a model is asked of one answer; then the first answer stands."

@@ -6,7 +6,6 @@ The one module that imports langchain.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 from corpus.message import Message
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
+from service.llm.presets import client_options, preset_of
 from service.schemas.errors import (
     ModelBusyError,
     ModelError,
@@ -32,20 +32,6 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
-# What a provider needs beside name and server so that our deadline and our retries are the only ones.
-_OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "openai": {"max_retries": 0},
-    "azure_openai": {"max_retries": 0},
-    "anthropic": {"max_retries": 0},
-    "mistralai": {"max_retries": 0},
-    "groq": {"max_retries": 0},
-    "deepseek": {"max_retries": 0},
-}
-_TIMED = frozenset(_OPTIONS)
-# Providers whose schemas can be enforced while the answer is written.
-_STRICT = frozenset({"openai", "azure_openai"})
-# A server of one's own as a rule asks for no key, but the client does.
-_NO_KEY = "none"
 _SCHEMA_WORDS = re.compile(
     r"response_format|json_schema|structured output|guided|output_config|\bformat\b", re.IGNORECASE
 )
@@ -150,13 +136,12 @@ def _built(settings: Settings) -> BaseChatModel:
         from langchain.chat_models import init_chat_model
     except ImportError as error:
         raise ModelSetupError(Message("model.model-needs-packages-extra")) from error
-    provider = settings.model.split(":")[0]
-    options = dict(_OPTIONS.get(provider, {}))
-    options |= {"timeout": settings.model_deadline} if provider in _TIMED else {}
-    options |= {"base_url": settings.model_base_url} if settings.model_base_url else {}
-    options |= _key(settings)
+    options = client_options(settings)
+    prefix, colon, name = settings.model.partition(":")
     try:
-        made: BaseChatModel = init_chat_model(settings.model, **options)
+        made: BaseChatModel = init_chat_model(
+            name or prefix, model_provider=preset_of(settings.model).provider if colon else None, **options
+        )
     except (
         Exception
     ) as error:  # each provider's package raises what it likes for a wrong name or a missing key
@@ -164,22 +149,6 @@ def _built(settings: Settings) -> BaseChatModel:
             Message("model.model-cannot-set-up", model=repr(settings.model), said=_said(error))
         ) from error
     return made
-
-
-def _key(settings: Settings) -> dict[str, str]:
-    if settings.model_key_env:
-        value = os.environ.get(settings.model_key_env, "")
-        if not value:
-            raise ModelSetupError(
-                Message("model.whycrash-model-key-env", model_key_env=settings.model_key_env)
-            )
-        return {"api_key": value}
-    needs_none = (
-        settings.model.startswith("openai:")
-        and settings.model_base_url
-        and not os.environ.get("OPENAI_API_KEY")
-    )
-    return {"api_key": _NO_KEY} if needs_none else {}
 
 
 class LangChainModel:
@@ -219,7 +188,7 @@ class LangChainModel:
         if schema is None:
             yield from self._model.stream(messages)
             return
-        strict = {"strict": True} if self._name.split(":")[0] in _STRICT else {}
+        strict = {"strict": True} if preset_of(self._name).strict else {}
         try:
             structured = self._model.with_structured_output(dict(schema), method="json_schema", **strict)
         except (TypeError, ValueError, NotImplementedError) as error:
@@ -278,11 +247,21 @@ def parsed_arguments(text: str) -> dict[str, Any] | None:
 
 def _piece_with_calls(chunk: AIMessage) -> AnswerPiece:
     _raise_refusal(chunk)
-    calls = tuple(
+    return AnswerPiece(str(chunk.text), *_usage(chunk), _calls(chunk))
+
+
+def _calls(chunk: AIMessage) -> tuple[ToolCallPiece, ...]:
+    """Give the calls in a piece of an answer, or in an answer that came whole."""
+    streamed = getattr(chunk, "tool_call_chunks", None)
+    if streamed is None:
+        return tuple(
+            ToolCallPiece(index, call["id"] or "", call["name"], json.dumps(call["args"]))
+            for index, call in enumerate(chunk.tool_calls)
+        )
+    return tuple(
         ToolCallPiece(call["index"], call["id"] or "", call["name"] or "", call["args"] or "")
-        for call in getattr(chunk, "tool_call_chunks", ())
+        for call in streamed
     )
-    return AnswerPiece(str(chunk.text), *_usage(chunk), calls)
 
 
 def _raise_refusal(chunk: AIMessage) -> None:
@@ -298,7 +277,7 @@ def _usage(chunk: AIMessage) -> tuple[int, int]:
 def _piece(chunk: AIMessageChunk) -> AnswerPiece:
     _raise_refusal(chunk)
     # Providers that have no schemas of their own answer through the arguments of a tool.
-    text = str(chunk.text) or "".join(str(call.get("args") or "") for call in chunk.tool_call_chunks)
+    text = str(chunk.text) or "".join(call.arguments for call in _calls(chunk))
     return AnswerPiece(text, *_usage(chunk))
 
 

@@ -33,7 +33,6 @@ NAMED: dict[str, tuple[set[str], str]] = {
     "ingest/bulk_ingest.py": ({"ray"}, "the package that our own ingestion runs on"),
     "ingest/configfiles/shell/document.py": ({"pip"}, "the program that installs packages"),
     "ingest/redaction/kinds.py": ({"wandb"}, "a word that stands beside its key"),
-    "service/llm/models.py": ({"openai"}, "a kind of server of models"),
     "service/llm/replies.py": ({"nccl"}, "a word of a question"),
     "service/api/batches.py": ({"slurm", "ray", "kubernetes"}, "sources of a batch"),
     "service/api/bodies.py": ({"slurm", "ray", "kubernetes"}, "sources of a batch"),
