@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from corpus.errors import InvalidCorpusError, UnknownCaseError
 from corpus.keys import canonical
+from corpus.known_issues import KnownIssue
 from corpus.message import Message
 from corpus.schema import CHECKED, Case, Cause, Language, Procedure, Record, Remedy, Scalar, SettingSpec, Text
 
@@ -34,6 +35,7 @@ GUIDANCE = "guidance.yaml"
 PROCEDURES = "procedures.yaml"
 FRAMEWORKS = "frameworks.yaml"
 RULES = "rules.yaml"
+KNOWN_ISSUES = "known_issues"
 # Names a folder of a site's own knowledge. The environment alone: a file beside a log cannot set it.
 KNOWLEDGE = "WHYCRASH_KNOWLEDGE"
 # The C loader reads the corpus about ten times faster; PyYAML ships without it on some platforms.
@@ -203,7 +205,11 @@ def load(root: Path | None = None, cache: Path | None = None) -> Library:
             )
         shelf = CachedCorpus(
             causes=tuple(cause for folder in folders for cause in read_causes(folder / "causes.yaml")),
-            cases=tuple(case for folder in folders for case in _cases(folder / "cases")),
+            cases=tuple(
+                case
+                for folder in folders
+                for case in (*_cases(folder / "cases"), *_known_issues(folder / KNOWN_ISSUES))
+            ),
             specs=specs,
             remedies=tuple(remedy for folder in folders for remedy in _remedies(folder / "remedies")),
             guidance=tuple(text for folder in folders for text in _guidance(folder / GUIDANCE)),
@@ -265,6 +271,7 @@ def digest(root: Path | None = None) -> str:
                 *folder.glob("cases/**/*.md"),
                 *folder.glob("settings/*.yaml"),
                 *folder.glob("remedies/*.yaml"),
+                *folder.glob(f"{KNOWN_ISSUES}/*.yaml"),
                 *folder.glob("settings/extracted/*.json"),
                 *folder.glob(GUIDANCE),
                 *folder.glob(PROCEDURES),
@@ -338,6 +345,16 @@ def _cases(folder: Path) -> Iterator[Case]:
         if path.with_suffix("").as_posix().removeprefix(folder.as_posix() + "/") != case.id:
             raise InvalidCorpusError(f"{path}: its id is {case.id!r}; id and path must be the same")
         yield case
+
+
+def _known_issues(folder: Path) -> Iterator[Case]:
+    """Read bugs of frameworks that later versions are without, as cases."""
+    for path in sorted(folder.glob("*.yaml")):
+        table = read_yaml(path)
+        for row in table["issues"]:
+            where = f"{path}: {row.get('id')}"
+            issue = validated(KnownIssue, {"framework": table["framework"], **row}, where)
+            yield validated(Case, issue.fields(table.get("package", table["framework"])), where)
 
 
 def _remedies(folder: Path) -> Iterator[Remedy]:

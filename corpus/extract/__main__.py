@@ -1,7 +1,7 @@
-"""Facts out of source: settings, messages, exception classes, and what releases require.
+"""Facts out of source: settings, messages, exceptions, what releases require and which names they have.
 
 `python -m corpus.extract FRAMEWORK CHECKOUT... --out FILE`, `merge FILE...`, `messages read|pack`, `releases
-PACKAGE GITDIR`, `exceptions PACKAGE...`.
+PACKAGE GITDIR`, `symbols PACKAGE VERSION...`, `exceptions PACKAGE...`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from corpus import exceptions
-from corpus.extract import exception_classes, merging
+from corpus.extract import exception_classes, merging, symbols
 from corpus.extract.catalogue import facts, read
 from corpus.extract.checkouts import opened, version_of
 from corpus.extract.frameworks import declaring
@@ -24,8 +24,14 @@ from corpus.library import ROOT
 
 
 def main(words: Sequence[str]) -> int:
-    """Read checkouts, merge what was read, or read messages, exception classes or what releases require."""
-    others = {"messages": command.main, "releases": releases.main, "exceptions": _exceptions, "merge": _merge}
+    """Read checkouts, merge what was read, or read what else the first word names."""
+    others = {
+        "messages": command.main,
+        "releases": releases.main,
+        "symbols": symbols.main,
+        "exceptions": _exceptions,
+        "merge": _merge,
+    }
     run = others.get(words[0]) if words else None
     return run(words[1:]) if run else _read(words)
 

@@ -131,6 +131,12 @@ def _frame(expression: str, view: ReportView) -> bool:
     return False
 
 
+def _message(expression: str, view: ReportView) -> bool:
+    """Hold the expression against what the failing lines say: of the one in focus, else of all."""
+    compiled = re.compile(expression)
+    return any(compiled.search(event.text) for event in view.focused)
+
+
 def _framework(argument: str, view: ReportView) -> bool:
     names, versions = framework_range(argument)
     return any(found.name in names and fits(found.version or None, versions) for found in view.frameworks)
@@ -152,6 +158,7 @@ _TESTS: Mapping[str, Callable[[str, ReportView], bool]] = {
     ),
     "cause": lambda name, view: view.root is not None and view.root.cause == name,
     "frame": _frame,
+    "message": _message,
     "exception": lambda expression, view: any(
         re.search(expression, event.exception) for event in view.focused if event.exception
     ),

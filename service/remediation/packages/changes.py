@@ -15,6 +15,7 @@ from corpus.library import Library
 from corpus.message import in_both
 from corpus.releases import known_packages, version_of
 from corpus.schema import Change, Text
+from corpus.symbols import history_of
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.packages import builds
@@ -51,28 +52,66 @@ def fitting_changes(
         return [_change("torch", build.specifier, build.why, seen.get("torch"))]
     if "package-versions" not in turns_on:
         return []
-    situation = _situation(report, seen)
+    named = dict(_missing_names(report, seen))
+    situation = _situation(report, seen, {package: name.specifier for package, name in named.items()})
     spoken = _spoken_of(report, situation)
+    alone = [(Move(package, seen.get(package), name.specifier, None),) for package, name in named.items()]
     found = [
         moves
-        for moves in smallest_moves(situation)
+        for moves in smallest_moves(situation) or alone
         if _is_about(moves, spoken)
         and all(move.reason is not None or situation.wanted.get(move.package) for move in moves)
     ]
     return [
-        _change(move.package, move.specifier, _why(move, situation), move.present)
+        _change(
+            move.package,
+            move.specifier,
+            named[move.package].why if move.package in named else _why(move, situation),
+            move.present,
+        )
         for moves in found[:MOST]
         for move in moves
     ]
 
 
-def _situation(report: CrashReport, seen: Mapping[str, Version]) -> Situation:
+@dataclass(frozen=True)
+class _MissingName:
+    """A name that a package's version has not: which versions have it, and the sentence that says so."""
+
+    specifier: str
+    why: Text
+
+
+def _missing_names(report: CrashReport, seen: Mapping[str, Version]) -> Iterator[tuple[str, _MissingName]]:
+    """Give the packages in whose modules the failing line misses a name that other versions have."""
+    for fact in report.facts:
+        module = str(fact.fields.get("name", ""))
+        if fact.kind != "package" or report.root is None or fact.line != report.root.line or not module:
+            continue
+        package = canonicalize_name(distribution(module.split(".")[0]))
+        symbol = str(fact.fields.get("symbol", ""))
+        history = history_of(package, module, symbol)
+        present = seen.get(package)
+        if history is None or (present is not None and history.has(present)):
+            continue
+        specifier = history.specifier(present)
+        name = f"{module}.{symbol}" if symbol else module
+        yield (
+            package,
+            _MissingName(
+                specifier, in_both("packages.has-name", name=name, package=package, versions=specifier)
+            ),
+        )
+
+
+def _situation(report: CrashReport, seen: Mapping[str, Version], named: Mapping[str, str]) -> Situation:
     """Read what the failing message says of packages: which it misses, asks for, or cannot load."""
     python = next((version_of(found.version) for found in report.frameworks if found.name == "python"), None)
     wanted: dict[str, str] = {}
     for fact in report.facts:
         if fact.kind == "package" and report.root is not None and fact.line == report.root.line:
             wanted |= _asked({name: str(value) for name, value in fact.fields.items()})
+    wanted |= named
     return Situation(seen, wanted, frozenset(_broken(report)), python)
 
 

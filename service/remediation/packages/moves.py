@@ -207,12 +207,21 @@ def _specifier(
     bound = any(release.requires.get(other) for other in others if other != name)
     combined = ",".join(filter(None, dict.fromkeys((situation.wanted.get(name, ""), *asked))))
     if combined and not bound:
-        return str(SpecifierSet(combined))
+        return str(SpecifierSet(",".join(_tightest(SpecifierSet(combined)))))
     table = releases_of(name)
     newer = {one.version for one in table.releases if one.version >= release.version} if table else set()
     present = situation.seen.get(name)
     upward = present is not None and release.version > present
     return f"{'>=' if upward and newer <= set(fitting) else '=='}{release.version}"
+
+
+def _tightest(wanted: SpecifierSet) -> Iterator[str]:
+    """Give the parts of a specifier without bounds that a tighter one of the same kind makes idle."""
+    for part in wanted:
+        alike = [Version(one.version) for one in wanted if one.operator == part.operator]
+        bound = {">=": max, ">": max, "<=": min, "<": min}.get(part.operator)
+        if bound is None or Version(part.version) == bound(alike):
+            yield str(part)
 
 
 def _reason(

@@ -44,11 +44,29 @@ def needed(wanted: str, found: str) -> str:
     )
 
 
+def absent(name: str, module: str) -> str:
+    """Give Python's message of a name that a module has not."""
+    return f"{HEAD}ImportError: cannot import name '{name}' from '{module}' ({ENV}/{module}/__init__.py)\n"
+
+
 CHANGES = [
     ("abi-mismatch", f"PyTorch version: 2.7.1+cu126\n{TORCHCODEC}", ["torchcodec==0.5.0"]),
     ("abi-mismatch", f"torch==2.6.0\n{TORCHCODEC}", ["torchcodec==0.2.1"]),
     ("abi-mismatch", f"torch==2.7.1\nvllm==0.8.5\n{VLLM}", ["torch==2.6.0", "vllm==0.10.0"]),
     ("abi-mismatch", f"torch==2.6.0\nvllm==0.8.5\n{VLLM}", []),
+    # A name that other versions of the package have.
+    ("package-incompatible", absent("AutoModelForVision2Seq", "transformers"), ["transformers<=4.57.6"]),
+    ("package-incompatible", absent("load_metric", "datasets"), ["datasets<=2.21.0"]),
+    ("package-incompatible", absent("cached_download", "huggingface_hub"), ["huggingface-hub<=0.25.2"]),
+    (
+        "package-incompatible",
+        f"vllm==0.8.5\ntransformers==4.48.0\n{absent('Qwen2_5_VLForConditionalGeneration', 'transformers')}",
+        ["transformers>=4.51.1"],
+    ),
+    ("package-incompatible", f"{HEAD}ModuleNotFoundError: No module named 'trl.core'\n", ["trl<=0.24.0"]),
+    # The version has the name: it is not the version's fault.
+    ("package-incompatible", f"datasets==2.18.0\n{absent('load_metric', 'datasets')}", []),
+    ("package-incompatible", absent("NoSuchName", "transformers"), []),
     # Nothing is known of the environment: nothing can be said.
     ("abi-mismatch", TORCHCODEC, []),
     ("package-missing", f"torch==2.6.0\n{MISSING}", ["torchvision==0.21.0"]),

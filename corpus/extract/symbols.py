@@ -1,0 +1,171 @@
+"""`python -m corpus.extract symbols PACKAGE`: which names came and went in its modules, by release."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from packaging.version import Version
+
+from corpus.errors import InvalidCorpusError
+from corpus.extract.checkouts import Revision
+from corpus.extract.messages.archives import released
+from corpus.extract.messages.packages import AtlasPackage
+from corpus.library import ROOT
+from corpus.symbols import digest_of
+
+# Names bound at the top of a module, also within a condition: a name too many only hides that it went.
+_BOUND = re.compile(
+    r"^(?:class|def|async def) (?P<defined>\w+)"
+    r"|^(?: {4}(?=[A-Z]))?(?P<assigned>[A-Za-z_]\w*)(?: ?:[^=\n]{1,80})? ?="
+    r"|^ {0,8}(?:from [\w.]+ )?import (?P<imported>\((?:[^)]*)\)|[^\n(]+)",
+    re.MULTILINE,
+)
+_STAR = re.compile(r"^ {0,8}from (?P<source>[\w.]+) import \*", re.MULTILINE)
+_DYNAMIC = re.compile(r"^def __getattr__", re.MULTILINE)
+_LISTED = re.compile(r"""__all__\s*=\s*[\[(](?P<names>[^\])]*)[\])]""")
+_LAZY = re.compile(r"\b_LazyModule\b|\battach\(")
+_QUOTED = re.compile(r"""["'](\w+)["']""")
+_REMARK = re.compile(r"#[^\n]*")
+# Modules that take one another's names whole do so over few steps.
+_DEEPEST = 5
+# A package's tests and examples are no part of what others import.
+_APART = re.compile(r"(?:^|/)(?:tests?|examples?|benchmarks?|docs?)/")
+
+
+def main(words: Sequence[str]) -> int:
+    """Write the names that came or went between the given releases of a package."""
+    given = _parser().parse_args(words)
+    found: dict[str, Mapping[str, frozenset[str] | None]] = {}
+    for version in sorted(given.versions, key=Version):
+        try:
+            found[version] = modules(_files(given, version), given.module)
+        except InvalidCorpusError as error:
+            sys.stderr.write(f"{error}\n")
+    table = {"package": given.package, "versions": list(found), "names": dict(history(list(found.values())))}
+    given.out.mkdir(parents=True, exist_ok=True)
+    (given.out / f"{given.package}.json").write_text(
+        json.dumps(table, separators=(",", ":")) + "\n", encoding="utf-8"
+    )
+    sys.stdout.write(f"{given.package}: {len(table['names'])} names of {len(found)} versions\n")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m corpus.extract symbols", description=__doc__)
+    parser.add_argument("package", help="its name on the package index")
+    parser.add_argument("versions", nargs="+", help="the releases to compare")
+    parser.add_argument("--module", required=True, help="the module that it brings")
+    parser.add_argument(
+        "--git", type=Path, help="a git directory with its tags; else releases are downloaded"
+    )
+    parser.add_argument("--tag", default="v{}", help="how a version is tagged")
+    parser.add_argument("--inside", default="", help="the folder of the repository that holds the module")
+    parser.add_argument("--out", type=Path, default=ROOT / "symbols", help="the folder of symbols")
+    return parser
+
+
+def _files(given: argparse.Namespace, version: str) -> Iterable[tuple[str, str]]:
+    if given.git is None:
+        return released(AtlasPackage(name=given.package, versions=(version,)), version)
+    return Revision(given.git, given.tag.format(version)).files(f"{given.inside}{given.module}", ".py")
+
+
+def modules(files: Iterable[tuple[str, str]], top: str) -> dict[str, frozenset[str] | None]:
+    """Give the names of each module; None where they cannot be told without running it."""
+    found: dict[str, frozenset[str] | None] = {}
+    lazy: dict[str, set[str]] = {}
+    stars: dict[str, list[str]] = {}
+    listed: dict[str, set[str]] = {}
+    for path, text in files:
+        name = path[path.find(f"{top}/") :].removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        if not path.endswith(".py") or not name.startswith(top) or _APART.search(path):
+            continue
+        plain = _REMARK.sub("", text)
+        if lists := _LISTED.search(plain):
+            listed[name] = set(_QUOTED.findall(lists["names"]))
+        if _LAZY.search(plain):
+            lazy[name] = set(_QUOTED.findall(plain)) | set(_names(plain))
+        else:
+            found[name] = None if _DYNAMIC.search(plain) else frozenset(_names(plain))
+            stars[name] = [_source(match["source"], name, path) for match in _STAR.finditer(plain)]
+    for name, own in lazy.items():
+        # What a lazy package offers is listed in it, or in the modules below it.
+        below = (names for other, names in listed.items() if other.startswith(f"{name}."))
+        found[name] = frozenset(own.union(*below))
+    for name in stars:
+        found[name] = _with_stars(name, found, stars, listed)
+    return found
+
+
+def _source(text: str, name: str, path: str) -> str:
+    """Give the module that a star import names, from where it stands."""
+    dots = len(text) - len(text.lstrip("."))
+    if not dots:
+        return text
+    parts = name.split(".")
+    kept = parts[: len(parts) - dots + path.endswith("/__init__.py")]
+    return ".".join([*kept, *filter(None, [text.lstrip(".")])])
+
+
+def _with_stars(
+    name: str,
+    found: Mapping[str, frozenset[str] | None],
+    stars: Mapping[str, Sequence[str]],
+    listed: Mapping[str, set[str]],
+    depth: int = 0,
+) -> frozenset[str] | None:
+    """Give a module's names with all that it takes from others; None where one of these is not known."""
+    own = found.get(name)
+    if own is None or depth > _DEEPEST:
+        return None
+    for source in stars.get(name, ()):
+        given = listed.get(source) or _with_stars(source, found, stars, listed, depth + 1)
+        if given is None:
+            return None
+        own |= given
+    return own
+
+
+def _names(text: str) -> Iterator[str]:
+    for match in _BOUND.finditer(text):
+        if match["imported"]:
+            for item in match["imported"].strip("()").replace("\n", " ").split(","):
+                words = item.split()
+                if words and words != ["*"]:
+                    yield words[-1].split(".")[0]
+        else:
+            yield match["defined"] or match["assigned"]
+
+
+def history(found: Sequence[Mapping[str, frozenset[str] | None]]) -> Iterator[tuple[str, list[list[int]]]]:
+    """Give digests of the names that are not in every release, with the runs of releases that have them.
+
+    A module counts as a name of its own. Where its names cannot be told, none of them counts as gone.
+    """
+    every = sorted({module for release in found for module in release})
+    for module in every:
+        there = [module in release for release in found]
+        if not all(there):
+            yield digest_of(module, ""), _runs(there)
+        told = [release.get(module, frozenset()) for release in found]
+        if None in told:
+            continue
+        for name in sorted(frozenset().union(*(names for names in told if names))):
+            has = [name in (names or ()) for names in told]
+            # Of a module that came or went itself, the module tells it.
+            if any(has[place] != there[place] for place in range(len(found))):
+                yield digest_of(module, name), _runs(has)
+
+
+def _runs(values: Sequence[bool]) -> list[list[int]]:
+    places = [
+        (value, [place for place, _ in group])
+        for value, group in groupby(enumerate(values), lambda pair: pair[1])
+    ]
+    return [[group[0], group[-1]] for value, group in places if value]

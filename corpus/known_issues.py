@@ -1,0 +1,72 @@
+"""Known bugs of frameworks: which versions have them, what the log shows, and what gets round them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from corpus.message import in_both
+from corpus.schema import Action, Change, Expression, LogCondition, Record, Specifier, Text
+
+
+class KnownIssue(Record):
+    """One bug of a framework that its own maintainers know of.
+
+    It is there in the versions `affected`, where those `beside` it are of the given ones; a version that the
+    log does not show speaks against neither. `fixed` is the first version without it, empty where there is
+    none. `message` finds what the failing line says, all of `when` must hold and none of `unless`. `says`
+    tells in one or two sentences what goes wrong. `moves` are the packages that mend it, as the log's package
+    manager takes them; without any, the version that is `fixed`. What `workaround` proposes comes behind
+    them. `refines` names cases that say less of it.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
+    framework: str
+    affected: Specifier = ""
+    fixed: str = ""
+    beside: dict[str, Specifier] = Field(default_factory=dict)
+    cause: str
+    action: Action = "change-environment"
+    message: Expression
+    when: tuple[LogCondition, ...] = ()
+    unless: tuple[LogCondition, ...] = ()
+    says: Text
+    moves: dict[str, str] = Field(default_factory=dict)
+    workaround: tuple[Change, ...] = ()
+    refines: tuple[str, ...] = ()
+    source: Annotated[str, Field(pattern=r"^https://[^\s]+$")]
+
+    def fields(self, package: str) -> dict[str, Any]:
+        """Give the fields of the case that it is."""
+        told = {"package": package, "versions": self._versions, "fixed": self.fixed}
+        title = in_both("packages.known-bug" if self.fixed else "packages.known-bug-open", **told)
+        moves = self.moves or ({package: f">={self.fixed}"} if self.fixed else {})
+        changes = [
+            Change(framework="pip", kind="package", key=name, to=to, why=title) for name, to in moves.items()
+        ]
+        return {
+            "id": f"{self.framework}/{self.id}",
+            "title": title.model_dump(),
+            "cause": self.cause,
+            "action": self.action,
+            "frameworks": {self.framework: self.affected, **self.beside},
+            "signatures": {
+                "all": [f"message:{_quoted(self.message)}", *self.when],
+                "none": list(self.unless),
+            },
+            "refines": list(self.refines),
+            "changes": [change.model_dump() for change in (*changes, *self.workaround)],
+            "sources": [{"url": self.source, "kind": "issue", "says": "maintainer"}],
+            "body": {"en": f"{title.en} {self.says.en}", "zh": f"{title.zh}{self.says.zh}"},
+        }
+
+    @property
+    def _versions(self) -> str:
+        """Give the affected versions as they are told; the empty text where all are."""
+        return f" {self.affected}" if self.affected else ""
+
+
+def _quoted(expression: str) -> str:
+    """Write an expression as an argument of a condition."""
+    return "'" + expression.replace("'", r"\x27") + "'"

@@ -1,0 +1,64 @@
+"""In which releases of a package a name of its modules exists: `symbols/PACKAGE.json`, read when asked for.
+
+Only names that came or went between the releases that were read are kept, as digests.
+`python -m corpus.extract symbols` writes them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from typing import Any
+
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from corpus.library import pages
+
+FOLDER = "symbols"
+
+
+@dataclass(frozen=True)
+class SymbolHistory:
+    """The releases that were read, from old to new, and the places of those that have the name."""
+
+    versions: tuple[Version, ...]
+    runs: tuple[tuple[int, int], ...]
+
+    def has(self, version: Version) -> bool:
+        """Tell whether a version has the name, as the last release read up to it."""
+        known = [place for place, one in enumerate(self.versions) if one <= version]
+        return bool(known) and any(first <= known[-1] <= last for first, last in self.runs)
+
+    def specifier(self, present: Version | None) -> str:
+        """Say which versions have the name: the run next to the present version, else the last one."""
+        last_place = len(self.versions) - 1
+        here = sum(one <= present for one in self.versions) if present is not None else last_place + 1
+        first, last = min(self.runs, key=lambda run: min(abs(here - 1 - run[0]), abs(here - 1 - run[1])))
+        parts = [f">={self.versions[first]}"] if first else []
+        parts += [f"<={self.versions[last]}"] if last < last_place else []
+        return ",".join(parts)
+
+
+def digest_of(module: str, name: str) -> str:
+    """Give what a module's name is kept as; of the module itself with an empty name."""
+    return blake2b(f"{module}:{name}".encode(), digest_size=4).hexdigest()
+
+
+def history_of(package: str, module: str, name: str = "") -> SymbolHistory | None:
+    """Give the history of a name; None where it is not known to have come or gone."""
+    table = _table(canonicalize_name(package))
+    runs = table["names"].get(digest_of(module, name)) if table else None
+    if table is None or not runs:
+        return None
+    return SymbolHistory(
+        tuple(Version(text) for text in table["versions"]), tuple((first, last) for first, last in runs)
+    )
+
+
+@cache
+def _table(package: str) -> dict[str, Any] | None:
+    path = next((path for path in pages(f"{FOLDER}/*.json") if path.stem == package), None)
+    return json.loads(path.read_bytes()) if path is not None else None

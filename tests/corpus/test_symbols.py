@@ -1,0 +1,117 @@
+"""Which names came and went in a package's modules: read by release, kept as digests, looked up."""
+
+from __future__ import annotations
+
+from packaging.version import Version
+
+from corpus.extract.symbols import history, modules
+from corpus.symbols import SymbolHistory, digest_of, history_of
+from tests.tables import each_row
+
+PLAIN = """
+import os
+from .parts import (
+    Wheel,
+    Axle as Shaft,
+)
+try:
+    from .fast import speed
+except ImportError:
+    Speed = None
+LIMIT: int = 3
+class Car:
+    def drive(self):
+        import inner
+        local = 1
+def build(): ...
+"""
+LAZY = """
+import sys
+from .lazy import _LazyModule
+_structure = {"models": ["Truck"]}
+sys.modules[__name__] = _LazyModule(__name__, _structure)
+"""
+
+
+def test_that_a_module_tells_what_others_can_import() -> None:
+    """Imports, assignments, classes and functions count; what only running would tell is not known."""
+    found = modules(
+        [
+            ("made/plain.py", PLAIN),
+            ("made/__init__.py", LAZY),
+            ("made/models/bus.py", "__all__ = ['Bus']\nclass Bus: ...\nclass Hidden: ..."),
+            ("made/star.py", "from .plain import *  # all\n"),
+            ("made/asked.py", "def __getattr__(name): ...\n"),
+            ("made/tests/own.py", "x = 1\n"),
+        ],
+        "made",
+    )
+    plain = found["made.plain"]
+    assert plain is not None
+    assert {"os", "Wheel", "Shaft", "speed", "Speed", "LIMIT", "Car", "build"} <= plain
+    assert not {"Axle", "drive", "local"} & plain
+    top = found["made"]
+    assert top is not None
+    assert {"Truck", "Bus"} <= top
+    assert "Hidden" not in top
+    assert found["made.star"] == plain
+    assert found["made.asked"] is None
+    assert "made.tests.own" not in found
+
+
+def test_that_only_what_came_or_went_is_kept() -> None:
+    """A name that every release has needs no row, nor one whose whole module came with it."""
+    first = {"made.a": frozenset({"old", "always"})}
+    second = {"made.a": frozenset({"always", "new"}), "made.b": frozenset({"more"})}
+    third = {"made.a": None, "made.b": frozenset({"more"})}
+    assert dict(history([first, second])) == {
+        digest_of("made.a", "old"): [[0, 0]],
+        digest_of("made.a", "new"): [[1, 1]],
+        digest_of("made.b", ""): [[1, 1]],
+    }
+    # Where one release does not tell a module's names, none of them counts as gone.
+    assert dict(history([first, second, third])) == {digest_of("made.b", ""): [[1, 2]]}
+
+
+@each_row(
+    "runs, present, specifier",
+    [
+        ([(0, 1)], "4.0", "<=2.0"),
+        ([(0, 1)], None, "<=2.0"),
+        ([(2, 3)], "1.0", ">=3.0"),
+        ([(1, 2)], "4.0", ">=2.0,<=3.0"),
+        ([(0, 0), (3, 3)], "2.0", "<=1.0"),
+        ([(0, 0), (3, 3)], "3.5", ">=4.0"),
+    ],
+)
+def test_that_the_versions_with_a_name_are_those_next_to_the_job(
+    runs: list[tuple[int, int]], present: str | None, specifier: str
+) -> None:
+    """A name that came, went and came back is taken from the run that is nearer."""
+    known = SymbolHistory(tuple(map(Version, ("1.0", "2.0", "3.0", "4.0"))), tuple(runs))
+    assert known.specifier(Version(present) if present else None) == specifier
+
+
+@each_row(
+    "package, module, name, lacks, has",
+    [
+        ("trl", "trl", "GRPOTrainer", "0.13.0", "0.15.2"),
+        ("huggingface-hub", "huggingface_hub", "cached_download", "0.26.5", "0.25.2"),
+        ("datasets", "datasets", "load_metric", "3.0.2", "2.18.0"),
+        ("transformers", "transformers", "AdamW", "5.0.0", "4.46.3"),
+        ("transformers", "transformers", "AutoModelForVision2Seq", "5.0.0", "4.57.6"),
+        ("transformers", "transformers", "Qwen2_5_VLForConditionalGeneration", "4.48.3", "4.50.3"),
+        ("transformers", "transformers.modeling_layers", "", "4.50.3", "4.53.3"),
+        ("transformers", "transformers", "NoSuchNameEver", None, None),
+    ],
+)
+def test_that_names_are_found_in_the_releases_that_have_them(
+    package: str, module: str, name: str, lacks: str | None, has: str | None
+) -> None:
+    """As the packages' own sources and release notes have it; what never changed has no history."""
+    found = history_of(package, module, name)
+    if lacks is None or has is None:
+        assert found is None
+        return
+    assert found is not None
+    assert (found.has(Version(lacks)), found.has(Version(has))) == (False, True)
