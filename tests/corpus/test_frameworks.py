@@ -27,6 +27,7 @@ NAMED: dict[str, tuple[set[str], str]] = {
     "service/patching/manifest.py": ({"kubernetes"}, "a format of manifests"),
     "service/patching/directives.py": ({"mpi"}, "an option of Slurm"),
     "corpus/extract/messages/archives.py": ({"pip"}, "the program that downloads packages"),
+    "corpus/known_issues.py": ({"pip"}, "whose settings are packages"),
     "corpus/extract/releases/reading.py": ({"pip"}, "the program that is asked what a release requires"),
     "ingest/configfiles/shell/launches.py": ({"pip"}, "a program that starts no job"),
     "ingest/configfiles/requirements.py": ({"pip"}, "a key of a conda environment"),

@@ -218,9 +218,9 @@ def _specifier(
 def _tightest(wanted: SpecifierSet) -> Iterator[str]:
     """Give the parts of a specifier without bounds that a tighter one of the same kind makes idle."""
     for part in wanted:
-        alike = [Version(one.version) for one in wanted if one.operator == part.operator]
-        bound = {">=": max, ">": max, "<=": min, "<": min}.get(part.operator)
-        if bound is None or Version(part.version) == bound(alike):
+        tightest = {">=": max, ">": max, "<=": min, "<": min}.get(part.operator)
+        alike = (one.version for one in wanted if one.operator == part.operator)
+        if tightest is None or part.version == tightest(alike, key=Version):
             yield str(part)
 
 
