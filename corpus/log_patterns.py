@@ -66,7 +66,8 @@ class Pattern(Record):
 
     A `generic` row (any exception's line) gives way to every row that knows the message. What a `survivable`
     row warns of in glog's style was survived; a C++ core may call its last words a warning. A row that is
-    `said_at_info` counts although its program says it at the level of a remark. `shows` names the frameworks
+    `said_at_info` counts although its program says it at the level of a remark. What a `passing` row tells of
+    its program may have gone on after: it is no root beside another failure. `shows` names the frameworks
     that such a line shows to be in the job. A row without an expression is one that its `handler` makes
     events of.
     """
@@ -84,6 +85,7 @@ class Pattern(Record):
     generic: bool = False
     survivable: bool = False
     said_at_info: bool = False
+    passing: bool = False
     whole: bool = False
     partial: bool = False
     shows: tuple[str, ...] = ()

@@ -184,7 +184,7 @@ LAST_WORDS = 100
 IN_FLIGHT = 2
 
 # What an event is worth as the root, best first. The same worth goes by place in the log.
-_CLEAR, _PLAIN, _HINTED, _FOLLOWED, _REPEATED = range(5)
+_CLEAR, _PLAIN, _HINTED, _FOLLOWED, _PASSED, _REPEATED = range(6)
 
 
 def arrange_cascade(
@@ -202,7 +202,11 @@ def arrange_cascade(
     """
     if failed:
         runs = [replace(run, finished=0) for run in runs]
-    recovered = {id(event) for event in events if _is_recovered(event, runs, timeline)}
+    recovered = {
+        id(event)
+        for event in events
+        if _is_recovered(event, runs, timeline) or (event.passing and _is_caught(event, events))
+    }
     # Once a run has said that it is done, what falls over while it closes is no failure of it.
     closing = {
         id(event)
@@ -302,10 +306,35 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
     return event.count > 1 and latest > event.last and progress.goes_on_after(event.line)
 
 
+def _is_caught(event: Event, events: Sequence[Event]) -> bool:
+    """Tell whether a later traceback of the same process went on from where this one's exception was caught.
+
+    Of an exception that is caught and logged Python shows the calls only from there.
+    """
+    if not event.traceback or not event.frames or event.handled:
+        return False
+    began = (event.frames[0].file, event.frames[0].function)
+    return any(
+        later.source == event.source
+        and later.traceback > event.line
+        and began in [(frame.file, frame.function) for frame in later.frames[1:]]
+        for later in events
+    )
+
+
 def _worth(timeline: Timeline, event: Event) -> tuple[int, float, int]:
+    rank, time, line = _ranked(timeline, event)
+    # What came of an exception without words of its own has some.
+    is_mute = event.handled and event.body == event.exception
+    return max(rank, _HINTED) if is_mute else rank, time, line
+
+
+def _ranked(timeline: Timeline, event: Event) -> tuple[int, float, int]:
     time, line = timeline.order(event)
     if event.pattern_role == "wrapper":
         return _REPEATED, time, line
+    if event.passing and not event.traceback and not EXCEPTION.match(event.body):
+        return _PASSED, time, line
     if event.pattern_role == "collateral":
         if event.cause and event.strength == "states":
             return _HINTED, time, line

@@ -137,6 +137,12 @@ def _message(expression: str, view: ReportView) -> bool:
     return any(compiled.search(event.text) for event in view.focused)
 
 
+def _stack(expression: str, view: ReportView) -> bool:
+    """Hold the expression against all calls of any traceback of the job, the outermost first."""
+    compiled = re.compile(expression)
+    return any(compiled.search(" ".join(map(str, event.frames))) for event in view.events if event.frames)
+
+
 def _framework(argument: str, view: ReportView) -> bool:
     names, versions = framework_range(argument)
     return any(found.name in names and fits(found.version or None, versions) for found in view.frameworks)
@@ -159,6 +165,7 @@ _TESTS: Mapping[str, Callable[[str, ReportView], bool]] = {
     "cause": lambda name, view: view.root is not None and view.root.cause == name,
     "frame": _frame,
     "message": _message,
+    "stack": _stack,
     "exception": lambda expression, view: any(
         re.search(expression, event.exception) for event in view.focused if event.exception
     ),

@@ -46,7 +46,7 @@ class Event:
     `silent` those that tell of no other failure either. `usual` tells that a healthy run of the same job says
     it too. `pattern_role` is what such lines are as a rule, `role` what this one is here. `handler` is the
     pattern's, `tells` that of all patterns of the line. `linked` tells that its traceback came of the one
-    above it.
+    above it, `handled` that another came of its own, `passing` that its program may have gone on after it.
     """
 
     pattern: str
@@ -68,6 +68,8 @@ class Event:
     also: tuple[str, ...] = ()
     traceback: int = 0
     linked: bool = False
+    handled: bool = False
+    passing: bool = False
     count: int = 1
     last: int = 0
     sources: tuple[str, ...] = ()

@@ -127,6 +127,7 @@ class FailureLog:
             also=tuple(other.id for other in ranked[1:]),
             traceback=traceback.start if traceback else 0,
             linked=traceback.linked if traceback else False,
+            passing=row.passing,
             count=max(1, int(match[1])) if match else 1,
             handler=row.handler,
             tells=tuple(told for other in ranked for told in other.tells),

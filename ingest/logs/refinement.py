@@ -16,7 +16,10 @@ from ingest.logs.stacks.stack import Frame
 def refine_events(events: Sequence[Event], job: ReportView, table: PatternTable) -> tuple[Event, ...]:
     """Give the events with the most exact causes that their patterns, or the code that failed, tell."""
     outer = _outer_calls(events)
-    return tuple(refine_event(event, job, table, outer.get(id(event), ())) for event in events)
+    refined = (refine_event(event, job, table, outer.get(id(event), ())) for event in events)
+    return tuple(
+        replace(told, handled=id(event) in outer) for event, told in zip(events, refined, strict=True)
+    )
 
 
 def refine_event(event: Event, job: ReportView, table: PatternTable, outer: Sequence[Frame] = ()) -> Event:
@@ -29,7 +32,12 @@ def refine_event(event: Event, job: ReportView, table: PatternTable, outer: Sequ
         exact = next((refinement for refinement in row.refine if all_hold(refinement.when, view)), None)
         if exact:
             event = replace(event, cause=exact.cause, strength=exact.strength or event.strength)
-    return classify_exception(event, table.exceptions, outer)
+    in_plain_words = event.pattern in table.last_resort
+    told = classify_exception(event, table.exceptions, outer, in_plain_words=in_plain_words)
+    if in_plain_words and told.cause != event.cause:
+        # What only said that something failed says what: it is no mere echo.
+        return replace(told, pattern_role="origin")
+    return told
 
 
 def _outer_calls(events: Sequence[Event]) -> dict[int, tuple[Frame, ...]]:

@@ -28,25 +28,28 @@ class _Reading:
     frames: Sequence[Frame]
 
 
-def classify_exception(event: Event, table: ExceptionMeanings, outer: Sequence[Frame] = ()) -> Event:
+def classify_exception(
+    event: Event, table: ExceptionMeanings, outer: Sequence[Frame] = (), *, in_plain_words: bool = False
+) -> Event:
     """Give the event with the cause of the first meaning that fits, if nothing better is known.
 
     A pattern that only hints at whose fault it is is put right by the calls; another hint is made surer by
     the exception's kind, and put right where the calls tell more. `outer` are the calls of the exceptions
-    that came of this one.
+    that came of this one. What is told `in_plain_words` counts whatever its pattern's role.
     """
     if event.cause and event.strength != "hints":
         return event
     kind = table.kind(_type(event), event.body)
     is_open = event.cause in (None, *table.open)
     has_calls = bool(event.frames and event.exception)
-    if not (kind and event.pattern_role == "origin") and not (is_open and has_calls):
+    is_told = kind and (event.pattern_role == "origin" or in_plain_words)
+    if not is_told and not (is_open and has_calls):
         return event
     frames = (*outer, *event.frames)
     reading = _Reading(kind, *_owner(frames, table), frames)
     rows = (row for row in table.meanings if (has_calls and is_open) or row.kinds)
     row = next((row for row in rows if _fits(row, event, reading, table)), None)
-    if row is None or not (is_open or row.cause == event.cause or row.calls or row.through):
+    if row is None or not (is_open or row.cause == event.cause or row.calls or row.through or row.messages):
         return event
     return replace(event, cause=row.cause, strength=row.strength)
 

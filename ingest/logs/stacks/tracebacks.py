@@ -214,7 +214,7 @@ class _OpenTraceback:
         self._start = self.first.number
         self._last = self._held = self.first
         self._noise = 0
-        self._is_broken = False
+        self._is_broken = self._is_linked = False
         width = len(self.first.body) - len(self.first.body.lstrip(" |+│"))
         self._margin = re.compile(rf"[\s|+│]{{{width}}}")
 
@@ -301,6 +301,7 @@ class _OpenTraceback:
                 call = _REMOTE.match(body)
                 if call:
                     self._part(line, call["call"])
+                    self._is_linked = True
                 return call is not None
             is_linked = is_linked or stack.links(body)
         return False
@@ -315,6 +316,7 @@ class _OpenTraceback:
             message,
             line.text,
             self.remote,
+            linked=self._is_linked,
         )
 
 

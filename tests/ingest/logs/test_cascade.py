@@ -15,6 +15,13 @@ COLLATERAL: dict[str, Any] = {"pattern": "collateral", "pattern_role": "collater
 STATED: dict[str, Any] = {"pattern": "stated", "pattern_role": "collateral", "strength": "states"}
 WRAPPER: dict[str, Any] = {"pattern": "wrapper", "pattern_role": "wrapper"}
 PLAIN: dict[str, Any] = {"pattern": "plain", "cause": None, "strength": "hints"}
+PASSING: dict[str, Any] = {"pattern": "passing", "passing": True}
+MUTE: dict[str, Any] = {
+    "pattern": "mute",
+    "handled": True,
+    "body": "AssertionError",
+    "exception": "AssertionError",
+}
 
 
 def progress(*marks: tuple[int, float], finished: int = 0) -> Progress:
@@ -40,12 +47,20 @@ def progress(*marks: tuple[int, float], finished: int = 0) -> Progress:
         ([STATED, PLAIN], 2),
         ([WRAPPER, WRAPPER], 1),
         ([COLLATERAL, COLLATERAL], 1),
+        ([PASSING], 1),
+        ([PASSING, ORIGIN], 2),
+        ([PASSING, PLAIN], 2),
+        ([PASSING, COLLATERAL], 2),
+        ([PASSING, WRAPPER], 1),
+        ([MUTE], 1),
+        ([MUTE, PLAIN], 2),
+        ([MUTE, COLLATERAL], 1),
     ],
     ids=lambda value: "-".join(kind["pattern"] for kind in value) if isinstance(value, list) else None,
 )
 def test_the_root_is_the_first_of_those_that_say_most(kinds: list[dict[str, Any]], root: int | None) -> None:
     """An origin beats what follows failures, that beats what repeats them; equals go by line."""
-    events = [event(number, **{**kind, "body": str(number)}) for number, kind in enumerate(kinds, 1)]
+    events = [event(number, **{"body": str(number), **kind}) for number, kind in enumerate(kinds, 1)]
     found = arrange_cascade(events, [progress()], Timeline())
     assert (found.root.line if found.root else None) == root
     assert [one.line for one in found.events if one.role == "root"] == ([root] if root else [])
@@ -120,3 +135,38 @@ def test_a_bar_redrawn_at_one_step_is_one_mark() -> None:
     """Only what counts up is progress; a mark that counts nothing always is."""
     made = progress((1, 3), (2, 3), (3, 3), (4, -1), (5, 4), (6, -1))
     assert (made.count, [mark.line for mark in made.latest]) == (4, [1, 4, 5, 6])
+
+
+MAIN = Frame("/job/train.py", 3, "<module>")
+OPS = Frame("/job/ops.py", 4, "<module>")
+BUILD = Frame("/job/ops.py", 9, "<module>")
+LOAD = Frame("/env/torch/utils/cpp_extension.py", 5, "load")
+
+
+@each_row(
+    ("fields", "later", "expected"),
+    [
+        # The program went on from where the import was caught, and failed there.
+        ({}, {"frames": (MAIN, BUILD, LOAD)}, "recovered"),
+        # What began at the same place was another process, or the same one once more.
+        ({}, {"frames": (BUILD, LOAD)}, "root"),
+        ({}, {"frames": (MAIN, LOAD)}, "root"),
+        ({}, {"frames": (MAIN, BUILD, LOAD), "source": "rank 1"}, "root"),
+        ({"passing": False}, {"frames": (MAIN, BUILD, LOAD)}, "root"),
+        ({"handled": True}, {"frames": (MAIN, BUILD, LOAD), "linked": True}, "root"),
+    ],
+)
+def test_that_what_a_later_stack_went_on_from_was_caught(
+    fields: dict[str, Any], later: dict[str, Any], expected: str
+) -> None:
+    body = "ModuleNotFoundError: No module named 'ops_cuda'"
+    made: dict[str, Any] = {"passing": True, "traceback": 1, "frames": (OPS,), "body": body}
+    events = [event(3, **{**made, **fields}), event(20, traceback=12, **later)]
+    found = arrange_cascade(events, [progress()], Timeline())
+    assert found.events[0].role == expected
+
+
+def test_that_an_exception_is_no_passing_word_of_a_program() -> None:
+    """Only what a program says itself, without dying of it, may be passed over."""
+    named = event(1, passing=True, body="ModuleNotFoundError: No module named 'x'")
+    assert arrange_cascade([named, event(2)], [progress()], Timeline()).root.line == 1  # type: ignore[union-attr]  # both stand

@@ -55,6 +55,8 @@ VIEW = ReportView(
         ("frame:WorkerDict", True),
         ("frame:save_checkpoint", True),
         ("frame:megatron", False),
+        ("stack:vllm/worker/.*:execute_model", True),
+        ("stack:WorkerDict", False),
         ("exception:OutOfMemory", True),
         ("exception:KeyError", False),
         ("framework:vllm", True),

@@ -460,6 +460,7 @@ def test_a_chain_inside_rays_remote_part_is_read_to_its_end() -> None:
         (6, "KeyError", "Runner.run"),
         (12, "ValueError", "Runner.run"),
     ]
+    assert [one.linked for one in found] == [False] * (len(found) - 1) + [True]
 
 
 SPAWNED = """\
@@ -590,3 +591,20 @@ def test_a_traceback_without_its_last_line_keeps_its_frames() -> None:
 def test_that_a_cut_traceback_ends_with_its_last_call(noise: str, end: int) -> None:
     """What others print below it is not its own: work that goes on there is work after it."""
     assert summary(first(traceback("").rstrip() + "\n" + noise)) == [(1, end, "", ["main", "step"])]
+
+
+@each_row(
+    ("link", "expected"),
+    [
+        ("\nThe above exception was the direct cause of the following exception:\n\n", True),
+        ("\nDuring handling of the above exception, another exception occurred:\n\n", True),
+        ("all is well\n", False),
+        ("", False),
+    ],
+)
+def test_that_a_traceback_says_whether_it_came_of_the_one_above(link: str, expected: bool) -> None:
+    log = traceback("KeyError: 'x'") + link
+    data = (log + traceback(STRANGE)).encode()
+    (found,) = tracebacks.at(Block(data, 1, 0, len(data)), len(log), log.count("\n") + 1)
+    assert found.linked is expected
+    assert not first(log)[0].linked
