@@ -9,7 +9,7 @@ from itertools import pairwise
 from eval.figures import counted
 from eval.metrics import BINS, Bin, Mean
 from service.html.drawing import WIDTH, Scale, line, svg, text
-from service.html.markup import Html, element
+from service.html.markup import Html, element, style_sheet
 
 _SQUARE = 300.0
 _LEFT, _TOP, _BOTTOM = 48.0, 26.0, 250.0
@@ -106,8 +106,13 @@ def risk_coverage(curves: Mapping[str, Sequence[tuple[float, float]]], colours: 
     )
 
 
-def learning_curve(curves: Mapping[str, Sequence[tuple[int, float]]], colours: Mapping[str, str]) -> Html:
-    """Draw a share by round for each curve, with its words below; a round that was not scored is left out."""
+def learning_curve(
+    curves: Mapping[str, Sequence[tuple[int, float]]], colours: Mapping[str, str], style: str
+) -> Html:
+    """Draw a share by round for each curve, with its words below, as a file with its own rules of style.
+
+    A round that a curve has no share of is left out of it.
+    """
     rounds = sorted({number for points in curves.values() for number, _ in points})
     # One round alone stands in the middle.
     low, high = (rounds[0] - 0.5, rounds[-1] + 0.5) if rounds else (0.5, 1.5)
@@ -121,6 +126,7 @@ def learning_curve(curves: Mapping[str, Sequence[tuple[int, float]]], colours: M
     return svg(
         _SQUARE + _BAR * len(curves),
         f"Score at first sight: {description or 'nothing to show'}",
+        style_sheet(style),
         *(line(across.start, up.at(tick), across.end, up.at(tick), "rule") for tick in ticks),
         *(text(across.start - 6, up.at(tick) + 4, f"{tick:.1f}", "small", "end") for tick in ticks),
         *(text(across.at(number), up.start + 16, f"round {number}", "small", "middle") for number in rounds),
@@ -129,6 +135,7 @@ def learning_curve(curves: Mapping[str, Sequence[tuple[int, float]]], colours: M
             for row, (name, points) in enumerate(curves.items())
             for part in _curve(name, points, colours[name], _BOTTOM + 40 + _BAR * row, across, up)
         ),
+        namespace="http://www.w3.org/2000/svg",
     )
 
 

@@ -9,20 +9,25 @@ from eval import charts
 from eval.errors import EvalError
 from eval.fresh.rounds import Figure, FirstSight
 from eval.fresh.scoring import FIGURES
-from service.html.markup import STYLE, element, style_sheet
 
 PAGE = Path("docs/evaluation.md")
 PLOT = Path("docs/first-sight.svg")
 BEGIN, END = "<!-- first sight -->", "<!-- end of first sight -->"
 _STYLE = """
-:root { --c3: #0f8a6d; --c4: #8e44ad; --c5: #b38600; }
-@media (prefers-color-scheme: dark) { :root { --c3: #4cc9a4; --c4: #c99bea; --c5: #e0b93f; } }
-svg .c3 { fill: var(--c3); } svg .c4 { fill: var(--c4); } svg .c5 { fill: var(--c5); }
-svg .line.c3 { stroke: var(--c3); fill: none; } svg .line.c4 { stroke: var(--c4); fill: none; }
-svg .line.c5 { stroke: var(--c5); fill: none; }
+:root { --ink: #1b1d21; --soft: #5a6069; --line: #dcdfe4; --c1: #1d5fbf; --c2: #b35a00; --c3: #0f8a6d;
+  --c4: #8e44ad; --c5: #b38600; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e8eaed; --soft: #a6adb8; --line: #343a44;
+  --c1: #7db1ff; --c2: #f2a65a; --c3: #4cc9a4; --c4: #c99bea; --c5: #e0b93f; } }
+text { font: 12px system-ui, "Noto Sans", sans-serif; fill: var(--ink); }
+.small { font-size: 11px; fill: var(--soft); }
+.rule { stroke: var(--line); }
+.line { stroke-width: 2; }
+.c1 { fill: var(--c1); stroke: var(--c1); } .c2 { fill: var(--c2); stroke: var(--c2); }
+.c3 { fill: var(--c3); stroke: var(--c3); } .c4 { fill: var(--c4); stroke: var(--c4); }
+.c5 { fill: var(--c5); stroke: var(--c5); }
 """
 # What the curve shows, with the colour's class; the other figures stand in the table.
-_CURVES = {"cause_top1": "one", "setting": "two", "first_change": "c3", "healthy": "c4", "abstained": "c5"}
+_CURVES = {"cause_top1": "c1", "setting": "c2", "first_change": "c3", "healthy": "c4", "abstained": "c5"}
 
 
 def plot(scores: Sequence[FirstSight]) -> str:
@@ -37,8 +42,7 @@ def plot(scores: Sequence[FirstSight]) -> str:
         for name in _CURVES
     }
     colours = {words[name]: colour for name, colour in _CURVES.items()}
-    drawn = charts.learning_curve(curves, colours)
-    return str(element("svg", style_sheet(STYLE + _STYLE), drawn, xmlns="http://www.w3.org/2000/svg")) + "\n"
+    return str(charts.learning_curve(curves, colours, _STYLE)) + "\n"
 
 
 def table(scores: Sequence[FirstSight]) -> str:

@@ -25,12 +25,15 @@ class Scale:
         return self.start + share * (self.end - self.start)
 
 
-def svg(height: float, told: str, *children: Content, width: float = WIDTH) -> Html:
-    """Give a drawing with words for those who do not see it."""
+def svg(
+    height: float, told: str, *children: Content, width: float = WIDTH, namespace: str | None = None
+) -> Html:
+    """Give a drawing with words for those who do not see it; a file of its own names its namespace."""
     return element(
         "svg",
         element("title", told),
         *children,
+        xmlns=namespace,
         viewBox=f"0 0 {width:.0f} {height:.0f}",
         width=width,
         height=height,
