@@ -8,6 +8,7 @@ lines, so a longer list gains nothing.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -176,20 +177,33 @@ def _plain(key: str) -> str:
 
 
 def _patch(incident: Incident, answer: Answer) -> float | None:
-    """Score whether an added line of the patch holds a labelled setting.
+    """Score whether the patch makes a labelled change: sets its key, or takes away one that is to go.
 
-    Not scored where the incident has no file that holds one.
+    Not scored where no file of the incident names a labelled key, so that no patch of it is to be expected.
     """
     texts = [_plain_text(path.read_text(encoding="utf-8", errors="replace")) for path in incident.job_files]
-    settings = [
-        change for change in incident.label.changes if any(_plain(change.key) in text for text in texts)
-    ]
-    if not settings or answer.changes is None:
+    named = {change: _name(change.key) for change in incident.label.changes}
+    if not any(name.search(text) for name in named.values() for text in texts) or answer.changes is None:
         return None
-    added = [
-        row for row in (answer.patch or "").split("\n") if row.startswith("+") and not row.startswith("+++")
-    ]
-    return float(any(_plain(change.key) in _plain_text(row) for change in settings for row in added))
+    rows = [_plain_text(row) for row in (answer.patch or "").split("\n")]
+    added = [row for row in rows if row.startswith("+") and not row.startswith("+++")]
+    removed = [row for row in rows if row.startswith("_") and not row.startswith("___")]
+    return float(
+        any(
+            any(map(name.search, added))
+            or (str(change.to).lower() in _GONE and any(map(name.search, removed)))
+            for change, name in named.items()
+        )
+    )
+
+
+# How a label says that a key is to go; a switch that is off is left out.
+_GONE = frozenset({"false", "removed", "unset"})
+
+
+def _name(key: str) -> re.Pattern[str]:
+    """Give what finds a key in a file, where nested files write its last part alone."""
+    return re.compile(rf"(?<![a-z0-9_])_*{re.escape(_plain(key).rpartition('.')[2])}(?![a-z0-9_])")
 
 
 def _plain_text(text: str) -> str:

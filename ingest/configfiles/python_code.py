@@ -16,7 +16,10 @@ MAX_CHARACTERS = 1 << 18
 
 
 def read(text: str) -> list[Setting]:
-    """Read `NAME = 1`, `call(name=1)` and `add_argument("--name", default=1)`; raises NotPatchableError."""
+    """Read `NAME = 1`, `call(name=1)`, `{"name": 1}` and `add_argument("--name", default=1)`.
+
+    Raises NotPatchableError.
+    """
     if len(text) > MAX_CHARACTERS:
         raise NotPatchableError(Message("patch.file-longer-characters", max_characters=f"{MAX_CHARACTERS:,}"))
     try:
@@ -49,6 +52,12 @@ def _values(tree: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:
                 yield name, value, ""
             case ast.Call():
                 yield from _arguments(node)
+            case ast.Dict():
+                yield from (
+                    (key.value, value, "{}")
+                    for key, value in zip(node.keys, node.values, strict=True)
+                    if isinstance(key, ast.Constant) and isinstance(key.value, str) and _is_plain(value)
+                )
 
 
 def _arguments(call: ast.Call) -> Iterator[tuple[str, ast.expr, str]]:

@@ -79,6 +79,7 @@ def _same(job: JobRecord, other: JobRecord, answer: Diagnosis) -> Diagnosis:
             # Without files of its own, a patch is of a command that stands in the other one's log.
             "patch": answer.patch if job.config and job.config == other.config else None,
             "command": None,
+            "suggestion": None,
             "limits": ReadLimits(bytes=0, lines=0, omitted={"same_as": other.id}),
             "frameworks": tuple(
                 item.model_copy(update={"line": 0, "file": None}) for item in answer.frameworks

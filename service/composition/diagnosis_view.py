@@ -173,6 +173,7 @@ class DiagnosisView:
     other_changes: tuple[ChangeView, ...]
     looks: tuple[ChangeView, ...]
     patch: str | None
+    suggestion: str | None
     command: str | None
     steps: tuple[ProcedureStep, ...]
     explanation: str
@@ -229,6 +230,7 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
         other_changes=_merged(others, language),
         looks=_merged([change for change in diagnosis.changes if change not in cures], language),
         patch=diagnosis.patch,
+        suggestion=diagnosis.suggestion,
         command=diagnosis.command,
         steps=diagnosis.steps,
         explanation=diagnosis.explanation,

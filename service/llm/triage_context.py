@@ -12,7 +12,12 @@ from ingest.logs.inputs.sources import LogSource
 from ingest.logs.report import CrashReport
 from service.composition.composer import compose
 from service.composition.procedures import with_steps
-from service.patching.diagnosis_patch import patch_diagnosis, patch_first_step, repatch_diagnosis
+from service.patching.diagnosis_patch import (
+    patch_diagnosis,
+    patch_first_step,
+    repatch_diagnosis,
+    suggested_edits,
+)
 from service.patching.patches import ConfigFile, FileEdit
 from service.schemas.diagnosis import Diagnosis
 from service.scoring.assessment import Assessment
@@ -44,10 +49,11 @@ class TriageContext:
         return answer.model_copy(update={"id": self.first.id, "timings_ms": self.first.timings_ms})
 
     def edits_of(self, answer: Diagnosis) -> tuple[FileEdit, ...]:
-        """Give what the patch of one of the job's answers writes into its files, with their secrets."""
-        if answer.patch is None:
-            return ()
-        return patch_first_step(answer.changes, self.files, self.report, self.library).edits
+        """Give what the patch, else the suggestion, of one of the job's answers writes, with secrets."""
+        given = (answer.changes, self.files, self.report, self.library)
+        if answer.patch is not None:
+            return patch_first_step(*given).edits
+        return suggested_edits(*given) if answer.suggestion is not None else ()
 
     def repatch(self, answer: Diagnosis) -> Diagnosis:
         """Make the patch anew for an answer whose changes are others than the first one's."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from corpus.library import Library
 from corpus.message import edited
 from corpus.schema import Language
+from ingest.configfiles import formats
+from ingest.configfiles.errors import NotPatchableError
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import MASK, Redactor
 from service.composition import reasons
-from service.patching import patches
+from service.patching import patches, python_file
 from service.patching.commands import corrected_command
 from service.patching.patches import ConfigFile, FileEdit, PatchedFiles
 from service.patching.target import PatchTarget
@@ -46,11 +50,13 @@ def patch_diagnosis(
         [Dropped(what=edited(item.what, clean), why=edited(item.why, clean)) for item in made.left_out],
         language,
     )
+    suggested = () if made.edits else suggested_edits(changes, given, report, library)
     engine = answer.engine.model_copy(update={"dropped": (*answer.engine.dropped, *dropped)})
     return answer.model_copy(
         update={
             "changes": changes,
             "patch": "".join(_shown(edit, clean) for edit in made.edits) or None,
+            "suggestion": "".join(_shown(edit, clean) for edit in suggested) or None,
             "command": command if command and clean(command) == command else None,
             "engine": engine,
         }
@@ -70,7 +76,7 @@ def repatch_diagnosis(
     answer: Diagnosis, files: Sequence[ConfigFile], report: CrashReport, library: Library, language: Language
 ) -> Diagnosis:
     """Make the patch anew for an answer whose changes are others than the first one's."""
-    unpatched = answer.model_copy(update={"patch": None, "command": None})
+    unpatched = answer.model_copy(update={"patch": None, "command": None, "suggestion": None})
     made = patch_diagnosis(unpatched, files, report, library, language)
     # What could not be patched the first time is told once.
     engine = made.engine.model_copy(update={"dropped": tuple(dict.fromkeys(made.engine.dropped))})
@@ -108,6 +114,21 @@ def _first_targets(
     return patch_targets(step, report, library) if step and step[0].purpose == "cure" else []
 
 
+def suggested_edits(
+    changes: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport, library: Library
+) -> tuple[FileEdit, ...]:
+    """Give what the first remedy comes to in the first file of Python code that has a place for it."""
+    targets = _first_targets(changes, report, library)
+    code = [file for file in files if file.exact and formats.format_of(file.name, file.text) == "python"]
+    for file, target in itertools.product(code, targets[:1]):
+        keys = [key for framework, key in library.specs if framework == target.framework]
+        with contextlib.suppress(NotPatchableError):
+            after = python_file.suggested(file.text, target, frozenset(python_file.settings_of(keys)))
+            if after != file.text:
+                return (FileEdit(file, after),)
+    return ()
+
+
 def _patch_targets(targets: Sequence[PatchTarget], files: Sequence[ConfigFile]) -> StepPatch:
     made = patches.patch_files(files, targets) if targets else PatchedFiles()
     return StepPatch(made.edits, made.left_out, tuple(targets) if made.edits else ())
@@ -134,7 +155,8 @@ def _target(change: ProposedChange, version: str | None, library: Library) -> Pa
         change.kind,
         tuple(names),
         change.to,
-        spec.spelled if spec else "",
+        # An argument of the user's code may count in another unit than the setting.
+        "command" if spec and spec.unit and spec.spelled == "directive" else spec.spelled if spec else "",
         change.replaces,
         spec.commands if spec else (),
     )

@@ -20,7 +20,7 @@ from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.directives import options
 from ingest.configfiles.shell.document import applied
 from ingest.configfiles.shell.inner import in_script, inner_scripts
-from ingest.configfiles.shell.launches import stages
+from ingest.configfiles.shell.launches import SCRIPT, stages
 from ingest.configfiles.shell.spelling import is_unset
 from ingest.configfiles.shell.syntax import Script, parse
 from ingest.configfiles.shell.words import WordEdit
@@ -121,6 +121,12 @@ def _way(target: PatchTarget) -> EditMethod:
         not target.framework or known_frameworks().row(target.framework).installs
     ):
         return EditMethod(lambda script, it: bool(installs.places(script, it)), installs.edits, installs.hold)
+    if target.call_argument[0]:
+        return EditMethod(
+            lambda script, it: bool(overrides.places(script, _option(it))),
+            _edits_of_option,
+            lambda script, it: overrides.hold(script, _option(it)),
+        )
     if target.kind == "package" or target.spelled in _ELSEWHERE:
         raise NotPatchableError(Message(_ELSEWHERE.get(target.spelled, _ELSEWHERE["package"])))
     if target.kind == "env" or target.spelled == "env":
@@ -138,6 +144,18 @@ def _way(target: PatchTarget) -> EditMethod:
     if target.kind == "command" or target.spelled in ("command", "directive"):
         raise NotPatchableError(Message("patch.command-own-run-hand"))
     return EditMethod(lambda script, it: bool(overrides.places(script, it)), overrides.edits, overrides.hold)
+
+
+def _option(target: PatchTarget) -> PatchTarget:
+    """Give the option by which a user's own program may take an argument of a call: `--num_workers`."""
+    return replace(target, framework=SCRIPT, names=(target.call_argument[1],), spelled="flag")
+
+
+def _edits_of_option(script: Script, target: PatchTarget) -> list[WordEdit]:
+    """Change the option where the program has it; whether it would take another one is not known."""
+    if not overrides.places(script, _option(target)):
+        raise NotPatchableError(Message(_ELSEWHERE["python"]))
+    return overrides.edits(script, _option(target))
 
 
 def _slurm_edits(script: Script, target: PatchTarget) -> list[WordEdit]:

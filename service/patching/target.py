@@ -26,5 +26,12 @@ class PatchTarget:
     replaces: str | None = None
     commands: tuple[str, ...] = ()
 
+    @property
+    def call_argument(self) -> tuple[str, str]:
+        """The call of the user's code and its argument (`DataLoader.num_workers`); empty for others."""
+        is_code = self.kind == "setting" and self.spelled in ("python", "directive")
+        call, _, leaf = self.names[0].rpartition(".") if is_code else ("", "", "")
+        return (call.rpartition(".")[2], leaf) if call else ("", "")
+
     def __str__(self) -> str:
         return f"{self.names[0]}={self.to}"

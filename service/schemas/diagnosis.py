@@ -379,7 +379,8 @@ class Diagnosis(Part):
     """The whole answer. `cause` is None where nothing failed.
 
     Its `standing` is `established` then only where the log shows a good end. `patch` and `command` are of the
-    first change: a diff of the job's files, and the job's whole launch command with it, to be pasted. `steps`
+    first change: a diff of the job's files, and the job's whole launch command with it, to be pasted.
+    `suggestion` is a diff of Python code, a hypothesis: what the code does with a value is not known. `steps`
     are what to do where the right change is none of a file.
     """
 
@@ -400,6 +401,7 @@ class Diagnosis(Part):
     cases: tuple[CaseHit, ...] = ()
     changes: tuple[ProposedChange, ...] = ()
     patch: str | None = None
+    suggestion: str | None = None
     command: str | None = None
     steps: tuple[ProcedureStep, ...] = ()
     checks: tuple[str, ...] = ()

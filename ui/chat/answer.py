@@ -74,7 +74,8 @@ def changes(view: TriageView) -> Html:
     patch = (
         diff.render(answer.patch, language)
         if answer.patch
-        else element("p", say("no-patch", language), class_="hint")
+        else diff.render_suggestion(answer.suggestion, answer.words("suggestion"))
+        or element("p", say("no-patch", language), class_="hint")
     )
     command = diff.render_command(answer.command, answer.words("command"), language)
     more = None

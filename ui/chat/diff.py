@@ -23,6 +23,11 @@ def files(patch: str) -> list[str]:
     return [match["name"].strip() for match in _FILE.finditer(patch)]
 
 
+def render_suggestion(patch: str | None, title: str) -> Html:
+    """Render a diff that is a hypothesis, if there is one: it is read, not downloaded to be applied."""
+    return _framed(patch, title, EMPTY) if patch else EMPTY
+
+
 def render(patch: str, language: Language) -> Html:
     """Render a patch with its buttons; the browser holds the exact text that they copy and save."""
     named = files(patch)
@@ -37,6 +42,10 @@ def render(patch: str, language: Language) -> Html:
         element("button", say("download", language), type="button", class_="small", data_do="save-patch"),
         class_="row",
     )
+    return _framed(patch, title, buttons)
+
+
+def _framed(patch: str, title: str, buttons: Html) -> Html:
     lines = patch.rstrip("\n").split("\n")
     partners = _partners(lines)
     rows = []

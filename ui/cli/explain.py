@@ -228,12 +228,13 @@ def render(diagnosis: Diagnosis, console: Console) -> None:
 
 def _print_to_use(view: DiagnosisView, console: Console) -> None:
     """Print the patch and the command as they are, whatever the terminal's width: they are to be used."""
-    if view.patch:
-        console.print()
-        console.print(_title(view, "patch"))
-        for line in view.patch.rstrip("\n").split("\n"):
-            style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
-            console.print(Text(line, style=style), soft_wrap=True)
+    for name, diff in (("patch", view.patch), ("suggestion", view.suggestion)):
+        if diff:
+            console.print()
+            console.print(_title(view, name))
+            for line in diff.rstrip("\n").split("\n"):
+                style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+                console.print(Text(line, style=style), soft_wrap=True)
     if view.command:
         console.print()
         console.print(_title(view, "command"))

@@ -38,7 +38,8 @@ def offer_edits(edits: Sequence[FileEdit], answer: Diagnosis, home: Path) -> Non
         _say("no-patch", answer.language)
         return
     files = ", ".join(edit.file.name for edit in edits)
-    sys.stderr.write(words("cli.apply-question", answer.language, files=files))
+    question = "apply-question" if answer.patch is not None else "suggestion-question"
+    sys.stderr.write(words(f"cli.{question}", answer.language, files=files))
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in _YES:
         _say("not-applied", answer.language)

@@ -60,6 +60,9 @@ class TriageAnswer(BaseModel):
     patch: str | None = Field(
         description="Unified diff of the configuration that was given, for `git apply`; the first step alone."
     )
+    suggestion: str | None = Field(
+        description="Unified diff of Python code that was given; a hypothesis, to be checked."
+    )
     command: str | None = Field(description="The job's launch command with the first change, to be pasted.")
     steps: list[ProcedureStep] = Field(
         description="Where the right change is none of a file: commands that look, then the one that acts."
@@ -166,6 +169,7 @@ def shortened(diagnosis: Diagnosis) -> TriageAnswer:
         evidence=list(diagnosis.evidence),
         changes=list(diagnosis.changes),
         patch=diagnosis.patch,
+        suggestion=diagnosis.suggestion,
         command=diagnosis.command,
         steps=list(diagnosis.steps),
         checks=list(diagnosis.checks),
@@ -198,6 +202,8 @@ def brief(answer: TriageAnswer) -> str:
         rows.append(f"What the model ({answer.model}) says, beside the rules:\n\n{answer.model_explanation}")
     if answer.patch:
         rows.append(f"```diff\n{answer.patch}```")
+    if answer.suggestion:
+        rows.append(f"A hypothesis, to be checked:\n\n```diff\n{answer.suggestion}```")
     if answer.command:
         rows.append(f"```sh\n{answer.command}\n```")
     rows += [

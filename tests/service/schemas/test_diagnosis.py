@@ -36,6 +36,7 @@ CONTRACT = {
     "cases",
     "changes",
     "patch",
+    "suggestion",
     "command",
     "steps",
     "checks",

@@ -1,0 +1,99 @@
+"""Change a setting in Python code: a suggestion, since what the code does with it is not known.
+
+A plain value is changed where it stands (`NAME = 1`, `call(name=1)`, `"name": 1`, the default of an option);
+a keyword that is missing is added to the call that has others of the same framework.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import accumulate
+
+from corpus.keys import canonical, levels, unsigned
+from corpus.message import Message
+from ingest.configfiles import python_code, reader
+from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.settings import Setting, TextEdit, edited
+from service.patching.target import PatchTarget
+
+# How many keywords of a framework tell that a call takes its settings.
+_TELLING = 2
+
+
+def suggested(text: str, target: PatchTarget, known: AbstractSet[str]) -> str:
+    """Give the code with the target's value.
+
+    `known` are the framework's settings in canonical form. Raises NotPatchableError where there is no one
+    place for it.
+    """
+    if target.kind not in ("setting", "flag") or target.replaces is not None:
+        raise NotPatchableError(Message("patch.python-code-change-hand"))
+    found = [setting for setting in python_code.read(text) if _is_named(setting, target)]
+    if not found:
+        return edited(text, _added(text, target, known))
+    if len({setting.place.scope for setting in found if setting.place}) > 1:
+        lines = ", ".join(str(setting.line) for setting in found)
+        raise NotPatchableError(Message("patch.set-more-once-lines", found=lines))
+    for setting in sorted(found, key=lambda each: each.place.start if each.place else 0, reverse=True):
+        text = reader.edited(text, "code.py", setting, target.to)
+    return text
+
+
+def _is_named(setting: Setting, target: PatchTarget) -> bool:
+    """Tell whether a setting of the code is the target's, by its name and the call that it belongs to."""
+    call, leaf = target.call_argument
+    scope = setting.place.scope.rpartition(".")[2] if setting.place else ""
+    if call:
+        return canonical(setting.key) == canonical(leaf) and scope in (call, "add_argument")
+    return canonical(setting.key) in {canonical(unsigned(name)) for name in target.names}
+
+
+def _added(text: str, target: PatchTarget, known: AbstractSet[str]) -> TextEdit:
+    """Give the edit that adds the keyword to the one call that it belongs to."""
+    call, leaf = target.call_argument
+    name = canonical(leaf or unsigned(target.names[0]))
+    if not name.isidentifier() or target.spelled not in ("python", "flag", "yaml"):
+        raise NotPatchableError(Message("patch.python-code-change-hand"))
+    fitting = [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and _takes(node, call, known) and not _has(node, name)
+    ]
+    if len(fitting) != 1:
+        raise NotPatchableError(Message("patch.python-code-change-hand"))
+    arguments = [*fitting[0].args, *(keyword.value for keyword in fitting[0].keywords)]
+    last = max(arguments, key=lambda node: (node.end_lineno or 0, node.end_col_offset or 0))
+    at = _offset(text, last.end_lineno or 1, last.end_col_offset or 0)
+    row = text[text.rfind("\n", 0, at) + 1 : at]
+    indent = row[: len(row) - len(row.lstrip())]
+    is_apart = last.end_lineno != fitting[0].lineno
+    between = f",\n{indent}" if is_apart else ", "
+    return TextEdit(at, at, f"{between}{name}={target.to!r}")
+
+
+def _takes(node: ast.Call, call: str, known: AbstractSet[str]) -> bool:
+    """Tell whether a call takes the setting: by its name, else by its other keywords."""
+    names = [keyword.arg for keyword in node.keywords]
+    if not (node.args or names) or None in names:
+        return False  # what `**` hands on is not known
+    if call:
+        return ast.unparse(node.func).rpartition(".")[2] == call
+    return len({canonical(name) for name in names if name} & known) >= _TELLING
+
+
+def _has(node: ast.Call, name: str) -> bool:
+    return any(keyword.arg and canonical(keyword.arg) == name for keyword in node.keywords)
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    rows = text.split("\n")
+    start = [0, *accumulate(len(row) + 1 for row in rows)][line - 1]
+    # The parser counts the bytes of a row.
+    return start + len(rows[line - 1].encode()[:column].decode())
+
+
+def settings_of(names: Sequence[str]) -> Iterator[str]:
+    """Give settings' names as keywords of a call may have them; those of parts have none."""
+    yield from (canonical(unsigned(name)) for name in names if len(levels(name)) == 1)

@@ -1,0 +1,129 @@
+"""Python code gets a suggestion: a value where it stands, or a keyword in the one call that takes it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from corpus.schema import Scalar
+from ingest.configfiles.errors import NotPatchableError
+from service.patching.patch import patch
+from service.patching.patches import ConfigFile
+from service.patching.python_file import settings_of, suggested
+from service.patching.target import PatchTarget
+from service.pipeline.triage import Triage
+from tests.factories import whole_corpus
+from tests.service.patching.applying import goes_back_and_forth, target
+from tests.tables import each_row
+from tests.warm import explained
+
+TRAINER = """from trl import SFTConfig, SFTTrainer
+
+args = SFTConfig(
+    output_dir="out",
+    per_device_train_batch_size=8,  # as much as fits
+    bf16=True,
+)
+"""
+
+
+def of(framework: str, key: str, to: Scalar, spelled: str) -> PatchTarget:
+    """Make a target."""
+    return target(key, to, framework=framework, spelled=spelled)
+
+
+BATCH = of("trl", "per_device_train_batch_size", 1, "yaml")
+STEPS = of("trl", "gradient_accumulation_steps", 8, "yaml")
+EAGER = of("vllm", "--enforce-eager", True, "flag")
+WORKERS = of("pytorch", "DataLoader.num_workers", 2, "directive")
+PRECISION = of("lightning", "Trainer.precision", "bf16-mixed", "python")
+
+
+@each_row(
+    ("text", "wanted", "expected"),
+    [
+        (TRAINER, BATCH, TRAINER.replace("size=8", "size=1")),
+        (TRAINER, STEPS, TRAINER.replace("bf16=True", "bf16=True,\n    gradient_accumulation_steps=8")),
+        (
+            "llm = LLM(model='m', max_model_len=4096, dtype='half')\n",
+            EAGER,
+            "llm = LLM(model='m', max_model_len=4096, dtype='half', enforce_eager=True)\n",
+        ),
+        ("llm = LLM('m', enforce_eager=False)\n", EAGER, "llm = LLM('m', enforce_eager=True)\n"),
+        ('conf = {"per_device_train_batch_size": 8}\n', BATCH, 'conf = {"per_device_train_batch_size": 1}\n'),
+        ("per_device_train_batch_size = 8\n", BATCH, "per_device_train_batch_size = 1\n"),
+        (
+            "p.add_argument('--num-workers', type=int, default=16)\n",
+            WORKERS,
+            "p.add_argument('--num-workers', type=int, default=2)\n",
+        ),
+        (
+            "a = data.DataLoader(x, num_workers=16)\nb = DataLoader(y, num_workers=16)\n",
+            of("pytorch", "DataLoader.num_workers", 2, "python"),
+            None,
+        ),
+        ("a = DataLoader(é, num_workers=16)\n", WORKERS, "a = DataLoader(é, num_workers=2)\n"),
+        ("t = L.Trainer(max_steps=1)\n", PRECISION, "t = L.Trainer(max_steps=1, precision='bf16-mixed')\n"),
+        ("t = L.Trainer()\n", PRECISION, None),
+        ("t = L.Trainer(**kw)\n", PRECISION, None),
+        ("t = L.Trainer(precision=chosen())\n", PRECISION, None),
+        ("f(num_workers=16)\n", WORKERS, None),
+        ("a = DataLoader(x)\n", WORKERS, None),
+        ("g(a=1)\n", BATCH, None),
+        ("f(:\n", BATCH, None),
+    ],
+)
+def test_that_a_value_is_changed_where_it_stands_or_added_to_the_call_that_takes_it(
+    text: str, wanted: PatchTarget, expected: str | None, tmp_path: Path
+) -> None:
+    """Nothing else changes, and what is computed or unclear is left alone."""
+    keys = [key for framework, key in whole_corpus().specs if framework == wanted.framework]
+    known = frozenset(settings_of(keys))
+    if expected is None:
+        with pytest.raises(NotPatchableError):
+            suggested(text, wanted, known)
+        return
+    assert suggested(text, wanted, known) == expected
+    assert ast.parse(expected)
+    assert suggested(expected, wanted, known) == expected
+    assert goes_back_and_forth(tmp_path, text, expected, "train.py")
+
+
+@each_row(
+    ("before", "after"),
+    [
+        ("python train.py --num-workers 24 --lr 1\n", "python train.py --num-workers 2 --lr 1\n"),
+        ("torchrun train.py --num_workers=24\n", "torchrun train.py --num_workers=2\n"),
+        ("python train.py --lr 1\n", None),
+        ("python a.py --num_workers 1\npython b.py --num_workers 4\n", None),
+    ],
+)
+def test_that_an_option_of_the_users_own_program_is_changed_and_never_added(
+    before: str, after: str | None
+) -> None:
+    """Whether the program would take another one is not known."""
+    made = patch("run.sh", before, [WORKERS])
+    assert made.text == (after or before)
+    assert bool(made.left_out) == (after is None)
+
+
+def test_that_the_answer_marks_a_change_of_code_as_a_suggestion_and_no_patch(triage: Triage) -> None:
+    """Beside a script that can be patched there is none."""
+    log = (
+        '[rank0]:   File "/job/train.py", line 8, in <module>\n'
+        "ValueError: To serve at least one request with the model's max seq len (131072), (16.00 GiB KV "
+        "cache is needed, which is larger than the available KV cache memory (5.00 GiB). Based on the "
+        "available memory, the estimated maximum model length is 40960. Try increasing "
+        "`gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.\n"
+    )
+    code = ConfigFile("serve.py", "from vllm import LLM\nllm = LLM(model='m', max_model_len=131072)\n")
+    answer = explained(triage, log, code)
+    assert answer.patch is None
+    assert answer.suggestion is not None
+    assert "+llm = LLM(model='m', max_model_len=40960)" in answer.suggestion
+    script = ConfigFile("run.sh", "vllm serve m --max-model-len 131072\n")
+    both = explained(triage, log, code, script)
+    assert both.suggestion is None
+    assert both.patch is not None
