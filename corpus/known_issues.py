@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from corpus.message import in_both
 from corpus.schema import Action, Change, Expression, LogCondition, Record, Specifier, Text
@@ -15,10 +16,10 @@ class KnownIssue(Record):
 
     It is there in the versions `affected`, where those `beside` it are of the given ones; a version that the
     log does not show speaks against neither. `fixed` is the first version without it, empty where there is
-    none. `message` finds what the failing line says, all of `when` must hold and none of `unless`. `says`
-    tells in one or two sentences what goes wrong. `moves` are the packages that mend it, as the log's package
-    manager takes them; without any, the version that is `fixed`. What `workaround` proposes comes behind
-    them. `refines` names cases that say less of it.
+    none. `message` finds what the failing line says, as in `examples`; all of `when` must hold and none of
+    `unless`. `says` tells in one or two sentences what goes wrong. `moves` are the packages that mend it;
+    without any, the version that is `fixed`. What `workaround` proposes comes behind them. `refines` names
+    cases that say less of it.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
@@ -29,6 +30,7 @@ class KnownIssue(Record):
     cause: str
     action: Action = "change-environment"
     message: Expression
+    examples: Annotated[tuple[str, ...], Field(min_length=1)]
     when: tuple[LogCondition, ...] = ()
     unless: tuple[LogCondition, ...] = ()
     says: Text
@@ -36,6 +38,12 @@ class KnownIssue(Record):
     workaround: tuple[Change, ...] = ()
     refines: tuple[str, ...] = ()
     source: Annotated[str, Field(pattern=r"^https://[^\s]+$")]
+
+    @model_validator(mode="after")
+    def _check_examples(self) -> KnownIssue:
+        if missed := [line for line in self.examples if not re.search(self.message, line)]:
+            raise ValueError(f"its message does not find {missed[0]!r}")
+        return self
 
     def fields(self, package: str) -> dict[str, Any]:
         """Give the fields of the case that it is."""
@@ -57,9 +65,16 @@ class KnownIssue(Record):
             },
             "refines": list(self.refines),
             "changes": [change.model_dump() for change in (*changes, *self.workaround)],
-            "sources": [{"url": self.source, "kind": "issue", "says": "maintainer"}],
+            "sources": [self._reference],
             "body": {"en": f"{title.en} {self.says.en}", "zh": f"{title.zh}{self.says.zh}"},
         }
+
+    @property
+    def _reference(self) -> dict[str, str]:
+        """Give the address with what stands there: the source of a release, or a thread."""
+        if "/blob/" in self.source:
+            return {"url": self.source, "kind": "source", "says": "evident"}
+        return {"url": self.source, "kind": "issue", "says": "community"}
 
     @property
     def _versions(self) -> str:

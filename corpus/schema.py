@@ -201,6 +201,11 @@ class Signature(Record):
         """Give every condition."""
         return (*self.any, *self.all, *self.none)
 
+    @property
+    def quotes_message(self) -> bool:
+        """Tell whether it asks for the words of the failing line itself."""
+        return any(condition.startswith("message:") for condition in self.all)
+
 
 class Case(Record):
     """One failure mechanism: how it shows, why it happens, what to do.

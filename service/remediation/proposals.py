@@ -58,9 +58,11 @@ def _from_cases(
     report, settings = assessment.report, assessment.settings
     cause = assessment.candidates[0].cause
     remedies = applicable(cause, report, library, settings)
-    named = library.causes[cause].messages_name
+    # A bug that is known by its message has its own remedy: the names in the message are not at fault.
+    is_known = any(case.signatures.quotes_message and case.cause == cause for case in cases[:1])
+    named = () if is_known else library.causes[cause].messages_name
     renamed = find_renames(report, library, settings) if "unknown-setting" in named else []
-    advice = [] if renamed else hinted_changes(cause, report, library, settings)
+    advice = [] if renamed or is_known else hinted_changes(cause, report, library, settings)
     refusals = named_options(report) if "wrong-value" in named else []
     if "unknown-setting" in named:
         told = {canonical(option.key) for option in refusals}

@@ -107,6 +107,10 @@ class Retriever:
         return fuse_rankings(lists, documents)[:count]
 
 
+# How many conditions the very words of a message count for.
+WORD_FOR_WORD = 5
+
+
 def signature_applies(case: Case, view: ReportView) -> bool:
     """Tell whether a case's signature holds, and its frameworks' versions do not speak against it."""
     signature = case.signatures
@@ -147,6 +151,8 @@ def _match(case: Case, view: ReportView) -> SignatureMatch:
     ]
     # What the root's line says of its cause counts with the line.
     asked = sum(subjects_of(text) != {"cause"} for text in signature.all) + bool(signature.any)
+    # What the line says word for word is more exact than any pattern of its kind.
+    asked += WORD_FOR_WORD * signature.quotes_message
     return SignatureMatch(case, asked, any(holds(text, at_root) for text in own))
 
 

@@ -1,0 +1,82 @@
+"""A crash that fits a known bug is answered with it: it is named, and what mends it comes first."""
+
+from __future__ import annotations
+
+from service.pipeline.triage import Triage
+from tests.tables import each_row
+from tests.warm import explained
+
+ENV = "/opt/env/lib/python3.11/site-packages"
+
+
+def failed(message: str, *calls: str) -> str:
+    """Make the traceback of a job that fails in a library; a call is `file:function`."""
+    rows = [
+        "Traceback (most recent call last):",
+        '  File "/job/train.py", line 30, in <module>',
+        "    main()",
+    ]
+    for call in calls:
+        file, _, function = call.partition(":")
+        rows += [f'  File "{ENV}/{file}", line 60, in {function}', "    return call(*arguments)"]
+    return "\n".join([*rows, message, ""])
+
+
+NAME_TAKEN = failed(
+    "ValueError: 'aimv2' is already used by a Transformers config, pick another name.",
+    "vllm/transformers_utils/configs/ovis.py:<module>",
+    "transformers/models/auto/configuration_auto.py:register",
+)
+UNWRAP = failed(
+    "TypeError: Accelerator.unwrap_model() got an unexpected keyword argument 'keep_torch_compile'",
+    "transformers/trainer.py:_wrap_model",
+)
+LIST = failed(
+    "ValueError: Feature type 'List' not found. Available feature types: ['Value', 'ClassLabel']",
+    "datasets/features/features.py:generate_from_dict",
+)
+SAMPLER = failed(
+    "TypeError: GRPOTrainer._get_train_sampler() takes 1 positional argument but 2 were given",
+    "transformers/trainer.py:get_train_dataloader",
+)
+STYLES = failed(
+    "TypeError: argument of type 'NoneType' is not iterable", "transformers/modeling_utils.py:post_init"
+)
+OTHER = failed("TypeError: argument of type 'NoneType' is not iterable", "made_up/loader.py:run")
+CLICK = failed(
+    "ValueError: <object object at 0x7f2a54f0d6e0> is not a valid Sentinel", "ray/scripts/scripts.py:<module>"
+)
+
+
+@each_row(
+    "log, case, change",
+    [
+        (NAME_TAKEN, "vllm/config-name-taken", "vllm>=0.10.0"),
+        (UNWRAP, "accelerate/unwrap-keeps-compiled", "accelerate>=1.3.0"),
+        (LIST, "datasets/list-feature-unknown", "datasets>=4.0.0"),
+        (SAMPLER, "trl/sampler-without-dataset", "trl>=0.18.0"),
+        (f"torch==2.4.1\n{STYLES}", "transformers/parallel-styles-need-torch", "torch>=2.5"),
+        (CLICK, "ray/command-line-options-copied", "click<8.3"),
+    ],
+)
+def test_that_a_known_bug_is_named_and_its_version_comes_first(
+    triage: Triage, log: str, case: str, change: str
+) -> None:
+    """What the failing line says finds the bug; where versions are not shown, nothing speaks against it."""
+    answer = explained(triage, log)
+    assert f"{answer.changes[0].key}{answer.changes[0].to}" == change
+    assert case in {change.from_case for change in answer.changes}
+
+
+@each_row(
+    "log, case",
+    [
+        (f"INFO Initializing a V1 LLM engine (v0.10.1) with config\n{NAME_TAKEN}", "vllm/config-name-taken"),
+        (f"TRL version: 0.19.1\n{SAMPLER}", "trl/sampler-without-dataset"),
+        # The same words from another call.
+        (OTHER, "transformers/parallel-styles-need-torch"),
+    ],
+)
+def test_that_a_version_which_has_it_no_longer_speaks_against_it(triage: Triage, log: str, case: str) -> None:
+    """A bug is not named where the log shows a version without it, or other calls."""
+    assert case not in {change.from_case for change in explained(triage, log).changes}
