@@ -36,15 +36,13 @@ class Explanation:
         """The conclusion in one sentence."""
         cause, cases, language = self.judged.cause, self.judged.cases, self.language
         if cause is None:
-            return (
-                phrase("healthy-headline", language)
-                if self.judged.has_ended
-                else self.end.open_end("open-headline")
-            )
+            if self.judged.has_ended:
+                return self.end.good_headline
+            return self.end.request_headline or self.end.open_end("open-headline")
         report = self.assessment.report
         if self.judged.verdict == "unknown":
             sentence = "unknown" if report.root else self.end.silence
-            return self.end.headline or phrase(f"{sentence}-headline", language)
+            return self.end.headline or self.end.request_headline or phrase(f"{sentence}-headline", language)
         if self.judged.verdict == "ambiguous":
             first, second = (
                 self.library.causes[item.cause].title.to(language) for item in self.assessment.candidates[:2]
@@ -63,13 +61,15 @@ class Explanation:
 
     def _of_no_failure(self) -> list[str]:
         """Tell how a job ended in whose log nothing failed."""
+        requests = [self.end.requests, self._failure.survived()] if self.end.requests else []
         shown = [self.end.told, self._failure.novel(), self._machine()]
         if self.judged.has_ended:
             is_closed = self.assessment.report.log_end.kind == "closed"
             ended = phrase("ended", self.language, line=self.end.last_sign) if is_closed else ""
-            return [phrase("healthy", self.language), *shown, ended]
+            return [phrase("healthy", self.language), *requests, *shown, ended]
         where = phrase("open-where", self.language, line=self.end.last_sign)
-        return [self.end.open_end("open-end") + where, phrase("open-do", self.language), *shown]
+        open_end = self.end.open_end("open-end") + where
+        return [*requests, open_end, phrase("open-do", self.language), *shown]
 
     def _of_failure(self, cause: Cause) -> list[str]:
         root, is_unknown = self.assessment.report.root, self.judged.verdict == "unknown"
@@ -82,7 +82,7 @@ class Explanation:
         if is_unknown and root is None:
             parts += [self._failure.novel(), self.end.next]
         elif is_unknown:
-            seen = [phrase("unknown", self.language), phrase("seen", self.language)]
+            seen = [self.end.requests or phrase("unknown", self.language), phrase("seen", self.language)]
             parts = [*seen, *parts, self._failure.novel(), self._possibilities(), self.end.next]
         elif self.judged.cases:
             parts += self._from_case(self.judged.cases[0])

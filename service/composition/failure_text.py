@@ -74,7 +74,7 @@ class FailureText:
         quoted.
         """
         if ended_in_failure and self._report.root is None:
-            return self._survived()
+            return self._listed("went-on", self._survived()[-3:])
         after = [
             event for event in self._report.events if event.role == "collateral" and event.kind != "warning"
         ]
@@ -86,14 +86,16 @@ class FailureText:
         named = phrase("recovered", self.language, lines=", ".join(recovered[:4])) if recovered else ""
         return "\n\n".join(part for part in (self._listed("followed", after[:3]), named) if part)
 
-    def _survived(self) -> str:
-        """Quote the latest errors that the run went on after, where nothing else tells of a failed end."""
-        found = [
+    def survived(self) -> str:
+        """Quote the latest errors that the program went on after."""
+        return self._listed("survived", self._survived()[-3:])
+
+    def _survived(self) -> list[Event]:
+        return [
             event
             for event in self._report.events
             if event.role in ("recovered", "teardown") and not event.usual
         ]
-        return self._listed("went-on", found[-3:])
 
     def novel(self) -> str:
         """Quote what a healthy run of the job does not print."""

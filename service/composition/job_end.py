@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from corpus.library import Library
 from corpus.outcomes import Ending
 from corpus.schema import Action, Language
+from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
-from service.composition.failure_text import bulleted
+from service.composition.failure_text import bulleted, inline_code
 from service.composition.phrases import phrase, place
 from service.schemas.diagnosis import Outcome
+
+# The fact that a server's access log tells, and the statuses of HTTP that are failures (RFC 9110).
+REQUEST, FAILED_FROM = "http", 400
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,13 @@ class JobEnd:
     def action(self) -> Action | None:
         """Give what to do next, where the end is the answer and says more of it than its cause."""
         return self._answering.action if self._answering else None
+
+    @property
+    def good_headline(self) -> str:
+        """Say that nothing failed, and what shows the good end: how the job ended, or its log."""
+        if self.outcome.end == "succeeded" and self.report.log_end.kind != "closed":
+            return phrase("healthy-told-headline", self.language, end=self._says)
+        return phrase("healthy-headline", self.language)
 
     @property
     def told(self) -> str:
@@ -114,9 +125,54 @@ class JobEnd:
         return place(self.report.place(self.report.log_end.line), self.language)
 
     @property
+    def _failed_requests(self) -> dict[int, Fact]:
+        """Give the first request of each status that says that it failed."""
+        found: dict[int, Fact] = {}
+        for fact in self.report.facts:
+            status = fact.fields.get("status") if fact.kind == REQUEST else None
+            if isinstance(status, int | float) and status >= FAILED_FROM:
+                found.setdefault(int(status), fact)
+        return dict(sorted(found.items()))
+
+    @property
+    def request_headline(self) -> str:
+        """Say that requests failed and not the server that they were for.
+
+        Empty where none did, or another line tells of a failure.
+        """
+        found, root = self._failed_requests, self.report.root
+        if not found or (root is not None and root.line not in {fact.line for fact in found.values()}):
+            return ""
+        name = "requests-only-headline" if root else "requests-headline"
+        return phrase(name, self.language, statuses=phrase("and", self.language).join(map(str, found)))
+
+    @property
+    def requests(self) -> str:
+        """List the requests that failed, where they are all that did."""
+        rows = [
+            f"- [{self.report.place(fact.line)}] "
+            + phrase(
+                "request", self.language, status=status, url=inline_code(str(fact.fields.get("url")), 120)
+            )
+            for status, fact in self._failed_requests.items()
+        ]
+        return bulleted("requests", rows, self.language) if self.request_headline else ""
+
+    @property
     def silence(self) -> str:
         """Name what a text without any failure is that shows no end either: the id of its sentence."""
         if self.report.limits.cut:
             return "cut"
+        if self._is_script:
+            return "script"
         is_job = self.report.marks or self.report.frameworks or self.report.events
         return "no-sign" if is_job else "unrecognised"
+
+    @property
+    def _is_script(self) -> bool:
+        """Tell whether a short text is a script, or a command and nothing besides."""
+        rows = [(number, text) for number, text in self.report.nearby if text.strip()]
+        if not rows or self.report.marks or self.report.events:
+            return False
+        (first, text), (begin, command) = rows[0], self.report.command
+        return text.startswith("#!") or (first == begin and len(rows) <= command.count("\n"))

@@ -61,6 +61,15 @@ def test_that_a_known_bad_end_outweighs_what_a_log_says_of_itself(triage: Triage
     assert [(text, end) for text, end, item in found if item.verdict == "no-failure"] == []
 
 
+def test_that_a_good_end_is_said_to_be_the_logs_or_the_callers(triage: Triage) -> None:
+    """Where the log stops amid the work, its exit status is what shows the good end."""
+    work, _ = PASTES["running"][0]
+    told = answer(triage, work, Outcome(exit_code=0))
+    assert (told.standing, told.headline) == ("established", "No failure found. It ended with exit code 0")
+    closed = answer(triage, PASTES["healthy"][0], Outcome(exit_code=0))
+    assert (closed.standing, closed.headline) == ("established", phrase("healthy-headline", "en"))
+
+
 def test_that_a_job_at_work_is_told_with_the_step_that_it_stopped_at(triage: Triage) -> None:
     wrong = []
     for text, step in PASTES["running"]:
@@ -81,6 +90,40 @@ def test_that_a_text_that_is_no_output_is_unknown(triage: Triage) -> None:
 
 def test_that_a_log_without_its_end_is_neither_green_nor_explained(triage: Triage) -> None:
     assert unlike(triage, "cut", ("unknown", "none"), ("no-failure", "none")) == []
+
+
+def test_that_a_script_or_a_command_is_said_to_be_one(triage: Triage) -> None:
+    """Whoever pastes how a job is started learns that its output is wanted."""
+    command = "torchrun --nproc_per_node=8 \\\n  train.py --config sft.yaml\n"
+    for language in ("en", "zh"):
+        found = diagnosed(triage, sources.from_text(command), language)
+        assert found.headline == phrase("script-headline", "zh" if language == "zh" else "en")
+    assert answer(triage, "#!/bin/bash\n" + command).headline == phrase("script-headline", "en")
+    assert answer(triage, command + "W0105 03:04:05.000000 42 run.py:766] starting\n").headline == phrase(
+        "no-sign-headline", "en"
+    )
+
+
+def test_that_failed_requests_are_no_failure_of_the_server(triage: Triage) -> None:
+    """It is said which failed, with what the server said of them, and that the server itself did not."""
+    for text, statuses in PASTES["requests"]:
+        found = answer(triage, text)
+        is_only = text.count("500") == 2
+        name = "requests-only-headline" if is_only else "requests-headline"
+        assert found.headline == phrase(name, "en", statuses=statuses)
+        assert phrase("requests", "en") in found.explanation
+        assert (found.verdict, found.action) == ("unknown" if is_only else "no-failure", "collect-more")
+        assert ("maximum context length" in found.explanation) == ("maximum context length" in text)
+        chinese = diagnosed(triage, sources.from_text(text), "zh")
+        assert chinese.headline == phrase(name, "zh", statuses=statuses.replace(", ", "，"))
+
+
+def test_that_a_server_that_died_is_said_to_have_whatever_requests_failed(triage: Triage) -> None:
+    text, _ = PASTES["requests"][0]
+    died = text + "RuntimeError: CUDA error: an illegal memory access was encountered\n"
+    found = answer(triage, died)
+    assert (found.verdict, phrase("requests", "en") in found.explanation) == ("diagnosed", False)
+    assert answer(triage, text, Outcome(exit_code=1)).verdict == "unknown"
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\n\n"])

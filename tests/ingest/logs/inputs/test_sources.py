@@ -91,6 +91,7 @@ def noise(lines: int) -> bytes:
         ),
         (bytes(5 << 20) + b"after the hole\n", b"after the hole\n"),
         (b"BZh is how my line begins\n"[3:], b"BZh is how my line begins\n"[3:]),
+        (b"GGUF model of this kind is not supported\n", b"GGUF model of this kind is not supported\n"),
     ],
     ids=[
         "plain",
@@ -115,6 +116,7 @@ def noise(lines: int) -> bytes:
         "latin-1",
         "hole",
         "words",
+        "gguf-as-a-word",
     ],
 )
 def test_a_readable_file_gives_its_bytes(tmp_path: Path, content: bytes, expected: bytes) -> None:
@@ -143,6 +145,7 @@ def test_a_readable_file_gives_its_bytes(tmp_path: Path, content: bytes, expecte
         (b"SQLite format 3\x00", BinaryInputError, "a database"),
         (b"\x80\x04\x95", BinaryInputError, "a pickle"),
         (b"%PDF-1.7", BinaryInputError, "a PDF"),
+        (b"GGUF\x03\0\0\0\x25", BinaryInputError, "a model's weights"),
         (gzip.compress(b"\x7fELF\x02"), BinaryInputError, "a compiled program"),
         (bytes(range(8)) * 100, BinaryInputError, r"8\d % of its first bytes are control codes"),
         (b"\0\x01\x07\x12" * 300, BinaryInputError, "control codes"),
