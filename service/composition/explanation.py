@@ -10,7 +10,7 @@ from corpus.library import Library
 from corpus.schema import Case, Cause, Language
 from service.composition import phrases
 from service.composition.alternatives import tell_apart
-from service.composition.failure_text import FailureText, bulleted
+from service.composition.failure_text import FailureText, bulleted, inline_code
 from service.composition.job_end import JobEnd
 from service.composition.phrases import phrase
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Telemetry
@@ -91,7 +91,7 @@ class Explanation:
             parts.append(self._titled("do", cause.advice.to(self.language)))
             parts.append(self.end.next if root is None else "")
         aftermath = self._failure.aftermath(ended_in_failure=self.end.is_failure)
-        parts += [aftermath, self._machine(), self._past_crashes()]
+        parts += [self._vote(cause), aftermath, self._machine(), self._past_crashes()]
         return [*parts, collect if is_unknown else ""]
 
     @property
@@ -108,6 +108,21 @@ class Explanation:
         if len(sections) > 2:
             rows.append(self._titled("do", f"{sections[2]} [case:{case.id}]"))
         return rows
+
+    def _vote(self, cause: Cause) -> str:
+        """Say that a model's vote decided for this cause, over what, and by which lines."""
+        vote, report = self.assessment.vote, self.assessment.report
+        if vote is None or not vote.against or vote.choice != cause.id or cause.id == UNKNOWN_CAUSE:
+            return ""
+        against = self.library.causes.get(vote.against)
+        held = against.title.to(self.language) if against else phrase("voted-sound", self.language)
+        rows = [
+            f"- [{report.place(line)}] `{inline_code(report.texts[line])}`"
+            for line in vote.lines
+            if line in report.texts
+        ]
+        said = phrase("voted", self.language, held=held)
+        return "\n".join([said, "", *rows]) if rows else said
 
     def _machine(self) -> str:
         """Write what the machine says of each cause; nothing where nobody asked it."""

@@ -38,7 +38,7 @@ from service.llm.triage_context import TriageContext
 from service.remediation.proposals import MAX_CHANGES
 from service.schemas.diagnosis import Diagnosis, Dropped, Evidence, ProposedChange, Tokens, TraceStep, Votes
 from service.schemas.errors import ModelError
-from service.scoring.assessment import Assessment
+from service.scoring.assessment import Assessment, Vote
 from service.scoring.fusion import SOUND, fuse, vote_weights
 from service.scoring.verdict import conclude
 from service.settings import Settings
@@ -203,7 +203,16 @@ class _ModelExplanation:
             {quote.number: rows[quote.number] for quote in self.grounded.quotes if quote.number in rows}
         )
         assessment, vote = self.prompt_context.assessment, self.grounded.vote
+        if vote is not None:
+            vote = replace(vote, failing=self._failing(vote))
         self.fused = fuse(assessment, vote, self.triage_context.library) if vote else assessment
+
+    def _failing(self, vote: Vote) -> tuple[int, ...]:
+        """Give the quoted lines that only a look has shown, and that read as failures by themselves."""
+        rows, fails = self.investigation.rows, self.triage_context.fails
+        known = {event.line for event in self.prompt_context.report.events}
+        shown = [line for line in vote.lines if line in rows and line not in known]
+        return tuple(line for line in shown if fails is not None and fails(rows[line]))
 
     def _grown(self, text: str) -> Iterator[TextStage]:
         """Judge the paragraphs that are complete, once the claims are known on which they rest."""

@@ -28,6 +28,7 @@ class TriageContext:
     """A job with its first answer, and what further answers to it are made of: `files` are its own.
 
     `reopen` opens its output anew; None where that is not at hand. `near` finds ids of cases by words.
+    `fails` tells whether a line reads as a failure by itself, without what else stands in the log.
     """
 
     assessment: Assessment
@@ -37,6 +38,7 @@ class TriageContext:
     first: Diagnosis
     reopen: Callable[[], JobSource | LogSource] | None = None
     near: Callable[[str], Sequence[str]] | None = None
+    fails: Callable[[str], bool] | None = None
 
     @property
     def report(self) -> CrashReport:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +15,7 @@ from corpus.library import Library
 from corpus.message import Message
 from ingest import embedder, pipeline
 from ingest.embedder import Embedder
-from ingest.errors import BrokenTemplatesError, EmptyInputError
+from ingest.errors import BrokenTemplatesError, EmptyInputError, InputError
 from ingest.index import Index
 from ingest.logs import templates
 from ingest.logs.configs import launch
@@ -177,7 +178,14 @@ class Triage:
         spent["compose"] = round(1000 * (perf_counter() - started), 2)
         first = first.model_copy(update={"timings_ms": {**job.timings_ms, **spent}})
         return TriageContext(
-            assessment, self.library, language, job.files, first, job.reopen, self._near_cases
+            assessment,
+            self.library,
+            language,
+            job.files,
+            first,
+            job.reopen,
+            self._near_cases,
+            self._fails_alone,
         )
 
     def explain(self, triage_context: TriageContext, batch: str = "") -> Iterator[Stage]:
@@ -190,6 +198,13 @@ class Triage:
         from service.llm import chain
 
         return chain.answer_in_stages(triage_context, self._settings, batch)
+
+    def _fails_alone(self, line: str) -> bool:
+        """Tell whether a line is read as a failure where nothing else is known of its job."""
+        try:
+            return self.reader.read(LogSource("line", io.BytesIO(line.encode()))).root is not None
+        except InputError:
+            return False
 
     def _near_cases(self, words: str) -> list[str]:
         return [item.owner for item in self.retriever.search(words) if item.kind == "case"]

@@ -26,12 +26,16 @@ class Vote:
 
     `choice` is the id of a cause, `insufficient-evidence` where the model says that the log does not tell, or
     `no-failure`. `lines` are the numbers of the lines that it quotes, `cases` the ids of those that it cites.
+    `failing` are lines among them that no rule knows, but that read as a failure by themselves. `against` is
+    what the rules alone conclude, where the vote turned it.
     """
 
     choice: str
     certainty: Certainty = "medium"
     lines: tuple[int, ...] = ()
     cases: tuple[str, ...] = ()
+    failing: tuple[int, ...] = ()
+    against: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from service.schemas.diagnosis import UNKNOWN_CAUSE
 from service.scoring.assessment import Assessment, Vote
 from service.scoring.retrieval import Retrieval, SignatureMatch
 from service.scoring.scoring import Candidate, candidate_of
+from service.scoring.verdict import conclude
 
 FILE = Path(__file__).parent / "fusion.json"
 # What a vote is for that says that nothing failed.
@@ -80,9 +81,16 @@ def fuse(assessment: Assessment, vote: Vote, library: Library) -> Assessment:
     leads = candidates and candidates[0].cause == vote.choice and vote.choice != _first(assessment)
     if leads and vote.lines:
         report = report.led_by(vote.lines)
-    return replace(
+    fused = replace(
         assessment, report=report, candidates=tuple(candidates), vote=vote, sound=sound, silence=doubt
     )
+    before, after = (_concluded(item, library) for item in (assessment, fused))
+    return replace(fused, vote=replace(vote, against=before)) if before != after else fused
+
+
+def _concluded(assessment: Assessment, library: Library) -> str:
+    cause = conclude(assessment, library).cause
+    return SOUND if cause is None else cause.id
 
 
 def rule_shares(assessment: Assessment) -> dict[str, float]:
@@ -145,8 +153,9 @@ def _is_of_job(cause: str, report: CrashReport, library: Library) -> bool:
 def may_count(assessment: Assessment, vote: Vote) -> bool:
     """Tell whether a vote may change anything.
 
-    It has to quote a line that fails, or telemetry has to show its cause. No vote outweighs how the job is
-    known to have ended, and a failure that is known, or stated by the log, is not called a sound run.
+    It has to quote a line that fails, for the rules or read by itself, or telemetry has to show its cause. No
+    vote outweighs how the job is known to have ended, and a failure that is known, or stated by the log, is
+    not called a sound run.
     """
     if is_proved(assessment):
         return vote.choice == _first(assessment)
@@ -157,7 +166,8 @@ def may_count(assessment: Assessment, vote: Vote) -> bool:
     failing = {
         line for event in assessment.report.standing for line in (event.line, event.last, event.traceback)
     }
-    return vote.choice == UNKNOWN_CAUSE or bool(shown) or not failing.isdisjoint(vote.lines)
+    quotes_failure = bool(vote.failing) or not failing.isdisjoint(vote.lines)
+    return vote.choice == UNKNOWN_CAUSE or bool(shown) or quotes_failure
 
 
 def is_proved(assessment: Assessment) -> bool:

@@ -22,6 +22,7 @@ from service.llm.stages import DraftStage, FinalStage, LookStage
 from service.llm.tools import ToolContext, call_tool
 from service.llm.triage_context import TriageContext
 from service.pipeline.triage import Triage
+from service.schemas.diagnosis import Diagnosis
 from service.settings import Settings
 from tests.service.llm.answering import asked_of, faithful, hear, say
 from tests.service.llm.scripted import Turn, serving
@@ -95,6 +96,38 @@ def test_a_line_that_only_a_look_showed_may_be_quoted_and_cited(triage: Triage) 
     tokens = heard.final.engine.tokens
     assert tokens is not None
     assert (tokens.sent, tokens.received) == (3 * 1234, 3 * 56)
+
+
+def voted(triage: Triage, hidden: str) -> Diagnosis:
+    """Have a model vote by a line that only a look shows, on a log whose end says nothing."""
+    rows = [f"step {number}: loss {2 - number / 1000:.4f}" for number in range(1, STEPS)]
+    rows[AT - 1] = hidden
+    context = job(
+        triage, "\n".join([*rows, "bash: line 1:    24 Killed                  python train.py", ""])
+    )
+    assert context.first.verdict == "unknown"
+    answer = faithful(
+        context, cause="reward-function-failed", certainty="high", quotes=[{"line": f"L{AT}", "text": hidden}]
+    )
+    turns = [look("read_lines", first=f"L{AT}", last=f"L{AT}"), Turn(json.dumps(answer))]
+    return hear(triage, context, turns, limits=LIMITS).final
+
+
+def test_a_line_that_only_a_look_showed_carries_a_vote_where_it_reads_as_a_failure(triage: Triage) -> None:
+    """No rule knows either line as a failure of this job; one of them says that something failed.
+
+    The answer says what decided, over what, and by which line.
+    """
+    failing = "FATAL verifier: the judge gave up after 5 tries, no score for this batch"
+    final = voted(triage, failing)
+    assert (final.verdict, final.cause) == ("diagnosed", "reward-function-failed")
+    assert "A model's vote decided this; the rules alone say: The log does not show the cause" in (
+        final.explanation
+    )
+    assert f"- [L{AT}] `{failing}`" in final.explanation
+    harmless = voted(triage, "verifier: 512 answers scored, 5 tries each")
+    assert harmless.verdict == "unknown"
+    assert "vote decided" not in harmless.explanation
 
 
 def test_calls_at_once_are_answered_each_by_its_id(triage: Triage) -> None:
