@@ -174,10 +174,13 @@ class Remedy(Change):
     """A setting of one framework that mends a cause, whichever case tells of it.
 
     The rows of a cause stand in the order in which to try them. `key` and `to` may hold a fact of the log in
-    braces (`{package.name}`); without that fact the row does not apply.
+    braces (`{package.name}`); without that fact the row does not apply. A row with `own` is for the job's own
+    setting whose name that expression finds and no catalogue has, such as the batch size of a script; it
+    applies where its rule gives a value.
     """
 
     cause: str
+    own: Expression = ""
     source: Annotated[str, Field(pattern=r"^https://[^\s]+$")]
 
 

@@ -331,11 +331,14 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
     version = job.report.version(change.framework)
     if wanted.case is not None and not _is_for(change, wanted.serves, seen, job):
         return nothing, []
-    spec = job.library.setting(change.framework, change.key, version)
+    own = isinstance(change, Remedy) and bool(change.own)
+    spec = _own_spec(change) if own else job.library.setting(change.framework, change.key, version)
     if reason := _unknown(change, spec, version):
         return nothing, [Dropped(what=f"{change.framework}: {change.key}", why=reason)]
     now = job.grounds.value(change.framework, change.key)
     value = _value(change, spec, now, wanted.cause, job)
+    if own and not value.because:
+        return nothing, []
     if reason := (misfit_reason(value.to, spec) if spec is not None else "") or value.useless:
         return nothing, [
             Dropped(
@@ -346,7 +349,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
     known = (
         spec is not None
         and not is_guidance(value.to)
-        and (change.framework in seen or change.framework in known_frameworks().everywhere)
+        and (own or change.framework in seen or change.framework in known_frameworks().everywhere)
     )
     main = ProposedChange(
         framework=change.framework,
@@ -366,10 +369,15 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         [main, *following],
         computed=bool(value.because),
         from_case=wanted.case is not None,
-        situated=wanted.case is None and is_situated(change.when),
+        situated=own or (wanted.case is None and is_situated(change.when)),
         last_resort=change.last_resort or (spec is not None and spec.last_resort),
         measure=None if wanted.case is not None else change.why.en,
     ), []
+
+
+def _own_spec(change: Change) -> SettingSpec:
+    """Describe a setting that only the job's own program knows."""
+    return SettingSpec(framework=change.framework, key=change.key, type="any", spelled="flag")
 
 
 def _worded(change: ProposedChange, job: _JobContext) -> ProposedChange:

@@ -11,14 +11,15 @@ from collections.abc import Collection, Iterator, Sequence
 from packaging.utils import canonicalize_name
 
 from corpus.frameworks import known_frameworks
+from corpus.keys import unsigned
 from corpus.library import Library, fits
-from corpus.schema import Remedy, Scalar
+from corpus.schema import ChangeKind, Remedy, Scalar
 from ingest.logs.conditions import all_hold, holds
 from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
 from service.remediation.feasibility import value_of
-from service.remediation.framework_relations import fits_place, settable_frameworks
+from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.rules.packages import distribution
 from service.remediation.setting_values import is_guidance
 
@@ -50,7 +51,11 @@ def applicable(
         for row in rows
         if all_hold(row.when, view) and not any(holds(condition, view) for condition in row.unless)
     ]
-    named = [filled for row in fitting for filled in _filled(row, report, library)]
+    named = [
+        filled
+        for row in fitting
+        for filled in (_of_job(row, report, library, settings) if row.own else _filled(row, report, library))
+    ]
     return [_at_version(row, report.version(row.framework), library, settings) for row in named]
 
 
@@ -64,6 +69,19 @@ def _at_version(row: Remedy, version: str | None, library: Library, settings: Se
     ]
     used = [key for key in valid if value_of(key, settings) is not None]
     return row.model_copy(update={"key": (used or valid or [row.key])[0]})
+
+
+def _of_job(
+    row: Remedy, report: CrashReport, library: Library, settings: Sequence[Setting]
+) -> Iterator[Remedy]:
+    """Give the row for the first setting of the job's own that it is for, none of a framework's."""
+    seen = shown_frameworks(report)
+    for setting in settings:
+        known = any(library.setting(framework, unsigned(setting.key)) for framework in seen)
+        if not known and re.search(row.own, setting.key):
+            kind: ChangeKind = "flag" if setting.key.startswith("--") else "setting"
+            yield row.model_copy(update={"key": setting.key, "kind": kind})
+            return
 
 
 def _filled(row: Remedy, report: CrashReport, library: Library) -> Iterator[Remedy]:
