@@ -1,0 +1,71 @@
+"""Switches, counts and steps that follow from what the log states, and those that its figures rule out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from corpus.schema import Scalar
+from service.remediation.rules.context import CannotHelp, ComputedValue
+from tests.service.remediation.test_values import answer, given_of
+
+OOM: Mapping[str, Any] = {"gpu_oom": {"asked_gib": 4.0, "free_gib": 1.0}}
+HELD: Mapping[str, Any] = {"host_oom": {"used_gib": 250.0, "limit_gib": 256.0}}
+FULL: Mapping[str, Any] = {"host_oom": {"used_gib": 254.0, "limit_gib": 256.0}}
+BATCH: Mapping[str, Any] = {"batch": {"size_n": 48, "micro_n": 4, "world_n": 6}}
+
+
+def test_that_values_follow_from_the_situation() -> None:
+    """Each row: rule, cause, present value and facts; the value, `no` where none helps, None for silence."""
+    rows: list[tuple[str, str, object, Mapping[str, Any], Scalar | None]] = [
+        ("offload", "gpu-oom-training", None, OOM, "to"),
+        ("offload", "gpu-oom-training", None, {**OOM, **HELD}, "to"),
+        ("offload", "gpu-oom-training", None, {**OOM, **FULL}, "no"),
+        ("offload", "host-oom-kill", None, FULL, "to"),
+        ("offload", "host-oom-kill", None, OOM, None),
+        ("memory-saver", "gpu-oom-logits", None, OOM, "to"),
+        ("memory-saver", "gpu-oom-logits", None, {}, None),
+        ("graph-capture", "kv-cache-too-small", None, {"kv_cache": {"missing_gib": 2.0}}, "to"),
+        ("graph-capture", "kv-cache-too-small", None, {"kv_cache": {"missing_gib": 11.0}}, "no"),
+        ("graph-capture", "gpu-oom-rollout", None, OOM, "to"),
+        ("keep-last", "disk-full", 5, {}, 2),
+        ("keep-last", "disk-full", 1, {}, None),
+        ("save-interval", "node-lost", 500, {}, 100),
+        ("save-interval", "node-lost", 4, {}, None),
+        ("save-interval", "disk-full", 100, {}, 500),
+        ("accumulation-steps", "batch-not-divisible", 3, BATCH, 2),
+        (
+            "accumulation-steps",
+            "batch-not-divisible",
+            3,
+            {"batch": {"size_n": 50, "micro_n": 4, "world_n": 6}},
+            "no",
+        ),
+        ("parallel-degree", "parallelism-invalid", 4, {"parallel": {"world": 6}}, 3),
+        ("parallel-degree", "parallelism-invalid", 8, {"gpus": {"available": 4}}, 4),
+        ("parallel-degree", "parallelism-invalid", 4, {}, None),
+        ("clip", "nan-or-inf", 0.0, {}, 1.0),
+        ("clip", "nan-or-inf", 5.0, {}, 1.0),
+        ("clip", "nan-or-inf", 0.5, {}, 0.25),
+        ("ib-timeout", "nccl-network", 18, {}, 20),
+        ("ib-timeout", "nccl-network", 21, {}, 22),
+        ("ib-timeout", "nccl-network", 22, {}, "no"),
+    ]
+    found = []
+    for rule, cause, now, facts, _ in rows:
+        given = given_of(rule, cause, now, facts, to="as proposed", type="any")
+        made = answer(given)
+        value: Scalar | None = made.value if isinstance(made, ComputedValue) else None
+        told = "to" if value is not None and value == given.change.to else value
+        found.append("no" if isinstance(made, CannotHelp) else told)
+    assert found == [row[-1] for row in rows]
+
+
+def test_that_a_number_of_steps_which_makes_up_the_batch_is_proved() -> None:
+    """The sentence holds the arithmetic."""
+    made = answer(given_of("accumulation-steps", "batch-not-divisible", 3, BATCH, type="int"))
+    assert isinstance(made, ComputedValue)
+    assert (made.proves, made.because.en) == (
+        True,
+        "The batch of 48 over 24 (micro batch x GPUs) gives 2 steps.",
+    )
