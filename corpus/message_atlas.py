@@ -17,7 +17,7 @@ import mmap
 import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from heapq import nlargest
@@ -41,8 +41,8 @@ SiteKind = Literal["raise", "assert", "check", "log"]
 KINDS: tuple[SiteKind, ...] = ("raise", "assert", "check", "log")
 # A line is no message unless it holds so much of its fixed words, weighed by how rare they are, and these
 # say at least so much (in bits: two groups that no other message has say 34). The name of the exception says
-# something, too. Of a message that is cut, less is asked for where what is left says more.
-LEAST_SHARE, LEAST_BITS, TYPED_BITS = 0.8, 19.0, 6.0
+# something, too. Of a message that is cut off, its beginning is asked for, and the less where that says more.
+WHOLE_SHARE, LEAST_SHARE, LEAST_BITS, TYPED_BITS = 0.97, 0.8, 19.0, 6.0
 CUT_SHARE, CUT_BITS = 0.5, 70.0
 # A word alone says less than its rarity among lone words.
 MOST_SINGLE_BITS = 6.0
@@ -99,31 +99,35 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class MessageMatch:
     """A message that a line holds.
 
     `sites` are the places that say it, the likeliest first; `share` is how much of its fixed words the line
-    holds, `bits` how much these say; `is_typed` tells that the line names the exception as well.
+    holds, `bits` how much these say; `is_typed` tells that the line names the exception as well, and
+    `has_begin` that it holds the first of these words.
     """
 
     sites: tuple[Site, ...]
     share: float
     bits: float
     is_typed: bool
+    has_begin: bool
 
     @property
     def fits(self) -> bool:
-        """Tell whether the line is this message: whole, or cut but too special to be another."""
+        """Tell whether the line is this message: whole, or cut off but too special to be another."""
         said = self.bits + TYPED_BITS * self.is_typed
-        return (self.share >= LEAST_SHARE and said >= LEAST_BITS + TYPED_BITS) or (
-            self.share >= CUT_SHARE and said >= CUT_BITS
-        )
+        if self.share >= WHOLE_SHARE:
+            return said >= LEAST_BITS + TYPED_BITS
+        least, enough = (LEAST_SHARE, LEAST_BITS + TYPED_BITS) if said < CUT_BITS else (CUT_SHARE, CUT_BITS)
+        return self.has_begin and self.share >= least and said >= enough
 
 
 class Atlas:
     """The atlas in its file; safe to be shared by threads."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         with path.open("rb") as stream:
             if stream.read(len(MAGIC)) != MAGIC:
                 raise InvalidCorpusError(f"{path}: is no message atlas of this version")
@@ -147,7 +151,7 @@ class Atlas:
         """How many sites it holds."""
         return int(self.head["sites"])
 
-    def look_up(self, text: str, files: Sequence[str] = ()) -> list[Match]:
+    def look_up(self, text: str, files: Sequence[str] = ()) -> list[MessageMatch]:
         """Give the messages that a line holds, the one that explains most of it first.
 
         `files` are those of the calls that led there, innermost last: of sites that say the same, those in
@@ -155,21 +159,25 @@ class Atlas:
         """
         count = self.head["messages"]
         held: dict[int, float] = {}
-        for group in line_groups(text[:_LONGEST]):
+        groups = frozenset(line_groups(text[:_LONGEST]))
+        for group in groups:
             found = self.bucket(group >> (32 - BUCKET_BITS)).messages(group)
             weight = weight_of(group, len(found), count) if found else 0.0
             for message in found:
                 held[message] = held.get(message, 0.0) + weight
         likely = nlargest(_CANDIDATES, held.items(), key=itemgetter(1))
-        matches = [self._match(message, said, text, files) for message, said in likely if said >= LEAST_BITS]
+        matches = [self._match(row, text, groups, files) for row in likely if row[1] >= LEAST_BITS]
         fitting = [match for match in matches if match.fits]
         return sorted(fitting, key=lambda match: (-round(match.bits * match.share), -match.share))
 
-    def _match(self, message: int, said: float, text: str, files: Sequence[str]) -> Match:
-        total, rows = self.page(message // PAGE)[message % PAGE]
+    def _match(
+        self, row: tuple[int, float], text: str, groups: Container[int], files: Sequence[str]
+    ) -> MessageMatch:
+        message, said = row
+        total, begin, rows = self.page(message // PAGE)[message % PAGE]
         sites = sorted(map(self._site, rows), key=lambda site: _distance(site, text, files))
         is_typed = bool(sites[0].exception) and sites[0].exception in text
-        return Match(tuple(sites), min(said / total, 1.0), said, is_typed)
+        return MessageMatch(tuple(sites), min(said / total, 1.0), said, is_typed, begin in groups)
 
     def _site(self, row: Sequence[Any]) -> Site:
         package, file, symbol, kind, exception, names, first, steps = row
@@ -225,6 +233,11 @@ class Bucket:
         self._starts = list(accumulate(_unplaned(data[8 : 8 + 4 * rows]), initial=0))
         self._hashes = _unplaned(data[8 + 4 * rows : 8 + 8 * rows])
         self._steps = _unplaned(data[8 + 8 * rows : 8 + 8 * rows + 4 * total])
+
+    @property
+    def groups(self) -> Sequence[int]:
+        """The groups that have messages here, in order."""
+        return self._hashes
 
     def messages(self, group: int) -> list[int]:
         """Give the messages that hold a group."""

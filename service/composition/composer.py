@@ -15,6 +15,7 @@ from service.composition.alternatives import alternatives_of
 from service.composition.evidence import cascade_of, evidence_of
 from service.composition.explanation import Explanation
 from service.composition.job_end import JobEnd
+from service.composition.source_places import source_places
 from service.remediation.proposals import Proposals, propose
 from service.schemas.diagnosis import (
     UNKNOWN_CAUSE,
@@ -71,6 +72,7 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
         headline=words.headline,
         explanation=words.text,
         evidence=() if cause is None else evidence_of(assessment, library, language),
+        sources=source_places(assessment, library),
         cascade=cascade_of(report),
         cases=tuple(_hit(item, library, language) for item in assessment.retrieval.ranked[:MAX_CASES]),
         changes=proposals.changes,

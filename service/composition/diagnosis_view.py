@@ -19,6 +19,7 @@ from service.schemas.diagnosis import (
     Evidence,
     ProcedureStep,
     ProposedChange,
+    SourcePlace,
     Standing,
     Telemetry,
     Verdict,
@@ -69,6 +70,23 @@ def as_written(change: Assignment) -> str:
     if change.kind == "command":
         return value if change.key in value else f"{change.key} {value}".strip()
     return f"{change.key}={value}" if change.kind in ("env", "flag") else f"{change.key} = {value}"
+
+
+def source_words(place: SourcePlace, language: Language) -> str:
+    """Say where a line is told in a framework's source, and which settings were checked there."""
+    found = words(
+        "diagnosis.source-place",
+        language,
+        package=place.package,
+        version=place.version,
+        path=place.path,
+        line=place.source_line,
+        symbol=place.symbol,
+    )
+    if not place.settings:
+        return found
+    checked = words("diagnosis.source-checks", language, settings=", ".join(place.settings))
+    return f"{found} · {checked}"
 
 
 def shown_verdict(diagnosis: Diagnosis) -> ShownVerdict:
@@ -168,6 +186,7 @@ class DiagnosisView:
     ended: str
     root: Evidence | None
     evidence: tuple[Evidence, ...]
+    sources: tuple[SourcePlace, ...]
     changes: tuple[ChangeView, ...]
     first_changes: tuple[ChangeView, ...]
     other_changes: tuple[ChangeView, ...]
@@ -225,6 +244,7 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
         ended=phrases.outcome(diagnosis.outcome, language),
         root=diagnosis.root,
         evidence=diagnosis.evidence,
+        sources=diagnosis.sources,
         changes=tuple(change_view(change, language) for change in cures),
         first_changes=_merged(first, language),
         other_changes=_merged(others, language),

@@ -7,11 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from corpus import phases
+from corpus import message_atlas, phases
 from corpus.condition_nodes import Name, Predicate
 from corpus.conditions import parse
 from corpus.errors import InvalidCorpusError
-from corpus.library import Library
+from corpus.extract.messages import checks
+from corpus.extract.messages.packages import atlas_packages
+from corpus.frameworks import known_frameworks
+from corpus.library import ROOT, Library
 from corpus.log_patterns import Pattern, PatternTable
 from corpus.message import is_chinese
 from corpus.schema import Case, Change, Procedure, Remedy
@@ -60,7 +63,7 @@ def findings(library: Library, table: PatternTable, cache: Path | None = None) -
 
 
 def table_findings(library: Library, table: PatternTable) -> list[str]:
-    """Give what is wrong in `rules.yaml` and `telemetry.yaml`, a sentence each, with file and row."""
+    """Give what is wrong in `rules.yaml`, `telemetry.yaml` and the message atlas, a sentence each."""
     found = list(rule_findings(library, known_facts(table)))
     telemetry = rules.load_rules()
     for name, sign in telemetry.signs.items():
@@ -69,6 +72,9 @@ def table_findings(library: Library, table: PatternTable) -> list[str]:
         found += [f"{rules.FILE}: rule {row.id}: {text}" for text in _conditions(row.when, library, table)]
         unknown = [cause for cause in row.causes if cause not in library.causes]
         found += [f"{rules.FILE}: rule {row.id}: unknown cause {cause}" for cause in unknown]
+    packages = atlas_packages()
+    found += checks.table_findings(packages, known_frameworks().rows)
+    found += checks.atlas_findings(ROOT / message_atlas.FILE, packages)
     return found
 
 

@@ -20,7 +20,7 @@ from service.remediation.message_hints import MessageHint
 from service.remediation.named_changes import kind_of, refusal_change, renamed_change
 from service.remediation.named_options import NamedOption
 from service.remediation.packages.changes import PackageChange
-from service.remediation.ranking import BEFORE_ADVICE, ChangeGroup, is_situated, ranked
+from service.remediation.ranking import BEFORE_ADVICE, ENOUGH_CHANGES, ChangeGroup, is_situated, ranked
 from service.remediation.renames import Rename
 from service.remediation.rules.context import CannotHelp, DependentSetting
 from service.remediation.setting_values import is_guidance, misfit_reason, number_of, typed_value
@@ -33,7 +33,9 @@ _WAYS = {
     "down": "changes.to-lower",
     "off": "changes.to-nothing",
     "named": "changes.to-allowed",
+    "checked": "changes.to-allowed",
 }
+_SAID = {"named": "changes.named", "checked": "changes.checked"}
 
 
 @dataclass(frozen=True)
@@ -235,12 +237,16 @@ def _follow(
         known = next(
             (group for group in groups if any(_is_about(item, change) for change in group.changes)), None
         )
+        if item.is_checked and known:
+            known.situated = known.situated or not known.from_case
+        if item.way == "checked" and len(groups) >= ENOUGH_CHANGES:
+            continue  # which way to move it is not said: it only orders what others propose
         if known is None and (item.framework, item.key) not in settled:
             kept = {(change.framework, change.key): change for group in groups for change in group.changes}
             known = _feasible(_advised(item, job), kept, job, dropped)
             known = known if known.changes else None
             groups.extend([known] if known else [])
-        if known is not None and known.advised is None and not item.is_last_resort:
+        if known and known.advised is None and not item.is_last_resort:
             known.advised = place
 
 
@@ -251,7 +257,7 @@ def _is_about(item: MessageHint, change: ProposedChange) -> bool:
 def _advised(item: MessageHint, job: _JobContext) -> ChangeGroup:
     """Make a change of what the message advises; an empty group where the setting takes no such value."""
     now = value_of(item.key, job.settings)
-    because = in_both("changes.named" if item.way == "named" else "changes.advised")
+    because = in_both(_SAID.get(item.way, "changes.advised"))
     change = Change(
         framework=item.framework,
         kind=kind_of(item.spec),

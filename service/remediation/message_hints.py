@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from corpus.frameworks import known_frameworks
@@ -14,9 +14,10 @@ from corpus.schema import SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
+from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import fits_place, settable_frameworks
 
-Way = Literal["up", "down", "on", "off", "set", "named"]
+Way = Literal["up", "down", "on", "off", "set", "named", "checked"]
 
 # A flag, a variable or dotted key, or one word in quotes; never part of a path, a call or a module's name.
 _NAME = re.compile(
@@ -79,6 +80,8 @@ _VALUE = re.compile(
 _FLAG_VALUE = re.compile(r"^\s+[`'\"]?(?P<value>[A-Za-z0-9][\w-]{0,40})[`'\"]?(?=[.,;)]|$)")
 # What a validator appends is the call's arguments, not what it has to say.
 _APPENDED = re.compile(r"\[type=\w+.*$", re.DOTALL)
+# A name of several words.
+_JOINED = re.compile(r"[A-Za-z][_-][A-Za-z]")
 # How far before a name its verb may stand.
 _REACH = 48
 # How many lines below the root what it announces may stand: a validator's heading comes before its reasons.
@@ -115,7 +118,11 @@ class NamedSetting:
 
 @dataclass(frozen=True)
 class MessageHint:
-    """A setting of the job that the failing message names, under the name that its version has for it."""
+    """A setting of the job that the failing message names, under the name that its version has for it.
+
+    `is_checked` tells that the source names it where it tells of the failure; where the message says nothing
+    of it, that is its `way`.
+    """
 
     framework: str
     key: str
@@ -125,6 +132,7 @@ class MessageHint:
     value: str = ""
     low: int | None = None
     high: int | None = None
+    is_checked: bool = False
 
     @property
     def is_last_resort(self) -> bool:
@@ -132,13 +140,21 @@ class MessageHint:
 
         What is only named, without bounds, and what takes a check away.
         """
-        return (self.way == "named" and self.low is self.high is None) or bool(_OVERRIDE.search(self.key))
+        is_named = self.way in ("named", "checked")
+        return (is_named and self.low is self.high is None) or bool(_OVERRIDE.search(self.key))
 
 
 def hinted_changes(
-    cause: str, report: CrashReport, library: Library, settings: Sequence[Setting] = ()
+    cause: str,
+    report: CrashReport,
+    library: Library,
+    settings: Sequence[Setting] = (),
+    checked: Sequence[str] = (),
 ) -> list[MessageHint]:
-    """Give the settings that the messages of this cause advise, or name as those at fault, in their order."""
+    """Give the settings that the messages of this cause advise, or name as those at fault, in their order.
+
+    `checked` are names that the source reads where it tells of the root; of these, only what the job sets.
+    """
     found: dict[tuple[str, str], MessageHint] = {}
     for event in _speaking(cause, report):
         at_root = report.root is not None and 0 <= event.line - report.root.line <= _BELOW
@@ -149,7 +165,29 @@ def hinted_changes(
                 continue
             for advice in _meant(named, cause, report, library, settings):
                 found.setdefault((advice.framework, advice.key), advice)
+    for name in checked:
+        for advice in _checked(name, cause, report, library, settings):
+            known = found.get((advice.framework, advice.key), advice)
+            found[advice.framework, advice.key] = replace(known, is_checked=True)
     return sorted(found.values(), key=lambda advice: advice.is_last_resort)[:MOST]
+
+
+def _checked(
+    name: str, cause: str, report: CrashReport, library: Library, settings: Sequence[Setting]
+) -> Iterator[MessageHint]:
+    """Give the setting that the job sets and that a name of the source means: all of it, or its end."""
+    levels = name.split(".")
+    # A plain word is as likely a variable as the setting of that name.
+    endings = [".".join(levels[place:]) for place in range(len(levels))] if _JOINED.search(levels[-1]) else []
+    for ending in endings:
+        found = [
+            advice
+            for advice in _meant(NamedSetting(ending, "checked"), cause, report, library, settings)
+            if value_of(advice.key, settings) is not None
+        ]
+        if found:
+            yield from found
+            return
 
 
 def _speaking(cause: str, report: CrashReport) -> Iterator[Event]:

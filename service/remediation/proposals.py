@@ -18,7 +18,7 @@ from service.remediation.message_hints import hinted_changes
 from service.remediation.named_options import named_options
 from service.remediation.packages.changes import fitting_changes
 from service.remediation.packages.named import named_installs
-from service.remediation.ranking import shown
+from service.remediation.ranking import ENOUGH_CHANGES, shown
 from service.remediation.remedies import applicable
 from service.remediation.renames import find_refused, find_renames
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
@@ -26,8 +26,6 @@ from service.scoring.assessment import Assessment
 
 # The changes that a model may choose from, those of the first answer among them.
 MAX_CHANGES = 6
-# With fewer changes than this, those of a neighbouring cause's case are worth a look.
-ENOUGH_CHANGES = 2
 # Cases beyond those that the first answer has drawn its changes from.
 MORE_CASES = 6
 
@@ -62,7 +60,8 @@ def _from_cases(
     is_known = any(case.signatures.quotes_message and case.cause == cause for case in cases[:1])
     named = () if is_known else library.causes[cause].messages_name
     renamed = find_renames(report, library, settings) if "unknown-setting" in named else []
-    advice = [] if renamed or is_known else hinted_changes(cause, report, library, settings)
+    checked = assessment.checked_names
+    advice = [] if renamed or is_known else hinted_changes(cause, report, library, settings, checked)
     refusals = named_options(report) if "wrong-value" in named else []
     if "unknown-setting" in named:
         told = {canonical(option.key) for option in refusals}

@@ -12,6 +12,8 @@ from service.schemas.diagnosis import ProposedChange
 
 # The place of what no message advises, behind all that one does; a right name comes before both.
 FOLLOWS_ADVICE, BEFORE_ADVICE = 1000, -1
+# With fewer changes, a neighbouring cause's case is worth a look, and what the source reads, whichever way.
+ENOUGH_CHANGES = 2
 # Cures that an answer offers, and looks beside them; what must follow a change is not counted.
 MOST_CURES, MOST_LOOKS = 3, 3
 
@@ -21,8 +23,9 @@ class ChangeGroup:
     """One change and those that must follow it, which are proposed together or not at all.
 
     `advised` is its place among what the failing message itself says to do; None where it says nothing of it.
-    `situated` tells that, of the table, not the cause alone calls for it but the job's own settings or the
-    log's figures; `measure` is what it shares with other spellings of one remedy, None where it stands alone.
+    `situated` tells that, of the table, not the cause alone calls for it but the job's own settings, the
+    log's figures or what the source reads where it tells of the failure; `measure` is what it shares with
+    other spellings of one remedy, None where it stands alone.
     """
 
     changes: list[ProposedChange]

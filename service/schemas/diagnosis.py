@@ -86,6 +86,32 @@ class CascadeEntry(Part):
         return _place(self.file, self.line)
 
 
+class SourcePlace(Part):
+    """Where a framework's own source tells what a line of the log says.
+
+    `line` and `file` are the log's. `path`, `source_line` and `symbol` are the place at `version`, which is
+    the job's where that was read, `url` its address; `versions` leaves out the versions known to lack it.
+    `settings` are those that the condition before it reads, or that the message names.
+    """
+
+    line: int
+    file: str | None = None
+    package: str
+    versions: str
+    version: str
+    path: str
+    source_line: int
+    symbol: str
+    exception: str = ""
+    settings: tuple[str, ...] = ()
+    url: str | None = None
+
+    @property
+    def place(self) -> str:
+        """How the log's line is named."""
+        return _place(self.file, self.line)
+
+
 class CaseHit(Part):
     """A retrieved case, note or past report."""
 
@@ -397,6 +423,7 @@ class Diagnosis(Part):
     headline: str
     explanation: str
     evidence: tuple[Evidence, ...] = ()
+    sources: tuple[SourcePlace, ...] = ()
     cascade: tuple[CascadeEntry, ...] = ()
     cases: tuple[CaseHit, ...] = ()
     changes: tuple[ProposedChange, ...] = ()

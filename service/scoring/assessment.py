@@ -13,6 +13,7 @@ from service.schemas.diagnosis import Outcome
 from service.scoring.outcome_evidence import complete_outcome, weigh_by_outcome
 from service.scoring.retrieval import Retrieval
 from service.scoring.scoring import Candidate, explained_causes, rank_causes
+from service.scoring.source_sites import LineSite, find_sites
 from service.scoring.telemetry_evidence import TelemetryFindings, evaluate_rules, weigh_by_telemetry
 from service.telemetry.snapshot import Snapshot
 
@@ -70,6 +71,7 @@ class Assessment:
       (`service/scoring/fusion.py`). `sound` is the probability then that nothing failed at all, `silence`
       that
       the log does not tell, where nothing was found that failed.
+    - `sites`: where the frameworks' own sources tell of the failures, the root's first.
     """
 
     report: CrashReport
@@ -82,11 +84,17 @@ class Assessment:
     vote: Vote | None = None
     sound: float = 0.0
     silence: float = 0.0
+    sites: tuple[LineSite, ...] = ()
 
     @property
     def snapshot(self) -> Snapshot | None:
         """The telemetry that the findings rest on."""
         return self.findings.snapshot
+
+    @property
+    def checked_names(self) -> tuple[str, ...]:
+        """What the source tests where the root's line is told, and what the message names."""
+        return next((item.site.names for item in self.sites if item.is_root), ())
 
     @property
     def doubt(self) -> float:
@@ -110,7 +118,9 @@ def assess(
     weighed = weigh_by_outcome(found, ended, report, retrieval, library)
     objections = tuple(_objections(weighed, findings, ended, library))
     settings = (*own, *report.settings)
-    return Assessment(report, retrieval, settings, ended, findings, tuple(weighed), objections)
+    return Assessment(
+        report, retrieval, settings, ended, findings, tuple(weighed), objections, sites=find_sites(report)
+    )
 
 
 def _objections(

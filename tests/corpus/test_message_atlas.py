@@ -7,15 +7,17 @@ import tarfile
 import zipfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from corpus.errors import InvalidCorpusError
 from corpus.extract.__main__ import main
-from corpus.extract.messages import native_sites, python_sites
+from corpus.extract.messages import checks, native_sites, python_sites
 from corpus.extract.messages.archives import sources
 from corpus.extract.messages.packages import AtlasPackage, atlas_packages
-from corpus.message_atlas import Atlas
+from corpus.frameworks import known_frameworks
+from corpus.message_atlas import Atlas, shipped
 from corpus.message_words import fixed_groups, line_groups
 from tests.tables import each_row
 
@@ -119,6 +121,12 @@ def test_a_site_has_its_place_its_exception_and_what_was_checked(
             "ValueError",
             "check",
             (("no", "sail", "fits", "the", "mast"),),
+        ),
+        (
+            'TORCH_CHECK_WITH(SinkError, false, "Hull of ", name, " leaks at the bow");',
+            "SinkError",
+            "check",
+            (("hull", "of"), ("leaks", "at", "the", "bow")),
         ),
         (
             'if (x) throw std::out_of_range("keel below the sea" + name);',
@@ -273,13 +281,57 @@ def test_groups_of_a_line_hold_those_of_its_message() -> None:
     assert not fixed <= set(line_groups("too long is len model max"))
 
 
-def test_the_table_names_sources_by_version_path_and_line() -> None:
-    """An address leads to a line at a version: whoever adds a package names all three, or no address."""
-    table = atlas_packages()
-    incomplete = [
-        name
-        for name, row in table.items()
-        if row.source and not all(field in row.source for field in ("{version}", "{path}", "{line}"))
-    ]
-    assert incomplete == []
-    assert [name for name, row in table.items() if not row.versions] == []
+@each_row(
+    ("row", "finding"),
+    [
+        ({"source": "https://example.org/{path}", "versions": ["1.0"]}, "an address names"),
+        ({"framework": "no-such-framework", "versions": ["1.0"]}, "unknown framework"),
+        ({}, "no versions"),
+    ],
+)
+def test_a_wrong_row_of_the_table_is_found(row: dict[str, Any], finding: str) -> None:
+    """Whoever adds a package is told what is missing."""
+    table = {"toykit": AtlasPackage.model_validate({"name": "toykit", **row})}
+    assert [finding in text for text in checks.table_findings(table, known_frameworks().rows)] == [True]
+
+
+def test_a_damaged_atlas_is_found(atlas: Atlas, tmp_path: Path) -> None:
+    """All of it is read: a cut file, and versions that nobody asked for, are told."""
+    table = {"toykit": AtlasPackage(name="toykit", versions=("1.0", "2.0"))}
+    whole = atlas.path.read_bytes()
+    (tmp_path / "cut.bin").write_bytes(whole[:-40])
+    assert list(checks.atlas_findings(atlas.path, table)) == ["atlas.bin: toykit 3.0 is not in atlas.yaml"]
+    assert "damaged" in list(checks.atlas_findings(tmp_path / "cut.bin", table))[-1]
+
+
+def test_the_atlas_that_ships_covers_the_packages_of_its_table() -> None:
+    """Forty packages and forty thousand sites at least, in the versions that the table names."""
+    atlas, table = shipped(), atlas_packages()
+    assert set(atlas.packages) <= set(table)
+    assert len(atlas.packages) >= 40
+    assert atlas.sites >= 40_000
+    assert [
+        name for name, versions in atlas.packages.items() if set(versions) - set(table[name].versions)
+    ] == []
+
+
+@each_row(
+    ("line", "package", "names"),
+    [
+        (
+            "ValueError: Target modules {'query'} not found in the base model. Please check the target.",
+            "peft",
+            {"peft_config.target_modules"},
+        ),
+        (
+            "AssertionError: real_train_batch_size (24) must be divisible by minimal possible batch size (6)",
+            "verl",
+            {"data.train_batch_size", "trainer.n_gpus_per_node"},
+        ),
+    ],
+)
+def test_lines_of_real_packages_lead_to_them(line: str, package: str, names: set[str]) -> None:
+    """What the frameworks say is found with the settings that they check."""
+    # Packages copy from each other: the same check may stand in several.
+    sites = [site for site in shipped().look_up(line)[0].sites if site.package == package]
+    assert names <= set(sites[0].names)

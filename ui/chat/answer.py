@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from corpus.library import Library
-from service.composition.diagnosis_view import ChangeView, DiagnosisView, as_written
-from service.html.markup import EMPTY, Html, element, folded, join, visible
+from service.composition.diagnosis_view import ChangeView, DiagnosisView, as_written, source_words
+from service.html.markup import EMPTY, Html, element, folded, join, link, visible
 from ui.chat import diff, prose
 from ui.chat.view import TriageView
 from ui.chat.words import counted, say
@@ -166,7 +166,20 @@ def why(view: TriageView, library: Library) -> Html:
     if answer.checks and not answer.checks_come_first:
         is_open = answer.verdict != "diagnosed"
         checks = folded(answer.words("checks"), _checks(answer), key="checks", is_open=is_open)
-    return _section("wc-why", say("why", view.language), *parts, checks, _alternatives(answer, library))
+    others = _alternatives(answer, library)
+    return _section("wc-why", say("why", view.language), *parts, _sources(answer), checks, others)
+
+
+def _sources(answer: DiagnosisView) -> Html | None:
+    """Render where the frameworks' sources tell of the failure, each with the link to its line."""
+    if not answer.sources:
+        return None
+    rows = []
+    for place in answer.sources:
+        told = source_words(place, answer.language)
+        linked = link(place.url, told) if place.url else told
+        rows.append(element("li", prose.citation(place.place), " ", linked))
+    return folded(answer.words("sources"), element("ul", *rows), key="sources")
 
 
 def _alternatives(answer: DiagnosisView, library: Library) -> Html | None:

@@ -21,7 +21,7 @@ from corpus.schema import Language
 from ingest.errors import MissingInputError
 from ingest.logs.inputs import jobs
 from ingest.logs.inputs.jobs import JobSource
-from service.composition.diagnosis_view import ChangeView, DiagnosisView, diagnosis_view, stated
+from service.composition.diagnosis_view import ChangeView, DiagnosisView, diagnosis_view, source_words, stated
 from service.llm.stages import DraftStage, LookStage
 from service.llm.stages import TextStage as Said
 from service.llm.triage_context import TriageContext
@@ -218,7 +218,7 @@ def render(diagnosis: Diagnosis, console: Console) -> None:
     if view.model_explanation:
         console.print(Text(f"\n{view.words('model', model=view.model)}:", style="bold"))
         console.print(Markdown(_safe(view.model_explanation)))
-    for block in (_evidence(view), _lists(view)):
+    for block in (_evidence(view), _sources(view), _lists(view)):
         if block:
             console.print()
             console.print(Group(*block))
@@ -262,6 +262,18 @@ def _evidence(view: DiagnosisView) -> list[RenderableType]:
     for item in view.evidence:
         table.add_row(item.place, Text(item.text[:300]).append(f"  — {item.why}", style="dim"))
     return [_title(view, "evidence"), table]
+
+
+def _sources(view: DiagnosisView) -> list[RenderableType]:
+    if not view.sources:
+        return []
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    table.add_column(justify="right", style="cyan", no_wrap=True)
+    table.add_column(overflow="fold")
+    for place in view.sources:
+        told = Text(source_words(place, view.language))
+        table.add_row(place.place, told.append(f"\n{place.url}", style="dim") if place.url else told)
+    return [_title(view, "sources"), table]
 
 
 def _changes(view: DiagnosisView) -> list[RenderableType]:

@@ -18,6 +18,7 @@ from service.schemas.diagnosis import (
     ProcedureStep,
     ProposedChange,
     SeenFramework,
+    SourcePlace,
     Standing,
     Telemetry,
     Verdict,
@@ -52,6 +53,9 @@ class TriageAnswer(BaseModel):
         )
     )
     evidence: list[Evidence]
+    sources: list[SourcePlace] = Field(
+        default=[], description="Where the frameworks' own sources tell what the failing lines say."
+    )
     changes: list[ProposedChange] = Field(
         description=(
             "Changes of the job's configuration; `status` tells which were checked against the catalogue."
@@ -167,6 +171,7 @@ def shortened(diagnosis: Diagnosis) -> TriageAnswer:
         model=diagnosis.engine.name,
         model_explanation=diagnosis.engine.model_explanation,
         evidence=list(diagnosis.evidence),
+        sources=list(diagnosis.sources),
         changes=list(diagnosis.changes),
         patch=diagnosis.patch,
         suggestion=diagnosis.suggestion,

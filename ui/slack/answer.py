@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from corpus.message import words
 from corpus.schema import Language
-from service.composition.diagnosis_view import ChangeView, DiagnosisView, diagnosis_view, stated
+from service.composition.diagnosis_view import ChangeView, DiagnosisView, diagnosis_view, source_words, stated
 from service.schemas.diagnosis import CaseHit, Diagnosis
 from service.settings import Settings
 from ui.slack.fitting import AnswerPiece, fit
@@ -168,6 +168,13 @@ def _evidence(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiec
         yield AnswerPiece(view.words("evidence"), _ROLES[item.role] - place, line, is_log=True)
 
 
+def _sources(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
+    for place, item in enumerate(view.sources[:2]):
+        told = source_words(item, view.language)
+        text = link(item.url, told) if item.url else escape(told)
+        yield AnswerPiece(view.words("sources"), 35 - place, f"{BULLET}{text}")
+
+
 def _machine(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
     if view.telemetry.says != "not available" and view.telemetry.why:
         text = f"{say(view.telemetry.says, view.language)}: {view.telemetry.why}"
@@ -196,7 +203,7 @@ def _case(item: CaseHit) -> str:
 
 
 # In the order of reading.
-_PARTS = (_changes, _why, _model, _evidence, _machine, _alternatives, _checks, _cases)
+_PARTS = (_changes, _why, _model, _evidence, _sources, _machine, _alternatives, _checks, _cases)
 
 
 def _buttons(diagnosis: Diagnosis, page: str, language: Language) -> Block:

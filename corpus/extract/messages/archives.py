@@ -16,7 +16,7 @@ from corpus.extract.messages.packages import AtlasPackage
 
 # Headers of a wheel hold checks as well.
 PYTHON, NATIVE = (".py",), (".cpp", ".cc", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".c")
-_LARGEST = 4 << 20
+_LARGEST = 2 << 20
 _LEFT_OUT = frozenset(
     [
         "test",

@@ -23,8 +23,9 @@ _SITE = re.compile(
     r"(?:RAY_)?CHECK\w*\s*(?=\())|\b(?P<warn>WARN|TLLM_LOG_ERROR|fprintf\s*(?=\(\s*stderr))\s*\("
 )
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+# A definition begins at the left; bounded, as some sources are tables of numbers of megabytes.
 _FUNCTION = re.compile(
-    r"^(?:[\w:<>,&*\s~]{0,200}?\s|)(?P<name>[\w:~]+)\s*\([^;{}]{0,600}\)[^;{}()]{0,80}\{", re.MULTILINE
+    r"^(?=[A-Za-z_~])[^\n;{}()]{0,160}?\b(?P<name>[\w:~]+)\([^;{}]{0,600}\)[^;{}()]{0,80}\{", re.MULTILINE
 )
 _KEYWORDS = frozenset({"if", "for", "while", "switch", "catch", "return", "sizeof", "else", "do"})
 _COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:[^"\\\n]|\\.)*")', re.DOTALL)
@@ -61,14 +62,11 @@ def _sites(text: str, functions: list[tuple[int, str]]) -> Iterator[FoundSite]:
             symbol = functions[place][1]
             place += 1
         kind, exception = _kind(match)
-        said = _message(text, match)
-        condition = said[0] if kind == "check" else ""
-        runs = runs_of(said[1])
+        own, condition, pieces = _message(text, match)
+        runs = runs_of(pieces)
         if runs:
-            named = named_in(said[1])
-            yield FoundSite(
-                symbol, line, kind, exception, runs, joined_names(_VARIABLE.findall(condition), named)
-            )
+            names = joined_names(_VARIABLE.findall(condition), named_in(pieces))
+            yield FoundSite(symbol, line, kind, own or exception, runs, names)
 
 
 def _kind(match: re.Match[str]) -> tuple[SiteKind, str]:
@@ -81,19 +79,25 @@ def _kind(match: re.Match[str]) -> tuple[SiteKind, str]:
     return "log", ""
 
 
-def _message(text: str, match: re.Match[str]) -> tuple[str, Pieces]:
-    """Give a site's condition and its message: the strings of a call, or of a stream up to its end."""
+def _message(text: str, match: re.Match[str]) -> tuple[str, str, Pieces]:
+    """Give a site's own type, its condition and its message.
+
+    The message is the strings of a call, or of a stream up to its end.
+    """
     begin = text.find("(", match.start())
     end = _closing(text, begin) if begin >= 0 else match.end()
     inside = text[begin + 1 : end]
     if match["log"]:
         stop = text.find(";", end)
         streamed = text[end + 1 : min(stop if stop > 0 else end, end + _LONGEST)]
-        return inside, _pieces(streamed)
-    comma = _comma(inside) if match["check"] else -1
-    if match["check"] and comma < 0:
-        return inside, []
-    return inside[: max(comma, 0)], _pieces(inside[comma + 1 :])
+        return "", "", _pieces(streamed)
+    if not match["check"]:
+        return "", "", _pieces(inside)
+    # The check of an error of one's own names its type before the condition.
+    begin = _comma(inside) + 1 if match["check"].startswith("TORCH_CHECK_WITH") else 0
+    comma = _comma(inside, begin)
+    own = inside[: max(begin - 1, 0)].strip()
+    return own, inside[begin:comma], _pieces(inside[comma + 1 :]) if comma >= 0 else []
 
 
 def _closing(text: str, begin: int) -> int:
@@ -113,9 +117,9 @@ def _closing(text: str, begin: int) -> int:
     return last
 
 
-def _comma(text: str) -> int:
-    """Give the place of the first comma that no bracket encloses; -1 without one."""
-    depth, place = 0, 0
+def _comma(text: str, begin: int = 0) -> int:
+    """Give the place of the first comma from `begin` on that no bracket encloses; -1 without one."""
+    depth, place = 0, begin
     while place < len(text):
         sign = text[place]
         if sign == '"':

@@ -73,7 +73,8 @@ def pack(folders: Iterable[Path], table: Mapping[str, AtlasPackage], target: Pat
         if place % PAGE == 0:
             pages.append([])
         sites = [_site(key, numbers, found) for key in keys]
-        pages[-1].append([round(_said(groups, weights), 1), sites])
+        begin = next((group for group in keys[0].groups if group in weights), 0)
+        pages[-1].append([round(_said(groups, weights), 1), begin, sites])
     count = sum(len(keys) for _, keys in rows)
     head = {"packages": packages, "sites": count, "messages": len(rows)}
     _write(target, head, _buckets([groups for groups, _ in rows], weights), pages)

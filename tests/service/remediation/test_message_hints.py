@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from corpus.schema import Language, Scalar, SettingSpec
+from corpus.schema import Language, Remedy, Scalar, SettingSpec
 from service.remediation.changes import propose_changes
 from service.remediation.message_hints import hinted_changes, read_hints
 from service.remediation.setting_values import is_guidance
@@ -130,6 +130,8 @@ def made(
     language: Language = "en",
     frameworks: Sequence[tuple[str, str]] = (("vllm", ""),),
     now: Mapping[str, str] | None = None,
+    checked: Sequence[str] = (),
+    remedies: Sequence[Remedy] = (),
 ) -> list[ProposedChange]:
     """Propose what the message advises to a job with these settings, beside what cases propose."""
     told = report(
@@ -138,9 +140,8 @@ def made(
         settings=[setting(key, value) for key, value in (now or {}).items()],
     )
     shelf = library(*specs)
-    changes, _ = propose_changes(
-        cases, told, shelf, told.settings, language, (), (), hinted_changes(cause, told, shelf, told.settings)
-    )
+    advice = hinted_changes(cause, told, shelf, told.settings, checked)
+    changes, _ = propose_changes(cases, told, shelf, told.settings, language, remedies, (), advice)
     return changes
 
 
@@ -259,3 +260,51 @@ def test_that_words_in_place_of_a_value_are_never_written_to_a_file(message: str
     (item,) = made(message, language=language)
     assert is_guidance(item.to)
     assert item.status == "unverified"
+
+
+def test_that_what_the_source_checks_is_offered_where_the_job_sets_it_and_little_else_is() -> None:
+    """A name of the source means the job's setting of that name, whatever object it hangs on there."""
+    checked = (
+        "scheduler_config.max_num_seqs",
+        "cache_config.gpu_memory_utilization",
+        "prompt_lens",
+        "quantization",
+    )
+    now = {"max_num_seqs": "7", "quantization": "gptq"}
+    two = case(
+        "vllm/two",
+        changes=[
+            change("--max-model-len", 4096, framework="vllm"),
+            change("--numa-bind", True, framework="vllm"),
+        ],
+    )
+    assert [item.key for item in made("this is no good", now=now, checked=checked)] == ["--max-num-seqs"]
+    offered = made("this is no good", now=now, checked=checked, cases=[two])
+    assert [item.key for item in offered] == ["--max-model-len", "--numa-bind"]
+
+
+def test_that_what_the_source_checks_comes_before_what_the_cause_alone_calls_for() -> None:
+    rows = [
+        Remedy.model_validate(
+            {
+                "framework": "vllm",
+                "kind": "flag",
+                "key": key,
+                "to": to,
+                "why": {"en": "it helps", "zh": "有用"},
+                "cause": "config-value-invalid",
+                "source": "https://example.org/1",
+            }
+        )
+        for key, to in (("--numa-bind", True), ("--max-num-seqs", 4))
+    ]
+    known = case("vllm/one", changes=[change("--max-model-len", 4096, framework="vllm")])
+    now = {"max_num_seqs": "7"}
+    keys = [
+        [item.key for item in made("no good", now=now, cases=[known], remedies=rows, checked=checked)]
+        for checked in ((), ("max_num_seqs",))
+    ]
+    assert keys == [
+        ["--max-model-len", "--numa-bind", "--max-num-seqs"],
+        ["--max-num-seqs", "--max-model-len", "--numa-bind"],
+    ]

@@ -1,0 +1,34 @@
+"""Where the frameworks' own sources tell what the log's failures say: the link behind a line."""
+
+from __future__ import annotations
+
+from corpus.library import Library
+from service.schemas.diagnosis import SourcePlace
+from service.scoring.assessment import Assessment
+
+MAX_SETTINGS = 4
+
+
+def source_places(assessment: Assessment, library: Library) -> tuple[SourcePlace, ...]:
+    """Give the places of the root and of the other failures, the root's first."""
+    found = []
+    for item in assessment.sites:
+        place, site = assessment.report.place(item.line), item.site
+        # What no framework knows as a setting is a variable of its function, which tells a reader nothing.
+        settings = [name for name in site.names if library.is_setting(name.rpartition(".")[2])]
+        found.append(
+            SourcePlace(
+                line=place.line,
+                file=place.file or None,
+                package=site.package,
+                versions=site.versions,
+                version=item.version,
+                path=site.file,
+                source_line=site.lines[item.version],
+                symbol=site.symbol,
+                exception=site.exception,
+                settings=tuple(settings[:MAX_SETTINGS]),
+                url=site.address(item.version) or None,
+            )
+        )
+    return tuple(found)
