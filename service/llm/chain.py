@@ -26,7 +26,7 @@ from service.llm.client import LlmClient, added_tokens
 from service.llm.contacts import NODES, lead
 from service.llm.deadline import FIRST_SHARE, Deadline
 from service.llm.grounding import Grounded, GroundedQuote, ground_claims
-from service.llm.investigation import SCHEMAS, Investigation, LookLimits, begin_investigation
+from service.llm.investigation import SCHEMAS, SINGLE_SHOT, Investigation, LookLimits, begin_investigation
 from service.llm.models import ChatModel, open_models
 from service.llm.prompt import shown
 from service.llm.prompt_context import Prompt, PromptContext, build_prompt_context
@@ -45,7 +45,6 @@ from service.settings import Settings
 
 # How much longer an answer gets before it is looked at again.
 STRIDE = 48
-SINGLE_SHOT = LookLimits()
 _CLAIMED = {"cause", "certainty", "quotes", "cases", "changes"}
 
 

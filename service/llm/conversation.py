@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from corpus.message import Message
 from ingest.logs.lines import printable
@@ -14,16 +14,17 @@ from service.llm.claims import ModelReply
 from service.llm.client import LlmClient, added_tokens
 from service.llm.deadline import FIRST_SHARE, Deadline
 from service.llm.grounding import offered
+from service.llm.investigation import SINGLE_SHOT, Investigation, LookLimits, budget_beside_tools
 from service.llm.models import ChatMessage, ChatModel
 from service.llm.prompt import for_turn
 from service.llm.prompt_context import Prompt, PromptContext, build_prompt_context
 from service.llm.prose import blocks
 from service.llm.replies import FollowUpQuestion, reply
 from service.llm.spending import Spending
-from service.llm.stages import TextStage
+from service.llm.stages import LookStage, TextStage
 from service.llm.triage_context import TriageContext
 from service.remediation.constraints import Constraint, remaining_changes, stated_constraints
-from service.schemas.diagnosis import Diagnosis, Dropped, Engine, Tokens
+from service.schemas.diagnosis import Diagnosis, Dropped, Engine, Tokens, TraceStep
 from service.schemas.errors import ModelError
 
 MAX_QUESTION = 2000
@@ -44,6 +45,18 @@ class Turn:
     constraints: tuple[str, ...] = ()
 
 
+@dataclass
+class _HeardReply:
+    """What became of one question: the answer of the model `name`, None where none gave one."""
+
+    answer: ModelReply | None = None
+    name: str = ""
+    looking: Investigation | None = None
+    failures: list[str] = field(default_factory=list)
+    taken: list[Tokens] = field(default_factory=list)
+    trace: list[TraceStep] = field(default_factory=list)
+
+
 class Conversation:
     """Turns about one inquiry.
 
@@ -57,14 +70,19 @@ class Conversation:
         models: Sequence[ChatModel] = (),
         seconds: float = 60.0,
         budget: int = 8000,
+        limits: LookLimits = SINGLE_SHOT,
         spending: Spending | None = None,
     ) -> None:
-        """Begin; of `models` the next is asked where one fails, and without any nothing is sent."""
+        """Begin; of `models` the next is asked where one fails, and without any nothing is sent.
+
+        `limits` bounds how often a model may look into the log before it answers a question.
+        """
         self._triage_context = triage_context
         self._near = near
         self._models = models
         self._seconds = seconds
         self._budget = budget
+        self._limits = limits
         self._spending = spending
         self._prompt_context = build_prompt_context(triage_context)
         self._constraints: dict[str, Constraint] = {}
@@ -97,8 +115,8 @@ class Conversation:
         self._constraints |= {item.topic.name: item for item in new}
         return new
 
-    def ask(self, question: str) -> Iterator[TextStage | Turn]:
-        """Answer a question: the paragraphs as they stand, then the whole turn."""
+    def ask(self, question: str) -> Iterator[LookStage | TextStage | Turn]:
+        """Answer a question: a model's looks, the paragraphs as they stand, then the whole turn."""
         said = message_text(question)
         new = self._rule_out(said)
         prompt_context = replace(
@@ -129,48 +147,56 @@ class Conversation:
 
     def _spoken(
         self, prompt_context: PromptContext, plain: str
-    ) -> Generator[TextStage, None, tuple[str, Engine]]:
+    ) -> Generator[LookStage | TextStage, None, tuple[str, Engine]]:
         """Let a model answer; where all fail or too little stands, give the plain answer and say so."""
-        deadline, failures, taken = Deadline(self._seconds), list[str](), list[Tokens]()
-        prompt = for_turn(prompt_context, self._budget, self._talk, self._ruled_out)
-        answer, name = None, ""
+        heard = _HeardReply()
+        yield from self._listen(prompt_context, heard)
+        language, looking, answer = prompt_context.language, heard.looking, heard.answer
+        engine = Engine(tokens=added_tokens(heard.taken), trace=tuple(heard.trace))
+        if answer is None or looking is None:
+            said = [*heard.failures, Message("model.answer-known-without-model")]
+            return plain, engine.model_copy(update={"note": reasons.note(said, language)})
+        prompt, kept = looking.prompt, VerifiedText()
+        prompt_context = prompt_context.with_lines(looking.rows)
+        for block in self._checked(answer, prompt_context, prompt, kept):
+            yield TextStage(block)
+        dropped = listed([*_dropped(answer, prompt_context, prompt), *kept.dropped])
+        too_little = [] if kept.holds else [Message("model.little-model-answer-checked")]
+        update = {
+            "note": reasons.note([*heard.failures, *too_little], language),
+            "dropped": reasons.translate_reasons(dropped, language),
+            "omitted": dict(prompt.omitted),
+        }
+        if kept.holds:
+            return kept.text, engine.model_copy(update={**update, "name": heard.name})
+        return plain, engine.model_copy(update=update)
+
+    def _listen(self, prompt_context: PromptContext, heard: _HeardReply) -> Iterator[LookStage]:
+        """Ask one model after the other until one answers, and pass on what each looks at."""
+        deadline = Deadline(self._seconds)
+        room = budget_beside_tools(self._budget, self._limits)
+        prompt = for_turn(prompt_context, room, self._talk, self._ruled_out)
         for place, model in enumerate(self._models, 1):
             time = deadline if place == len(self._models) else Deadline(self._seconds * FIRST_SHARE)
             asker = LlmClient(model, time, self._budget, self._spending)
-            failures += [Message("model.asked-instead", name=model.name)] if failures else []
-            try:
-                answer, name = asker.read(ModelReply, asker.whole(prompt.messages, ModelReply)), model.name
-            except ModelError as error:
-                failures.append(str(error))
-            taken += [asker.tokens] if asker.was_asked else []
-            if answer is not None:
-                break
-        tokens = added_tokens(taken)
-        if answer is None:
-            said = [*failures, Message("model.answer-known-without-model")]
-            return plain, Engine(note=reasons.note(said, prompt_context.language), tokens=tokens)
-        kept = VerifiedText()
-        good = self._checked(answer, prompt_context, prompt, kept)
-        for block in good:
-            yield TextStage(block)
-        dropped = reasons.translate_reasons(
-            listed([*_dropped(answer, prompt_context, prompt), *kept.dropped]), prompt_context.language
-        )
-        if not kept.holds:
-            note = Message("model.little-model-answer-checked")
-            return plain, Engine(
-                note=reasons.note([*failures, note], prompt_context.language),
-                dropped=dropped,
-                tokens=tokens,
-                omitted=dict(prompt.omitted),
+            heard.failures += [Message("model.asked-instead", name=model.name)] if heard.failures else []
+            heard.name = model.name
+            heard.looking = looking = Investigation(
+                self._triage_context, prompt_context, prompt, self._limits, self._budget, ModelReply
             )
-        return kept.text, Engine(
-            name=name,
-            note=reasons.note(failures, prompt_context.language),
-            dropped=dropped,
-            tokens=tokens,
-            omitted=dict(prompt.omitted),
-        )
+            text = ""
+            try:
+                for came in looking.listen(asker, lambda: False):
+                    text = came if isinstance(came, str) else ""
+                    if isinstance(came, TraceStep):
+                        yield LookStage(came)
+                heard.answer = asker.read(ModelReply, text)
+            except ModelError as error:
+                heard.failures.append(str(error))
+            heard.taken += [asker.tokens] if asker.was_asked else []
+            heard.trace += looking.trace
+            if heard.answer is not None:
+                return
 
     def _checked(
         self, answer: ModelReply, prompt_context: PromptContext, prompt: Prompt, kept: VerifiedText

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from corpus.message import Message
 from ingest.redaction.redactor import Redactor
-from service.llm.claims import Claims
+from service.llm.claims import Claim, Claims
 from service.llm.client import LlmClient
 from service.llm.deadline import Deadline
 from service.llm.log_view import LogView
@@ -45,15 +45,22 @@ class LookLimits:
     seconds: float = 45.0
 
 
+SINGLE_SHOT = LookLimits()
+
+
 @dataclass
 class Investigation:
-    """A model's looks at one job; `prompt` grows by what they show, `rows` holds the lines as they stand."""
+    """A model's looks at one job; `prompt` grows by what they show, `rows` holds the lines as they stand.
+
+    `kind` is the form of the answer that they lead to.
+    """
 
     triage_context: TriageContext
     prompt_context: PromptContext
     prompt: Prompt
     limits: LookLimits
     budget: int
+    kind: type[Claim] = Claims
     trace: list[TraceStep] = field(default_factory=list)
     rows: dict[int, str] = field(default_factory=dict)
     _asked: set[str] = field(default_factory=set)
@@ -73,7 +80,7 @@ class Investigation:
         A model that calls no tools is asked once, as without them.
         """
         if not self.limits.calls:
-            yield from asker.stream(self.prompt.messages, Claims, is_said)
+            yield from asker.stream(self.prompt.messages, self.kind, is_said)
             return
         deadline = Deadline(min(self.limits.seconds, asker.deadline.left))
         view = LogView(self.prompt_context.report, self.triage_context.reopen, deadline)
@@ -108,12 +115,12 @@ class Investigation:
                 messages.append(ChatMessage("tool", self._answered(tools, call), call_id=call.id))
                 yield from self.trace[before:]
         try:
-            yield from asker.stream(self._last_messages(), Claims, is_said)
+            yield from asker.stream(self._last_messages(), self.kind, is_said)
         except ModelRejectedError:
             if not self._notes or is_said():
                 raise
             # What was found may be what makes it too long.
-            yield from asker.stream(self.prompt.messages, Claims, is_said)
+            yield from asker.stream(self.prompt.messages, self.kind, is_said)
 
     def _last_messages(self) -> tuple[ChatMessage, ...]:
         """Give what asks for the answer at once: the first prompt, and what was found, without any calls."""
@@ -218,6 +225,11 @@ def begin_investigation(
     triage_context: TriageContext, prompt_context: PromptContext, budget: int, limits: LookLimits
 ) -> Investigation:
     """Make the prompt, with room for the tools where there are to be any."""
-    spent = estimate_tokens(LOOK) + estimate_tokens(json.dumps(SCHEMAS)) if limits.calls else 0
-    prompt = for_answer(prompt_context, max(budget - spent, budget // 2))
+    prompt = for_answer(prompt_context, budget_beside_tools(budget, limits))
     return Investigation(triage_context, prompt_context, prompt, limits, budget)
+
+
+def budget_beside_tools(budget: int, limits: LookLimits) -> int:
+    """Give how many tokens a prompt may have beside the tools that go with it."""
+    spent = estimate_tokens(LOOK) + estimate_tokens(json.dumps(SCHEMAS)) if limits.calls else 0
+    return max(budget - spent, budget // 2)

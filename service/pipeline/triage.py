@@ -220,7 +220,7 @@ class Triage:
 
         Raises ModelSetupError.
         """
-        from service.llm import conversation, models, spending
+        from service.llm import conversation, investigation, models, spending
 
         settings = self._settings
         return conversation.Conversation(
@@ -229,6 +229,7 @@ class Triage:
             models.open_models(settings) if with_model else (),
             settings.model_deadline,
             settings.model_tokens,
+            investigation.LookLimits(settings.model_calls, settings.model_calls_deadline),
             spending.open_spending(settings),
         )
 

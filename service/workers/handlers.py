@@ -195,7 +195,9 @@ def _asked(triage: Triage, task: QuestionTask) -> Iterator[Answer]:
     talk = triage.conversation(_triage_context(triage, task.kept), with_model=task.model)
     talk.resume(ChatMessage(item.role, item.text) for item in task.talk)
     for piece in talk.ask(task.question):
-        if isinstance(piece, TextStage):
+        if isinstance(piece, LookStage):
+            yield LogLookedAt(tool=piece.step.tool, says=piece.step.found)
+        elif isinstance(piece, TextStage):
             yield ExplanationParagraph(text=piece.text)
         else:
             yield TurnAnswered(

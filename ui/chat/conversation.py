@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from corpus.message import in_language
 from corpus.schema import Language
 from service.html.markup import EMPTY, Html, element, join
 from ui.chat import prose
@@ -41,9 +42,9 @@ def _going_on(view: TriageView) -> Iterator[Html]:
     if view.reply:
         yield _said(False, "\n\n".join(view.reply), view.language)
     else:
-        yield element(
-            "li", element("p", say("thinking", view.language), class_="hint"), class_="ours", aria_busy="true"
-        )
+        looks = (in_language(look, view.language) for look in view.turn_looks)
+        told = [element("p", text, class_="hint") for text in (*looks, say("thinking", view.language))]
+        yield element("li", *told, class_="ours", aria_busy="true")
 
 
 def _said(is_theirs: bool, text: str, language: Language) -> Html:

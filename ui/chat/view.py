@@ -35,9 +35,9 @@ class TriageView:
 
     `model` is the model that the server has, or nothing; `first` the rules' answer where it came while the
     page was watching; `looks` what the model has looked at so far; `said` the paragraphs of the model so far;
-    `asking` the question that is being answered
-    now, and `reply` what stands of its answer; `is_elsewhere` that another page, or a server that stopped,
-    works on it.
+    `asking` the question that is being answered now, `turn_looks` what the model has looked at for it, and
+    `reply` what stands of its answer; `is_elsewhere` that another page, or a server that stopped, works on
+    it.
     """
 
     language: Language
@@ -57,6 +57,7 @@ class TriageView:
     snapshot: Snapshot | None = None
     messages: tuple[MessageRecord, ...] = ()
     asking: str = ""
+    turn_looks: tuple[str, ...] = ()
     reply: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
     is_elsewhere: bool = False
@@ -127,6 +128,8 @@ def _(event: FirstAnswer, view: TriageView) -> TriageView:
 
 @after.register
 def _(event: LogLookedAt, view: TriageView) -> TriageView:
+    if view.asking:
+        return replace(view, turn_looks=(*view.turn_looks, event.says))
     return replace(view, looks=(*view.looks, event.says))
 
 
@@ -144,10 +147,14 @@ def _(event: FinalAnswer, view: TriageView) -> TriageView:
 
 @after.register
 def _(event: TurnAnswered, view: TriageView) -> TriageView:
-    return replace(view, diagnosis=event.diagnosis, constraints=event.constraints, asking="", reply=())
+    return replace(
+        view, diagnosis=event.diagnosis, constraints=event.constraints, asking="", turn_looks=(), reply=()
+    )
 
 
 @after.register
 def _(event: TriageFailed, view: TriageView) -> TriageView:
     # A turn that fails leaves the answer as it is.
-    return replace(view, failed=event, state="done" if view.asking else "failed", asking="", reply=())
+    return replace(
+        view, failed=event, state="done" if view.asking else "failed", asking="", turn_looks=(), reply=()
+    )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from corpus.message import is_chinese
+from corpus.message import in_language, is_chinese
 from corpus.schema import Language
 from ingest.errors import IngestError
 from service.app.admission import Caller, Principal
@@ -21,6 +21,7 @@ from service.schemas.events import (
     ExplanationParagraph,
     FinalAnswer,
     FirstAnswer,
+    LogLookedAt,
     Progress,
     TriageFailed,
     TurnAnswered,
@@ -262,6 +263,14 @@ class ThreadUpdates:
         if self.settings.model:
             self._show(event.diagnosis, say("explaining", event.diagnosis.language))
 
+    def looked(self, event: LogLookedAt) -> None:
+        """Say what a model looks at, while its words are awaited."""
+        if self.first is not None:
+            language = self.first.language
+            self._show(self.first, say("explaining", language), in_language(event.says, language), must=False)
+        elif not self.said:
+            self.reply.show(told(in_language(event.says, self.language)), must=False)
+
     def spoken(self, event: ExplanationParagraph) -> None:
         """Add a paragraph of a model's."""
         self.said.append(event.text)
@@ -301,6 +310,7 @@ _HANDLERS: Mapping[type[Event], Callable[[ThreadUpdates, Any], None]] = {
     Accepted: ThreadUpdates.accepted,
     Progress: ThreadUpdates.progress,
     FirstAnswer: ThreadUpdates.opened,
+    LogLookedAt: ThreadUpdates.looked,
     ExplanationParagraph: ThreadUpdates.spoken,
     FinalAnswer: ThreadUpdates.closed,
     TurnAnswered: ThreadUpdates.turned,

@@ -11,8 +11,8 @@ from typing import Any
 
 from ingest.logs.inputs import sources
 from service.composition.composer import compose
-from service.llm.chain import SINGLE_SHOT, explain_with_model
-from service.llm.investigation import LookLimits
+from service.llm.chain import explain_with_model
+from service.llm.investigation import SINGLE_SHOT, LookLimits
 from service.llm.models import ChatModel, open_model
 from service.llm.prompt import for_answer
 from service.llm.prompt_context import Prompt, PromptContext, build_prompt_context

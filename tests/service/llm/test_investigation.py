@@ -12,19 +12,21 @@ import pytest
 from ingest.logs.configs.launch import Setting
 from ingest.logs.inputs import sources
 from service.llm.chain import answer_in_stages, explain_with_model
+from service.llm.conversation import Conversation
+from service.llm.conversation import Turn as Answered
 from service.llm.deadline import Deadline
 from service.llm.investigation import LookLimits, begin_investigation
 from service.llm.log_view import LogView
 from service.llm.models import AnswerPiece, ChatMessage, ToolCallPiece
 from service.llm.prompt_context import build_prompt_context
 from service.llm.prompt_injection import WITHHELD
-from service.llm.stages import DraftStage, FinalStage, LookStage
+from service.llm.stages import DraftStage, FinalStage, LookStage, TextStage
 from service.llm.tools import ToolContext, call_tool
 from service.llm.triage_context import TriageContext
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import Diagnosis
 from service.settings import Settings
-from tests.service.llm.answering import asked_of, faithful, hear, say
+from tests.service.llm.answering import asked_of, faithful, hear, model_at, say
 from tests.service.llm.scripted import Turn, serving
 from tests.waiting import PATIENCE
 
@@ -128,6 +130,47 @@ def test_a_line_that_only_a_look_showed_carries_a_vote_where_it_reads_as_a_failu
     harmless = voted(triage, "verifier: 512 answers scored, 5 tries each")
     assert harmless.verdict == "unknown"
     assert "vote decided" not in harmless.explanation
+
+
+def test_a_question_about_an_answer_may_be_looked_up_in_the_log(triage: Triage) -> None:
+    """The look is passed on and kept in the trace, and what it showed may be cited in the reply."""
+    context = job(triage)
+    said = f"The quota of the scratch volume nvme7 was lowered to 12 GB before. [L{AT}]"
+    turns = [
+        look("search_log", words="scratch quota"),
+        Turn(json.dumps({"cases": [], "changes": [], "answer": said})),
+    ]
+    with serving(turns) as server:
+        models = (model_at(server.url),)
+        talk = Conversation(context, lambda _words: [], models, 20.0, 8000, LIMITS)
+        looked, text, turn = talk.ask("What happened to the scratch volume?")
+    assert HIDDEN not in server.prompt(0)
+    assert isinstance(looked, LookStage)
+    assert str(looked.step.found) == "Searched for “scratch quota”: 1 lines"
+    assert isinstance(turn, Answered)
+    assert (text, turn.text) == (TextStage(said), said)
+    assert [step.tool for step in turn.engine.trace] == ["search_log"]
+    assert turn.engine.tokens is not None
+    assert (turn.engine.name, turn.engine.tokens.sent) == ("openai:scripted", 2 * 1234)
+
+
+def test_a_question_to_a_model_that_fails_goes_to_the_next_one(triage: Triage) -> None:
+    """The reply says so; where both fail it is what is known without them."""
+    context = job(triage)
+    good = Turn(
+        json.dumps({"cases": [], "changes": [], "answer": f"The disk of the job is full. [L{STEPS + 3}]"})
+    )
+    with serving([Turn(status=401)]) as broken, serving([good]) as stands_by:
+        first, second = model_at(broken.url), model_at(stands_by.url)
+        *_, turn = Conversation(context, lambda _words: [], (first, second), 20.0, 8000).ask("Why is that?")
+        *_, plain = Conversation(context, lambda _words: [], (first, first), 20.0, 8000).ask("Why is that?")
+    assert isinstance(turn, Answered)
+    assert isinstance(plain, Answered)
+    assert "disk of the job is full" in turn.text
+    assert "(401)" in turn.engine.note
+    assert "Asked instead: openai:scripted." in turn.engine.note
+    assert plain.engine.name == "composer"
+    assert "from what is known without a model" in plain.engine.note
 
 
 def test_calls_at_once_are_answered_each_by_its_id(triage: Triage) -> None:

@@ -32,7 +32,7 @@ from service.telemetry.snapshot import Series, Snapshot
 from tests.parsed_html import Seen
 from tests.tables import each_row
 from tests.warm import HEALTHY, answered, log_lines
-from ui.chat import answer, cascade, diff, evidence, history, privacy, stages, telemetry, words
+from ui.chat import answer, cascade, conversation, diff, evidence, history, privacy, stages, telemetry, words
 from ui.chat.controller import PanelCache, examples
 from ui.chat.view import NOTHING, TriageView, after, of_record
 
@@ -461,6 +461,17 @@ def test_that_looks_of_a_model_are_told_as_they_happen_and_kept(diagnosis: Diagn
         final = diagnosis.model_copy(update={"engine": engine})
         kept = TriageView(shown.language, state="done", diagnosis=final)
         assert told in Seen(stages.render(kept)).texts
+
+
+def test_that_a_look_for_a_question_is_shown_while_it_is_answered(diagnosis: Diagnosis) -> None:
+    """Beside the question, and not among the looks of the answer; with the reply it is gone."""
+    says = Message("model.looked-words", words="quota", count=3)
+    shown = TriageView("en", model="openai:x", state="done", diagnosis=diagnosis, asking="why?")
+    shown = after(LogLookedAt(tool="search_log", says=says), shown)
+    assert "Searched for “quota”: 3 lines" in Seen(conversation.render(shown)).texts
+    assert shown.looks == ()
+    turned = after(TurnAnswered(text="So.", diagnosis=diagnosis, engine=diagnosis.engine), shown)
+    assert turned.turn_looks == ()
 
 
 def test_that_an_answer_goes_from_first_to_final(diagnosis: Diagnosis) -> None:

@@ -18,7 +18,7 @@ from slack_sdk import WebClient
 from corpus.message import Message
 from service.app.admission import Caller
 from service.app.triage_service import TriageService
-from service.schemas.events import Accepted, FinalAnswer
+from service.schemas.events import Accepted, FinalAnswer, LogLookedAt
 from service.schemas.records import MessageRecord, TriageRecord
 from service.settings import Settings
 from service.workers.tasks import Submission
@@ -245,6 +245,22 @@ def test_that_what_could_not_be_said_while_slack_was_away_is_said_later(
     Resumer(question_log, triage_service, slack_client, settings).round()
     assert server.messages["C1", "2.0"]["text"] == final.headline
     assert list(question_log.unsaid()) == []
+    question_log.close()
+
+
+def test_that_a_thread_says_what_a_model_looks_at(settings: Settings, server: Slack, tmp_path: Path) -> None:
+    """While a question is being answered there is nothing else to show; a model's words are text in Slack."""
+    slack_client = open_client(settings, f"{server.url}/api/")
+    question_log = QuestionLog(tmp_path)
+    note = question_log.begin(ASKED)
+    server.messages["C1", "2.0"] = {"ts": "2.0", "thread_ts": "1.0", "bot_id": "B", "text": "..."}
+    telling = ThreadUpdates(
+        AnswerThread(Reply(slack_client, ASKED, ("C1", "2.0"), note.posted), note), settings, "en"
+    )
+    says = Message("model.looked-words", words="<!channel> quota", count=3)
+    telling.hear(LogLookedAt(tool="search_log", says=says))
+    assert server.messages["C1", "2.0"]["text"] == "Searched for “&lt;!channel&gt; quota”: 3 lines"
+    note.close()
     question_log.close()
 
 
