@@ -18,6 +18,7 @@ from corpus.log_patterns import Pattern, PatternTable
 from ingest.logs.copied_text import dedented, restored
 from ingest.logs.lines import parse_line
 from ingest.logs.scanner import Block, Scanner
+from ingest.logs.stacks.stack import EXCEPTION
 from ingest.logs.wording import holds
 
 # Larger texts are a program's own; of a smaller one so many rows are read in another way.
@@ -30,6 +31,7 @@ MOST_SAID = 4
 NARROWEST, WIDEST = 40, 260
 MOST_JOINED = 24
 
+_CALL = re.compile(r'\s*File "[^"\n]+", line \d')
 _QUOTED = re.compile(r"`{1,3}([^`\n]{3,})`{1,3}|\"([^\"\n]{3,})\"")
 _LISTED = re.compile(r"'((?:[^'\\\n]|\\.){3,})'|\"((?:[^\"\\\n]|\\.){3,})\"")
 _ESCAPED_END = re.compile(r"(?:\\{1,4}r)?\\{1,4}n")
@@ -173,7 +175,10 @@ def _paragraphs(rows: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def _parts(rows: Sequence[str]) -> Iterator[Reading]:
     """Give the parts of rows that may each be a message: of a sentence, a table, a list, an escaped text."""
+    is_stack = any(_CALL.match(row) for row in rows)
     for place, row in enumerate(rows):
+        if is_stack and EXCEPTION.match(row):
+            continue  # a traceback's last line is whole, whatever its message quotes
         seen: set[tuple[str, ...]] = {(row,)}
         for split in _splits(row):
             as_cut = tuple(_HALVES.sub(_joined, part) for part in split if part.strip())

@@ -354,3 +354,51 @@ def test_that_an_exception_that_was_handled_has_the_calls_of_what_came_of_it() -
     outer = (Frame("/job/train.py", 1, "main"), Frame(f"{SITE}/modelscope/hub/api.py", 1, "get"))
     assert classify_exception(made, MEANINGS).cause == "external-service-failed"
     assert classify_exception(made, MEANINGS, outer).cause == "hub-unreachable"
+
+
+@each_row(
+    ("message", "code", "expected"),
+    [
+        ("quux.OddError: the moon", "raise OddError(moon)", "user-code-error"),
+        ("RuntimeError: only 3 of 4 experts got a gradient", "raise RuntimeError(text)", "user-code-error"),
+        ("ValueError: mode must be fast", "raise ValueError(text)", "config-key-invalid"),
+        ("ValueError: column 'score' is missing", "raise ValueError(text)", "dataset-schema"),
+        ("ValueError: the moon is in the wrong house", "value = parse(text)", "user-code-error"),
+        ("RuntimeError: the moon is in the wrong house", "value = parse(text)", None),
+    ],
+)
+def test_that_a_scripts_own_check_is_its_own_unless_it_says_more(
+    message: str, code: str, expected: str | None
+) -> None:
+    assert cause((USER, OWN), message, code) == expected
+
+
+@each_row(
+    ("code", "expected"),
+    [
+        ("config = json.load(open(args.ds_config))", "config-key-invalid"),
+        ("rows = [json.loads(text) for text in handle]", "dataset-unreadable"),
+        ("rows = read(args.train_file)", "dataset-unreadable"),
+    ],
+)
+def test_that_the_scripts_statement_tells_what_could_not_be_read(code: str, expected: str) -> None:
+    """Python's own frames below it say nothing of whose file it was."""
+    frames = (
+        Frame(USER[0], 10, "main"),
+        Frame(OWN[0], 10, "load", code),
+        Frame(STANDARD[0], 10, "decode", "raise"),
+    )
+    made = event(
+        1, body="json.JSONDecodeError: odd", exception="json.JSONDecodeError", frames=frames, cause=None
+    )
+    assert classify_exception(made, MEANINGS).cause == expected
+
+
+def test_that_what_is_told_in_plain_words_is_read_with_its_fields() -> None:
+    """A logger may print the error behind the message, and any role is good enough for it."""
+    line = 'level=fatal msg="cannot open device" error="open /dev/fuse: permission denied"'
+    made = event(
+        1, body="cannot open device", text=line, pattern_role="wrapper", cause=None, strength="hints"
+    )
+    assert classify_exception(made, MEANINGS).cause is None
+    assert classify_exception(made, MEANINGS, in_plain_words=True).cause == "file-missing-or-denied"
