@@ -93,6 +93,17 @@ class PrintStyle(Record):
     names: dict[str, str] = Field(default_factory=dict)
 
 
+class JobComponent(Record):
+    """A part of a job, such as the critic: the calls that show it, and the keys of what it alone reads.
+
+    Settings by which one part leaves memory to the others are no such keys.
+    """
+
+    name: str
+    calls: Expression
+    keys: Expression
+
+
 class KnownFramework(Record):
     """Everything known of one framework.
 
@@ -113,6 +124,7 @@ class KnownFramework(Record):
       comments; `holds_variables`: its settings are environment variables; `installs`: its settings are
       packages; `size_suffix`: how it writes GiB.
     - `package`: what it is called on the package index, where that is another name.
+    - `components`: parts of its jobs that fail one by one; of several that a stack shows, the first counts.
     - `modules`: modules that its packages bring, and the packages.
     """
 
@@ -148,6 +160,7 @@ class KnownFramework(Record):
     container: ContainerStyle = ContainerStyle()
     batches: BatchStyle = BatchStyle()
     prints: tuple[PrintStyle, ...] = ()
+    components: tuple[JobComponent, ...] = ()
     package: str = ""
     modules: dict[str, str] = Field(default_factory=dict)
 

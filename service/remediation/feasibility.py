@@ -57,6 +57,12 @@ class Grounds:
         return {name: frozenset() if name in extended else frozenset(ran) for name, ran in found.items()}
 
     @cached_property
+    def root_calls(self) -> tuple[str, ...]:
+        """The failing line and its calls."""
+        root = self.report.root
+        return () if root is None else (root.text, *map(str, root.frames))
+
+    @cached_property
     def frameworks(self) -> frozenset[str]:
         """The frameworks that the job runs, as its log, its command and its files show them."""
         return shown_frameworks(self.report) | self.commands.keys()
@@ -108,10 +114,23 @@ def refused(
     )
     reasons = (
         missing,
+        _elsewhere(change, grounds),
         _unlikely(spec, change, grounds, beside),
         "" if change.replaces else _idle(spec, change, grounds, set_otherwise),
     )
     return next(filter(None, reasons), "")
+
+
+def _elsewhere(change: ProposedChange, grounds: Grounds) -> str:
+    """Say that the setting is one of another part of the job than the one that failed."""
+    parts = known_frameworks().row(change.framework).components
+    calls = grounds.root_calls
+    failed = next((part for part in parts if any(re.search(part.calls, call) for call in calls)), None)
+    key = unsigned(change.key)
+    if failed is None or re.search(failed.keys, key):
+        return ""
+    owner = next((part.name for part in parts if re.search(part.keys, key)), "")
+    return Message("changes.other-part", owner=owner, failed=failed.name) if owner else ""
 
 
 def _unlikely(

@@ -336,3 +336,29 @@ def test_that_the_patch_is_of_the_change_that_is_shown_first(triage: Triage) -> 
     lesser = writable_first([words, cures.model_copy(update={"tier": 4})], files, told, whole_corpus())
     assert [item.key for item in as_good] == [cures.key, words.key]
     assert [item.key for item in lesser] == [words.key, cures.key]
+
+
+def test_that_a_setting_is_one_of_the_part_that_failed() -> None:
+    """What one part alone reads mends no other; what leaves memory to all of them may."""
+    roles = ("critic", "actor_rollout_ref.actor", "actor_rollout_ref.rollout", "actor_rollout_ref.ref")
+    critic, actor, rollout, reference = roles
+    rows = {
+        ("ray::WorkerDict.critic_update_critic()", f"{critic}.ppo_micro_batch_size_per_gpu"): True,
+        ("ray::WorkerDict.critic_update_critic()", f"{actor}.ppo_micro_batch_size_per_gpu"): False,
+        ("ray::WorkerDict.actor_rollout_update_actor()", f"{critic}.ppo_micro_batch_size_per_gpu"): False,
+        ("ray::WorkerDict.actor_rollout_update_actor()", f"{actor}.ppo_max_token_len_per_gpu"): True,
+        ("ray::WorkerDict.actor_rollout_update_actor()", f"{rollout}.gpu_memory_utilization"): True,
+        ("ray::WorkerDict.ref_compute_ref_log_prob()", f"{rollout}.log_prob_micro_batch_size_per_gpu"): False,
+        (
+            "ray::WorkerDict.ref_compute_ref_log_prob()",
+            f"{reference}.log_prob_micro_batch_size_per_gpu",
+        ): True,
+        ("ray::WorkerDict.ref_compute_ref_log_prob()", f"{actor}.fsdp_config.param_offload"): True,
+        ("torch.OutOfMemoryError: CUDA out of memory.", f"{critic}.ppo_micro_batch_size_per_gpu"): True,
+    }
+    found = {}
+    for call, key in rows:
+        told = report(failed(text=call, body=call), frameworks=[("verl", "")])
+        grounds = Grounds(told, library(spec(key)), ())
+        found[call, key] = not refused(proposal(key, 2), grounds)
+    assert found == rows
