@@ -51,11 +51,6 @@ class Assignment(Protocol):
         """The value."""
 
 
-def stated(change: Assignment) -> str:
-    """Give a change as a statement."""
-    return f"{change.key} = {change.to}"
-
-
 def in_words(change: Assignment, sign: str = "=") -> str:
     """Give a change in one line; a command, or words on how to choose a value, are no assignment."""
     apart = ": " if is_guidance(change.to) or change.kind == "command" else sign
@@ -63,13 +58,20 @@ def in_words(change: Assignment, sign: str = "=") -> str:
 
 
 def as_written(change: Assignment) -> str:
-    """Give a change as a file or a command line of the job has it."""
+    """Give a change as a file or a command line of the job has it: `--enforce-eager`, `A=1`, `torch>=2.6`."""
     value = str(change.to)
     if isinstance(change.to, bool) and change.kind != "setting":
         value = value.lower()
     if change.kind == "command":
         return value if change.key in value else f"{change.key} {value}".strip()
-    return f"{change.key}={value}" if change.kind in ("env", "flag") else f"{change.key} = {value}"
+    if is_guidance(change.to):
+        return f"{change.key}: {value}"
+    if change.kind == "package":
+        apart = "" if value[:1] in tuple("<>=!~") else "==" if value[:1].isdigit() else ": "
+        return f"{change.key}{apart}{value}"
+    if change.kind == "flag":
+        return change.key if change.to is True else f"{change.key} {value}"
+    return f"{change.key}={value}" if change.kind == "env" else f"{change.key} = {value}"
 
 
 def source_words(place: SourcePlace, language: Language) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from ingest.errors import InputError
 from ingest.logs.inputs import sources
 from ingest.redaction.redactor import Redactor
-from service.composition.diagnosis_view import stated
+from service.composition.diagnosis_view import as_written
 from service.monitoring import notifier
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.records import JobSpec
@@ -66,7 +66,7 @@ def message(diagnosis: Diagnosis, spec: JobSpec) -> str:
     rows = [f"*{escaped(diagnosis.headline)}*", f"{escaped(spec.name)}: {diagnosis.cause or 'no failure'}"]
     if (root := diagnosis.root) is not None:
         rows.append(f"> L{root.line} {escaped(root.text[:300])}")
-    rows += [f"• `{_code(stated(change))}`  {escaped(change.why)}" for change in diagnosis.changes[:3]]
+    rows += [f"• `{_code(as_written(change))}`  {escaped(change.why)}" for change in diagnosis.changes[:3]]
     return Redactor().clean("\n".join(rows))[:LONGEST]
 
 

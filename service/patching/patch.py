@@ -15,7 +15,7 @@ from ingest.configfiles import formats, json_document, reader, yaml_document
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.formats import Format
 from ingest.configfiles.shell import syntax
-from service.patching import env_file, json_file, renaming, requirements, shell, yaml_file
+from service.patching import env_file, json_file, pyproject, renaming, requirements, shell, yaml_file
 from service.patching.target import PatchTarget
 from service.schemas.diagnosis import Dropped
 
@@ -80,7 +80,7 @@ def carries(name: str, text: str, target: PatchTarget) -> bool:
 def lists_packages(name: str, text: str) -> bool:
     """Tell whether a file is a list of the packages that the job needs."""
     try:
-        return format_of(name, text) in (REQUIREMENTS, CONDA)
+        return format_of(name, text) in (REQUIREMENTS, CONDA, PYPROJECT)
     except NotPatchableError:
         return False
 
@@ -161,6 +161,7 @@ JSON = FileFormat("json", json_file.apply, json_file.holds, json_file.carries, j
 REQUIREMENTS = FileFormat(
     "requirements", requirements.apply, requirements.holds, requirements.carries, _anything
 )
+PYPROJECT = FileFormat("pyproject", pyproject.apply, pyproject.holds, pyproject.carries, pyproject.parse)
 DOTENV = FileFormat("dotenv", env_file.apply, env_file.holds, env_file.carries, _anything)
 DOCKERFILE = FileFormat(
     "dockerfile",
@@ -182,13 +183,16 @@ _FORMATS: dict[Format, FileFormat] = {
     "dockerfile": DOCKERFILE, "shell": SHELL,
 }  # fmt: skip
 # Files that are not changed, and what to say.
-_RESOLVED = re.compile(r"pyproject\.toml|setup\.(?:py|cfg)|.*\.lock|poetry\.toml|pipfile")
+_RESOLVED = re.compile(r"setup\.(?:py|cfg)|.*\.lock|poetry\.toml|pipfile")
+_PROJECT = "pyproject.toml"
 _PYTHON = re.compile(r".*\.ipynb")
 
 
 def format_of(name: str, text: str) -> FileFormat:
     """Tell how a file is changed; raises NotPatchableError for those that never are."""
     path = PurePath(name).name.lower()
+    if path == _PROJECT:
+        return PYPROJECT
     if _RESOLVED.fullmatch(path):
         raise NotPatchableError(Message("patch.dependencies-resolved-tool-change"))
     form = formats.format_of(name, text)

@@ -21,7 +21,13 @@ from corpus.schema import Language
 from ingest.errors import MissingInputError
 from ingest.logs.inputs import jobs
 from ingest.logs.inputs.jobs import JobSource
-from service.composition.diagnosis_view import ChangeView, DiagnosisView, diagnosis_view, source_words, stated
+from service.composition.diagnosis_view import (
+    ChangeView,
+    DiagnosisView,
+    as_written,
+    diagnosis_view,
+    source_words,
+)
 from service.llm.stages import DraftStage, LookStage
 from service.llm.stages import TextStage as Said
 from service.llm.triage_context import TriageContext
@@ -288,7 +294,7 @@ def _changes(view: DiagnosisView) -> list[RenderableType]:
 
 def _change(change: ChangeView) -> Iterator[RenderableType]:
     was = change.was()
-    head = Text(f"  {stated(change)}" + (f"  ({was})" if was else ""), style="bold green")
+    head = Text(f"  {as_written(change)}" + (f"  ({was})" if was else ""), style="bold green")
     yield head.append(f"  [{', '.join((*change.owners, change.kind_words))}]", style="dim")
     costs = f"{_say('costs', change.language)}: {change.costs}" if change.costs else ""
     yield Padding(Text(change.why), (0, 0, 0, 4))

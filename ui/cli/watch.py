@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.text import Text
 
 from corpus.message import Message
-from service.composition.diagnosis_view import stated
+from service.composition.diagnosis_view import as_written
 from service.monitoring import ended_jobs, targets
 from service.monitoring.ended_jobs import WatchedPlace
 from service.monitoring.known_jobs import KnownJobs
@@ -107,7 +107,7 @@ def _json(diagnosis: Diagnosis, _spec: JobSpec) -> None:
 
 
 def _row(diagnosis: Diagnosis, spec: JobSpec) -> None:
-    first = next((stated(change) for change in diagnosis.changes), "")
+    first = next((as_written(change) for change in diagnosis.changes), "")
     row = (
         Text(f"{datetime.now(UTC):%H:%M:%S}  ", style="dim")
         .append(spec.name, style="cyan")

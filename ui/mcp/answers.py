@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from corpus.schema import Scalar
-from service.composition.diagnosis_view import stated
+from service.composition.diagnosis_view import as_written
 from service.schemas.diagnosis import (
     Alternative,
     CaseHit,
@@ -198,7 +198,7 @@ def brief(answer: TriageAnswer) -> str:
     ]
     # Cures come first, as they do in every answer.
     rows += [
-        f"- {'' if change.purpose == 'cure' else 'to find out more: '}{stated(change)} "
+        f"- {'' if change.purpose == 'cure' else 'to find out more: '}{as_written(change)} "
         f"({change.framework}, {change.status}): {change.why}"
         for change in answer.changes
     ]

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 
 from corpus.message import words
 from corpus.schema import Language
-from service.composition.diagnosis_view import ChangeView, DiagnosisView, diagnosis_view, source_words, stated
+from service.composition.diagnosis_view import (
+    ChangeView,
+    DiagnosisView,
+    as_written,
+    diagnosis_view,
+    source_words,
+)
 from service.schemas.diagnosis import CaseHit, Diagnosis
 from service.settings import Settings
 from ui.slack.fitting import AnswerPiece, fit
@@ -143,7 +149,7 @@ def _changes(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece
 
 
 def _change(change: ChangeView) -> str:
-    head = code(stated(change))
+    head = code(as_written(change))
     if was := change.was(mark=code):
         head += f" ({was})"
     rows = [f"{head}  {escape(', '.join(change.frameworks))}", from_markdown(change.why)]

@@ -57,7 +57,7 @@ def test_a_format_is_known_by_its_name_else_by_its_content(name: str, text: str,
 @each_row(
     ("name", "text"),
     [
-        ("pyproject.toml", ""),
+        ("poetry.toml", ""),
         ("uv.lock", ""),
         ("train.py", "x = 1\n"),
         ("train", "#!/usr/bin/env python3\nx = 1\n"),
