@@ -1,6 +1,7 @@
 """In which releases of a package a name of its modules exists: `symbols/PACKAGE.json`, read when asked for.
 
-Only names that came or went between the releases that were read are kept, as digests.
+Only names that came or went between the releases that were read are kept, as digests: of modules, of classes
+(`Cache`), and of the arguments that methods take (`Cache.get`, with a bracket before the argument).
 `python -m corpus.extract symbols` writes them.
 """
 
@@ -56,6 +57,12 @@ def history_of(package: str, module: str, name: str = "") -> SymbolHistory | Non
     return SymbolHistory(
         tuple(Version(text) for text in table["versions"]), tuple((first, last) for first, last in runs)
     )
+
+
+def packages_with(owner: str, name: str) -> tuple[str, ...]:
+    """Name the packages whose releases differ in a name of a class, or of a method's arguments."""
+    known = (path.stem for path in pages(f"{FOLDER}/*.json"))
+    return tuple(package for package in known if history_of(package, owner, name) is not None)
 
 
 @cache

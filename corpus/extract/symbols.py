@@ -14,6 +14,7 @@ from packaging.version import Version
 
 from corpus.errors import InvalidCorpusError
 from corpus.extract.checkouts import Revision
+from corpus.extract.members import members
 from corpus.extract.messages.archives import released
 from corpus.extract.messages.packages import AtlasPackage
 from corpus.library import ROOT
@@ -44,7 +45,9 @@ def main(words: Sequence[str]) -> int:
     found: dict[str, Mapping[str, frozenset[str] | None]] = {}
     for version in sorted(given.versions, key=Version):
         try:
-            found[version] = modules(_files(given, version), given.module)
+            files = list(_files(given, version))
+            left = [text for path, text in files if path.endswith(".py") and not _is_left_out(path, given)]
+            found[version] = modules(files, given.module) | members(left)
         except InvalidCorpusError as error:
             sys.stderr.write(f"{error}\n")
     table = {"package": given.package, "versions": list(found), "names": dict(history(list(found.values())))}
@@ -66,6 +69,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--tag", default="v{}", help="how a version is tagged")
     parser.add_argument("--inside", default="", help="the folder of the repository that holds the module")
+    parser.add_argument(
+        "--without-classes",
+        nargs="+",
+        default=[],
+        metavar="FOLDER",
+        help="folders whose classes are left out",
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "symbols", help="the folder of symbols")
     return parser
 
@@ -74,6 +84,10 @@ def _files(given: argparse.Namespace, version: str) -> Iterable[tuple[str, str]]
     if given.git is None:
         return released(AtlasPackage(name=given.package, versions=(version,)), version)
     return Revision(given.git, given.tag.format(version)).files(f"{given.inside}{given.module}", ".py")
+
+
+def _is_left_out(path: str, given: argparse.Namespace) -> bool:
+    return bool(_APART.search(path)) or any(f"/{folder}/" in f"/{path}" for folder in given.without_classes)
 
 
 def modules(files: Iterable[tuple[str, str]], top: str) -> dict[str, frozenset[str] | None]:

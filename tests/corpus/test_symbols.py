@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from packaging.version import Version
 
+from corpus.extract.members import members
 from corpus.extract.symbols import history, modules
 from corpus.symbols import SymbolHistory, digest_of, history_of
 from tests.tables import each_row
@@ -59,6 +60,34 @@ def test_that_a_module_tells_what_others_can_import() -> None:
     assert "made.tests.own" not in found
 
 
+CLASSES = """
+class Base:
+    limit: int = 1
+    def __init__(self, size):
+        self.size = size
+class Box(Base):
+    colour = "red"
+    def fill(self, what, *, fast=False): ...
+    def anything(self, **rest): ...
+    @wrapped
+    def hidden(self, one): ...
+class Strange(Elsewhere):
+    def go(self): ...
+@dataclass
+class Record:
+    key: str
+"""
+
+
+def test_that_a_class_tells_its_attributes_and_what_its_methods_take() -> None:
+    """Bases of the package count with it; what takes anything, or comes from elsewhere, is not known."""
+    found = members([CLASSES])
+    assert found["Box"] == {"limit", "size", "__init__", "colour", "fill", "anything", "hidden"}
+    assert found["Box.fill"] == {"(what", "(fast"}
+    assert (found["Box.anything"], found["Box.hidden"], found["Strange"]) == (None, None, None)
+    assert found["Record.__init__"] == {"(key"}
+
+
 def test_that_only_what_came_or_went_is_kept() -> None:
     """A name that every release has needs no row, nor one whose whole module came with it."""
     first = {"made.a": frozenset({"old", "always"})}
@@ -102,6 +131,8 @@ def test_that_the_versions_with_a_name_are_those_next_to_the_job(
         ("transformers", "transformers", "AutoModelForVision2Seq", "5.0.0", "4.57.6"),
         ("transformers", "transformers", "Qwen2_5_VLForConditionalGeneration", "4.48.3", "4.50.3"),
         ("transformers", "transformers.modeling_layers", "", "4.50.3", "4.53.3"),
+        ("accelerate", "Accelerator.unwrap_model", "(keep_torch_compile", "1.2.1", "1.3.0"),
+        ("trl", "DPOTrainer.compute_loss", "(num_items_in_batch", "0.11.4", "0.12.2"),
         ("transformers", "transformers", "NoSuchNameEver", None, None),
     ],
 )

@@ -15,10 +15,10 @@ from corpus.library import Library
 from corpus.message import in_both
 from corpus.releases import known_packages, version_of
 from corpus.schema import Change, Text
-from corpus.symbols import history_of
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.packages import builds
+from service.remediation.packages.missing_names import missing_names
 from service.remediation.packages.moves import Move, Situation, smallest_moves
 from service.remediation.packages.seen import seen_versions
 from service.remediation.rules.packages import distribution
@@ -52,7 +52,7 @@ def fitting_changes(
         return [_change("torch", build.specifier, build.why, seen.get("torch"))]
     if "package-versions" not in turns_on:
         return []
-    named = dict(_missing_names(report, seen))
+    named = missing_names(report, seen)
     situation = _situation(report, seen, {package: name.specifier for package, name in named.items()})
     spoken = _spoken_of(report, situation)
     alone = [(Move(package, seen.get(package), name.specifier, None),) for package, name in named.items()]
@@ -72,36 +72,6 @@ def fitting_changes(
         for moves in found[:MOST]
         for move in moves
     ]
-
-
-@dataclass(frozen=True)
-class _MissingName:
-    """A name that a package's version has not: which versions have it, and the sentence that says so."""
-
-    specifier: str
-    why: Text
-
-
-def _missing_names(report: CrashReport, seen: Mapping[str, Version]) -> Iterator[tuple[str, _MissingName]]:
-    """Give the packages in whose modules the failing line misses a name that other versions have."""
-    for fact in report.facts:
-        module = str(fact.fields.get("name", ""))
-        if fact.kind != "package" or report.root is None or fact.line != report.root.line or not module:
-            continue
-        package = canonicalize_name(distribution(module.split(".")[0]))
-        symbol = str(fact.fields.get("symbol", ""))
-        history = history_of(package, module, symbol)
-        present = seen.get(package)
-        if history is None or (present is not None and history.has(present)):
-            continue
-        specifier = history.specifier(present)
-        name = f"{module}.{symbol}" if symbol else module
-        yield (
-            package,
-            _MissingName(
-                specifier, in_both("packages.has-name", name=name, package=package, versions=specifier)
-            ),
-        )
 
 
 def _situation(report: CrashReport, seen: Mapping[str, Version], named: Mapping[str, str]) -> Situation:

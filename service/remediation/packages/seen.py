@@ -22,8 +22,11 @@ _FOLDER = re.compile(
     r"(?P<name>[A-Za-z]\w{1,40})-(?P<version>\d[\w.+]{0,30}?)(?:\.dist-info|-py3\.\d+[\w.-]{0,20}\.egg)"
 )
 _HAVE = re.compile(r"you have (?P<name>[A-Za-z][\w.-]{1,40}) (?P<version>\d[\w.+]{0,30})(?= which)")
+_REQUIRING = re.compile(
+    r"(?P<name>[A-Za-z][\w.-]{1,40}) (?P<version>\d[\w.+]{0,30})(?= (?:requires|has requirement) )"
+)
 _INSTALLED = re.compile(r"Successfully installed (?P<names>[\w.+ -]{3,4000})")
-_SHOWN = (_PINNED, _FOLDER, _HAVE)
+_SHOWN = (_PINNED, _FOLDER, _HAVE, _REQUIRING)
 # A line that says what it needs names versions that the job has not.
 _ASKING = re.compile(
     r"(?i)\brequires?\b|\bneeds?\b|\bplease\b|\bpip3? install\b|\buv pip\b|--upgrade|"

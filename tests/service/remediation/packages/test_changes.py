@@ -44,6 +44,16 @@ def needed(wanted: str, found: str) -> str:
     )
 
 
+UNWRAP = "TypeError: Accelerator.unwrap_model() got an unexpected keyword argument 'keep_torch_compile'"
+
+
+def failing(message: str) -> str:
+    """Give the traceback of a call out of transformers."""
+    return (
+        f'{HEAD}  File "{ENV}/transformers/trainer.py", line 1990, in _wrap_model\n    unwrap()\n{message}\n'
+    )
+
+
 def absent(name: str, module: str) -> str:
     """Give Python's message of a name that a module has not."""
     return f"{HEAD}ImportError: cannot import name '{name}' from '{module}' ({ENV}/{module}/__init__.py)\n"
@@ -64,6 +74,10 @@ CHANGES = [
         ["transformers>=4.51.1"],
     ),
     ("package-incompatible", f"{HEAD}ModuleNotFoundError: No module named 'trl.core'\n", ["trl<=0.24.0"]),
+    ("package-incompatible", failing(UNWRAP), ["accelerate>=1.3.0"]),
+    ("package-incompatible", f"accelerate==1.1.1\n{failing(UNWRAP)}", ["accelerate>=1.3.0"]),
+    ("package-incompatible", f"accelerate==1.7.0\n{failing(UNWRAP)}", []),
+    ("package-incompatible", failing(UNWRAP.replace("keep_torch_compile", "no_such_word")), []),
     # The version has the name: it is not the version's fault.
     ("package-incompatible", f"datasets==2.18.0\n{absent('load_metric', 'datasets')}", []),
     ("package-incompatible", absent("NoSuchName", "transformers"), []),
@@ -122,6 +136,11 @@ def test_that_a_cause_which_no_version_decides_asks_for_none(read: ReadLog) -> N
         ("", [Setting("transformers", "==4.51.3", 0, "package")], {"transformers": "4.51.3"}),
         ("", [Setting("transformers", ">=4.51.3", 0, "package")], {}),
         ("torch==2.6.0\n", [Setting("torch", "==2.7.1", 0, "package")], {"torch": "2.6.0"}),
+        (
+            "transformers 4.51.3 requires torch==2.6.0, but you have torch 2.7.1 which is incompatible.\n",
+            [],
+            {"torch": "2.7.1", "transformers": "4.51.3"},
+        ),
         # What a message asks for is not what the job has.
         ("please run `pip install torch==2.8.0`\n", [], {}),
     ],

@@ -1,0 +1,101 @@
+"""What the classes of a package have: attributes and methods, and the arguments that these take."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+
+# Bases are followed so many steps.
+_DEEPEST = 8
+
+Members = Mapping[str, frozenset[str] | None]
+
+
+def members(texts: Iterable[str]) -> dict[str, frozenset[str] | None]:
+    """Give the attributes of each class, and under `Class.method` its arguments, each behind a bracket.
+
+    Classes of one name count as one. What takes any argument, or any attribute, is None.
+    """
+    own: dict[str, set[str]] = {}
+    bases: dict[str, set[str]] = {}
+    taken: dict[str, set[str] | None] = {}
+    for text in texts:
+        for name, parents, attributes, arguments in _classes(text):
+            own.setdefault(name, set()).update(attributes)
+            bases.setdefault(name, set()).update(parents)
+            for method, words in arguments.items():
+                known = taken.setdefault(f"{name}.{method}", set())
+                taken[f"{name}.{method}"] = None if words is None or known is None else known | words
+    found: dict[str, frozenset[str] | None] = {name: _whole(name, own, bases) for name in own}
+    found |= {name: frozenset(words) if words is not None else None for name, words in taken.items()}
+    return found
+
+
+def _whole(
+    name: str, own: Mapping[str, set[str]], bases: Mapping[str, set[str]], depth: int = 0
+) -> frozenset[str] | None:
+    """Give a class's attributes with those of its bases; None where a base is not the package's own."""
+    if depth > _DEEPEST or name not in own or "__getattr__" in own[name]:
+        return None
+    parts = [_whole(base, own, bases, depth + 1) for base in bases[name] if base not in _PLAIN | {name}]
+    if any(part is None for part in parts):
+        return None
+    return frozenset(own[name]).union(*(part for part in parts if part is not None))
+
+
+# Bases that bring no attribute of interest.
+_PLAIN = frozenset({"object", "ABC", "Protocol", "Generic", "Enum", "str", "Exception"})
+_Class = tuple[str, frozenset[str], frozenset[str], dict[str, frozenset[str] | None]]
+
+
+# Most files are the same in several releases.
+@lru_cache(maxsize=8192)
+def _classes(text: str) -> tuple[_Class, ...]:
+    try:
+        module = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+    return tuple(_class(node) for node in module.body if isinstance(node, ast.ClassDef))
+
+
+def _class(node: ast.ClassDef) -> _Class:
+    parents = frozenset(ast.unparse(base).split("[")[0].split(".")[-1] for base in node.bases)
+    methods = [item for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)]
+    fields = [
+        item.target.id
+        for item in node.body
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+    ]
+    arguments = {method.name: _arguments(method) for method in methods}
+    if any("dataclass" in ast.unparse(word) for word in node.decorator_list) and not parents - _PLAIN:
+        arguments.setdefault("__init__", frozenset(f"({name}" for name in fields))
+    attributes = {method.name for method in methods} | set(fields)
+    attributes |= {name for item in node.body for name in _assigned(item)}
+    attributes |= {name for method in methods for name in _of_self(method)}
+    return node.name, parents, frozenset(attributes), arguments
+
+
+def _arguments(method: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str] | None:
+    given = method.args
+    if given.kwarg is not None or method.decorator_list:
+        # A decorator may take, or add, arguments of its own.
+        return None
+    return frozenset(f"({word.arg}" for word in (*given.args, *given.kwonlyargs) if word.arg != "self")
+
+
+def _assigned(item: ast.stmt) -> Iterator[str]:
+    if isinstance(item, ast.Assign):
+        yield from (target.id for target in item.targets if isinstance(target, ast.Name))
+
+
+def _of_self(method: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+    """Give what a method sets of its own object."""
+    for node in ast.walk(method):
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Store)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "self"
+        ):
+            yield node.attr

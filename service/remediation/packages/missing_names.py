@@ -1,0 +1,73 @@
+"""Names that the failing line misses and that other versions of a package have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from corpus.message import in_both
+from corpus.schema import Text
+from corpus.symbols import history_of, packages_with
+from ingest.logs.facts import Fact
+from ingest.logs.report import CrashReport
+from service.remediation.rules.packages import distribution
+
+
+@dataclass(frozen=True)
+class MissingName:
+    """A name that a package's version has not: which versions have it, and the sentence that says so."""
+
+    specifier: str
+    why: Text
+
+
+@dataclass(frozen=True)
+class _Sought:
+    """A name as the message tells it: of which package, in which module or class, and how it is shown.
+
+    The package is empty where the message names a class, or a method with an argument, alone.
+    """
+
+    package: str
+    owner: str
+    name: str
+    shown: str
+
+
+def missing_names(report: CrashReport, seen: Mapping[str, Version]) -> dict[str, MissingName]:
+    """Give the packages in which the failing line misses a name, with the versions that have it."""
+    found: dict[str, MissingName] = {}
+    for fact in report.facts:
+        if report.root is None or fact.line != report.root.line:
+            continue
+        for sought in _sought(fact):
+            package = sought.package or _only_package(sought)
+            history = history_of(package, sought.owner, sought.name) if package else None
+            present = seen.get(package)
+            if history is None or (present is not None and history.has(present)):
+                continue
+            versions = history.specifier(present)
+            why = in_both("packages.has-name", name=sought.shown, package=package, versions=versions)
+            found[package] = MissingName(versions, why)
+    return found
+
+
+def _sought(fact: Fact) -> Iterator[_Sought]:
+    fields = {name: str(value) for name, value in fact.fields.items()}
+    name, symbol = fields.get("name", ""), fields.get("symbol", "")
+    if fact.kind == "package" and name:
+        package = canonicalize_name(distribution(name.split(".")[0]))
+        yield _Sought(package, name, symbol, f"{name}.{symbol}" if symbol else name)
+    if fact.kind == "call" and "." in name and "key" in fields:
+        yield _Sought("", name, f"({fields['key']}", f"{name}({fields['key']}=...)")
+    if fact.kind == "attribute" and symbol and "type" in fields:
+        yield _Sought("", fields["type"], symbol, f"{fields['type']}.{symbol}")
+
+
+def _only_package(sought: _Sought) -> str:
+    """Give the one package whose releases differ in the name; empty where several do, or none."""
+    found = packages_with(sought.owner, sought.name)
+    return found[0] if len(found) == 1 else ""
