@@ -67,7 +67,9 @@ def _from_cases(
         told = {canonical(option.key) for option in refusals}
         unknown = find_refused(report, settings, renamed)
         refusals += [option for option in unknown if canonical(option.key) not in told]
-    packages = fitting_changes(cause, report, library, settings) or named_installs(cause, report, library)
+    packages = []
+    if not is_known:
+        packages = fitting_changes(cause, report, library, settings) or named_installs(cause, report, library)
     made, dropped = propose_changes(
         cases, report, library, settings, language, remedies, renamed, advice, packages, refusals
     )
