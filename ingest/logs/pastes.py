@@ -206,6 +206,8 @@ def _splits(row: str) -> Iterator[Sequence[str]]:
     yield [row.partition("`")[0], *(one or other for one, other in _QUOTED.findall(row))]
     yield [row.lstrip(" \t*-•>")]
     yield [_BEFORE.sub("", row, count=1)]
+    if row.isupper():
+        yield from ([row.lower()], [row.capitalize()])
     for match in [*_SAID.finditer(row)][:MOST_SAID]:
         yield [row[: match.end()], row[match.end() :]]
 

@@ -111,6 +111,28 @@ def test_that_escaped_halves_of_characters_are_joined_or_replaced(reader: Reader
         assert [event.pattern for event in report.events] == ["python.assertion-bare"], record
 
 
+@each_row(
+    "text",
+    [
+        "KILLED",
+        "TERMINATED",
+        "SEGMENTATION FAULT (CORE DUMPED)",
+        "BUS ERROR",
+        "ABORTED (CORE DUMPED)",
+        "FLOATING POINT EXCEPTION",
+        "EXIT STATUS 17",
+        "BASH: TORCHRUN: COMMAND NOT FOUND",
+        "./RUN.SH: LINE 12: DEEPSPEED: COMMAND NOT FOUND",
+        "MAKE: *** [TRAIN] ERROR 1",
+        "CUDA OUT OF MEMORY",
+        "CUDA OUT OF MEMORY. TRIED TO ALLOCATE 2.00 GIB.",
+        "RUNTIMEERROR: CUDA ERROR: DEVICE-SIDE ASSERT TRIGGERED",
+    ],
+)
+def test_that_what_a_shell_or_a_console_shouts_is_found(read: ReadLog, text: str) -> None:
+    assert _root(read(text))[0] == 1
+
+
 WELL = "step 40/100 loss 2.1 lr 0.1\nstep 41/100 loss 2.0 lr 0.1\n"
 
 
