@@ -26,6 +26,16 @@ _GOES_ON = re.compile(
     r"repository)|"
     r"忽略|跳过|重试|重启|恢复|失败(?:数|次数)?[:：= ]{0,2}0\b|没有(?:失败|错误|异常)"
 )
+# What has not happened: a warning, advice, or what a program looks for.
+_SUPPOSED = re.compile(
+    r"(?i)\b(?:may|might|could|can|would)(?: \w+){0,2}? (?:cause|lead|result|run|fail|hit|encounter|trigger|"
+    r"raise|crash|hang|abort|die|exit|kill|be (?:killed|aborted|terminated)|OOM)|"
+    r"\b(?:to|for) (?:avoid|prevent|reduc)(?:e|ing)?\b|\b(?:avoid|prevent)(?:s|ing)\b|"
+    r"\b(?:if|in case|whenever) (?:of|you|there|it|the|an?|this|any)\b|"
+    r"可能(?:会|导致|引起)|避免|防止|以免|如果|万一"
+)
+_ENDED = re.compile(r"(?i)(?<!be )\b(?:killed|aborted|terminated|stopped|failed|died|crashed|exited)\b")
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")
 _EPOCH = re.compile(r"(?i)\bepochs?\b\W{0,4}(\d+(?:\.\d+)?)(?: ?/ ?(\d+))?")
 _IN_PART = re.compile(r"(?i)\b(?:epoch|batch|eval\w*|val|valid\w*|test\w*)\b")
 _STATEMENT = re.compile(
@@ -45,6 +55,14 @@ def shrugs(body: str) -> bool:
 def goes_on(body: str) -> bool:
     """Tell whether a line that speaks of a failure says too that the run goes on, or that there was none."""
     return _GOES_ON.search(body) is not None
+
+
+def happened(body: str) -> str:
+    """Give a line without its sentences that speak of a failure that may come, and of none that has."""
+    if _SUPPOSED.search(body) is None:
+        return body
+    parts = _SENTENCE.split(body)
+    return " ".join(part for part in parts if _ENDED.search(part) or not _SUPPOSED.search(part))
 
 
 def counts_part(body: str) -> bool:

@@ -1,0 +1,49 @@
+"""Which words of a line speak of a failure, and which only of one that may come."""
+
+from ingest.logs.wording import happened
+from tests.factories import ReadLog
+from tests.tables import each_row
+
+MODAL = [
+    "WARNING: a context length of 128000. This may cause OOM errors during memory profiling.",
+    "[WARN] more workers than cores might lead to OOM",
+    "Set a smaller batch to avoid OOM on 24 GiB cards",
+    "If you see OOM, lower the batch size",
+    "显存较小，长序列可能会导致 OOM",
+    "In case of OOM the batch is halved",
+]
+
+
+@each_row("line", MODAL)
+def test_that_a_line_which_only_warns_of_a_failure_is_none(line: str, read: ReadLog) -> None:
+    report = read(f"loading weights\n{line}\nINFO: server is ready\n")
+    assert report.root is None
+
+
+@each_row(
+    "line",
+    [
+        "job killed to avoid OOM on the node",
+        "OOM on rank 3. You may lower the batch size.",
+        "trainer: OOM! To avoid it, halve the batch",
+    ],
+)
+def test_that_advice_beside_a_failure_does_not_hide_it(line: str, read: ReadLog) -> None:
+    report = read(f"loading weights\n{line}\n")
+    assert report.root is not None
+    assert report.root.line == 2
+
+
+def test_that_only_the_sentences_that_suppose_are_left_out() -> None:
+    assert happened("The run failed. This may cause a retry.") == "The run failed."
+    assert happened("plain words") == "plain words"
+
+
+def test_that_what_was_wrong_with_a_call_comes_before_how_it_is_made(read: ReadLog) -> None:
+    report = read(
+        "usage: train.py [-h] [--fp16 FP16]\n"
+        "                [--lr LR]\n"
+        "train.py: error: argument --fp16: Truthy value expected: got s\n"
+    )
+    assert report.root is not None
+    assert (report.root.line, report.root.cause) == (3, "config-key-invalid")
