@@ -28,7 +28,8 @@ Owner = Literal["user", "library", "engine", "framework"]
 class ExceptionKind(Record):
     """A kind of trouble, whoever tells of it.
 
-    `messages` is searched in the exception's message, `names` in the own name of a class that no table knows.
+    `messages` is searched in the exception's message in lower case, `names` in the own name of a class that
+    no table knows.
     """
 
     id: str
@@ -100,6 +101,17 @@ class ExceptionMeanings(Record):
         )
 
     @cached_property
+    def _kinds(self) -> tuple[tuple[str, re.Pattern[str] | None, re.Pattern[str] | None], ...]:
+        return tuple(
+            (
+                kind.id,
+                re.compile(kind.messages) if kind.messages else None,
+                re.compile(kind.names) if kind.names else None,
+            )
+            for kind in self.kinds
+        )
+
+    @cached_property
     def _class_kinds(self) -> dict[tuple[str, str], str]:
         return {
             (package, name): kind
@@ -114,12 +126,12 @@ class ExceptionMeanings(Record):
         `type_name` is as a traceback prints it, with the module: modules move between releases, so the class
         is looked up by its package alone. Empty where a line names no exception.
         """
-        told = (kind.id for kind in self.kinds if kind.messages and re.search(kind.messages, message))
+        told = (kind for kind, said, _ in self._kinds if said and said.search(message.lower()))
         package, name = type_name.partition(".")[0], type_name.rpartition(".")[2]
         known = next(told, None) or self._class_kinds.get((package, name))
         if known or not name:
             return known
-        named = (kind.id for kind in self.kinds if kind.names and re.search(kind.names, name))
+        named = (kind for kind, _, called in self._kinds if called and called.search(name))
         return next(named, None) or self._class_kinds.get((package, ANY))
 
 
