@@ -262,9 +262,10 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
 
 def test_archives_are_read_as_they_are_installed(tmp_path: Path) -> None:
     """A wheel's paths and those of a source archive are the same ones, and tests are left out."""
-    package = AtlasPackage(name="toykit", inside="src/")
+    package = AtlasPackage(name="toykit", inside="src/", copies=("toykit/copied/",))
     with zipfile.ZipFile(tmp_path / "toykit-1.0-py3-none-any.whl", "w") as wheel:
-        for name in ("toykit/engine.py", "toykit/tests/test_engine.py", "toykit/data.json"):
+        own = "toykit-1.0.data/purelib/toykit/engine.py"
+        for name in (own, "toykit/tests/test_engine.py", "toykit/data.json", "toykit/copied/engine.py"):
             wheel.writestr(name, "x = 1")
     (tmp_path / "engine.py").write_text("x = 1")
     with tarfile.open(tmp_path / "toykit-1.0.tar.gz", "w:gz") as archive:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -17,6 +18,8 @@ from corpus.extract.messages.packages import AtlasPackage
 # Headers of a wheel hold checks as well.
 PYTHON, NATIVE = (".py",), (".cpp", ".cc", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".c")
 _LARGEST = 2 << 20
+# Where a wheel keeps modules that are not pure: https://packaging.python.org/specifications/binary-distribution-format
+_DATA = re.compile(r"^[^/]+\.data/(?:purelib|platlib)/")
 _LEFT_OUT = frozenset(
     [
         "test",
@@ -92,6 +95,7 @@ def _installed(name: str, package: AtlasPackage, *, is_wheel: bool) -> str:
         return ""
     if path.stem.startswith(("test_", "conftest")) or path.stem.endswith("_test"):
         return ""
-    inside = name if is_wheel else "/".join(path.parts[1:])
+    inside = _DATA.sub("", name) if is_wheel else "/".join(path.parts[1:])
     inside = inside.removeprefix(package.inside)
-    return inside if not package.modules or inside.startswith(package.modules) else ""
+    is_own = inside.startswith(package.modules or "") and not inside.startswith(package.copies or "/")
+    return inside if is_own else ""

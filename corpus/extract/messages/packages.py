@@ -18,7 +18,7 @@ class AtlasPackage(Record):
     `{line}`; `inside` is the folder of the repository in which its modules lie; `framework` is the framework
     of `frameworks.yaml` that it is. `archive` tells what is read: a wheel, which may be asked for by one of
     its `platforms`, the source archive of the registry, or one that is given by hand. Of its files those
-    below `modules` are read.
+    below `modules` are read, and none of those that are `copies` of files elsewhere.
     """
 
     name: str
@@ -29,6 +29,7 @@ class AtlasPackage(Record):
     platforms: tuple[str, ...] = ()
     python: str = ""
     modules: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
 
 

@@ -136,6 +136,9 @@ def _write(target: Path, head: dict[str, Any], buckets: list[bytes], pages: list
     packed = [[zlib.compress(block, 9) for block in blocks] for blocks in (buckets, written)]
     sizes = {name: list(map(len, blocks)) for name, blocks in zip(("buckets", "pages"), packed, strict=True)}
     told = zlib.compress(json.dumps({**head, **sizes}).encode(), 9)
-    with target.open("wb") as stream:
+    # Put in place whole: who has the old one mapped goes on with it.
+    part = target.with_suffix(".part")
+    with part.open("wb") as stream:
         stream.write(MAGIC + len(told).to_bytes(4, "little") + told)
         stream.writelines(block for blocks in packed for block in blocks)
+    part.replace(target)
