@@ -12,6 +12,7 @@ from corpus.message import edited
 from corpus.schema import Language
 from ingest.configfiles import formats
 from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.shell.spelling import is_unset
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import MASK, Redactor
 from service.composition import reasons
@@ -142,9 +143,17 @@ def patch_targets(
         _target(change, report.version(change.framework), library)
         for change in changes
         # Guidance in words is nothing to write, nor what was not checked.
-        if not is_guidance(change.to)
-        and (change.status == "verified" or (change.kind == "package" and change.by == "rules"))
+        if (not is_guidance(change.to) or _is_gone(change))
+        and (
+            change.status == "verified"
+            or (change.by == "rules" and (change.kind == "package" or _is_gone(change)))
+        )
     ]
+
+
+def _is_gone(change: ProposedChange) -> bool:
+    """Tell whether a variable is to be taken out of the environment: words that can be written."""
+    return change.kind == "env" and is_unset(change.to)
 
 
 def _target(change: ProposedChange, version: str | None, library: Library) -> PatchTarget:
@@ -154,7 +163,7 @@ def _target(change: ProposedChange, version: str | None, library: Library) -> Pa
         change.framework,
         change.kind,
         tuple(names),
-        change.to,
+        "unset" if _is_gone(change) else change.to,
         # An argument of the user's code may count in another unit than the setting.
         "command" if spec and spec.unit and spec.spelled == "directive" else spec.spelled if spec else "",
         change.replaces,

@@ -271,6 +271,16 @@ def test_that_what_only_finds_out_stands_behind_the_cures_and_is_never_the_patch
     assert edit.after.count("OMP_NUM_THREADS") == 1
 
 
+def test_that_a_variable_that_is_to_go_is_taken_out_of_the_script() -> None:
+    """Its words can be written, and no catalogue need know a variable that nobody is to set."""
+    files = [ConfigFile("run.sh", "export LD_PRELOAD=/opt/a.so\ntorchrun train.py\n")]
+    gone = proposal("LD_PRELOAD", "unset it", kind="env", framework="env", status="unverified")
+    (edit,) = patch_first_step([gone], files, report(failed()), whole_corpus()).edits
+    assert edit.after == "export LD_PRELOAD=/opt/a.so\nunset LD_PRELOAD\ntorchrun train.py\n"
+    told = gone.model_copy(update={"by": "model"})
+    assert not patch_first_step([told], files, report(failed()), whole_corpus()).edits
+
+
 def test_that_a_row_of_the_table_waits_for_what_it_requires() -> None:
     """`unless` and `launch:` are conditions like others, of cases and remedies alike."""
     rows = [
