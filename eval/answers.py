@@ -21,7 +21,8 @@ class Answer:
     first is right. `lines` are evidence lines (from 1), most important first; `changes` are (framework, key,
     value) of what may cure, `faults` what is wrong with any of them whatever the cause is; `patch` is a
     unified diff; `grounded` is (quotes found at their line, quotes); `retrieved` maps a retriever to its
-    ranked case ids. What a system does not give is None and is not scored. `seconds` is wall time.
+    ranked case ids. What a system does not give is None and is not scored. `seconds` is wall time. `vote` is
+    what a model that was asked decided for, `calls` how often it looked further.
     """
 
     incident: str
@@ -37,6 +38,8 @@ class Answer:
     headline: str = ""
     seconds: float = 0.0
     tokens: int = 0
+    vote: str = ""
+    calls: int = 0
 
     def record(self) -> dict[str, Any]:
         """Give the fields for a JSON line."""

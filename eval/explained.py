@@ -70,4 +70,10 @@ class Explained:
                 final = stage.diagnosis if isinstance(stage, FinalStage) else final
         answer = of_diagnosis(final, incident, perf_counter() - started, {})
         tokens = final.engine.tokens
-        return replace(answer, tokens=tokens.sent + tokens.received if tokens else 0)
+        votes = final.engine.votes
+        return replace(
+            answer,
+            tokens=tokens.sent + tokens.received if tokens else 0,
+            vote=next(iter(votes.model), "") if votes else "",
+            calls=len(final.engine.trace),
+        )

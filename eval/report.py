@@ -23,6 +23,7 @@ from eval.figures import (
     table,
 )
 from eval.page import page
+from eval.vote_effects import COLUMNS, vote_effects
 
 __all__ = ["Run", "page", "terminal"]
 
@@ -44,6 +45,11 @@ def terminal(run: Run, console: Console) -> None:
         found = cost(run.answers.get(name, ()))
         costs.add_row(Text(name), seconds(found.median), seconds(found.p95), str(found.tokens))
     console.print(costs)
+    if effects := vote_effects(run):
+        made = _empty("what a model's votes did to the answers of the rules", *COLUMNS)
+        for effect in effects:
+            made.add_row(*map(Text, effect.row))
+        console.print(made)
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     console.print(Text(f"started {run.started}, {run.seconds:.1f} s, {versions}", style="dim"))
 

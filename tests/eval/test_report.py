@@ -6,6 +6,7 @@ import io
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from eval.figures import MetricRow, counted, goal_mark, number, table
 from eval.incidents import Incident, Label
 from eval.metrics import METRICS, Mean, Score
 from eval.report import Run, page, terminal
+from eval.vote_effects import vote_effects
 from eval.wrong_answers import WIDEST, excerpt
 from tests.tables import each_row
 
@@ -141,6 +143,29 @@ class Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.words.append(data)
+
+
+def test_the_report_says_what_votes_did(run: Run) -> None:
+    """Agreement, what was made right and wrong by name, and the medians; without a model nothing is told."""
+    assert vote_effects(run) == []
+    good, bad, calm = run.answers["composer"]
+    voted = (
+        replace(good, tokens=7000, vote="host-oom-kill", calls=4, seconds=3.0),
+        replace(bad, tokens=5000, vote="gpu-oom-training", calls=2, seconds=1.0),
+        replace(calm, tokens=6000, vote="disk-full", calls=3, seconds=2.0),
+    )
+    scores = (scored("good", right=0.0), scored("bad", right=1.0), scored("calm", right=0.0))
+    with_model = replace(
+        run, answers={**run.answers, "with x": voted}, scores={**run.scores, "with x": scores}
+    )
+    (effect,) = vote_effects(with_model)
+    assert (effect.system, effect.asked, effect.voted, effect.agreed) == ("with x", 3, 3, 1)
+    assert (effect.better, effect.worse) == (("bad",), ("good",))
+    assert (effect.tokens, effect.calls, effect.seconds) == (6000, 3, 2.0)
+    assert effect.row[1:3] == ("3", "1 of 3")
+    for text in (printed(with_model), " ".join(Reader(page(with_model)).words)):
+        assert "1: bad" in text
+        assert "1: good" in text
 
 
 def test_the_page_loads_nothing(run: Run) -> None:

@@ -1,0 +1,90 @@
+"""What a model's votes did to the answers of the rules: agreement, better, worse, and what they took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from eval.answers import NO_FAILURE, Answer
+from eval.figures import COMPOSER, Run
+
+
+@dataclass(frozen=True)
+class VoteEffect:
+    """A system with a model beside the rules alone, over the incidents that the model was asked about.
+
+    `voted` of `asked` answers held a vote that stands, and `agreed` of those were for what the rules name.
+    `better` and `worse` are the incidents whose answer the vote set right or wrong. `tokens`, `calls` of
+    tools and `seconds` are medians for one answer.
+    """
+
+    system: str
+    asked: int
+    voted: int
+    agreed: int
+    better: tuple[str, ...]
+    worse: tuple[str, ...]
+    tokens: float
+    calls: float
+    seconds: float
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """Give the row of a table, its columns as in COLUMNS."""
+        share = f"{self.agreed} of {self.voted}"
+        costs = (f"{self.tokens:.0f}", f"{self.calls:.0f}", f"{self.seconds:.2f}")
+        return self.system, str(self.asked), share, _told(self.better), _told(self.worse), *costs
+
+
+COLUMNS = (
+    "system",
+    "asked",
+    "votes for what the rules name",
+    "made right",
+    "made wrong",
+    "median tokens",
+    "median calls",
+    "median s",
+)
+
+
+def _told(names: Sequence[str]) -> str:
+    return f"{len(names)}: {', '.join(names)}" if names else "0"
+
+
+def vote_effects(run: Run) -> list[VoteEffect]:
+    """Give the effect of each system whose answers a model was asked for."""
+    rules = {answer.incident: answer for answer in run.answers.get(COMPOSER, ())}
+    found = []
+    for system, answers in run.answers.items():
+        asked = [item for item in answers if item.tokens and item.incident in rules]
+        if system != COMPOSER and any(item.vote for item in asked):
+            found.append(_effect(run, system, asked, rules))
+    return found
+
+
+def _effect(run: Run, system: str, asked: Sequence[Answer], rules: dict[str, Answer]) -> VoteEffect:
+    by_rules, by_both = (
+        {item.incident: item.right for item in run.scores.get(name, ())} for name in (COMPOSER, system)
+    )
+    changed = {
+        item.incident: by_both.get(item.incident, 0.0) - by_rules.get(item.incident, 0.0) for item in asked
+    }
+    voted = [item for item in asked if item.vote]
+    return VoteEffect(
+        system,
+        len(asked),
+        len(voted),
+        sum(item.vote == named(rules[item.incident]) for item in voted),
+        tuple(name for name, change in changed.items() if change > 0),
+        tuple(name for name, change in changed.items() if change < 0),
+        median(item.tokens for item in asked),
+        median(item.calls for item in asked),
+        median(item.seconds for item in asked),
+    )
+
+
+def named(answer: Answer) -> str:
+    """Give what an answer names: a cause, that the log does not tell, or that nothing failed."""
+    return NO_FAILURE if answer.verdict == NO_FAILURE else next(iter(answer.causes), "")
