@@ -47,3 +47,16 @@ def test_that_what_was_wrong_with_a_call_comes_before_how_it_is_made(read: ReadL
     )
     assert report.root is not None
     assert (report.root.line, report.root.cause) == (3, "config-key-invalid")
+
+
+def test_that_a_warning_of_gloo_is_survived_and_an_engine_says_what_it_was_doing(read: ReadLog) -> None:
+    report = read(
+        "[rank0]:[W1031 16:32:24.505 ProcessGroupGloo.cpp:514] Warning: Unable to resolve hostname to a "
+        "(local) address. Using the loopback address as fallback. (function operator())\n"
+        "INFO 10-31 16:32:26 [gpu_model_runner.py:2338] Starting to load model acme/x-7b...\n"
+        "ERROR 10-31 16:33:01 [gpu_model_runner.py:4219] Failed to load model - not enough GPU memory. "
+        "(original error: CUDA out of memory. Tried to allocate 260.00 MiB. GPU 0 has a total capacity of "
+        "23.52 GiB of which 12.00 MiB is free.)\n"
+    )
+    assert report.root is not None
+    assert (report.root.line, report.root.cause) == (3, "gpu-oom-model-load")
