@@ -14,6 +14,7 @@ from typing import Any
 
 from corpus.keys import canonical
 from corpus.message import Message
+from corpus.message_atlas import shipped
 from ingest.logs.clock import parse_time
 from ingest.logs.events import Event
 from ingest.logs.timeline import YEAR
@@ -33,6 +34,8 @@ BEFORE, NORMAL, MAX_NORMAL = 80, 400, 40
 # Rows after the line that ends a traceback.
 AFTER = 2
 CASES, CASE_TEXT = 3, 1600
+# Messages of a line, and places that say the same.
+SOURCES = 3
 MAX_WORDS, LONGEST_WORD = 12, 80
 _LONGEST_ARGUMENT = 200
 
@@ -351,6 +354,21 @@ def _read_telemetry(context: ToolContext, arguments: Arguments) -> Found:
     )
 
 
+def _find_in_source(context: ToolContext, arguments: Arguments) -> Found:
+    number = line_number(arguments["line"], context.prompt_context.report)
+    rows = context.view.lines([(number, number)])
+    matches = shipped().look_up(rows.get(number, ""))[:SOURCES]
+    shown = {found.name for found in context.prompt_context.report.frameworks}
+    told = tuple(
+        f"{site.package} {site.versions or '(every version read)'}: {site.file}, {site.symbol}"
+        f"; {site.exception or 'logged'}; involves {', '.join(site.names) or 'no setting'}"
+        for match in matches
+        for site in sorted(match.sites, key=lambda site: site.framework not in shown)[:SOURCES]
+    )
+    says = Message("model.looked-source", line=_place(context, number), count=len(told))
+    return Found(says, rows, ours=told or ("No source that is known says this line.",))
+
+
 def _readings(value: Any, name: str) -> Iterator[tuple[str, object]]:
     """Give the readings of a snapshot that are there, by their dotted names."""
     if isinstance(value, dict):
@@ -415,6 +433,12 @@ _ROWS = (
         "Say what a setting does, its default, range and cost, and how it is spelled at the job's version.",
         {"key": "its name"},
         _describe_setting,
+    ),
+    Tool(
+        "find_in_source",
+        "Find where the frameworks' sources say what a line says, and which settings they test there.",
+        {"line": "mark of the line, such as L12"},
+        _find_in_source,
     ),
     Tool("find_cases", "Find known cases by words.", {"words": "what the case is about"}, _find_cases),
     Tool(

@@ -18,8 +18,7 @@ from corpus.extract.messages.packages import AtlasPackage
 # Headers of a wheel hold checks as well.
 PYTHON, NATIVE = (".py",), (".cpp", ".cc", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".c")
 _LARGEST = 2 << 20
-# Where a wheel keeps modules that are not pure:
-# https://packaging.python.org/specifications/binary-distribution-format
+# Where a wheel keeps modules that are not pure (binary distribution format, "The .data directory").
 _DATA = re.compile(r"^[^/]+\.data/(?:purelib|platlib)/")
 _LEFT_OUT = frozenset(
     [

@@ -258,3 +258,13 @@ def test_a_labelled_incident_can_be_walked(triage: Triage) -> None:
     assert [number for number in found if found[number].strip() not in rows[number - 1]] == []
     assert line in run(tools, "read_events").rows
     assert max(run(tools, "last_normal_lines").rows) < line
+
+
+def test_a_line_is_found_in_the_sources_of_frameworks(triage: Triage) -> None:
+    """With its place, the versions that have it, and what is tested there; of other lines nothing."""
+    said = "ValueError: generation_batch_size (12) must be divisible by num_generations (8)."
+    tools = tools_on(triage, f"trl/trainer/grpo_trainer.py step 1\n{said}\n")
+    told = "\n".join(run(tools, "find_in_source", line="L2").ours)
+    assert "trl >0.19.1: trl/trainer/grpo_config.py, GRPOConfig.__post_init__; ValueError" in told
+    assert "involves generation_batch_size, num_generations" in told
+    assert run(tools, "find_in_source", line="L1").ours == ("No source that is known says this line.",)
