@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 from corpus.message import Message, words
 from corpus.schema import Language
@@ -16,8 +17,6 @@ from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import InvalidRequestError
 from ui.cli.codes import EXPLAINED
 from ui.cli.console import check_language, err, language, load_settings
-
-_YES = frozenset({"y", "yes", "是"})
 
 
 def write_patch(answer: Diagnosis, path: Path) -> None:
@@ -41,7 +40,9 @@ def offer_edits(edits: Sequence[FileEdit], answer: Diagnosis, home: Path) -> Non
     question = "apply-question" if answer.patch is not None else "suggestion-question"
     sys.stderr.write(words(f"cli.{question}", answer.language, files=files))
     sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in _YES:
+    # A person may answer in either language, whichever the question is in.
+    clear = {word for known in get_args(Language) for word in words("cli.clear-yes", known).split()}
+    if sys.stdin.readline().strip().lower() not in clear:
         _say("not-applied", answer.language)
         return
     apply_edits(edits, home)
