@@ -405,7 +405,8 @@ def _is_for(change: Change, serves: Collection[str], seen: Collection[str], job:
     """
     framework, mine = change.framework, settable_frameworks(job.report)
     everywhere = known_frameworks().everywhere
-    if change.kind == "package" and change.key in known_frameworks().trainers - mine and mine:
+    trainers = known_frameworks().of_layer("trainer")
+    if change.kind == "package" and change.key in trainers - mine and trainers & mine:
         # A trainer's release mends nothing for another one that was made from the same code.
         return False
     if framework in everywhere or framework in mine:

@@ -48,7 +48,8 @@ def composed(
             "unknown",
             UNKNOWN_CAUSE,
         ),
-        (traceback("ValueError: the moon is in the wrong house"), "unknown", UNKNOWN_CAUSE),
+        ("RuntimeError: the moon is in the wrong house\n", "unknown", UNKNOWN_CAUSE),
+        (traceback("ValueError: the moon is in the wrong house"), "diagnosed", "user-code-error"),
         ("OSError: [Errno 28] No space left on device\n", "diagnosed", "disk-full"),
     ],
 )

@@ -237,7 +237,7 @@ def test_an_unknown_shows_what_the_healthy_run_does_not_say(
 ) -> None:
     """Where no line tells the cause, those that are new are the best to look at."""
     good = folder(tmp_path, {"good.log": "loading\n" + steps(1, 2, 3) + "saving\n"}) / "good.log"
-    log = "loading\n" + steps(1, 2) + "the gateway stutters\n" + traceback(STRANGE)
+    log = "loading\n" + steps(1, 2) + "the gateway stutters\n" + f"{STRANGE}\n"
     answer = diagnosed(triage, sources.from_text(log), language, (), triage.healthy_templates(good))
     lead = {
         "en": "The healthy run prints nothing like these last lines:",

@@ -90,7 +90,7 @@ def test_that_files_are_dropped_anywhere(page: Page) -> None:
     page.click('#wc-form [type="submit"]')
     page.wait_for_selector(".feedback")
     expect(page.locator(".stages .source")).to_have_text("train.log.gz (+1)")
-    expect(page.locator(".patch h3")).to_have_text("Patch of launch.sh")
+    expect(page.locator(".patch h3").first).to_have_text("Patch of launch.sh")
 
 
 def drop(page: Page, files: list[tuple[str, bytes]]) -> None:

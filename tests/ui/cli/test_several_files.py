@@ -111,7 +111,7 @@ def test_the_exit_code_is_of_all_files(files: dict[str, str], code: int, warm: P
         (["crash.log", "--good", "broken.json"], "no templates of a healthy run"),
         (["crash.log", "--good", "newer.json"], "this version reads"),
         (["crash.log", "--config", "empty"], "is a folder; give a file"),
-        ([], "LOG"),
+        ([], "Name the log"),
     ],
     ids=" ".join,
 )

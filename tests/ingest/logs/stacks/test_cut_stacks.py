@@ -152,8 +152,8 @@ CUT = 'Traceback (most recent call last):\n  File "/job/train.py", line 30, in m
     [
         (f"{OVERFLOW}{steps(1, 2, 3)}{CUT}", 1, "nan-or-inf"),
         (f"{SLURM_OOM}{steps(1, 2, 3)}Killed\n", 1, "host-oom-kill"),
-        (f"{OVERFLOW}{steps(1, 2, 3)}{traceback(STRANGE)}", 10, None),
-        (f"{SLURM_OOM}{steps(1, 2, 3)}{traceback(STRANGE)}", 10, None),
+        (f"{OVERFLOW}{steps(1, 2, 3)}{traceback(STRANGE)}", 10, "user-code-error"),
+        (f"{SLURM_OOM}{steps(1, 2, 3)}{traceback(STRANGE)}", 10, "user-code-error"),
     ],
     ids=["title", "earlier-run", "another-exception", "another-failure"],
 )
