@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,10 +10,15 @@ from corpus.library import Library
 from corpus.schema import Language
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
+from ingest.logs.stacks.exception_classifier import own_call
+from ingest.logs.stacks.stack import Frame
 from service.composition import phrases
 from service.composition.evidence import kindred_events
 from service.composition.phrases import phrase
 from service.scoring.assessment import Assessment
+
+# Where packages are installed says nothing of what was called.
+_SITE = re.compile(r"^.*(?:site|dist)-packages/")
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,26 @@ class FailureText:
         if self._report.last_step is not None and self._report.last_step > 0:
             rows.append(phrase("last-step", self.language, step=f"{self._report.last_step:g}"))
         quote = f"[{place}] {reads} `{inline_code(root.body)}`"
-        return "\n\n".join(part for part in (quote, " ".join(dict.fromkeys(rows))) if part)
+        told = (quote, self._raised(root), " ".join(dict.fromkeys(rows)))
+        return "\n\n".join(part for part in told if part)
+
+    def _raised(self, root: Event) -> str:
+        """Say where the exception was raised, and which call of the job's own code led there."""
+        inner, own = (root.frames[-1] if root.frames else None), own_call(root.frames)
+        said = [] if inner is None or not inner.line else [self._call("raised", inner)]
+        if said and own is inner:
+            said = [self._call("raised-own", inner)]
+        elif own is not None:
+            said.append(self._call("called-own", own))
+        return ("" if self.language == "zh" else " ").join(said)
+
+    def _call(self, name: str, frame: Frame) -> str:
+        file = _SITE.sub("", frame.file)
+        quoted = inline_code(frame.code, 160)
+        code = phrase("call-code", self.language, code=quoted) if quoted else ""
+        return phrase(
+            name, self.language, file=inline_code(file), line=frame.line, function=frame.function, code=code
+        )
 
     def _facts(self, root: Event) -> list[str]:
         """Put the root line's facts into sentences; for want of any, those of an event that says more."""

@@ -55,6 +55,21 @@ def classify_exception(
     return replace(event, cause=row.cause, strength=row.strength)
 
 
+def own_call(frames: Sequence[Frame]) -> Frame | None:
+    """Give the innermost call in the job's own code: neither Python's, nor installed, nor a framework's."""
+    return next(
+        (
+            frame
+            for frame in reversed(frames)
+            if frame.line
+            and not _STANDARD.search(frame.file)
+            and not _INSTALLED.search(frame.file)
+            and not cued_frameworks(frame.file)
+        ),
+        None,
+    )
+
+
 def _type(event: Event) -> str:
     """Give the exception's type; that of a line without its calls stands before the message."""
     if event.exception:

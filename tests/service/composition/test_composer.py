@@ -249,3 +249,34 @@ def test_every_phase_has_words(name: str, language: Language) -> None:
 def test_a_fact_without_its_numbers_is_not_put_into_words(fact: Fact) -> None:
     """A sentence with holes is not written."""
     assert phrases.fact(fact, "en") == ""
+
+
+@each_row(
+    ("language", "told"),
+    [
+        ("en", "Raised by the job's own code, in main at `/job/train.py:30`: `trainer.fit()`."),
+        ("zh", "由作业自己的代码抛出：main（`/job/train.py:30`）：`trainer.fit()`。"),
+    ],
+)
+def test_the_place_that_raised_is_named(language: str, told: str, triage: Triage) -> None:
+    log = (
+        "Traceback (most recent call last):\n"
+        '  File "/job/train.py", line 30, in main\n'
+        "    trainer.fit()\n"
+        "TypeError: fit() missing 1 required positional argument: 'data'\n"
+    )
+    assert told in explained(triage, log, language=language).explanation
+
+
+def test_that_the_own_call_is_named_beside_the_place_in_a_package(triage: Triage) -> None:
+    log = (
+        "Traceback (most recent call last):\n"
+        '  File "/job/train.py", line 30, in main\n'
+        "    trainer.fit()\n"
+        '  File "/opt/env/lib/python3.11/site-packages/lark/trainer.py", line 7, in fit\n'
+        "    self.loop(data, eager=True)\n"
+        "TypeError: loop() got an unexpected keyword argument 'eager'\n"
+    )
+    told = explained(triage, log, language="en").explanation
+    assert "Raised in fit at `lark/trainer.py:7`: `self.loop(data, eager=True)`." in told
+    assert "The job's own code got there in main at `/job/train.py:30`: `trainer.fit()`." in told
