@@ -57,10 +57,10 @@ class FailureText:
     def _raised(self, root: Event) -> str:
         """Say where the exception was raised, and which call of the job's own code led there."""
         inner, own = (root.frames[-1] if root.frames else None), own_call(root.frames)
-        said = [] if inner is None or not inner.line else [self._call("raised", inner)]
-        if said and own is inner:
-            said = [self._call("raised-own", inner)]
-        elif own is not None:
+        said: list[str] = []
+        if inner is not None and inner.line:
+            said.append(self._call("raised-own" if own is inner else "raised", inner))
+        if own is not None and own is not inner:
             said.append(self._call("called-own", own))
         return ("" if self.language == "zh" else " ").join(said)
 
