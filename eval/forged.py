@@ -40,7 +40,7 @@ class ForgedLine(Record):
     line: str
 
 
-class Outcome(NamedTuple):
+class ForgedOutcome(NamedTuple):
     """What became of the answer: the forged cause named, another wrong one, or no longer named any."""
 
     forged: int = 0
@@ -108,15 +108,15 @@ def answered_rightly(triage: Triage, loaded: Sequence[Incident], count: int) -> 
     return list(itertools.islice(filter(is_right, short), count))
 
 
-def measure(triage: Triage, logs: Iterator[ForgedLog]) -> dict[Place, Outcome]:
+def measure(triage: Triage, logs: Iterator[ForgedLog]) -> dict[Place, ForgedOutcome]:
     """Answer each forged log and count by place what became of the right cause."""
-    counts = dict.fromkeys(PLACES, Outcome())
+    counts = dict.fromkeys(PLACES, ForgedOutcome())
     for log in logs:
         verdict, cause = answer(triage, log.text, log.incident.label.language)
         before = counts[log.place]
         wrong = verdict == "diagnosed" and cause not in log.incident.label.causes
         took = wrong and cause == log.forged.cause
-        counts[log.place] = Outcome(
+        counts[log.place] = ForgedOutcome(
             before.forged + took,
             before.other + (wrong and not took),
             before.abstained + (verdict != "diagnosed"),

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
-from ingest.logs.events import Event
+from ingest.logs.events import CascadeRole, Event
 from ingest.logs.stacks.stack import EXCEPTION
 from ingest.logs.timeline import Timeline
 
@@ -230,23 +230,23 @@ def arrange_cascade(
         )
         root = min(telling, key=partial(_worth, timeline), default=None)
         events = [*events, root] if root else events
+    return _placed(events, root, closing, recovered)
+
+
+def _placed(
+    events: Iterable[Event], root: Event | None, closing: Container[int], recovered: Container[int]
+) -> Cascade:
+    """Give each event its role; `closing` and `recovered` hold identities."""
     placed: list[Event] = []
     chosen: Event | None = None
     for event in events:
-        if event is root:
-            chosen = replace(event, role="root")
-            placed.append(chosen)
-        else:
-            placed.append(
-                replace(
-                    event,
-                    role=(
-                        "teardown"
-                        if id(event) in closing
-                        else ("recovered" if id(event) in recovered else "collateral")
-                    ),
-                )
-            )
+        role: CascadeRole = "collateral"
+        if id(event) in closing:
+            role = "teardown"
+        elif id(event) in recovered:
+            role = "recovered"
+        placed.append(replace(event, role="root" if event is root else role))
+        chosen = placed[-1] if event is root else chosen
     return Cascade(tuple(placed), chosen)
 
 

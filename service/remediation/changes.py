@@ -105,20 +105,7 @@ def propose_changes(
     """
     job = _JobContext(report, library, settings, language, advice)
     dropped: list[Dropped] = []
-    groups = [
-        group
-        for rename in renamed
-        if (
-            group := _feasible(
-                ChangeGroup([renamed_change(rename, language)], True, True, BEFORE_ADVICE), {}, job, dropped
-            )
-        ).changes
-    ]
-    groups += [
-        ChangeGroup([made.model_copy(update={"from_": item.present})], True, True, BEFORE_ADVICE)
-        for item in packages
-        for made in _checked(_CandidateChange(item.change, ""), job)[0].changes
-    ]
+    groups = _before_advice(renamed, packages, job, dropped)
     kept = {(item.framework, item.key): item for group in groups for item in group.changes}
     settled: set[tuple[str, str]] = set()
     for wanted in _every(cases, remedies):
@@ -156,6 +143,21 @@ def propose_changes(
         for group in ranked(groups)
         for item in group.changes
     ], dropped
+
+
+def _before_advice(
+    renamed: Sequence[Rename], packages: Sequence[PackageChange], job: _JobContext, dropped: list[Dropped]
+) -> list[ChangeGroup]:
+    """Give what comes before all advice: the right names of keys, and versions that fit one another."""
+    names = (
+        ChangeGroup([renamed_change(rename, job.language)], True, True, BEFORE_ADVICE) for rename in renamed
+    )
+    feasible = (_feasible(group, {}, job, dropped) for group in names)
+    return [group for group in feasible if group.changes] + [
+        ChangeGroup([made.model_copy(update={"from_": item.present})], True, True, BEFORE_ADVICE)
+        for item in packages
+        for made in _checked(_CandidateChange(item.change, ""), job)[0].changes
+    ]
 
 
 def check_change(
