@@ -38,7 +38,8 @@ CHECKED: Mapping[str, bool] = {"checked": True}
 def accepted_by(check: Callable[[str], object]) -> AfterValidator:
     """Give a validator of a text that `check` reads without an error; the text stays as it is.
 
-    Thousands of conditions that were checked once are not parsed again where they are read from a cache.
+    Thousands of conditions and expressions that were checked once are not parsed again where they are read
+    from a cache.
     """
 
     def validated(text: str, info: ValidationInfo) -> str:
@@ -57,17 +58,16 @@ def _specifier(text: str | None) -> str:
         raise ValueError(f"{text!r} is no version specifier such as '>=0.7,<0.8.3'") from error
 
 
-def _expression(text: str) -> str:
+def _check_expression(text: str) -> None:
     try:
         re.compile(text)
     except re.error as error:
         raise ValueError(f"{text!r} is no expression: {error}") from error
-    return text
 
 
 Specifier = Annotated[str, BeforeValidator(_specifier)]
 LogCondition = Annotated[str, accepted_by(LOG.check)]
-Expression = Annotated[str, AfterValidator(_expression)]
+Expression = Annotated[str, accepted_by(_check_expression)]
 
 
 class Record(BaseModel):

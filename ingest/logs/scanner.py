@@ -51,6 +51,8 @@ _ANCHORS = {
     "^": r"(?:^|[\r\t \]):|>*`])",
     "$": r"(?:(?:[`*.,;!)\]]|\xe3\x80\x82|\xef\xbc\x81){0,4} ?(?:$|\r))",
 }
+# An escaped character, a class of characters, or an anchor: only the last is one of `_ANCHORS`.
+_ANCHORED = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?|[\^$]", re.DOTALL)
 ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
 
@@ -169,14 +171,7 @@ def relaxed(expression: str) -> str:
     What the scanner finds so is a proposal: the reader holds the row's own expression against the line
     with its prefixes taken off.
     """
-    parts: list[str] = []
-    escaped = in_class = False
-    for char in expression:
-        plain = not escaped and not in_class
-        parts.append(_ANCHORS.get(char, char) if plain else char)
-        in_class = (in_class and (escaped or char != "]")) or (plain and char == "[")
-        escaped = char == "\\" and not escaped
-    return "".join(parts)
+    return _ANCHORED.sub(lambda part: _ANCHORS.get(part[0], part[0]), expression)
 
 
 class Scanner:

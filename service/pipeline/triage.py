@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -80,6 +81,17 @@ class Triage:
     def __init__(self, settings: Settings, report: Report = no_progress) -> None:
         self._settings = settings
         self._report = report
+        self._opening: Future[Embedder] | None = None
+
+    def open_embedder_ahead(self) -> None:
+        """Begin to open an exported embedding model, most of which runs beside what Python does meanwhile.
+
+        A model that has to be exported first is left to `embedder`, which is asked where progress is shown.
+        """
+        if embedder.exported(self._settings.embedding_model, self._settings.home):
+            thread = ThreadPoolExecutor(1, "embedder")
+            self._opening = thread.submit(self._open_embedder)
+            thread.shutdown(wait=False)
 
     @cached_property
     def library(self) -> Library:
@@ -95,6 +107,9 @@ class Triage:
     @cached_property
     def embedder(self) -> Embedder:
         """The embedding model; exported on first use."""
+        return self._opening.result() if self._opening else self._open_embedder()
+
+    def _open_embedder(self) -> Embedder:
         return embedder.open_embedder(self._settings.embedding_model, self._settings.home)
 
     @property

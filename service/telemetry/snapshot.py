@@ -40,7 +40,8 @@ KernelKind = Literal[
 class SnapshotPart(BaseModel):
     """A part of a snapshot; immutable, unknown fields are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    # Most processes never see a snapshot: its models are built when one is first read or taken.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class Reading(Translatable, SnapshotPart, Generic[T]):

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from pydantic import ValidationError
 from rich.console import Console, Group, RenderableType
-from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -75,6 +74,7 @@ def run(
     machine = open_telemetry(telemetry, settings) if telemetry else None
     with progress() as report:
         triage = Triage(settings, report)
+        triage.open_embedder_ahead()
         templates = triage.healthy_templates(good) if good else None
         read = triage.read(source, lang, files, templates, outcome)
         # Standard input is read once; of that, a model sees what the report holds.
@@ -151,7 +151,7 @@ def spoken(
                         style="bold",
                     )
                 )
-                console.print(Markdown(_safe(stage.text)))
+                console.print(_markdown(stage.text))
             said = True
         elif isinstance(stage, LookStage):
             if console is not None:
@@ -220,10 +220,10 @@ def render(diagnosis: Diagnosis, console: Console) -> None:
     console.print()
     if view.changes or view.steps:
         console.print(_title(view, "why"))
-    console.print(Markdown(_safe(view.explanation)))
+    console.print(_markdown(view.explanation))
     if view.model_explanation:
         console.print(Text(f"\n{view.words('model', model=view.model)}:", style="bold"))
-        console.print(Markdown(_safe(view.model_explanation)))
+        console.print(_markdown(view.model_explanation))
     for block in (_evidence(view), _sources(view), _lists(view)):
         if block:
             console.print()
@@ -247,11 +247,17 @@ def _print_to_use(view: DiagnosisView, console: Console) -> None:
         console.print(Text(view.command), soft_wrap=True)
 
 
-def _safe(markdown: str) -> str:
+def _markdown(text: str) -> RenderableType:
+    # Imported here: its parser is a slow import, and what prints JSON needs none.
+    from rich.markdown import Markdown
+
     # Log text inside the explanation is data; HTML and links in it are shown as written.
-    parts = _CODE.split(markdown)
-    return "".join(
-        part if _CODE.fullmatch(part) else part.replace("<", "&lt;").replace("](", "]\\(") for part in parts
+    parts = _CODE.split(text)
+    return Markdown(
+        "".join(
+            part if _CODE.fullmatch(part) else part.replace("<", "&lt;").replace("](", "]\\(")
+            for part in parts
+        )
     )
 
 

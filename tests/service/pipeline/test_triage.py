@@ -5,7 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from ingest import pipeline
+from ingest.embedder import export_folder
 from service.patching.patches import ConfigFile
 from service.pipeline.triage import MAX_CONFIG_BYTES, Triage, read_config
 from service.remediation.setting_values import is_guidance
@@ -296,3 +299,22 @@ def test_an_index_that_is_current_is_not_built_again(triage: Triage, warm: Path)
     again = Triage(Settings(home=warm, embedding_model="hash"), lambda *told: stages.append(told))
     assert again.index.folder == triage.index.folder
     assert stages == []
+
+
+def test_that_a_broken_model_that_is_opened_ahead_fails_who_asks_for_it(tmp_path: Path) -> None:
+    """What goes wrong beside the reading of a log is not lost: it comes up where the model is needed."""
+    folder = export_folder("", tmp_path)
+    folder.mkdir(parents=True)
+    (folder / "export.json").write_text("{}", encoding="utf-8")
+    triage = Triage(Settings(home=tmp_path))
+    triage.open_embedder_ahead()
+    with pytest.raises(KeyError, match="inputs"):
+        _ = triage.embedder
+
+
+def test_that_a_model_that_is_not_exported_is_left_to_who_asks_for_it(tmp_path: Path) -> None:
+    """An export takes seconds and shows its progress; nothing is begun ahead of it."""
+    triage = Triage(Settings(home=tmp_path, embedding_model="hash"))
+    triage.open_embedder_ahead()
+    assert list(tmp_path.iterdir()) == []
+    assert triage.embedder.embed(["a text"]).shape[0] == 1
