@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from hashlib import sha256
@@ -23,7 +23,20 @@ from corpus.errors import InvalidCorpusError, UnknownCaseError
 from corpus.keys import canonical
 from corpus.known_issues import KnownIssue
 from corpus.message import Message
-from corpus.schema import CHECKED, Case, Cause, Language, Procedure, Record, Remedy, Scalar, SettingSpec, Text
+from corpus.schema import (
+    CHECKED,
+    Blank,
+    Case,
+    Cause,
+    Language,
+    MessageForm,
+    Procedure,
+    Record,
+    Remedy,
+    Scalar,
+    SettingSpec,
+    Text,
+)
 
 R = TypeVar("R", bound=Record)
 
@@ -33,6 +46,8 @@ EXTRACTED = "extracted"
 DOCUMENTED = "documented.yaml"
 GUIDANCE = "guidance.yaml"
 PROCEDURES = "procedures.yaml"
+MESSAGE_FORMS = "message_forms.yaml"
+BLANKS = "blanks.yaml"
 FRAMEWORKS = "frameworks.yaml"
 RULES = "rules.yaml"
 KNOWN_ISSUES = "known_issues"
@@ -54,6 +69,8 @@ class Library:
     remedies: Mapping[str, Sequence[Remedy]] = field(default_factory=dict)
     guidance: Mapping[str, str] = field(default_factory=dict)
     procedures: Sequence[Procedure] = ()
+    message_forms: Sequence[MessageForm] = ()
+    blanks: Sequence[Blank] = ()
 
     def case(self, case_id: str) -> Case:
         """Give one case; raises UnknownCaseError."""
@@ -213,7 +230,10 @@ def load(root: Path | None = None, cache: Path | None = None) -> Library:
             specs=specs,
             remedies=tuple(remedy for folder in folders for remedy in _remedies(folder / "remedies")),
             guidance=tuple(text for folder in folders for text in _guidance(folder / GUIDANCE)),
-            procedures=tuple(row for folder in folders for row in _procedures(folder / PROCEDURES)),
+            procedures=tuple(_rows(Procedure, folders, PROCEDURES)),
+            # A later folder's forms come first: of those that fit, the first counts.
+            message_forms=tuple(_rows(MessageForm, reversed(folders), MESSAGE_FORMS)),
+            blanks=tuple(_rows(Blank, reversed(folders), BLANKS)),
         )
         write_cache(shelf, stored)
     table: dict[str, list[Remedy]] = {}
@@ -226,6 +246,8 @@ def load(root: Path | None = None, cache: Path | None = None) -> Library:
         remedies=table,
         guidance={text.en: text.zh for text in shelf.guidance},
         procedures=shelf.procedures,
+        message_forms=shelf.message_forms,
+        blanks=shelf.blanks,
     )
 
 
@@ -238,6 +260,8 @@ class CachedCorpus(Record):
     remedies: tuple[Remedy, ...]
     guidance: tuple[Text, ...] = ()
     procedures: tuple[Procedure, ...] = ()
+    message_forms: tuple[MessageForm, ...] = ()
+    blanks: tuple[Blank, ...] = ()
 
 
 def read_cache(kind: type[R], stored: Path | None) -> R | None:
@@ -275,6 +299,8 @@ def digest(root: Path | None = None) -> str:
                 *folder.glob("settings/extracted/*.json"),
                 *folder.glob(GUIDANCE),
                 *folder.glob(PROCEDURES),
+                *folder.glob(MESSAGE_FORMS),
+                *folder.glob(BLANKS),
                 *folder.glob(FRAMEWORKS),
                 *folder.glob(RULES),
             ]
@@ -385,9 +411,11 @@ def chinese_guidance() -> frozenset[str]:
     return frozenset(text.zh for text in _guidance(ROOT / GUIDANCE))
 
 
-def _procedures(path: Path) -> Iterator[Procedure]:
-    for number, row in enumerate(read_yaml(path) if path.exists() else [], 1):
-        yield validated(Procedure, row, f"{path}: row {number}")
+def _rows(kind: type[R], folders: Iterable[Path], name: str) -> Iterator[R]:
+    """Read the rows of a table of that name in each folder that has one."""
+    for path in (folder / name for folder in folders):
+        for number, row in enumerate(read_yaml(path) if path.exists() else [], 1):
+            yield validated(kind, row, f"{path}: row {number}")
 
 
 def _guidance(path: Path) -> Iterator[Text]:

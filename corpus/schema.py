@@ -145,6 +145,51 @@ class Procedure(Record):
     act: ActCommand
 
 
+class MessageForm(Record):
+    """One wording of a failure's message, and what it says in our own sentences.
+
+    `cue` stands in every such line; where it does not, `expression` is not even compiled. That is searched in
+    the failing line, the exception's type before its message. Its named groups, and what `facts` names
+    (`kind.field`, the first that the log tells), fill the texts' blanks. So do `{function}` and `{code}` of
+    the call that is shown, and `{raiser}`, the function that raised, where it is another. `{there}` is the
+    place of that call, or nothing: of the job's own innermost one, or, with `place: raise`, of the one that
+    raised; `nowhere` where the place says nothing. The first form counts that fits and of which every blank
+    can be filled. It is told where the named cause is one of `causes`, or, without any, the line's own.
+
+    `headline` stands in place of the cause's title, and with `leads` in place of a case's; `means` and `look`
+    in place of what the cause says in general. `linked: false` tells that the interpreter or an array library
+    says it of any program, so that the place in their source tells nothing.
+    """
+
+    id: str
+    cue: Annotated[str, Field(min_length=2)]
+    expression: Expression
+    examples: Annotated[tuple[str, ...], Field(min_length=1)]
+    causes: tuple[str, ...] = ()
+    facts: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    place: Literal["own", "raise", "nowhere"] = "own"
+    headline: Text
+    means: Text
+    look: Text | None = None
+    leads: bool = False
+    linked: bool = True
+
+
+class Blank(Record):
+    """A word in capitals that a command leaves to its reader, and how it is found.
+
+    `values` are where a log may tell it, the first that does counts: a fact (`port.port`), a group of the
+    message's form (`message.package`), the job's own call (`own.file`), the package that raised
+    (`raised.package`), or a setting (`config.output_dir`). With `installs`, the value is a module's name, in
+    place of which the package is given that brings it.
+    """
+
+    word: str
+    values: tuple[str, ...] = ()
+    installs: bool = False
+    find: Text
+
+
 class Change(Record):
     """One change of a job's configuration, as a case proposes it.
 

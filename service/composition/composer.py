@@ -12,6 +12,7 @@ from corpus.schema import Action, Language
 from ingest.logs.report import CrashReport
 from service.composition import reasons
 from service.composition.alternatives import alternatives_of
+from service.composition.blanks import LogValues
 from service.composition.evidence import cascade_of, evidence_of
 from service.composition.explanation import Explanation
 from service.composition.job_end import JobEnd
@@ -72,11 +73,11 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
         headline=words.headline,
         explanation=words.text,
         evidence=() if cause is None else evidence_of(assessment, library, language),
-        sources=source_places(assessment, library),
+        sources=source_places(assessment, library, words.message),
         cascade=cascade_of(report),
         cases=tuple(_hit(item, library, language) for item in assessment.retrieval.ranked[:MAX_CASES]),
         changes=proposals.changes,
-        checks=_checks(judged, library, language),
+        checks=_checks(judged, library, language, LogValues(report, library, words.message)),
         frameworks=_frameworks(report),
         telemetry=telemetry,
         engine=Engine(
@@ -111,14 +112,15 @@ def _action(judged: Conclusion, end: JobEnd) -> Action:
     return end.action or (judged.cases[0].action if judged.cases else judged.cause.action)
 
 
-def _checks(judged: Conclusion, library: Library, language: Language) -> tuple[str, ...]:
+def _checks(judged: Conclusion, library: Library, language: Language, known: LogValues) -> tuple[str, ...]:
     if judged.cause is None:
         # Nothing failed; where no end was seen either, say how to find out.
         wanted = () if judged.has_ended else library.causes[UNKNOWN_CAUSE].checks
-        return tuple(check.to(language) for check in wanted)
+        return tuple(known.check(check.to(language), language) for check in wanted)
     of_cases = [check for case in judged.cases[:1] for check in case.checks]
     checks = dict.fromkeys(check.to(language) for check in (*of_cases, *judged.cause.checks))
-    return tuple(checks)[: 8 if judged.verdict == "unknown" else 5]
+    shown = tuple(checks)[: 8 if judged.verdict == "unknown" else 5]
+    return tuple(known.check(check, language) for check in shown)
 
 
 def _hit(item: Ranked, library: Library, language: Language) -> CaseHit:

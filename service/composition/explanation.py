@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from corpus.library import Library
 from corpus.schema import Case, Cause, Language
@@ -12,6 +13,7 @@ from service.composition import phrases
 from service.composition.alternatives import tell_apart
 from service.composition.failure_text import FailureText, bulleted, inline_code
 from service.composition.job_end import JobEnd
+from service.composition.message_forms import FormedMessage, formed_message
 from service.composition.phrases import phrase
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Telemetry
 from service.scoring.assessment import Assessment
@@ -48,9 +50,22 @@ class Explanation:
                 self.library.causes[item.cause].title.to(language) for item in self.assessment.candidates[:2]
             )
             return phrase("ambiguous-headline", language, first=first, second=second)
-        title = self.end.conclusion or (cases[0] if cases else cause).title.to(language)
-        parts = (title, phrases.phase(report.phase, language))
+        if self.end.conclusion:
+            return self.end.conclusion
+        formed = self.message
+        if formed is not None and (formed.form.leads or not cases):
+            return formed.headline(language)
+        # What a case's title says of the phase is exact; that of other lines of the log is not.
+        known = "" if cases else phrases.phase(report.phase_of_root, language)
+        parts = ((cases[0] if cases else cause).title.to(language), known)
         return ("，" if language == "zh" else ", ").join(part for part in parts if part)
+
+    @cached_property
+    def message(self) -> FormedMessage | None:
+        """What the root's own message says, where its form is known and the cause is named."""
+        cause = self.judged.cause
+        is_named = cause is not None and self.judged.verdict == "diagnosed"
+        return formed_message(self.assessment.report, cause, self.library) if cause and is_named else None
 
     @property
     def text(self) -> str:
@@ -87,8 +102,10 @@ class Explanation:
         elif self.judged.cases:
             parts += self._from_case(self.judged.cases[0])
         else:
-            parts.append(self._titled("why", cause.means.to(self.language)))
-            parts.append(self._titled("do", cause.advice.to(self.language)))
+            means = self.message.means(self.language) if self.message else cause.means.to(self.language)
+            look = self.message.look(self.language) if self.message else ""
+            parts.append(self._titled("why", means))
+            parts.append(self._titled("do", look or cause.advice.to(self.language)))
             parts.append(self.end.next if root is None else "")
         aftermath = self._failure.aftermath(ended_in_failure=self.end.is_failure)
         parts += [self._vote(cause), aftermath, self._machine(), self._past_crashes()]
@@ -104,6 +121,8 @@ class Explanation:
     def _from_case(self, case: Case) -> list[str]:
         sections = [part.strip() for part in _SECTION.split(case.body.to(self.language)) if part.strip()]
         why = sections[1] if len(sections) > 1 else sections[0]
+        if self.message is not None:
+            why = f"{self.message.means(self.language)} {why}"
         rows = [self._titled("why", f"{why} [case:{case.id}]")]
         if len(sections) > 2:
             rows.append(self._titled("do", f"{sections[2]} [case:{case.id}]"))

@@ -9,11 +9,11 @@ from corpus.library import Library
 from corpus.schema import Language, Procedure
 from ingest.logs.conditions import all_hold
 from ingest.logs.report import CrashReport
+from service.composition.blanks import LogValues, with_notes
+from service.composition.message_forms import formed_message
 from service.schemas.diagnosis import Diagnosis, ProcedureStep
 
 _VALUE = re.compile(r"\{(?P<fields>(?:\w+\.\w+\|)+)(?P<word>[A-Z_]+)\}")
-# What a log says goes into a command only where a shell can make nothing else of it.
-_PLAIN = re.compile(r"(?!-)[\w./:@%+,-]{1,200}", re.ASCII)
 
 
 def procedure_of(answer: Diagnosis, report: CrashReport, library: Library) -> Procedure | None:
@@ -31,30 +31,28 @@ def procedure_of(answer: Diagnosis, report: CrashReport, library: Library) -> Pr
 def with_steps(answer: Diagnosis, report: CrashReport, library: Library, language: Language) -> Diagnosis:
     """Give the answer with the steps of its procedure, the log's values filled in."""
     row = procedure_of(answer, report, library)
-    steps = tuple(_steps(row, report, language)) if row else ()
+    cause = library.causes.get(answer.cause or "")
+    message = formed_message(report, cause, library) if row and cause else None
+    steps = tuple(_steps(row, LogValues(report, library, message), language)) if row else ()
     return answer.model_copy(update={"steps": steps})
 
 
-def _steps(row: Procedure, report: CrashReport, language: Language) -> Iterator[ProcedureStep]:
+def _steps(row: Procedure, known: LogValues, language: Language) -> Iterator[ProcedureStep]:
     for look in row.look:
-        yield ProcedureStep(run=_filled(look.run, report), why=look.why.to(language))
+        run, notes = known.filled(_filled(look.run, known), language)
+        why = look.why.to(language)
+        yield ProcedureStep(run=run, why=with_notes(why, notes, language))
+    # What acts takes no value but those that its row names.
     act = row.act
-    yield ProcedureStep(
-        run=_filled(act.run, report), why=act.why.to(language), costs=act.costs.to(language), acts=True
-    )
+    run = _filled(act.run, known)
+    yield ProcedureStep(run=run, why=act.why.to(language), costs=act.costs.to(language), acts=True)
 
 
-def _filled(command: str, report: CrashReport) -> str:
-    return _VALUE.sub(lambda found: _value(report, found["fields"], found["word"]), command)
+def _filled(command: str, known: LogValues) -> str:
+    """Fill in the values that a command names; where there is none that is plain, the word for the reader."""
 
+    def fill(found: re.Match[str]) -> str:
+        told = (known.value(name) for name in found["fields"].rstrip("|").split("|"))
+        return next((value for value in told if value), found["word"])
 
-def _value(report: CrashReport, names: str, word: str) -> str:
-    """Give the latest value of the fields; the word for the reader where there is none that is plain."""
-    wanted = [tuple(name.split(".")) for name in names.rstrip("|").split("|")]
-    told = (
-        str(each.fields[field])
-        for kind, field in wanted
-        for each in reversed(report.facts)
-        if each.kind == kind and field in each.fields
-    )
-    return next((value for value in told if _PLAIN.fullmatch(value)), word)
+    return _VALUE.sub(fill, command)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from corpus.library import Library
+from service.composition.message_forms import FormedMessage
 from service.schemas.diagnosis import SourcePlace
 from service.scoring.assessment import Assessment
 
 MAX_SETTINGS = 4
 
 
-def source_places(assessment: Assessment, library: Library) -> tuple[SourcePlace, ...]:
-    """Give the places of the root and of the other failures, the root's first."""
+def source_places(
+    assessment: Assessment, library: Library, message: FormedMessage | None = None
+) -> tuple[SourcePlace, ...]:
+    """Give the places of the root and of the other failures, the root's first.
+
+    Where the root's message is of a form that any program has, its place in a source tells nothing.
+    """
     found = []
     for item in assessment.sites:
+        if item.is_root and message is not None and not message.form.linked:
+            continue
         place, site = assessment.report.place(item.line), item.site
         # What no framework knows as a setting is a variable of its function, which tells a reader nothing.
         settings = [name for name in site.names if library.is_setting(name.rpartition(".")[2])]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from string import Formatter
 
 from corpus import message_atlas, phases
 from corpus.condition_nodes import Name, Predicate
@@ -14,12 +15,14 @@ from corpus.errors import InvalidCorpusError
 from corpus.extract.messages import checks
 from corpus.extract.messages.packages import atlas_packages
 from corpus.frameworks import known_frameworks
-from corpus.library import ROOT, Library
+from corpus.library import BLANKS, MESSAGE_FORMS, ROOT, Library
 from corpus.log_patterns import Pattern, PatternTable
 from corpus.message import is_chinese
-from corpus.schema import Case, Change, Procedure, Remedy
+from corpus.schema import Case, Change, MessageForm, Procedure, Remedy
 from ingest.logs.derived_facts import DERIVED_FIELDS
 from ingest.logs.scanner import Block, Scanner
+from service.composition.blanks import OTHER_VALUES
+from service.composition.message_forms import FRAME_BLANKS
 from service.remediation.rules.checks import rule_findings
 from service.remediation.setting_values import is_guidance, misfit_reason
 from service.remediation.values import rule_ids
@@ -45,6 +48,13 @@ def findings(library: Library, table: PatternTable, cache: Path | None = None) -
         if cause not in library.causes
     ]
     found += [text for row in library.procedures for text in _procedure(row, library, table)]
+    found += [text for form in library.message_forms for text in _message_form(form, library, table)]
+    found += [
+        f"{BLANKS}: {blank.word}: the log states no {name}"
+        for blank in library.blanks
+        for name in blank.values
+        if not name.startswith(OTHER_VALUES) and name not in known_facts(table)
+    ]
     found += _guidance(library)
     found += _examples(table, cache)
     found += _twins(library)
@@ -82,6 +92,24 @@ def known_facts(table: PatternTable) -> frozenset[str]:
     """Give each `kind.field` that a log can state."""
     kinds = (*table.fact_fields.items(), *DERIVED_FIELDS.items())
     return frozenset(f"{kind}.{field}" for kind, fields in kinds for field in fields)
+
+
+def _message_form(form: MessageForm, library: Library, table: PatternTable) -> Iterator[str]:
+    where = f"{MESSAGE_FORMS}: {form.id}"
+    yield from (f"{where}: unknown cause {name}" for name in form.causes if name not in library.causes)
+    names = {name for names in form.facts.values() for name in names}
+    yield from (f"{where}: the log states no {name}" for name in sorted(names - known_facts(table)))
+    yield from (
+        f"{where}: its cue or its expression is not in {example!r}"
+        for example in form.examples
+        if form.cue not in example or re.search(form.expression, example) is None
+    )
+    groups = {*re.compile(form.expression).groupindex, *form.facts, *FRAME_BLANKS}
+    for text in filter(None, (form.headline, form.means, form.look)):
+        asked = [{name for _, name, _, _ in Formatter().parse(words) if name} for words in (text.en, text.zh)]
+        yield from (f"{where}: nothing fills {{{name}}}" for name in sorted(asked[0] - groups))
+        if asked[0] != asked[1]:
+            yield f"{where}: English and Chinese have other blanks: {text.en!r}"
 
 
 def _twins(library: Library) -> Iterator[str]:

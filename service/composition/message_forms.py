@@ -1,0 +1,122 @@
+"""What a failure's own message says, in our sentences: its form, and the names and numbers that it states."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from string import Formatter
+
+from corpus.library import Library
+from corpus.schema import Cause, Language, MessageForm, Text
+from ingest.logs.events import Event
+from ingest.logs.report import CrashReport
+from ingest.logs.stacks.exception_classifier import own_call
+from ingest.logs.stacks.stack import EXCEPTION, Frame
+from service.composition.phrases import phrase
+
+# What is longer is no name, no number and no shape, and says nothing within a sentence.
+LONGEST = 120
+THERE = "there"
+# What the calls of a traceback fill, besides the message itself.
+FRAME_BLANKS = frozenset({THERE, "function", "code", "raiser"})
+
+
+@dataclass(frozen=True)
+class FormedMessage:
+    """A failing line whose form is known, with what fills the form's blanks."""
+
+    form: MessageForm
+    values: Mapping[str, str]
+    frame: Frame | None
+
+    def headline(self, language: Language) -> str:
+        """Say in one sentence what failed, with its place."""
+        told = self._filled(self.form.headline, language)
+        if self.frame is None:
+            return told
+        return phrase("headline-at", language, told=told, place=place_of(self.frame))
+
+    def means(self, language: Language) -> str:
+        """Say what the message means."""
+        return self._filled(self.form.means, language)
+
+    def look(self, language: Language) -> str:
+        """Say what to look at; empty where the form does not tell more than the cause."""
+        return self._filled(self.form.look, language) if self.form.look else ""
+
+    def _filled(self, text: Text, language: Language) -> str:
+        there = "" if self.frame is None else phrase("there", language, place=place_of(self.frame))
+        return text.to(language).format(**{**self.values, THERE: there})
+
+
+def place_of(frame: Frame) -> str:
+    """Give the name of a frame's file, without its folders, with the line."""
+    name = frame.file.replace("\\", "/").rpartition("/")[2]
+    return f"{name}:{frame.line}"
+
+
+def formed_message(report: CrashReport, cause: Cause, library: Library) -> FormedMessage | None:
+    """Give the root's message, where its form is known and speaks of the named cause."""
+    root = report.root
+    if root is None:
+        return None
+    line = _line(root)
+    for form in library.message_forms:
+        if not (cause.id in form.causes if form.causes else root.cause == cause.id):
+            continue
+        if form.cue not in line or (found := re.search(form.expression, line)) is None:
+            continue
+        frame = _frame(root, form)
+        values = dict(_values(found.groupdict(), form, frame, report))
+        if _blanks(form) <= values.keys():
+            return FormedMessage(form, values, frame)
+    return None
+
+
+def _line(root: Event) -> str:
+    """Give the failing line with the exception's type before its message."""
+    type_name = root.exception.partition("(")[0]
+    return root.body if not type_name or EXCEPTION.match(root.body) else f"{type_name}: {root.body}"
+
+
+def _frame(root: Event, form: MessageForm) -> Frame | None:
+    if form.place == "nowhere":
+        return None
+    inner = next((frame for frame in root.frames[-1:] if frame.line), None)
+    return inner if form.place == "raise" else own_call(root.frames) or inner
+
+
+def _values(
+    groups: Mapping[str, str | None], form: MessageForm, frame: Frame | None, report: CrashReport
+) -> Iterator[tuple[str, str]]:
+    """Give what fills the form's blanks: short texts without what would be markup in a sentence."""
+    told: dict[str, str | None] = dict(groups)
+    for name, fields in form.facts.items():
+        told[name] = next((value for field in fields if (value := fact_value(report, field))), None)
+    if frame is not None:
+        told |= {"function": frame.function, "code": frame.code.removeprefix("assert ")}
+        frames = report.root.frames if report.root else ()
+        told["raiser"] = None if frames[-1] is frame else frames[-1].function
+    for name, text in told.items():
+        # A group that matched nothing, such as the part below a package, leaves nothing out.
+        if text == "" and name in groups:
+            yield name, ""
+        value = (text or "").replace("`", "'").strip()
+        if value and len(value) <= LONGEST and value.isprintable():
+            yield name, value
+
+
+def fact_value(report: CrashReport, name: str) -> str | None:
+    """Give the latest value of a fact's field (`kind.field`), if the log tells one."""
+    kind, _, field = name.partition(".")
+    for fact in reversed(report.facts):
+        if fact.kind == kind and field in fact.fields:
+            return str(fact.fields[field])
+    return None
+
+
+def _blanks(form: MessageForm) -> frozenset[str]:
+    texts = [form.headline.en, form.means.en, *([form.look.en] if form.look else [])]
+    names = (name for text in texts for _, name, _, _ in Formatter().parse(text) if name)
+    return frozenset(names) - {THERE}

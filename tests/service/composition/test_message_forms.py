@@ -1,0 +1,157 @@
+"""An answer says in its own sentences what the failing line names: call, argument, sizes, port."""
+
+from __future__ import annotations
+
+import re
+
+from corpus.message import is_chinese
+from corpus.schema import Language, MessageForm
+from service.composition.message_forms import LONGEST, formed_message
+from service.pipeline.triage import Triage
+from tests.factories import whole_corpus
+from tests.service.factories import failed, library, real_causes, report, text
+from tests.tables import each_row
+from tests.warm import explained
+
+
+def raised(exception: str, *calls: str) -> str:
+    """Write a traceback of calls, each `FILE:LINE:FUNCTION:CODE`, from the outermost to the innermost."""
+    rows = ["Traceback (most recent call last):"]
+    for call in calls or ("/job/run.py:12:main:fit(model)",):
+        file, line, function, code = call.split(":", 3)
+        rows += [f'  File "{file}", line {line}, in {function}', f"    {code}"]
+    return "\n".join([*rows, exception, ""])
+
+
+SITE = "/opt/env/lib/python3.11/site-packages"
+
+
+@each_row(
+    ("log", "headline"),
+    [
+        (
+            raised("TypeError: fit() missing 1 required positional argument: 'loader'"),
+            "`fit()` is called without 'loader' (run.py:12)",
+        ),
+        (
+            raised("TypeError: Net.__init__() takes 3 positional arguments but 4 were given"),
+            "`Net.__init__()` takes 3 positional arguments, 4 are given (run.py:12)",
+        ),
+        (raised("NameError: name 'sampler' is not defined"), "The name `sampler` is not defined (run.py:12)"),
+        (raised("KeyError: 'targets'"), "The mapping has no key 'targets' (run.py:12)"),
+        (
+            raised("AttributeError: 'NoneType' object has no attribute 'detach'"),
+            "`.detach` is asked of a value that is None (run.py:12)",
+        ),
+        (
+            raised(
+                "RuntimeError: shape '[4, 12, 64]' is invalid for input of size 1536",
+                "/job/run.py:12:main:fit(model)",
+                "/job/net/attention.py:88:forward:q = q.view(4, 12, 64)",
+            ),
+            "1536 elements do not fit into the shape [4, 12, 64] (attention.py:88)",
+        ),
+        (
+            raised(
+                "RuntimeError: mat1 and mat2 shapes cannot be multiplied (16x512 and 768x2)",
+                "/job/run.py:12:main:fit(model)",
+                f"{SITE}/torch/nn/modules/linear.py:116:forward:return F.linear(input, self.weight)",
+            ),
+            "A layer for 768 features gets 512 (run.py:12)",
+        ),
+        (
+            raised("AssertionError", "/job/run.py:40:check:assert len(names) == width"),
+            "The assertion `len(names) == width` does not hold (run.py:40)",
+        ),
+        (raised("ModuleNotFoundError: No module named 'einops'"), "Package `einops` is missing"),
+        (
+            "OSError: [Errno 98] cannot bind on address ('127.0.0.1', 7861): address already in use\n",
+            "Port 7861 is in use",
+        ),
+        (
+            raised("ValueError: the schedule is empty", "/job/run.py:9:plan:raise ValueError(text)"),
+            "`plan` raises ValueError (run.py:9)",
+        ),
+    ],
+)
+def test_the_headline_names_what_the_message_names(log: str, headline: str, triage: Triage) -> None:
+    assert explained(triage, log, language="en").headline == headline
+
+
+def test_that_every_example_reads_in_both_languages_without_a_blank() -> None:
+    """Each form's example, raised in the job's own code, is read by that form or by a more exact one."""
+    corpus, wrong = whole_corpus(), []
+    seen: set[str] = set()
+    for form in corpus.message_forms:
+        for example in form.examples:
+            cause = real_causes()[next(iter(form.causes), "framework-bug")]
+            type_name, _, body = example.partition(": ")
+            root = failed(cause=cause.id, exception=type_name, body=body or example)
+            found = formed_message(report(root), cause, corpus)
+            if found is None:
+                continue
+            seen.add(found.form.id)
+            languages: tuple[Language, Language] = ("en", "zh")
+            for language in languages:
+                told = [found.headline(language), found.means(language), found.look(language)]
+                wrong += [text for text in told if re.search(r"[{}]", text)]
+                wrong += [text for text in told if text and is_chinese(text) != (language == "zh")]
+    assert wrong == []
+    # The others need a traceback's call, or a fact of the log.
+    assert len(seen) > 0.8 * len(corpus.message_forms)
+
+
+def form(**fields: object) -> MessageForm:
+    """Make a form of a message that names a door."""
+    made = {
+        "id": "door",
+        "cue": "door",
+        "expression": r"the door (?P<door>\S+) is shut",
+        "examples": ["the door A is shut"],
+        "headline": text("Door `{door}`"),
+        "means": text("It is shut"),
+    }
+    return MessageForm.model_validate({**made, **fields})
+
+
+def test_that_a_form_is_told_only_of_the_cause_that_its_line_speaks_for() -> None:
+    corpus, causes = library(), real_causes()
+    rows = [
+        ({}, "disk-full", True),
+        ({}, "port-in-use", False),
+        ({"causes": ["port-in-use"]}, "port-in-use", True),
+        ({"causes": ["port-in-use"]}, "disk-full", False),
+    ]
+    told = report(failed(cause="disk-full", body="the door A is shut"))
+    for fields, cause, expected in rows:
+        known = corpus.__class__(corpus.causes, {}, {}, message_forms=(form(**fields),))
+        assert (formed_message(told, causes[cause], known) is not None) is expected, (fields, cause)
+
+
+def test_that_what_a_log_puts_into_a_sentence_is_short_and_no_markup() -> None:
+    """A name with a backtick cannot end the code span that it stands in, and a long one is not told."""
+    corpus, cause = library(), real_causes()["disk-full"]
+    known = corpus.__class__(corpus.causes, {}, {}, message_forms=(form(),))
+    rows = [
+        ("A`**b**`", "Door `A'**b**'`"),
+        ("A" * LONGEST, f"Door `{'A' * LONGEST}`"),
+        ("A" * (LONGEST + 1), None),
+    ]
+    for name, headline in rows:
+        told = report(failed(cause="disk-full", body=f"the door {name} is shut"))
+        found = formed_message(told, cause, known)
+        assert (found and found.headline("en")) == headline, name
+
+
+def test_that_what_any_program_says_is_not_traced_to_a_source(triage: Triage) -> None:
+    """The interpreter's own words stand in C++ argument parsers too; the call of a script is none of them."""
+    log = raised("TypeError: fit() missing 1 required positional argument: 'loader'")
+    assert explained(triage, log, language="en").sources == ()
+
+
+def test_that_a_phase_is_told_only_by_the_calls_of_the_failure_itself(triage: Triage) -> None:
+    """A line that some other process prints of its loading says nothing of a failure elsewhere."""
+    log = (
+        "Loading checkpoint shards: 100%|#| 4/4 [00:10<00:00]\nOSError: [Errno 28] No space left on device\n"
+    )
+    assert "loading" not in explained(triage, log, language="en").headline
