@@ -334,7 +334,7 @@ def _anything(argument: str) -> None:
 LOG = Vocabulary(
     subjects={
         **dict.fromkeys(("pattern", "root", "cause", "phase", "config"), _anything),
-        **dict.fromkeys(("frame", "stack", "exception", "launch", "message"), compiled),
+        **dict.fromkeys(("frame", "code", "stack", "exception", "launch", "message"), compiled),
         "framework": framework_range,
     },
     is_known=lambda name: "." in name,

@@ -131,6 +131,12 @@ def _frame(expression: str, view: ReportView) -> bool:
     return False
 
 
+def _code(expression: str, view: ReportView) -> bool:
+    """Hold the expression against the line of source that the innermost call stands in."""
+    compiled = re.compile(expression)
+    return any(event.frames and compiled.search(event.frames[-1].code) for event in view.focused)
+
+
 def _message(expression: str, view: ReportView) -> bool:
     """Hold the expression against what the failing lines say: of the one in focus, else of all."""
     compiled = re.compile(expression)
@@ -164,6 +170,7 @@ _TESTS: Mapping[str, Callable[[str, ReportView], bool]] = {
     ),
     "cause": lambda name, view: view.root is not None and view.root.cause == name,
     "frame": _frame,
+    "code": _code,
     "message": _message,
     "stack": _stack,
     "exception": lambda expression, view: any(

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from ingest.configfiles.settings import Setting
+from ingest.logs import gpu_memory
 from ingest.logs.facts import Fact, Value
+from ingest.logs.gpu_memory import number_in
 
 # Fewer readings than this are no trend.
 MIN_READINGS = 4
@@ -14,44 +17,38 @@ MIN_READINGS = 4
 DERIVED_FIELDS: Mapping[str, frozenset[str]] = {
     "collective_spread": frozenset(("ranks_n", "calls_n", "seqs_n")),
     "host_growth": frozenset(("ratio", "last_gib", "rising_share", "readings_n")),
-    "gpu_oom": frozenset(("others_gib", "others_share", "reserved_per_asked")),
+    "gpu_oom": gpu_memory.OOM_FIELDS,
+    "gpu_fit": gpu_memory.FIT_FIELDS,
     "kv_cache": frozenset(("missing_gib",)),
 }
 # Facts that belong to no line, but to the whole log.
 DERIVED = frozenset(("collective_spread", "host_growth"))
 
 
-def derive_facts(facts: Sequence[Fact], ranks: Sequence[tuple[int, str]]) -> tuple[Fact, ...]:
+def derive_facts(
+    facts: Sequence[Fact],
+    ranks: Sequence[tuple[int, str]],
+    settings: Sequence[Setting] = (),
+    *,
+    serves: bool = False,
+) -> tuple[Fact, ...]:
     """Give all facts with what follows from several of them.
 
-    `ranks` names the stream of each fact's line where the line tells it.
+    `ranks` names the stream of each fact's line where the line tells it; `serves` tells that the job runs an
+    engine alone.
     """
-    found = [_COMPLETED[fact.kind](fact) if fact.kind in _COMPLETED else fact for fact in facts]
-    return (*found, *_spread(found, dict(ranks)), *_growth(found))
-
-
-def _with_shares(fact: Fact) -> Fact:
-    """Add what others hold of the card, and how much is reserved without use for each GiB asked."""
-    fields: dict[str, Value] = dict(fact.fields)
-    capacity, free, own = (_number(fields, name) for name in ("capacity_gib", "free_gib", "process_gib"))
-    if capacity is not None and free is not None and own is not None:
-        fields["others_gib"] = round(max(0.0, capacity - free - own), 3)
-        fields["others_share"] = round(max(0.0, capacity - free - own) / max(capacity, 1e-9), 3)
-    reserved, asked = _number(fields, "reserved_gib"), _number(fields, "asked_gib")
-    if reserved is not None and asked:
-        fields["reserved_per_asked"] = round(reserved / asked, 3)
-    return replace(fact, fields=fields)
+    owned = gpu_memory.with_owners(facts, {stream for _, stream in ranks})
+    found = [_with_missing(fact) if fact.kind == "kv_cache" else fact for fact in owned]
+    fits = gpu_memory.weights_beside_cards(found, settings, serves=serves)
+    return (*found, *fits, *_spread(found, dict(ranks)), *_growth(found))
 
 
 def _with_missing(fact: Fact) -> Fact:
     """Add what the cache lacks."""
-    needed, available = (_number(fact.fields, name) for name in ("needed_gib", "available_gib"))
+    needed, available = (number_in(fact.fields, name) for name in ("needed_gib", "available_gib"))
     if needed is None or available is None:
         return fact
     return replace(fact, fields={**fact.fields, "missing_gib": round(max(0.0, needed - available), 3)})
-
-
-_COMPLETED = {"gpu_oom": _with_shares, "kv_cache": _with_missing}
 
 
 def _spread(facts: Iterable[Fact], ranks: dict[int, str]) -> list[Fact]:
@@ -75,11 +72,13 @@ def _spread(facts: Iterable[Fact], ranks: dict[int, str]) -> list[Fact]:
 def _growth(facts: Iterable[Fact]) -> list[Fact]:
     """Tell how the host's memory rose over the readings that the log prints, if it rose all along."""
     readings = [
-        fact for fact in facts if fact.kind == "host_memory" and _number(fact.fields, "used_gib") is not None
+        fact
+        for fact in facts
+        if fact.kind == "host_memory" and number_in(fact.fields, "used_gib") is not None
     ]
     if len(readings) < MIN_READINGS:
         return []
-    values = [_number(fact.fields, "used_gib") or 0.0 for fact in readings]
+    values = [number_in(fact.fields, "used_gib") or 0.0 for fact in readings]
     rises = sum(later >= earlier for earlier, later in pairwise(values))
     share = rises / (len(values) - 1)
     fields: dict[str, Value] = {
@@ -89,8 +88,3 @@ def _growth(facts: Iterable[Fact]) -> list[Fact]:
         "readings_n": len(values),
     }
     return [Fact("host_growth", readings[-1].line, fields)]
-
-
-def _number(fields: object, name: str) -> float | None:
-    value = fields.get(name) if isinstance(fields, dict) else None
-    return float(value) if isinstance(value, (int, float)) else None

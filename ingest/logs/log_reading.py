@@ -6,6 +6,7 @@ import re
 from functools import partial
 from itertools import groupby
 
+from corpus.frameworks import known_frameworks
 from corpus.log_patterns import Pattern, PatternTable
 from ingest.logs import lines
 from ingest.logs.cascade import arrange_worded, log_end
@@ -148,7 +149,9 @@ class LogReading:
                 self._events.repeat(sight.group, sight.last, sight.count - sight.full)
         notes, progress = self._notes, self._notes.progress
         tail = self._masking.rows(last_rows(self._last))[-TAIL:] if self._last else ()
-        facts = derive_facts(notes.facts, notes.streams)
+        shown = {found.name for found in notes.frameworks.all()}
+        serves = bool(shown & known_frameworks().engines) and not shown & known_frameworks().trainers
+        facts = derive_facts(notes.facts, notes.streams, notes.settings, serves=serves)
         events = self._events.all(notes.world, self._good.events)
         job = ReportView(events, None, facts, notes.frameworks.all(), notes.settings, seen=notes.seen)
         events = refine_events(events, job, self._table)

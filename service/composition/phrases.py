@@ -14,6 +14,7 @@ from service.schemas.diagnosis import Outcome, Telemetry
 # The fields without which a fact cannot be put into words.
 _FACTS: Mapping[str, tuple[str, ...]] = {
     "gpu_oom": ("asked_gib", "free_gib", "capacity_gib"),
+    "gpu_fit": ("weights_gib", "capacity_gib"),
     "host_oom": ("used_gib", "limit_gib"),
     "collective": ("op", "seq", "timeout_s"),
     "exit": ("code",),

@@ -1,0 +1,164 @@
+"""Arithmetic over a card's memory: whose it is, and whether a request or a model's weights fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from corpus import model_sizes
+from ingest.configfiles.settings import Setting
+from ingest.logs.facts import Fact, Value, gib
+
+# What PyTorch's own count leaves out at most of a process: CUDA context, NCCL's and cuBLAS's buffers.
+BESIDE_POOL_GIB = 1.0
+# A process is printed with more than the card has where memory spills to the host (WSL) or a counter wrapped.
+MOST_OF_CARD = 1.05
+# Of a listed process, what it must hold of the failing process's own pool to be that process itself.
+SAME_PROCESS = 0.98
+# What is worked out here for a failing request, and for the weights beside the card that it failed on.
+OOM_FIELDS = frozenset(
+    ("others_gib", "others_share", "alone_per_asked", "reserved_gib", "reserved_per_asked")
+)
+FIT_FIELDS = frozenset(
+    (
+        "parameters_b",
+        "model_gib",
+        "model_share",
+        "bytes_each",
+        "weights_gib",
+        "weights_share",
+        "capacity_gib",
+        "budget_gib",
+    )
+)
+
+_LISTED = re.compile(r"Process (\d+) has ([\d.]+ [KMG]?i?B)")
+
+
+def with_owners(facts: Sequence[Fact], streams: Collection[str]) -> list[Fact]:
+    """Add to each failed request whose the card's memory is.
+
+    `streams` are the names of the job's own processes: what one of them holds is no neighbour's.
+    """
+    listed = {fact.line: str(fact.fields.get("listed", "")) for fact in facts if fact.kind == "gpu_processes"}
+    own_ids = {match for stream in streams for match in re.findall(r"pid=(\d+)", stream)}
+    return [
+        _with_shares(fact, _LISTED.findall(listed.get(fact.line, "")), own_ids)
+        if fact.kind == "gpu_oom"
+        else fact
+        for fact in facts
+    ]
+
+
+def _with_shares(fact: Fact, listed: Sequence[tuple[str, str]], own_ids: Collection[str]) -> Fact:
+    """Add what others hold of the card, how often the request fits without them, and what is idle."""
+    fields: dict[str, Value] = dict(fact.fields)
+    capacity, free, asked, allocated, reserved, total = (
+        number_in(fields, name)
+        for name in (
+            "capacity_gib",
+            "free_gib",
+            "asked_gib",
+            "allocated_gib",
+            "reserved_gib",
+            "reserved_total_gib",
+        )
+    )
+    if reserved is None and total is not None and allocated is not None:
+        # Before 2.1 PyTorch printed all that it reserved, later the idle part alone.
+        reserved = fields["reserved_gib"] = round(max(0.0, total - allocated), 4)
+    if reserved is not None and asked:
+        fields["reserved_per_asked"] = round(reserved / asked, 3)
+    pool = total if total is not None else None if allocated is None else allocated + (reserved or 0.0)
+    entries = [(pid, size) for pid, text in listed if isinstance(size := gib(text), float)]
+    others = _of_others(fields, pool, entries)
+    if others is not None and capacity:
+        kin = sum(size for pid, size in entries if pid in own_ids)
+        others = max(0.0, others - kin)
+        fields["others_gib"] = round(others, 3)
+        fields["others_share"] = round(others / capacity, 3)
+        if asked and free is not None:
+            fields["alone_per_asked"] = round((free + others) / asked, 3)
+    return replace(fact, fields=fields)
+
+
+def _of_others(
+    fields: Mapping[str, Value], pool: float | None, listed: Sequence[tuple[str, float]]
+) -> float | None:
+    """Give the GiB that other processes hold; None where the message does not tell."""
+    capacity, free, own = (number_in(fields, name) for name in ("capacity_gib", "free_gib", "process_gib"))
+    if capacity is None or free is None:
+        return None
+    if own is not None and own <= capacity * MOST_OF_CARD:
+        return max(0.0, capacity - free - own)
+    if listed and own is None and pool is not None:
+        # In a container the process cannot find itself in the list: it is the smallest that holds its pool.
+        mine = min((size for _, size in listed if size >= pool * SAME_PROCESS), default=None)
+        return None if mine is None else sum(size for _, size in listed) - mine
+    if "reserved_total_gib" in fields and pool is not None:
+        return max(0.0, capacity - free - pool - BESIDE_POOL_GIB)
+    return None
+
+
+def weights_beside_cards(
+    facts: Sequence[Fact], settings: Sequence[Setting], *, serves: bool
+) -> Iterator[Fact]:
+    """Give for each failed request, or cache that is too small, what the weights take of its card.
+
+    Where the job only `serves`, its engine's own figure tells what stands on each card, else the named
+    model's size over the cards; a trainer may shard or offload the weights.
+    """
+    lines = {
+        fact.line: number_in(fact.fields, "capacity_gib")
+        for fact in facts
+        if fact.kind == "gpu_oom" or (fact.kind == "kv_cache" and "missing_gib" in fact.fields)
+    }
+    if not lines:
+        return
+    stated = [fact.fields for fact in facts if fact.kind == "gpu_memory"]
+    sizes = {setting.key: str(setting.value) for setting in settings}
+    named = model_sizes.named_model(sizes)
+    held = _first(stated, "weights_gib") if serves else None
+    fields: dict[str, Value] = {}
+    if named is not None:
+        fields = {
+            "parameters_b": named.parameters_b,
+            "model_gib": round(named.weights_gib, 2),
+            "bytes_each": named.bytes_each,
+        }
+        if held is None and serves:
+            held = named.weights_gib / model_sizes.cards_of_weights(sizes)
+    share = _first(stated, "utilization") or model_sizes.share_of_card(sizes)
+    known = next(filter(None, lines.values()), None) or _first(stated, "capacity_gib", "total_gib")
+    for line, own in lines.items():
+        made = fields | _beside(own or known, held, named, share)
+        if made:
+            yield Fact("gpu_fit", line, made)
+
+
+def _beside(
+    capacity: float | None, held: float | None, named: model_sizes.NamedModel | None, share: float | None
+) -> dict[str, Value]:
+    """Give the weights in GiB, and as a share of the card; the engine's budget where its share is known."""
+    made: dict[str, Value] = {} if held is None else {"weights_gib": round(held, 2)}
+    if capacity:
+        made["capacity_gib"] = capacity
+        if held is not None:
+            made["weights_share"] = round(held / capacity, 3)
+        if named is not None:
+            made["model_share"] = round(named.weights_gib / capacity, 3)
+        if share is not None:
+            made["budget_gib"] = round(share * capacity, 2)
+    return made if held is not None or named is not None else {}
+
+
+def _first(rows: Sequence[Mapping[str, Value]], *names: str) -> float | None:
+    """Give the first number above zero that a row has under one of the names."""
+    return next((size for row in rows for name in names if (size := number_in(row, name))), None)
+
+
+def number_in(fields: Mapping[str, Value], name: str) -> float | None:
+    """Give a field as a number; None where there is none."""
+    value = fields.get(name)
+    return float(value) if isinstance(value, (int, float)) else None
