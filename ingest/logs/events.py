@@ -41,12 +41,13 @@ def masked(text: str) -> str:
 class Event:
     """A failure's line, or many alike.
 
-    `line`, `source`, `time` are those of the first; `count` and `last` cover all; `sources` names up to
-    64 streams, `ranks` every rank that said it, `missing` those of the job that did not, and of these
-    `silent` those that tell of no other failure either. `usual` tells that a healthy run of the same job says
-    it too. `pattern_role` is what such lines are as a rule, `role` what this one is here. `handler` is the
-    pattern's, `tells` that of all patterns of the line. `linked` tells that its traceback came of the one
-    above it, `handled` that another came of its own, `passing` that its program may have gone on after it.
+    `line`, `source`, `time` are those of the first; `count`, `last` and `last_time` (empty where the last was
+    only counted) cover all; `sources` names up to 64 streams, `ranks` every rank that said it, `missing`
+    those of the job that did not, and of these `silent` those that tell of no other failure either. `usual`
+    tells that a healthy run of the same job says it too. `pattern_role` is what such lines are as a rule,
+    `role` what this one is here. `handler` is the pattern's, `tells` that of all patterns of the line.
+    `linked` tells that its traceback came of the one above it, `handled` that another came of its own,
+    `passing` that its program may have gone on after it.
     """
 
     pattern: str
@@ -72,6 +73,7 @@ class Event:
     passing: bool = False
     count: int = 1
     last: int = 0
+    last_time: str = ""
     sources: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
@@ -120,7 +122,7 @@ class EventLog:
         known = self._groups.get(key)
         if known is None:
             first = (event.source,) if event.source else ()
-            self._groups[key] = replace(event, last=event.line, sources=first)
+            self._groups[key] = replace(event, last=event.line, last_time=event.time, sources=first)
             if len(self._groups) > self.LIMIT:
                 self._cut()
             return key
@@ -133,6 +135,7 @@ class EventLog:
             known,
             count=known.count + event.count,
             last=max(known.last, event.line),
+            last_time=event.time if event.line >= known.last else known.last_time,
             sources=sources,
             frames=told.frames,
             exception=told.exception,
@@ -154,7 +157,10 @@ class EventLog:
         if known is None:
             self.omitted += count
         else:
-            self._groups[key] = replace(known, count=known.count + count, last=max(known.last, line))
+            last_time = known.last_time if line <= known.last else ""
+            self._groups[key] = replace(
+                known, count=known.count + count, last=max(known.last, line), last_time=last_time
+            )
             self._ranks.pop(key, None)
 
     def _cut(self) -> None:

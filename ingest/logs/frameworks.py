@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from corpus.frameworks import cued_frameworks, known_frameworks
@@ -21,6 +22,8 @@ class FrameworkLog:
 
     def __init__(self) -> None:
         self._found: dict[str, Framework] = {}
+        # What only lines show that others print as well: these others, with the first such line.
+        self._shared: dict[str, tuple[int, frozenset[str]]] = {}
 
     def see(self, name: str, line: int, version: str = "") -> None:
         """Note a framework; a version, once known, stays."""
@@ -30,6 +33,11 @@ class FrameworkLog:
         elif version and not known.version:
             self._found[name] = Framework(name, version, known.line)
 
+    def see_shared(self, name: str, line: int, others: Collection[str]) -> None:
+        """Note a framework by a line that `others` print too: it counts where none of them is seen."""
+        if name not in self._found:
+            self._shared.setdefault(name, (line, frozenset(others)))
+
     def see_text(self, text: str, line: int) -> None:
         """Note what the text speaks of."""
         for name in cued_frameworks(text):
@@ -38,6 +46,10 @@ class FrameworkLog:
     def all(self) -> tuple[Framework, ...]:
         """Give what was found, the job's own framework before what it runs on."""
         rank = known_frameworks().cue_rank
-        return tuple(
-            sorted(self._found.values(), key=lambda found: (rank.get(found.name, len(rank)), found.line))
-        )
+        shared = [
+            Framework(name, "", line)
+            for name, (line, others) in self._shared.items()
+            if name not in self._found and others.isdisjoint(self._found)
+        ]
+        found = (*self._found.values(), *shared)
+        return tuple(sorted(found, key=lambda each: (rank.get(each.name, len(rank)), each.line)))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
+from corpus.frameworks import known_frameworks
 from corpus.log_patterns import Pattern
 from ingest.logs.configs import launch
 from ingest.logs.configs.launch import LaunchReader, Setting, SettingLog
@@ -63,7 +65,12 @@ class JobNotes:
     def see_shown(self, row: Pattern, line: Line) -> None:
         """Note the frameworks that a line of this pattern shows to be in the job."""
         for name in row.shows:
-            self.frameworks.see(name, line.number)
+            # What one engine took over from another says of neither which of them runs.
+            others = _engines_besides(name, row.frameworks)
+            if others:
+                self.frameworks.see_shared(name, line.number, others)
+            else:
+                self.frameworks.see(name, line.number)
 
     def add_fact(self, kind: str, number: int, fields: dict[str, Value], stream: str = "") -> None:
         """Note a fact that a line states."""
@@ -102,3 +109,10 @@ class JobNotes:
         elif row.handler == "settings":
             dumped = self.launch.dump(line, launch.rows_below(at.block.data, at.offset, line))
             self._settings.add(self._masking.settings(dumped))
+
+
+@cache
+def _engines_besides(name: str, frameworks: tuple[str, ...]) -> frozenset[str]:
+    """Give the other engines of a row that shows an engine, which print the same line."""
+    engines = known_frameworks().engines
+    return engines.intersection(frameworks) - {name} if name in engines else frozenset()

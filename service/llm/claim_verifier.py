@@ -19,6 +19,8 @@ from service.remediation.constraints import Constraint
 from service.schemas.diagnosis import Dropped, ProposedChange
 
 _SHOWN = 120
+# What is cited where a paragraph rests on readings of the machine, which stand in no line.
+TELEMETRY = "telemetry"
 _LINE_MARK = re.compile(r"(?:.+:)?L\d+")
 _MARKUP = re.compile(r"<[a-zA-Z/!][^>]*>|!\[|\]\(|&#?\w+;|javascript:|data:\w+/", re.IGNORECASE)
 # A name that only a setting has: assigned, dotted with underscores, a flag, an environment variable, or with
@@ -137,8 +139,11 @@ def _citations(text: str, judge: VerificationContext) -> Iterator[tuple[str, boo
         if match["kind"]:
             yield match[0], match["what"] in judge.prompt.cases
             continue
-        marks = filter(_LINE_MARK.fullmatch, re.split(r"\s*[,;，；]\s*", match["what"]))
-        yield from ((f"[{mark}]", mark in judge.prompt.lines) for mark in marks)
+        for mark in re.split(r"\s*[,;，；]\s*", match["what"]):
+            if mark == TELEMETRY:
+                yield f"[{mark}]", judge.prompt.has_telemetry
+            elif _LINE_MARK.fullmatch(mark):
+                yield f"[{mark}]", mark in judge.prompt.lines
 
 
 def _miscited(text: str, judge: VerificationContext) -> str:

@@ -58,7 +58,7 @@ class Pick(Claim):
 class Proposal(Pick):
     """A change that the model proposes: an offered one, or one of its own, which is checked."""
 
-    kind: Annotated[Name, Field(description="setting, flag, env or package")] = "setting"
+    kind: Annotated[Name, Field(description="setting, flag, env, package or command")] = "setting"
     why: Annotated[Line, Field(description="one sentence: why it helps here")] = ""
 
 
@@ -80,7 +80,9 @@ class Claims(Claim):
         _first(MAX_CHANGES),
         Field(description="the changes to make, the first to try first"),
     ] = ()
-    explanation: Annotated[Prose, Field(description="Markdown; every paragraph cites [L12] or [case:id]")]
+    explanation: Annotated[
+        Prose, Field(description="Markdown; every paragraph cites [L12], [case:id] or [telemetry]")
+    ]
 
 
 class ModelReply(Claim):
@@ -94,7 +96,9 @@ class ModelReply(Claim):
         _first(MAX_CHANGES),
         Field(description="the offered changes that the answer is about"),
     ] = ()
-    answer: Annotated[Prose, Field(description="Markdown; every paragraph cites [L12] or [case:id]")]
+    answer: Annotated[
+        Prose, Field(description="Markdown; every paragraph cites [L12], [case:id] or [telemetry]")
+    ]
 
 
 def schema(kind: type[Claim]) -> dict[str, Any]:

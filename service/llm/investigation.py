@@ -17,9 +17,10 @@ from service.llm.client import LlmClient
 from service.llm.deadline import Deadline
 from service.llm.log_view import LogView
 from service.llm.models import ChatMessage, ToolCall, parsed_arguments
-from service.llm.prompt import for_answer, own_names
+from service.llm.prompt import for_answer
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import WITHHELD, excerpt, fence, neutralize, withhold
+from service.llm.prompt_lines import own_names
 from service.llm.prompts.instructions import ANSWER_NOW, LOOK, LOOKED
 from service.llm.tokens import cut_to_tokens, estimate_tokens
 from service.llm.tools import TOOLS, Found, ToolContext, ToolError, call_tool

@@ -63,7 +63,8 @@ class Prompt:
 
     `lines` maps a line's mark (`L12`, `rank3.log:L12`) to its text as sent, `numbers` to its number in the
     report; `ours` is the text that is not the log's; `omitted` counts what there was no room for; `suspects`
-    lines that speak to a model; `looked` is what tools have shown since.
+    lines that speak to a model; `looked` is what tools have shown since; `has_telemetry` tells that
+    telemetry may be cited.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -75,6 +76,7 @@ class Prompt:
     omitted: Mapping[str, int] = field(default_factory=dict)
     suspects: int = 0
     looked: tuple[str, ...] = ()
+    has_telemetry: bool = False
 
 
 def build_prompt_context(triage_context: TriageContext) -> PromptContext:

@@ -15,6 +15,8 @@ from ingest.logs.lines import printable
 OPEN = "<<<log"
 CLOSE = "log>>>"
 WITHHELD = "[withheld: text written to a model]"
+# Characters of a row that are shown.
+LONGEST_ROW = 600
 
 # What would end the fence, or begin another role, in one of the usual chat templates.
 _FENCES = re.compile(
@@ -86,7 +88,7 @@ _TOLD = (
 _SUSPECT = re.compile("|".join(f"(?:{row})" for row in _TOLD), re.IGNORECASE)
 
 
-def neutralize(text: str, limit: int = 600) -> str:
+def neutralize(text: str, limit: int = LONGEST_ROW) -> str:
     """Give one line without control characters, invisible signs and look-alikes of fences."""
     flat = INVISIBLE.sub("", printable(" ".join(text.split("\n"))))
     # NFKC first: a fence of full-width signs folds into a real one.
@@ -99,7 +101,7 @@ def addresses_a_model(text: str, ids: Collection[str] = ()) -> bool:
     return _suspected(neutralize(text, 4000), ids) is not None
 
 
-def withhold(text: str, ids: Collection[str] = (), limit: int = 600) -> str:
+def withhold(text: str, ids: Collection[str] = (), limit: int = LONGEST_ROW) -> str:
     """Give a line fit for a prompt, its end withheld from where it speaks to a model."""
     flat = neutralize(text, 4000)
     begin = _suspected(flat, ids)

@@ -19,9 +19,9 @@ from ingest.logs.clock import parse_time
 from ingest.logs.events import Event
 from ingest.logs.timeline import YEAR
 from service.llm.log_view import LogView, line_number
-from service.llm.prompt import own_names
 from service.llm.prompt_context import PromptContext
 from service.llm.prompt_injection import neutralize, withhold
+from service.llm.prompt_lines import own_names
 from service.llm.setting_lookups import describe_setting, named_settings
 
 # Rows of one answer.

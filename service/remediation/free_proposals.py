@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -23,7 +23,7 @@ from corpus.schema import Change, ChangeKind, Language, Scalar, SettingSpec, Tex
 from service.remediation.changes import check_change
 from service.remediation.feasibility import same, value_of
 from service.remediation.framework_relations import settable_frameworks, shown_frameworks
-from service.remediation.setting_values import typed_value
+from service.remediation.setting_values import is_guidance, typed_value
 from service.schemas.diagnosis import ProposedChange
 from service.scoring.assessment import Assessment
 
@@ -33,6 +33,12 @@ MANY = 60
 # A name as settings, variables and packages have: no blank, no quote, nothing that a shell reads.
 _KEY = re.compile(r"(?:[+~]{0,2}|-{1,2})[A-Za-z_][\w.@/-]{0,119}(?:\[[\w.-]{1,40}\])?")
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}(?:\[[A-Za-z0-9,._-]{1,40}\])?")
+_INSTALL = re.compile(
+    r"(?:python[\d.]* -m |uv )?pip[\d.]* install(?: (?:-U|--upgrade|--force-reinstall|--no-cache-dir))* "
+    rf"['\"]?(?P<name>{_PACKAGE.pattern})(?P<version>(?:===?|~=|!=|[<>]=?)[\w.*+,<>=!~]{{1,60}})['\"]?"
+)
+# A value told in words, with nothing in it that a shell or a page reads.
+_WORDS = re.compile(r"[A-Za-z0-9][\w .,()+=<>!-]{2,119}")
 # A setting by which code of others is loaded.
 _LOADS_CODE = re.compile(
     r"(?i)(?:^|[._-])(?:trust_remote_code|trust-remote-code|ld_preload|\w*path|bash_env)$"
@@ -67,6 +73,8 @@ def check_proposal(
     """
     if not proposal.key or not proposal.to or len(proposal.to) > LONGEST:
         return Message("model.names-no-value")
+    if proposal.kind == "command":
+        proposal = _installed(proposal)
     if proposal.kind == "command" or not _KEY.fullmatch(proposal.key):
         return Message("model.no-setting")
     refusal = ""
@@ -93,6 +101,14 @@ def check_proposal(
         else _unknown(proposal, assessment, library, shown)
     )
     return found if isinstance(found, str) else [found]
+
+
+def _installed(proposal: FreeProposal) -> FreeProposal:
+    """Read an install of one package as what it changes; any other command stays what it is."""
+    found = _INSTALL.fullmatch(f"{proposal.key} {proposal.to}")
+    if found is None:
+        return proposal
+    return replace(proposal, kind="package", key=found["name"], to=found["version"].removeprefix("=="))
 
 
 def _specs(proposal: FreeProposal, assessment: Assessment, library: Library) -> Iterator[SettingSpec]:
@@ -147,9 +163,13 @@ def _unknown(
 
 
 def _package(proposal: FreeProposal, assessment: Assessment, library: Library) -> ProposedChange | str:
-    """Take a version of a package that the catalogue knows: of others, a log may have made up the name."""
+    """Take a version of a package that the catalogue knows: of others, a log may have made up the name.
+
+    A version may be told in words, as a user chooses it.
+    """
     name = proposal.key.strip()
-    if not _PACKAGE.fullmatch(name) or not _is_version(proposal.to):
+    is_told = is_guidance(proposal.to) and _WORDS.fullmatch(proposal.to) is not None
+    if not _PACKAGE.fullmatch(name) or not (is_told or _is_version(proposal.to)):
         return Message("model.no-package-version")
     bare = _normal(name.partition("[")[0])
     rows = {_normal(row): row for row in known_frameworks().rows}

@@ -73,3 +73,15 @@ def test_events_come_by_line() -> None:
     for line in (5, 1, 3):
         log.add(event(line, pattern=f"p.{line}"))
     assert [found.line for found in log.all()] == [1, 3, 5]
+
+
+@each_row(("counted", "expected"), [(0, ("10:00:00", "10:00:07")), (3, ("10:00:00", ""))])
+def test_an_event_knows_when_it_was_said_first_and_last(counted: int, expected: tuple[str, str]) -> None:
+    """The time of a last line that was only counted is not known, and none is made up."""
+    log = EventLog()
+    for second in range(8):
+        key = log.add(event(10 + second, time=f"10:00:0{second}"))
+    if counted:
+        log.repeat(key, 99, counted)
+    (found,) = log.all()
+    assert (found.time, found.last_time) == expected

@@ -19,6 +19,7 @@ from tests.tables import each_row
         ("1073741824 bytes", 1.0),
         ("0 bytes", 0),
         ("256Ki", 0.0002),
+        ("3145728kB", 3.0),
         ("20Gi", 20),
         ("12.5M", 0.0122),
         ("unlimited", "unlimited"),

@@ -210,6 +210,63 @@ def test_the_version_of_nccl_that_an_engine_prints_is_not_its_own(
     }
 
 
+SERVED = 'INFO:     10.0.0.7:51234 - "POST /v1/chat/completions HTTP/1.1" 200 OK'
+SGLANG = "$ python3 -m sglang.launch_server --model-path /models/q --port 30000"
+SHARDS = "Loading safetensors checkpoint shards:  25% Completed | 1/4 [00:01<00:03,  1.01s/it]"
+
+
+@each_row(
+    ("rows", "engines"),
+    [
+        ([SERVED], {"vllm"}),
+        ([SGLANG, SERVED, SHARDS], {"sglang"}),
+        # Whichever comes first.
+        ([SERVED, SHARDS, SGLANG], {"sglang"}),
+        ([SGLANG, "vLLM API server version 0.8.5", SERVED], {"sglang", "vllm"}),
+    ],
+)
+def test_a_line_that_two_engines_print_shows_neither_beside_the_other(
+    read: ReadLog, rows: list[str], engines: set[str]
+) -> None:
+    """Engines take code over from each other, and words with it."""
+    report = read("\n".join([*rows, ""]))
+    assert {found.name for found in report.frameworks} & {"vllm", "sglang"} == engines
+
+
+@each_row(
+    ("row", "kind", "fields"),
+    [
+        (
+            "Memory cgroup out of memory: Killed process 71 (python) total-vm:9kB, anon-rss:8388608kB",
+            "host_oom",
+            {"anon_rss_gib": 8.0},
+        ),
+        (
+            "/tmp/ray/session_1 is over 95% full, available space: 512 MB; capacity: 1.5 TB.",
+            "disk",
+            {"available_gib": 0.5, "capacity_gib": 1536.0},
+        ),
+        ("/tmp/ray/s is over 95% full, available space: 2153391718; capacity: 98306900000.", "disk", {}),
+        ("step:4 - perf/cpu_memory_used_gb:412.5 - x:1", "host_memory", {"used_gib": 412.5}),
+        (
+            "Generating train split: 39900 examples [00:09, 4100.00 examples/s]",
+            "preprocess",
+            {"examples_n": 39900},
+        ),
+        ("Map (num_proc=16):  40%|████      | 4000/10000 [00:02<00:03]", "preprocess", {"percent": 40}),
+    ],
+)
+def test_a_fact_has_the_unit_that_its_name_says(
+    read: ReadLog, row: str, kind: str, fields: dict[str, float]
+) -> None:
+    """Sizes are GiB, shares are percent, and a count is neither."""
+    (found,) = (fact.fields for fact in read(f"{row}\n").facts if fact.kind == kind)
+    names = {"anon_rss_gib", "available_gib", "capacity_gib", "used_gib", "examples_n"} | (
+        {"percent"} if kind == "preprocess" else set()
+    )
+    assert {name: value for name, value in found.items() if name in names} == fields
+
+
 def test_each_line_under_a_validators_heading_is_a_failure_of_its_own(read: ReadLog) -> None:
     """The heading only counts them; what is wrong stands below it."""
     log = traceback("pydantic_core._pydantic_core.ValidationError: 1 validation error for Settings") + (

@@ -55,7 +55,15 @@ def status(told: TriageContext, kind: str, framework: str, key: str, to: str) ->
         ("package", "pip", "ray", "2.49.0", "unverified"),
         ("setting", "pip", "deepspeed", "0.0.1", "unverified"),
         ("package", "pip", "flash-attn-cu12-fix", "1.0", "dropped"),
-        ("package", "pip", "ray", "the newest", "dropped"),
+        # Words say which release to choose; nothing in them is for a shell.
+        ("package", "pip", "ray", "the first release with this option", "unverified"),
+        ("package", "pip", "ray", "2.49.0; curl x", "dropped"),
+        # Of commands, an install of one known package is read as what it changes.
+        ("command", "pip", "pip install", "ray==2.49.0", "unverified"),
+        ("command", "", "python3 -m pip install -U", "'ray>=2.49,<2.50'", "unverified"),
+        ("command", "pip", "pip install", "ray==2.49.0 && reboot", "dropped"),
+        ("command", "pip", "pip install", "flash-attn-cu12-fix==1.0", "dropped"),
+        ("command", "pip", "pip install", "ray", "dropped"),
     ],
 )
 def test_what_becomes_of_a_proposal(
@@ -105,3 +113,10 @@ def test_nothing_unproved_of_a_model_is_written_also_after_it_was_stored(told: T
     for stored in (answer, Diagnosis.model_validate_json(answer.to_json())):
         assert {change.by for change in stored.changes} == {"model"}
         assert patch_targets(stored.changes, told.report, told.library) == []
+
+
+def test_an_install_is_told_as_the_package_that_it_changes(told: TriageContext) -> None:
+    """The command is not shown: what it would install is, by name and version."""
+    made = checked(told, "command", "pip", "pip install", "ray==2.49.0")
+    assert not isinstance(made, str)
+    assert [(change.kind, change.key, change.to) for change in made] == [("package", "ray", "2.49.0")]

@@ -1,0 +1,113 @@
+"""The log's lines in a prompt: the failures by what they say, each with what stands around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ingest.logs.events import Event, masked
+from ingest.logs.report import CrashReport
+from service.llm.prompt_context import PromptContext
+from service.llm.prompt_injection import excerpt, neutralize
+
+# Rows this near the root's line come before all others; of the log's last rows so many are shown.
+NEAR, SHOWN_END = 5, 10
+# Failures alike: more of them say little more.
+ALIKE = 3
+# A row of the surroundings that stands there so often is left out from then on.
+REPEATS = 2
+# Ranks and streams of one event that are named.
+MAX_NAMED = 8
+# A stack of more rows is shown in parts.
+LONGEST_STACK = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRow:
+    """A piece that is sent whole or not at all, the lowest rank first.
+
+    `mark` is that of the log's line, `case` the id of the case that it is of. `cites` is the mark of a line
+    of which the row tells without showing it. Where all the lines `said_by` are sent, the row is not: it
+    says no more than they do.
+    """
+
+    section: str
+    rank: float
+    text: str
+    mark: str = ""
+    number: int = 0
+    case: str = ""
+    cites: str = ""
+    said_by: tuple[int, ...] = ()
+
+
+def own_names(prompt_context: PromptContext) -> frozenset[str]:
+    """Give names that only our own answers use; a log that holds them speaks to us."""
+    return frozenset(
+        name for name in (*prompt_context.library.causes, *prompt_context.library.cases) if "-" in name
+    )
+
+
+def log_rows(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
+    """Give the log's lines: failures by what they say, each with the lines around it, and the log's end."""
+    report = prompt_context.report
+    events = {event.line: event for event in reversed(report.events)}
+    made, suspects = excerpt(report.texts, events, own_names(prompt_context))
+    where = report.root.line if report.root else 0
+    end = {number for number, _ in report.tail[-SHOWN_END:]}
+    failing = sorted(event.line for event in report.standing)
+    calls = {
+        number
+        for event in report.standing
+        for number in range(event.traceback or event.line, event.line + 1)
+        if event.line - event.traceback < LONGEST_STACK
+    }
+    told: dict[str, int] = {}
+
+    def rank(number: int, event: Event | None) -> float:
+        distance = abs(number - where)
+        if event is not None:
+            # A standing failure weighs by what it says; one that the run recovered from is only told.
+            base = {"root": -3.0, "collateral": 2.0, "teardown": 8.0, "recovered": 6.0}[event.role]
+            # The same words again, of another rank or attempt, say little more.
+            alike = told[event.pattern] = told.get(event.pattern, 0) + 1
+            return base + min(distance, 10_000) / 10_000 - sum(event.weight) / 10 + (alike > ALIKE) * 5.0
+        if distance <= NEAR:
+            return -1.1 + distance / 100
+        if number in end:
+            return 3.0
+        nearest = min((abs(number - line) for line in failing), default=400)
+        return 4.0 + min(nearest, 400) / 10
+
+    rows = []
+    often: dict[str, int] = {}
+    for number, text in sorted(made.items(), key=lambda item: abs(item[0] - where)):
+        event = events.get(number)
+        alike = often[masked(text)] = often.get(masked(text), 0) + 1
+        # Calls of a failing stack may read alike but for their numbers, and each says where it was.
+        if event is None and alike > REPEATS and number not in calls:
+            continue
+        more = _repeated(event, report) if event is not None and event.count > 1 else ""
+        rows.append(PromptRow("log", rank(number, event), text + more, str(report.place(number)), number))
+    return rows, suspects
+
+
+def _repeated(event: Event, report: CrashReport) -> str:
+    """Say how often a line stands in the log, by whom and by whom not, and where and when last."""
+    parts = [f"x{event.count}"]
+    if event.ranks:
+        parts.append(f"ranks {_listed(event.ranks)}")
+    elif len(event.sources) > 1:
+        parts.append(f"streams {_listed([neutralize(source, 60) for source in event.sources])}")
+    if event.missing:
+        parts.append(f"none of ranks {_listed(event.missing)}")
+    if event.last > event.line:
+        when = f" ({neutralize(event.last_time, 40)})" if event.last_time else ""
+        parts.append(f"last at {report.place(event.last)}{when}")
+    return f"  ({', '.join(parts)})"
+
+
+def _listed(names: Sequence[object]) -> str:
+    """Name a few of many."""
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return " ".join(map(str, names[:MAX_NAMED])) + more

@@ -1,0 +1,341 @@
+"""What a prompt tells beside the log's lines: the first answer, causes, facts, settings, changes, cases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from operator import itemgetter
+
+from corpus.frameworks import known_frameworks
+from corpus.keys import last_level
+from corpus.library import Library
+from corpus.schema import Change
+from ingest.configfiles.settings import Setting
+from ingest.logs.events import Event
+from ingest.logs.facts import Fact
+from service.composition import phrases
+from service.llm.prompt_context import PromptContext
+from service.llm.prompt_injection import LONGEST_ROW, neutralize, withhold
+from service.llm.prompt_lines import LONGEST_STACK, PromptRow, own_names
+from service.remediation.feasibility import same
+from service.remediation.framework_relations import settable_frameworks, shown_frameworks
+from service.schemas.diagnosis import UNKNOWN_CAUSE
+from service.scoring.scoring import Candidate
+
+MAX_SETTINGS = 60
+MAX_NEIGHBOURS = 8
+MAX_CASES = 5
+# A setting that ranks behind this is of no interest by itself; so many of them are told.
+SPECIAL, MAX_DULL = 5.0, 24
+# A candidate that nothing in the log speaks for is told as one from this probability.
+LIKELY = 0.05
+# A case that no signature justifies stands among so many of the first in every search that found it.
+FIRST_FOUND = 5
+_LONGEST = 400
+# Facts of one kind, failing stacks and their frames: more of them say little more.
+OF_A_KIND, STACKS, FRAMES = 6, 4, 12
+# Of so many candidates it is told what they are confused with.
+TOLD_APART = 2
+_WORD = re.compile(r"[A-Za-z][\w.-]{2,60}")
+_SECTION = re.compile(r"^### ", re.MULTILINE)
+
+
+def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    first, library = prompt_context.first, prompt_context.library
+    cause = library.causes.get(first.cause or "")
+    yield PromptRow(
+        "answer",
+        -2,
+        f"verdict: {first.verdict}; cause: {first.cause}; standing: {first.standing}; action: {first.action}",
+    )
+    if cause is not None:
+        yield PromptRow(
+            "answer",
+            -1.9,
+            f"{cause.title.to(prompt_context.language)}: {cause.means.to(prompt_context.language)}",
+        )
+        yield PromptRow("answer", 3.5, cause.advice.to(prompt_context.language))
+    if ended := phrases.outcome(first.outcome, prompt_context.language):
+        yield PromptRow("answer", -1.8, ended)
+    seen = ", ".join(f"{found.name} {found.version or ''}".strip() for found in first.frameworks)
+    if seen:
+        yield PromptRow("answer", 1.0, f"frameworks: {neutralize(seen)}")
+    for step in first.steps:
+        acts = " (acts)" if step.acts else ""
+        yield PromptRow("answer", 2.6, f"step shown with it{acts}: {neutralize(step.run, 200)}")
+
+
+def _telemetry(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    for row in phrases.telemetry(prompt_context.first.telemetry, prompt_context.language):
+        yield PromptRow("telemetry", -1.7, withhold(row.removeprefix("- "), (), 600))
+
+
+def _likely(prompt_context: PromptContext) -> tuple[Candidate, ...]:
+    """Give the candidates that something speaks for; the others are among the other causes."""
+    return tuple(
+        candidate
+        for place, candidate in enumerate(prompt_context.candidates)
+        if place == 0 or candidate.events or candidate.cases or candidate.probability >= LIKELY
+    )
+
+
+def _candidates(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    candidates, cases = _likely(prompt_context), _justified(prompt_context)
+    for place, candidate in enumerate(candidates):
+        cause = prompt_context.library.causes[candidate.cause]
+        signs = ", ".join(f"[{prompt_context.report.place(event.line)}]" for event in candidate.events[:4])
+        told_in = ", ".join(f"[case:{match.case.id}]" for match in candidate.cases if match.case.id in cases)
+        told = f"- {cause.id}: {cause.means.to(prompt_context.language)}"
+        why = f"probability {candidate.probability:.2f} by the rules"
+        yield PromptRow(
+            "candidates", -1.5 + place / 10, "; ".join(part for part in (told, why, signs, told_in) if part)
+        )
+    for candidate in candidates[:TOLD_APART]:
+        for confusion in prompt_context.library.causes[candidate.cause].confused_with:
+            apart = confusion.to(prompt_context.language)
+            yield PromptRow("candidates", 1.5, f"- {candidate.cause} or {confusion.cause}: {apart}")
+
+
+def _facts(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    yield from _stacks(prompt_context)
+    report, ids = prompt_context.report, own_names(prompt_context)
+    root = report.root.line if report.root else 0
+    told: set[str] = set()
+    kinds: dict[str, int] = {}
+    # A job prints the same facts at each step; the last ones are those at its death.
+    for fact in sorted(report.facts, key=lambda fact: (fact.line != root, abs(fact.line - root))):
+        values = withhold(_values(fact), ids, 300)
+        # Ranks that measured the same differ in the last digits.
+        alike = f"{fact.kind} {_values(fact, digits=3)}"
+        if alike in told:
+            continue
+        told.add(alike)
+        seen = kinds[fact.kind] = kinds.get(fact.kind, 0) + 1
+        rank = 1.8 if fact.line == root else 4.0 + min(seen, 40) / 4
+        if seen <= OF_A_KIND or fact.line == root:
+            place, shown = str(report.place(fact.line)), report.texts.get(fact.line, "")[:LONGEST_ROW]
+            is_said = all(str(value) in shown for value in fact.fields.values())
+            yield PromptRow(
+                "facts",
+                rank,
+                f"[{place}] {fact.kind}: {values}",
+                number=fact.line,
+                cites=place,
+                said_by=(fact.line,) if is_said else (),
+            )
+
+
+def _values(fact: Fact, digits: int = 0) -> str:
+    """Write a fact's values, fractions with so many digits where there is a number of them.
+
+    What stands there in seconds too is not told in milliseconds.
+    """
+    fields = fact.fields
+    return " ".join(
+        f"{name.removesuffix('_n')}={f'{value:.{digits}g}' if digits and isinstance(value, float) else value}"
+        for name, value in fields.items()
+        if not (name.endswith("_ms") and name.removesuffix("_ms") + "_s" in fields)
+    )
+
+
+def _stacks(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    """Give the calls of failures whose own rows may not all be sent."""
+    report, ids = prompt_context.report, own_names(prompt_context)
+    told: set[str] = set()
+    standing = sorted(report.standing, key=lambda event: event.role != "root")
+    for event in [event for event in standing if event.frames][:STACKS]:
+        frames = event.frames[-FRAMES:]
+        stack = withhold(" > ".join(f"{each.file}:{each.line} {each.function}" for each in frames), ids, 1200)
+        if stack in told:
+            continue
+        told.add(stack)
+        place = str(report.place(event.line))
+        rows = {
+            next(
+                (number for number in _rows_of(event) if f"line {each.line}" in report.texts.get(number, "")),
+                0,
+            )
+            for each in frames
+        }
+        yield PromptRow(
+            "facts",
+            0.8 if event.role == "root" else 4.2,
+            f"[{place}] stack: {stack}",
+            number=event.line,
+            cites=place,
+            said_by=() if 0 in rows else tuple(sorted(rows)),
+        )
+
+
+def _rows_of(event: Event) -> range:
+    """Give the rows of an event's traceback, as far as they are looked at."""
+    begin = event.traceback or event.line
+    return range(max(begin, event.line - LONGEST_STACK), event.line)
+
+
+def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    """Give the job's settings: those that the failure is about, then those that are not at their default."""
+    assessment, library = prompt_context.assessment, prompt_context.library
+    wanted = {last_level(change.key) for change in prompt_context.offered}
+    wanted |= {
+        last_level(change.key) for cause in _likely(prompt_context) for change in _remedies(cause, library)
+    }
+    named, near = _words_near(prompt_context)
+    mine = sorted(settable_frameworks(assessment.report))
+    failing = {event.line for event in assessment.report.events}
+    seen: set[str] = set()
+    dull = 0
+    for setting in assessment.settings:
+        if setting.key in seen or len(seen) >= 8 * MAX_SETTINGS:
+            continue
+        name = last_level(setting.key)
+        spec = next(filter(None, (library.setting(framework, setting.key) for framework in mine)), None)
+        if spec is None and name not in named and not _is_setting(setting, failing, library):
+            continue
+        seen.add(setting.key)
+        rank = 7.5
+        if name in wanted:
+            rank = 3.0
+        elif name in near:
+            rank = 3.4
+        elif spec is not None:
+            is_default = spec.default is not None and same(setting.value, spec.default)
+            rank = 6.5 if is_default else 4.6
+        dull += rank > SPECIAL
+        if rank > SPECIAL and dull > MAX_DULL:
+            continue
+        yield PromptRow(
+            "settings",
+            rank + len(seen) / 1000,
+            withhold(f"{setting.key}={setting.value}", own_names(prompt_context), 200),
+            number=len(seen),
+        )
+
+
+def _is_setting(setting: Setting, failing: Collection[int], library: Library) -> bool:
+    """Tell a setting from what a command only happens to hold, of one that no framework of the job knows.
+
+    An interpreter's switch, a variable of the shell's own, an option of a command that failed by itself.
+    """
+    if len(setting.key) == 1 or library.is_setting(setting.key):
+        return len(setting.key) > 1
+    if setting.spelled == "env":
+        return bool(known_frameworks().reader_of(setting.key))
+    return not (setting.spelled == "flag" and setting.line in failing)
+
+
+def _remedies(candidate: Candidate, library: Library) -> Iterator[Change]:
+    yield from (change for match in candidate.cases[:3] for change in match.case.changes)
+    yield from library.remedies.get(candidate.cause, ())
+
+
+def _words_near(prompt_context: PromptContext) -> tuple[frozenset[str], frozenset[str]]:
+    """Give the words of the root's line, and those of it and the rows around it, as keys are compared."""
+    report = prompt_context.report
+    of_root = report.root.text if report.root else ""
+    named, near = (
+        frozenset(last_level(word) for text in texts for word in _WORD.findall(text))
+        for texts in ([of_root], [of_root, *(text for _, text in report.surroundings)])
+    )
+    return named, near
+
+
+def _changes(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    for place, change in enumerate(prompt_context.offered):
+        was = (
+            "" if change.from_ is None else f" (now {withhold(change.from_, own_names(prompt_context), 100)})"
+        )
+        costs = f" It costs: {change.costs}" if change.costs else ""
+        yield PromptRow(
+            "changes",
+            2.2 + place / 10,
+            f"- {change.framework}, {change.kind}: {change.key} = {change.to}{was}. {change.why}{costs}",
+        )
+
+
+def _justified(prompt_context: PromptContext) -> list[str]:
+    """Give the ids of the cases that are told: their signatures hold, or the searches rank them first.
+
+    A case that was only searched for is one of a cause that something in the log speaks for, and that no case
+    with a signature explains; and of a framework that the job shows.
+    """
+    library, retrieval = prompt_context.library, prompt_context.retrieval
+    likely = {candidate.cause: candidate for candidate in _likely(prompt_context)}
+    spoken = {name for name, candidate in likely.items() if candidate.events} | {prompt_context.first.cause}
+    # A signature may be wide: beside causes that lines speak for, one that none does is no rival.
+    rivals = spoken if spoken & likely.keys() else likely.keys()
+    fitting = [
+        match.case.id
+        for match in sorted(
+            retrieval.signatures, key=lambda match: match.case.cause != prompt_context.first.cause
+        )
+        if match.case.id in library.cases and match.case.cause in rivals
+    ]
+    explained = {library.cases[name].cause for name in fitting}
+    runs = shown_frameworks(prompt_context.report) | known_frameworks().common
+    alike = []
+    for item in retrieval.ranked[:MAX_NEIGHBOURS]:
+        case = library.cases.get(item.owner)
+        if case is None or case.cause in explained or case.cause not in likely:
+            continue
+        is_found = len(item.parts) > 1 and max(item.parts.values()) <= FIRST_FOUND
+        if is_found and likely[case.cause].events and (not case.frameworks or runs & case.frameworks.keys()):
+            alike.append(case.id)
+    return [*dict.fromkeys([*fitting, *alike])][:MAX_CASES]
+
+
+def _cases(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    library = prompt_context.library
+    for place, name in enumerate(_justified(prompt_context)):
+        case = library.cases[name]
+        yield PromptRow(
+            "cases",
+            3.2 + place,
+            f"[case:{name}] {case.title.to(prompt_context.language)} (cause: {case.cause})",
+            number=10 * place,
+            case=name,
+        )
+        sections = [
+            (number, " ".join(section.split()))
+            for number, section in enumerate(_SECTION.split(case.body.to(prompt_context.language)), 1)
+        ]
+        for number, section in filter(itemgetter(1), sections):
+            rank = 3.3 + place + number / 10 + 2.0 * (place > 0)
+            yield PromptRow(
+                "cases", rank, f"[case:{name}] {section}", number=10 * place + min(number, 9), case=name
+            )
+
+
+def _notes(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    found = [
+        item for item in prompt_context.retrieval.ranked if item.kind != "case" and item.document is not None
+    ]
+    for place, item in enumerate(found[:4]):
+        assert item.document is not None  # noqa: S101 - chosen so above
+        text = withhold(
+            f"{item.owner}: {item.document.title}. {item.document.text} {item.document.fix}",
+            own_names(prompt_context),
+            _LONGEST,
+        )
+        yield PromptRow("notes", 6.5 + place, text)
+
+
+def _causes(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    """Give every other cause with what it means: one that is not told cannot be named."""
+    told = {candidate.cause for candidate in _likely(prompt_context)}
+    for cause in prompt_context.library.causes.values():
+        if cause.id not in told and cause.id != UNKNOWN_CAUSE:
+            yield PromptRow("causes", -1.0, f"- {cause.id}: {cause.means.to(prompt_context.language)}")
+
+
+SECTIONS: Sequence[Callable[[PromptContext], Iterable[PromptRow]]] = (
+    _answer,
+    _telemetry,
+    _candidates,
+    _facts,
+    _settings,
+    _changes,
+    _cases,
+    _notes,
+    _causes,
+)

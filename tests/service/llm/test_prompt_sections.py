@@ -1,0 +1,157 @@
+"""What a prompt tells beside the log's lines: what something in this log justifies, and each thing once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from ingest.logs.inputs import sources
+from service.llm.claim_verifier import VerifiedText, verification_context, verify_text
+from service.llm.claims import Quote
+from service.llm.grounding import place_of
+from service.llm.prompt_context import Prompt, PromptContext
+from service.llm.triage_context import TriageContext
+from service.pipeline.triage import Triage
+from service.telemetry.snapshot import Cgroup, Snapshot, known
+from tests.factories import OOM, steps, traceback
+from tests.service.llm.answering import SAVE, asked, asked_of, context_and_prompt
+from tests.tables import each_row
+from tests.warm import WRITE_UPS, opened
+
+DISK = "OSError: [Errno 28] No space left on device"
+TIMEOUT = (
+    "[rank{rank}]:[E711 21:32:0{rank}.064254972 ProcessGroupNCCL.cpp:629] [Rank {rank}] Watchdog caught "
+    "collective operation timeout: WorkNCCL(SeqNum=77, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, "
+    "Timeout(ms)=600000) ran for 60000{rank} milliseconds before timing out.\n"
+)
+
+
+def section(prompt: Prompt, heading: str) -> list[str]:
+    """Give the rows of a part of the prompt."""
+    parts = prompt.messages[1].text.split("\n\n# ")
+    return next((part.split("\n")[1:] for part in parts if part.lstrip("# ").startswith(heading)), [])
+
+
+def sent(triage: Triage, log: str, budget: int = 8000) -> tuple[PromptContext, Prompt]:
+    """Make the prompt about a log."""
+    return context_and_prompt(asked_of(triage, log), budget)
+
+
+@each_row("name", [*WRITE_UPS, SAVE])
+def test_a_case_that_is_named_is_told(name: str, triage: Triage) -> None:
+    """No id of a case stands in the prompt that an answer could not cite."""
+    prompt_context, prompt = context_and_prompt(asked(triage, name, patched=False), 20000)
+    named = {case for case in prompt_context.library.cases if f"[case:{case}]" in prompt.messages[1].text}
+    assert named == prompt.cases
+
+
+def test_a_case_is_justified_by_its_signature_or_by_a_sign_of_its_cause(triage: Triage) -> None:
+    """A full disk brings no case of shared memory, of loaders, or of another trainer."""
+    prompt_context, prompt = sent(triage, steps(1, 2) + traceback(DISK, "save", "torch.save(state, path)"))
+    told = {prompt_context.library.cases[name].cause for name in prompt.cases}
+    assert told == {prompt_context.first.cause}
+
+
+def test_a_candidate_has_something_that_speaks_for_it(triage: Triage) -> None:
+    """One without a sign stands among the other causes: each cause is told, and once."""
+    prompt_context, prompt = sent(triage, traceback(OOM), 20000)
+    listed = [
+        row.split(":")[0].removeprefix("- ")
+        for heading in ("Candidate causes", "Other causes")
+        for row in section(prompt, heading)
+        if " or " not in row.split(":")[0]
+    ]
+    assert sorted(listed) == sorted(set(prompt_context.library.causes) - {"insufficient-evidence"})
+    likely = [row for row in section(prompt, "Candidate causes") if "; probability " in row]
+    share = [float(row.split("; probability ")[1].split(" ")[0]) for row in likely]
+    assert [row for row, odds in zip(likely, share, strict=True) if "[" not in row and odds < 0.05] == []
+
+
+def test_a_stack_is_not_told_twice(triage: Triage) -> None:
+    """Where the rows of a traceback are sent, its calls are not told again."""
+    log = traceback(OOM, "forward_step", "out = self.layer(hidden)")
+    _, whole = sent(triage, log, 20000)
+    assert [row for row in section(whole, "Facts") if " stack: " in row] == []
+    assert any("in forward_step" in text for text in whole.lines.values())
+
+
+def test_calls_that_read_alike_are_all_sent(triage: Triage) -> None:
+    """Frames of one file differ by their numbers alone, and each says where it was."""
+    frames = "".join(f'  File "/job/net.py", line {40 + row}, in forward\n    x = f(x)\n' for row in range(9))
+    log = f"Traceback (most recent call last):\n{frames}{OOM}\n"
+    _, prompt = sent(triage, log, 20000)
+    assert sum("/job/net.py" in text for text in prompt.lines.values()) == 9
+
+
+def test_a_fact_of_a_line_that_is_not_sent_may_be_cited(triage: Triage) -> None:
+    """Its mark stands in the prompt, so an answer may rest on it."""
+    memory = "".join(f"step {n} | CPU memory usage: {200 + 3 * n}.5 GB\n" for n in range(60))
+    prompt_context, prompt = sent(triage, memory + steps(1) * 30 + traceback(OOM))
+    row = next(row for row in section(prompt, "Facts") if " host_memory: " in row)
+    mark, value = row[1:].split("]")[0], row.split("used_gib=")[1]
+    assert mark in prompt.numbers
+    judge = verification_context(prompt_context, prompt, (), prompt_context.first.cause)
+    assert verify_text(f"The host held {value} GiB then. [{mark}]", judge, VerifiedText())
+
+
+def test_a_row_that_stands_for_many_says_who_said_it_and_when(triage: Triage) -> None:
+    """The ranks, those that did not, and the place and time of the last."""
+    ranks = [rank for rank in range(8) if rank != 5]
+    world = "".join(f"[rank{rank}]: init of rank {rank} of 8, world_size=8\n" for rank in range(8))
+    _, prompt = sent(triage, world + "".join(TIMEOUT.format(rank=rank) for rank in ranks))
+    row = next(text for text in prompt.lines.values() if "Watchdog caught" in text)
+    assert "(x7, ranks 0 1 2 3 4 6 7, none of ranks 5, last at L15 (" in row
+    assert "21:32:07" in row.rsplit("last at", 1)[1]
+
+
+@each_row(
+    ("command", "told", "kept_out"),
+    [
+        (
+            "$ python3 -u -m verl.trainer.main_ppo trainer.save_freq=10",
+            ["trainer.save_freq=10"],
+            ["u=", "m="],
+        ),
+        (
+            "+ MY_RUN=a7 NCCL_IB_DISABLE=1 torchrun --nproc_per_node=8 t.py",
+            ["NCCL_IB_DISABLE=1"],
+            ["MY_RUN="],
+        ),
+    ],
+)
+def test_what_is_no_setting_is_not_told_as_one(
+    command: str, told: list[str], kept_out: list[str], triage: Triage
+) -> None:
+    """An interpreter's switches and a shell's own variables change nothing in the job."""
+    _, prompt = sent(triage, f"{command}\n" + traceback(OOM))
+    rows = section(prompt, "The job's settings")
+    assert [row for row in told if row not in rows] == []
+    assert [row for row in rows if row.startswith(tuple(kept_out))] == []
+
+
+@pytest.fixture
+def killed(triage: Triage) -> TriageContext:
+    """A job whose control group counts a kill, with the snapshot that says so."""
+    machine = Snapshot(taken_at=datetime(2026, 1, 1, tzinfo=UTC), cgroup=Cgroup(oom_kill_new=known(1)))
+    return opened(triage, sources.from_text(steps(1, 2) + "Killed\n"), "en", telemetry=machine)
+
+
+def test_telemetry_may_be_cited_and_not_quoted(killed: TriageContext, triage: Triage) -> None:
+    """It has no lines; without a snapshot there is nothing to cite."""
+    said = "The machine ended a process of the job. [telemetry]"
+    prompt_context, prompt = context_and_prompt(killed)
+    judge = verification_context(prompt_context, prompt, (), "host-oom-kill")
+    assert section(prompt, "What the machine's telemetry says")
+    assert verify_text(said, judge, VerifiedText()) == said
+    assert place_of(Quote(line="telemetry", text="cgroup.oom_kill_new = 1"), prompt) is None
+    without, bare = sent(triage, steps(1, 2) + "Killed\n")
+    judge = verification_context(without, bare, (), "host-oom-kill")
+    assert verify_text(said, judge, VerifiedText()) == ""
+
+
+def test_steps_that_are_shown_anyway_are_told(triage: Triage) -> None:
+    """A model need not propose the commands of our own procedure."""
+    prompt_context, prompt = sent(triage, steps(1, 2) + traceback(DISK, "save", "torch.save(state, path)"))
+    assert prompt_context.first.steps
+    assert any("(acts): " in row for row in section(prompt, "First answer"))
