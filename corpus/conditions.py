@@ -177,7 +177,9 @@ class _Parser:
                 return Constant(-value.value)
             return Arithmetic("-", Constant(0), value)
         if self._taken("("):
-            return self._closed(self.choice(), ")")
+            inner = self.choice()
+            self.expect("sign", ")")
+            return inner
         if self._taken("["):
             return ListNode(self._listed("]"))
         self._place += 1
@@ -214,10 +216,6 @@ class _Parser:
                 self.expect("sign", ",")
             members.append(self.choice())
         return tuple(members)
-
-    def _closed(self, node: Node, end: str) -> Node:
-        self.expect("sign", end)
-        return node
 
 
 def compiled(expression: str) -> re.Pattern[str]:
@@ -326,14 +324,11 @@ def framework_range(argument: str) -> tuple[tuple[str, ...], str]:
     return tuple(match[1].split("|")), match[2] or ""
 
 
-def _anything(argument: str) -> None:
-    """Accept every argument: what it names is checked against the whole corpus (`whycrash corpus lint`)."""
-
-
 # What a condition over a log may ask: cases, changes, refinements of patterns, remedies, signs of telemetry.
 LOG = Vocabulary(
     subjects={
-        **dict.fromkeys(("pattern", "root", "cause", "phase", "config"), _anything),
+        # What these name is checked against the whole corpus (`whycrash corpus lint`).
+        **dict.fromkeys(("pattern", "root", "cause", "phase", "config"), lambda _argument: None),
         **dict.fromkeys(("frame", "code", "stack", "exception", "launch", "message"), compiled),
         "framework": framework_range,
     },

@@ -47,41 +47,25 @@ class KnownIssue(Record):
 
     def fields(self, package: str) -> dict[str, Any]:
         """Give the fields of the case that it is."""
-        told = {"package": package, "versions": self._versions, "fixed": self.fixed}
+        versions = f" {self.affected}" if self.affected else ""
+        told = {"package": package, "versions": versions, "fixed": self.fixed}
         title = in_both("packages.known-bug" if self.fixed else "packages.known-bug-open", **told)
         moves = self.moves or ({package: f">={self.fixed}"} if self.fixed else {})
         changes = [
             Change(framework="pip", kind="package", key=name, to=to, why=title) for name, to in moves.items()
         ]
+        quoted = self.message.replace("'", r"\x27")
+        # The source of a release proves it; a thread is what its writers say.
+        kind, says = ("source", "evident") if "/blob/" in self.source else ("issue", "community")
         return {
             "id": f"{self.framework}/{self.id}",
             "title": title.model_dump(),
             "cause": self.cause,
             "action": self.action,
             "frameworks": {self.framework: self.affected, **self.beside},
-            "signatures": {
-                "all": [f"message:{_quoted(self.message)}", *self.when],
-                "none": list(self.unless),
-            },
+            "signatures": {"all": [f"message:'{quoted}'", *self.when], "none": list(self.unless)},
             "refines": list(self.refines),
             "changes": [change.model_dump() for change in (*changes, *self.workaround)],
-            "sources": [self._reference],
+            "sources": [{"url": self.source, "kind": kind, "says": says}],
             "body": {"en": f"{title.en} {self.says.en}", "zh": f"{title.zh}{self.says.zh}"},
         }
-
-    @property
-    def _reference(self) -> dict[str, str]:
-        """Give the address with what stands there: the source of a release, or a thread."""
-        if "/blob/" in self.source:
-            return {"url": self.source, "kind": "source", "says": "evident"}
-        return {"url": self.source, "kind": "issue", "says": "community"}
-
-    @property
-    def _versions(self) -> str:
-        """Give the affected versions as they are told; the empty text where all are."""
-        return f" {self.affected}" if self.affected else ""
-
-
-def _quoted(expression: str) -> str:
-    """Write an expression as an argument of a condition."""
-    return "'" + expression.replace("'", r"\x27") + "'"

@@ -222,7 +222,8 @@ def bucket_bytes(groups: Mapping[int, Sequence[int]]) -> bytes:
     steps = [step for _, found in rows for step in _steps(found)]
     hashes = array("I", [group for group, _ in rows])
     head = array("I", [len(rows), len(steps)])
-    return head.tobytes() + b"".join(_planes(part) for part in (counts, hashes, array("I", steps)))
+    parts = [part.tobytes() for part in (counts, hashes, array("I", steps))]
+    return head.tobytes() + b"".join(part[place::4] for part in parts for place in range(4))
 
 
 class Bucket:
@@ -254,11 +255,6 @@ def _steps(numbers: Iterable[int]) -> list[int]:
         found.append(number - last)
         last = number
     return found
-
-
-def _planes(numbers: array[int]) -> bytes:
-    data = numbers.tobytes()
-    return b"".join(data[place::4] for place in range(4))
 
 
 def _unplaned(data: bytes) -> array[int]:

@@ -100,14 +100,12 @@ class BulkReader:
     def _opened(self, count: int) -> Pool:
         """Open the pool for so many logs."""
         program = WorkerProgram(worker_programs.LogHandler, (self._home / "cache",))
-        if self._is_for_ray(count):
+        is_for_ray = self._with_ray and count > 0
+        if self._with_ray is None and find_spec("ray") is not None:
+            is_for_ray = count >= (FROM if self._address else RAY_FROM)
+        if is_for_ray:
             return RayPool(program, self._address, 0 if self._address else self._workers, depth=DEPTH)
         return open_processes(program, min(self._workers, max(1, count)), "ingest-worker", depth=DEPTH)
-
-    def _is_for_ray(self, count: int) -> bool:
-        if self._with_ray is not None:
-            return self._with_ray and count > 0
-        return find_spec("ray") is not None and (count >= RAY_FROM or (bool(self._address) and count >= FROM))
 
     def finish(self) -> None:
         """Forget the parts: the index that they were for stands."""
@@ -153,22 +151,18 @@ def _contents(pool: Pool, tasks: Sequence[IngestTask], patience: float) -> Gener
                 pool.submit(task.file, task, patience + task.bytes / BYTES_PER_SECOND)
             for event in pool.events(TURN):
                 task = under_way.pop(event.key)
-                reason = ""
-                match event:
-                    case TaskAnswered():
-                        yield cast("IngestedContent", event.answer)
-                    case TaskLate():
-                        reason = f"reading it took longer than {event.seconds:.0f} seconds"
-                    case TaskDied() if event.key in died:
-                        reason = f"the process that read it ended ({event.reason})"
-                    case TaskDied():
-                        # It may have been the process that somebody ended, and not the log.
-                        died.add(event.key)
-                        waiting.appendleft(task)
-                    case _:
-                        waiting.appendleft(task)
-                if reason:
-                    yield IngestedContent(task.file, reason=f"{task.file}: {reason}")
+                if isinstance(event, TaskAnswered):
+                    yield cast("IngestedContent", event.answer)
+                elif isinstance(event, TaskLate):
+                    reason = f"{task.file}: reading it took longer than {event.seconds:.0f} seconds"
+                    yield IngestedContent(task.file, reason=reason)
+                elif isinstance(event, TaskDied) and event.key in died:
+                    reason = f"{task.file}: the process that read it ended ({event.reason})"
+                    yield IngestedContent(task.file, reason=reason)
+                else:
+                    waiting.appendleft(task)
+                    # It may have been the process that somebody ended, and not the log.
+                    died.update([event.key] if isinstance(event, TaskDied) else [])
     finally:
         pool.close()
 

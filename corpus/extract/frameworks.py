@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
@@ -31,10 +31,6 @@ Form = Literal[
 ]
 
 
-def _below_nothing(names: Any) -> Any:
-    return dict.fromkeys(names, "") if isinstance(names, list) else names
-
-
 # Where each framework's sources declare its settings, and how its users spell them.
 FILE = Path(__file__).parent / "origins.yaml"
 
@@ -52,7 +48,10 @@ class Origin(Record):
     catalogue: str
     spelled: str
     style: Style = "as-is"
-    names: Annotated[Mapping[str, str], BeforeValidator(_below_nothing)] = {}
+    names: Annotated[
+        Mapping[str, str],
+        BeforeValidator(lambda names: dict.fromkeys(names, "") if isinstance(names, list) else names),
+    ] = {}
     beside: tuple[str, ...] = ()
     omit: tuple[str, ...] = ()
 

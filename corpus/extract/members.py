@@ -71,7 +71,13 @@ def _class(node: ast.ClassDef) -> _Class:
     if any("dataclass" in ast.unparse(word) for word in node.decorator_list) and not parents - _PLAIN:
         arguments.setdefault("__init__", frozenset(f"({name}" for name in fields))
     attributes = {method.name for method in methods} | set(fields)
-    attributes |= {name for item in node.body for name in _assigned(item)}
+    attributes |= {
+        target.id
+        for item in node.body
+        if isinstance(item, ast.Assign)
+        for target in item.targets
+        if isinstance(target, ast.Name)
+    }
     attributes |= {name for method in methods for name in _of_self(method)}
     return node.name, parents, frozenset(attributes), arguments
 
@@ -82,11 +88,6 @@ def _arguments(method: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]
         # A decorator may take, or add, arguments of its own.
         return None
     return frozenset(f"({word.arg}" for word in (*given.args, *given.kwonlyargs) if word.arg != "self")
-
-
-def _assigned(item: ast.stmt) -> Iterator[str]:
-    if isinstance(item, ast.Assign):
-        yield from (target.id for target in item.targets if isinstance(target, ast.Name))
 
 
 def _of_self(method: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:

@@ -45,8 +45,18 @@ def main(words: Sequence[str]) -> int:
     found: dict[str, Mapping[str, frozenset[str] | None]] = {}
     for version in sorted(given.versions, key=Version):
         try:
-            files = list(_files(given, version))
-            left = [text for path, text in files if path.endswith(".py") and not _is_left_out(path, given)]
+            if given.git is None:
+                files = list(released(AtlasPackage(name=given.package, versions=(version,)), version))
+            else:
+                revision = Revision(given.git, given.tag.format(version))
+                files = list(revision.files(f"{given.inside}{given.module}", ".py"))
+            left = [
+                text
+                for path, text in files
+                if path.endswith(".py")
+                and not _APART.search(path)
+                and not any(f"/{folder}/" in f"/{path}" for folder in given.without_classes)
+            ]
             found[version] = modules(files, given.module) | members(left)
         except InvalidCorpusError as error:
             sys.stderr.write(f"{error}\n")
@@ -78,16 +88,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--out", type=Path, default=ROOT / "symbols", help="the folder of symbols")
     return parser
-
-
-def _files(given: argparse.Namespace, version: str) -> Iterable[tuple[str, str]]:
-    if given.git is None:
-        return released(AtlasPackage(name=given.package, versions=(version,)), version)
-    return Revision(given.git, given.tag.format(version)).files(f"{given.inside}{given.module}", ".py")
-
-
-def _is_left_out(path: str, given: argparse.Namespace) -> bool:
-    return bool(_APART.search(path)) or any(f"/{folder}/" in f"/{path}" for folder in given.without_classes)
 
 
 def modules(files: Iterable[tuple[str, str]], top: str) -> dict[str, frozenset[str] | None]:
@@ -148,13 +148,11 @@ def _with_stars(
 
 def _names(text: str) -> Iterator[str]:
     for match in _BOUND.finditer(text):
-        if match["imported"]:
-            for item in match["imported"].strip("()").replace("\n", " ").split(","):
-                words = item.split()
-                if words and words != ["*"]:
-                    yield words[-1].split(".")[0]
-        else:
+        if not match["imported"]:
             yield match["defined"] or match["assigned"]
+            continue
+        items = match["imported"].strip("()").replace("\n", " ").split(",")
+        yield from (item.split()[-1].split(".")[0] for item in items if item.strip() not in ("", "*"))
 
 
 def history(found: Sequence[Mapping[str, frozenset[str] | None]]) -> Iterator[tuple[str, list[list[int]]]]:

@@ -82,7 +82,13 @@ class Pastes:
             return data
         known = self._known(rows)
         taken = self._taken(joins, known)
-        if not taken and len(rows) <= MOST_ROWS and not any(_tells(row) for found in known for row in found):
+        # Where a line says what became of the job, no other reading is needed.
+        is_told = any(
+            (row.fails and not row.last_resort) or row.kind in ("progress", "finish", "end")
+            for found in known
+            for row in found
+        )
+        if not taken and len(rows) <= MOST_ROWS and not is_told:
             bare = dedented(rows)
             whole = [Reading(place, place, (row,)) for place, row in enumerate(bare or ()) if row.strip()]
             taken = self._taken(whole, known) or self._taken(_parts(rows), known)
@@ -120,11 +126,6 @@ class Pastes:
         ]
 
 
-def _tells(row: Pattern) -> bool:
-    """Tell whether a line of such a pattern says what became of a job, so that no other reading is needed."""
-    return (row.fails and not row.last_resort) or row.kind in ("progress", "finish", "end")
-
-
 def _is_said(row: Pattern, text: str) -> bool:
     """Tell whether a pattern that the scanner proposed for a row of text holds for a part of it."""
     return not row.is_anchored or any(
@@ -146,9 +147,10 @@ def _joins(rows: Sequence[str]) -> Iterator[Reading]:
 
     A row is full that is as wide as the widest of its paragraph, or has no room for the word below.
     """
-    for begin, end in _paragraphs(rows):
-        widest = max(len(row) for row in rows[begin:end])
-        if not NARROWEST <= widest <= WIDEST:
+    blank = [-1, *(place for place, row in enumerate(rows) if not row.strip()), len(rows)]
+    for begin, end in ((before + 1, after) for before, after in pairwise(blank)):
+        widest = max(map(len, rows[begin:end]), default=0)
+        if end - begin < 2 or not NARROWEST <= widest <= WIDEST:
             continue
         words = [row.split(None, 1)[0] for row in rows[begin + 1 : end]]
         full = [
@@ -169,12 +171,6 @@ def _glued(rows: Sequence[str], width: int) -> str:
     return "".join([*ends, rows[-1]])
 
 
-def _paragraphs(rows: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Give where rows without a blank one between them begin and end."""
-    blank = [-1, *(place for place, row in enumerate(rows) if not row.strip()), len(rows)]
-    return ((one + 1, other) for one, other in pairwise(blank) if other - one > 2)
-
-
 def _parts(rows: Sequence[str]) -> Iterator[Reading]:
     """Give the parts of rows that may each be a message: of a sentence, a table, a list, an escaped text."""
     is_stack = any(_CALL.match(row) for row in rows)
@@ -184,10 +180,10 @@ def _parts(rows: Sequence[str]) -> Iterator[Reading]:
         seen: set[tuple[str, ...]] = {(row,)}
         for split in _splits(row):
             as_cut = tuple(_HALVES.sub(_joined, part) for part in split if part.strip())
-            for parts in (as_cut, tuple(part.strip() for part in as_cut)):
-                if parts and parts not in seen:
-                    seen.add(parts)
-                    yield Reading(place, place, parts)
+            ways = dict.fromkeys((as_cut, tuple(part.strip() for part in as_cut)))
+            new = [parts for parts in ways if parts and parts not in seen]
+            seen.update(new)
+            yield from (Reading(place, place, parts) for parts in new)
 
 
 def _splits(row: str) -> Iterator[Sequence[str]]:

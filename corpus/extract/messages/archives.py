@@ -76,16 +76,17 @@ def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
         for path in sorted(path for path in archive.rglob("*") if path.is_file()):
             name = f"{archive.name}/{path.relative_to(archive).as_posix()}"
             yield name, path.stat().st_size, path.read_bytes
-    elif archive.suffix in (".whl", ".zip"):
-        with zipfile.ZipFile(archive) as opened:
-            for item in opened.infolist():
-                yield item.filename, item.file_size, partial(opened.read, item)
-    else:
-        with tarfile.open(archive) as opened:
-            for member in opened:
-                stream = opened.extractfile(member) if member.isfile() else None
-                if stream is not None:
-                    yield member.name, member.size, stream.read
+        return
+    if archive.suffix in (".whl", ".zip"):
+        with zipfile.ZipFile(archive) as wheel:
+            for item in wheel.infolist():
+                yield item.filename, item.file_size, partial(wheel.read, item)
+        return
+    with tarfile.open(archive) as opened:
+        for member in opened:
+            stream = opened.extractfile(member) if member.isfile() else None
+            if stream is not None:
+                yield member.name, member.size, stream.read
 
 
 def _installed(name: str, package: AtlasPackage, *, is_wheel: bool) -> str:

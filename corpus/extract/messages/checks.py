@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 
 from corpus.extract.messages.packages import TABLE, AtlasPackage
@@ -43,16 +44,15 @@ def atlas_findings(path: Path, table: Mapping[str, AtlasPackage]) -> Iterator[st
 
 def _page_findings(atlas: Atlas) -> Iterator[str]:
     messages = sites = 0
-    for number in range(len(atlas.head["pages"])):
-        for total, _, rows in atlas.page(number):
-            messages += 1
-            sites += len(rows)
-            if total <= 0 or not rows:
-                yield f"{FILE}: message {messages} says nothing, or nobody says it"
-            for package, file, _, kind, _, _, first, steps in rows:
-                versions = atlas.head["packages"][package][1]
-                if not steps or first + len(steps) > len(versions) or kind >= len(KINDS):
-                    yield f"{FILE}: {file}: its versions are none of its package"
+    for total, _, rows in chain.from_iterable(map(atlas.page, range(len(atlas.head["pages"])))):
+        messages += 1
+        sites += len(rows)
+        if total <= 0 or not rows:
+            yield f"{FILE}: message {messages} says nothing, or nobody says it"
+        for package, file, _, kind, _, _, first, steps in rows:
+            versions = atlas.head["packages"][package][1]
+            if not steps or first + len(steps) > len(versions) or kind >= len(KINDS):
+                yield f"{FILE}: {file}: its versions are none of its package"
     if (messages, sites) != (atlas.head["messages"], atlas.sites):
         yield f"{FILE}: {messages} messages of {sites} sites are not as many as it says"
 

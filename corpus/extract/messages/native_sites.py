@@ -38,7 +38,8 @@ _LONGEST = 3000
 
 def read_sites(text: str) -> list[FoundSite]:
     """Give the sites of a source file."""
-    clean = _COMMENT.sub(_without_comment, text)
+    # Strings stay, and of comments their line ends, by which lines are counted.
+    clean = _COMMENT.sub(lambda match: match[1] or "\n" * match[0].count("\n") or " ", text)
     functions = [
         (match.start(), match["name"])
         for match in _FUNCTION.finditer(clean)
@@ -46,11 +47,6 @@ def read_sites(text: str) -> list[FoundSite]:
         if match["name"].split("::")[-1] not in _KEYWORDS and not match["name"].isupper()
     ]
     return list(_sites(clean, functions))
-
-
-def _without_comment(match: re.Match[str]) -> str:
-    """Keep a string, and of a comment its line ends, by which lines are counted."""
-    return match[1] or "\n" * match[0].count("\n") or " "
 
 
 def _sites(text: str, functions: list[tuple[int, str]]) -> Iterator[FoundSite]:

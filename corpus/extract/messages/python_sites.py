@@ -61,7 +61,7 @@ class _SiteReader:
             yield from self._of_statement(node, (*guards, *passed), symbol, scope)
             for inner, tests, name, own in self._blocks(node, guards, symbol, scope):
                 yield from self.sites(inner, tests, name, own)
-            if isinstance(node, ast.If) and _leaves(node.body):
+            if isinstance(node, ast.If) and isinstance(node.body[-1], (ast.Return, ast.Continue)):
                 passed = (node.test,)
 
     def _blocks(
@@ -137,20 +137,12 @@ def _told(
             continue
         # The test nearest to the site says what was wrong; the one before only led there.
         read = [name for test in reversed(guards[-2:]) for name in names_read(test, scope)]
+        shown = [node.value for node in ast.walk(argument) if isinstance(node, ast.FormattedValue)]
+        put_in = [name for value in shown for name in names_read(value, scope)]
         for words, text in runs.items():
-            named = [*named_in(text), *_put_in(argument, scope)]
-            yield FoundSite(symbol, node.lineno, kind, exception, words, joined_names(read, named))
+            names = joined_names(read, [*named_in(text), *put_in])
+            yield FoundSite(symbol, node.lineno, kind, exception, words, names)
         return
-
-
-def _put_in(argument: ast.expr, scope: Scope) -> list[str]:
-    """Give the names whose values a message shows."""
-    fields = [node.value for node in ast.walk(argument) if isinstance(node, ast.FormattedValue)]
-    return [name for value in fields for name in names_read(value, scope)]
-
-
-def _leaves(body: list[ast.stmt]) -> bool:
-    return bool(body) and isinstance(body[-1], (ast.Return, ast.Continue))
 
 
 def _last_name(node: ast.expr) -> str:

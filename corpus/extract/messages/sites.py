@@ -48,7 +48,11 @@ def runs_of(pieces: Iterable[str | None]) -> tuple[tuple[str, ...], ...]:
     A word that touches what is put in is none: `layer{n}` shows as `layer3` or as `layers`.
     """
     lines: list[list[tuple[str, ...]]] = [[]]
-    parts = _merged(pieces)
+    # Pieces of fixed text that nothing parts are one.
+    parts: Pieces = [
+        "".join(piece or "" for piece in group) if is_fixed else None
+        for is_fixed, group in groupby(pieces, key=lambda piece: piece is not None)
+    ]
     for place, part in enumerate(parts):
         if part is None:
             continue
@@ -63,14 +67,6 @@ def runs_of(pieces: Iterable[str | None]) -> tuple[tuple[str, ...], ...]:
         kept.append(run[:left])
         left -= len(kept[-1])
     return tuple(run for run in kept if run)
-
-
-def _merged(pieces: Iterable[str | None]) -> Pieces:
-    """Put pieces of fixed text together that nothing parts."""
-    merged: Pieces = []
-    for is_fixed, group in groupby(pieces, key=lambda piece: piece is not None):
-        merged.append("".join(piece or "" for piece in group) if is_fixed else None)
-    return merged
 
 
 def named_in(pieces: Iterable[str | None]) -> list[str]:

@@ -136,22 +136,14 @@ def of_table(text: str, package: str, version: str) -> list[str]:
     for row in rows:
         if row[0] == package:
             head = row
-        elif head and len(row) == len(head) and _begins(version, row[0]):
+        elif head and len(row) == len(head) and f"{version}.".startswith(f"{row[0]}."):
+            # A cell such as `2.7` stands for all its patch releases; another is a range, as `>=2.11`.
             return [
-                f"{name}{_range(cell)}"
+                f"{name}{cell if cell[0] in '<>=' else f'=={cell}.*'}"
                 for name, cell in zip(head[1:], row[1:], strict=True)
                 if re.fullmatch(r"[a-z][\w-]*", name) and re.match(r"[<>=]*\s*\d", cell)
             ]
     return []
-
-
-def _begins(version: str, prefix: str) -> bool:
-    return version == prefix or version.startswith(f"{prefix}.")
-
-
-def _range(cell: str) -> str:
-    """Read a cell such as `2.7`, which stands for all its patch releases, or `>=2.11`."""
-    return cell if cell[0] in "<>=" else f"=={cell}.*"
 
 
 _BUILT_FOR = re.compile(

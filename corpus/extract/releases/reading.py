@@ -11,19 +11,21 @@ import re
 import subprocess
 import sys
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from corpus.errors import InvalidCorpusError
 from corpus.extract.checkouts import Revision
 from corpus.extract.releases import files
 from corpus.extract.releases.files import Declared, ReadFile
 from corpus.extract.releases.origins import ReleaseOrigin
+from corpus.releases import version_of
 
 _PIP = (sys.executable, "-m", "pip")
 _PLATFORM = "Linux"
@@ -54,7 +56,8 @@ class ReadRelease:
     def add(self, declared: Declared) -> None:
         """Add what one file declares; of two that speak of the same package the first counts."""
         python, lines = declared
-        self.python = self.python or _specifier(python)
+        with suppress(InvalidSpecifier):
+            self.python = self.python or str(SpecifierSet(python))
         for line in lines:
             try:
                 wanted = Requirement(line)
@@ -76,8 +79,8 @@ def read_tags(
     found = {}
     for tag, date in _tags(git):
         match = re.fullmatch(origin.tag, tag)
-        version = _final(match["version"]) if match is not None else None
-        if version is None or version < Version(origin.since):
+        version = version_of(match["version"]) if match is not None else None
+        if version is None or version.is_prerelease or version < Version(origin.since):
             continue
         if listed is None or version in listed:
             found[version] = (tag, date)
@@ -178,14 +181,6 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
 
 
-def _final(text: str) -> Version | None:
-    try:
-        version = Version(text)
-    except InvalidVersion:
-        return None
-    return None if version.is_prerelease else version
-
-
 def _reader(git: Path, revision: str) -> ReadFile:
     opened = Revision(git, revision)
 
@@ -196,10 +191,3 @@ def _reader(git: Path, revision: str) -> ReadFile:
             return ""
 
     return read
-
-
-def _specifier(text: str) -> str:
-    try:
-        return str(SpecifierSet(text))
-    except InvalidSpecifier:
-        return ""

@@ -178,11 +178,12 @@ def _commands(text: str) -> list[list[str]]:
     for match in _TOKEN.finditer(text):
         if match["end"]:
             found.append([])
-        elif word := match["word"]:
-            if not word.isalnum() and any(char in word for char in "'\"\\"):
-                word = _PIECE.sub(_plain, word)
-            if word:
-                found[-1].append(word)
+            continue
+        word = match["word"] or ""
+        if not word.isalnum() and any(char in word for char in "'\"\\"):
+            word = _PIECE.sub(_plain, word)
+        if word:
+            found[-1].append(word)
     return [words for words in found if words]
 
 

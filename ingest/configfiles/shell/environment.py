@@ -50,11 +50,10 @@ def _handed_on(script: Script) -> Iterator[VariablePlace]:
         yield from _by_env(command)
     for stage in stages(script):
         yield from _by_option(stage)
-        if stage.inside == "cluster":
-            text = runtime_env(stage)
-            if text is not None:
-                for name in held_json(text) or {}:
-                    yield VariablePlace(name, "job", text.start, text, text.branch)
+        text = runtime_env(stage) if stage.inside == "cluster" else None
+        if text is not None:
+            names = held_json(text) or {}
+            yield from (VariablePlace(name, "job", text.start, text, text.branch) for name in names)
 
 
 def _by_env(command: ShellCommand) -> Iterator[VariablePlace]:

@@ -84,19 +84,14 @@ def below(block: Block, offset: int, number: int, known: dict[int, Line]) -> Ite
         end = block.data.find(b"\n", begin)
         end = len(block.data) if end < 0 else end
         if place == 0 and (end - begin > MAX_TEXT or block.data.find(b"\r", begin, end) >= 0):
-            yield parse_line(block.data[begin:end], number, offset - begin)
-            yield from _redrawn(block.data[begin:end], number, offset - begin)
+            # A redrawn row: the part that holds the byte, and those behind it.
+            raw, column = block.data[begin:end], offset - begin
+            yield parse_line(raw, number, column)
+            while column := raw.find(b"\r", column) + 1:
+                yield parse_line(raw, number, column)
         else:
             yield _parsed(block, begin, end, number, known)
         begin, number = end + 1, number + 1
-
-
-def _redrawn(raw: bytes, number: int, column: int) -> Iterator[Line]:
-    """Give the parts of a redrawn row behind the one that holds byte `column`."""
-    column = raw.find(b"\r", column) + 1
-    while column:
-        yield parse_line(raw, number, column)
-        column = raw.find(b"\r", column) + 1
 
 
 def above(block: Block, offset: int, number: int, known: dict[int, Line]) -> Iterator[Line]:
