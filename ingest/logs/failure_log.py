@@ -20,7 +20,7 @@ from ingest.logs.scanner import Block
 from ingest.logs.stacks import tracebacks
 from ingest.logs.stacks.tracebacks import Traceback
 from ingest.logs.traceback_log import TracebackLog
-from ingest.logs.wording import goes_on, happened, shrugs
+from ingest.logs.wording import goes_on, happened, says, shrugs
 
 # What loggers call a line that is no trouble; glog writes one letter.
 REMARKS = frozenset({"INFO", "DEBUG", "TRACE", "I", "D"})
@@ -58,7 +58,7 @@ class FailureLog:
         # on, nor where a line only warns of one.
         is_told = self._tracebacks.is_inside(line) or line.level in REMARKS or goes_on(line.body)
         said = happened(line.body)
-        is_told = is_told or (said != line.body and not any(row.compiled.search(said) for row in rows))
+        is_told = is_told or (said != line.body and not any(says(row, said) for row in rows))
         if not known and is_told:
             return
         ranked = sorted(

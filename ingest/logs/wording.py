@@ -86,10 +86,15 @@ def unquoted(body: str) -> str:
 def holds(row: Pattern, line: Line) -> bool:
     """Tell whether a pattern that the scanner proposed for a line holds for it.
 
-    Of an anchored one the scanner does not know what stands before the message, nor what follows it: who
-    quotes a message may end it as a sentence, or close what it opened.
+    Of an anchored one the scanner does not know what stands before the message, nor what follows it.
     """
-    return not row.is_anchored or any(
-        row.compiled.search(text)
-        for text in (line.body, line.text, unquoted(line.body), unquoted(line.text.lstrip(_OPENING)))
-    )
+    return not row.is_anchored or says(row, line.body) or says(row, line.text)
+
+
+def says(row: Pattern, text: str) -> bool:
+    """Tell whether a text is what a pattern finds, as it stands or quoted.
+
+    Who quotes a message may end it as a sentence, or close what it opened.
+    """
+    forms = (text, unquoted(text), unquoted(text.lstrip(_OPENING)))
+    return any(row.compiled.search(form) for form in forms)

@@ -56,18 +56,14 @@ def classify_exception(
 
 
 def own_call(frames: Sequence[Frame]) -> Frame | None:
-    """Give the innermost call in the job's own code: neither Python's, nor installed, nor a framework's."""
-    return next(
-        (
-            frame
-            for frame in reversed(frames)
-            if frame.line
-            and not _STANDARD.search(frame.file)
-            and not _INSTALLED.search(frame.file)
-            and not cued_frameworks(frame.file)
-        ),
-        None,
-    )
+    """Give the innermost call in the job's own code."""
+    return next((frame for frame in reversed(frames) if frame.line and _is_own(frame)), None)
+
+
+def _is_own(frame: Frame) -> bool:
+    """Tell whether a call is in the job's own code: neither Python's, nor installed, nor a framework's."""
+    file = frame.file
+    return not (_STANDARD.search(file) or _INSTALLED.search(file) or cued_frameworks(file))
 
 
 def _type(event: Event) -> str:
@@ -105,10 +101,9 @@ def _owner(frames: Sequence[Frame], table: ExceptionMeanings) -> tuple[Owner | N
     if not own:
         return None, ""
     last = own[-1]
-    frameworks = cued_frameworks(last.file)
-    if known_frameworks().engines & set(frameworks):
+    if known_frameworks().engines & set(cued_frameworks(last.file)):
         return "engine", last.code
-    if frameworks or _INSTALLED.search(last.file):
+    if not _is_own(last):
         return "framework", last.code
     is_direct = last is frames[-1] or _STANDARD.search(frames[-1].file)
     return ("user" if is_direct else "library"), last.code

@@ -26,6 +26,8 @@ def test_that_a_line_which_only_warns_of_a_failure_is_none(line: str, read: Read
         "job killed to avoid OOM on the node",
         "OOM on rank 3. You may lower the batch size.",
         "trainer: OOM! To avoid it, halve the batch",
+        "The first step may hang for a while. sh: torchrun: not found.",
+        "Large batches may cause a stall. acme.loader.dataloadererror.",
     ],
 )
 def test_that_advice_beside_a_failure_does_not_hide_it(line: str, read: ReadLog) -> None:
