@@ -36,12 +36,14 @@ def faulty_changes(answer: Diagnosis, assessment: Assessment, library: Library) 
         unsigned(hint.key)
         for hint in hinted_changes(answer.cause or "", assessment.report, library, assessment.settings)
     }
+    known = known_frameworks()
+    # With the frameworks whose arguments the job's own take.
+    taken = {name for framework in grounds.frameworks for name in known.row(framework).extends}
     for change in answer.changes:
         if change.replaces is None and _is_idle(change, grounds, blamed):
             yield FaultyChange("no-op", change)
         spec = library.setting(change.framework, change.key, assessment.report.version(change.framework))
-        seen = grounds.frameworks | _packaged(grounds.frameworks)
-        if not runs(change.framework, change.key, spec.read_by if spec else "", seen):
+        if not runs(change.framework, change.key, spec.read_by if spec else "", grounds.frameworks | taken):
             yield FaultyChange("not-run", change)
 
 
@@ -59,12 +61,6 @@ def _is_idle(change: ProposedChange, grounds: Grounds, blamed: Collection[str]) 
         and unsigned(change.key) not in blamed
         and compare(str(spec.default), "==", str(change.to))
     )
-
-
-def _packaged(frameworks: Collection[str]) -> frozenset[str]:
-    """Name the frameworks whose arguments the job's own take."""
-    known = known_frameworks()
-    return frozenset(name for framework in frameworks for name in known.row(framework).extends)
 
 
 def _set_otherwise(answer: Diagnosis, library: Library) -> set[str]:

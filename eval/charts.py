@@ -225,7 +225,11 @@ def confusion(pairs: Mapping[tuple[str, str], int]) -> Html:
             text(left - 8, top + _CELL * (number + 0.65), name, anchor="end")
             for number, name in enumerate(rows)
         ),
-        *(_slanted(left + _CELL * (number + 0.6), top - 8, name) for number, name in enumerate(columns)),
+        *(
+            element("text", name, x=x, y=top - 8, transform=f"rotate(-55 {x:.1f} {top - 8:.1f})")
+            for number, name in enumerate(columns)
+            for x in [left + _CELL * (number + 0.6)]
+        ),
         text(0, 12, "labelled ↓  named →", "small"),
         *(
             text(left + _CELL * len(columns) + 8, top + _CELL * (number + 0.65), f"n={totals[name]}", "small")
@@ -258,7 +262,3 @@ def _cell(x: float, y: float, count: int, share: float, right: bool) -> list[Htm
         fill_opacity=0.12 + 0.33 * share,
     )
     return [background, text(x + _CELL / 2, y + _CELL * 0.65, str(count), anchor="middle")]
-
-
-def _slanted(x: float, y: float, words: str) -> Html:
-    return element("text", words, x=x, y=y, transform=f"rotate(-55 {x:.1f} {y:.1f})")

@@ -17,7 +17,6 @@ from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
 from service import settings
 from service.llm.stages import FinalStage
-from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage, read_config
 from service.schemas.diagnosis import Diagnosis, Outcome
 from service.settings import Settings
@@ -53,7 +52,10 @@ def explain(
     """
     if language not in ("", "en", "zh"):
         raise ValueError(f"language is {language!r}; it takes en, zh, or nothing.")
-    files = [_config(path) for path in _paths(config)]
+    paths = _paths(config)
+    if absent := [path for path in paths if not path.is_file()]:
+        raise MissingInputError(f"There is no file {absent[0]}.")
+    files = [read_config(path) for path in paths]
     chosen = settings.load_settings()
     with closing(_opened(log)) as source, _TURN:
         triage = _triage(chosen)
@@ -84,9 +86,3 @@ def _opened(log: Log) -> LogSource | JobSource:
 
 def _paths(given: os.PathLike[str] | Sequence[os.PathLike[str]]) -> list[Path]:
     return [Path(given)] if isinstance(given, os.PathLike) else [Path(path) for path in given]
-
-
-def _config(path: Path) -> ConfigFile:
-    if not path.is_file():
-        raise MissingInputError(f"There is no file {path}.")
-    return read_config(path)

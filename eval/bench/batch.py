@@ -55,6 +55,11 @@ class BatchRun:
     engine_seconds: float = 0.0
     answered: int = 0
 
+    def note_end(self, job: JobRecord) -> None:
+        """Note that a job ended now."""
+        self.ends.append(monotonic())
+        self.answered += job.same_as is None
+
     @property
     def per_second(self) -> float:
         """Jobs a second from the first end to the last, so without loading."""
@@ -141,7 +146,7 @@ def _worked(home: Path, specs: Sequence[JobSpec], workers: int) -> BatchRun:
     watched = BatchRun()
     with open_store(settings) as store:
         batch = BatchService(settings, store).accept("bench", "folder", specs).id
-        engine = BatchEngine(settings, store, batch=batch, watch=lambda job: _ended(watched, job))
+        engine = BatchEngine(settings, store, batch=batch, watch=watched.note_end)
         before = _spent()
         over = threading.Event()
         sampler = threading.Thread(target=_sample, args=(watched, over))
@@ -161,11 +166,6 @@ def _settings(home: Path, workers: int) -> Settings:
     for name in ("index", "models", "cache"):
         (home / name).symlink_to(settings.home / name)
     return replace(settings, home=home, workers=workers, ray_from=10 * JOBS)
-
-
-def _ended(watched: BatchRun, job: JobRecord) -> None:
-    watched.ends.append(monotonic())
-    watched.answered += job.same_as is None
 
 
 def _spent() -> float:

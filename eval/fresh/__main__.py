@@ -23,6 +23,8 @@ from service.settings import load_settings
 
 ROOT = Path(__file__).parent.parent.parent
 _SECONDS = 30.0
+# Figures of which none is good.
+_HARMS = frozenset({"forbidden", "failed_called_healthy", "sure_and_wrong"})
 
 
 def main(words: list[str]) -> int:
@@ -92,18 +94,12 @@ def _told(number: int, rows: list[Scored], missing: list[str], console: Console)
         if figure.count:
             console.print(f"  {words[name]}: {curve.cell(figure)}", markup=False)
     for row in rows:
-        lost = [words[name] for name, _ in FIGURES if _is_lost(name, getattr(row.score, name))]
+        lost = [words[name] for name, _ in FIGURES if getattr(row.score, name) == float(name in _HARMS)]
         if lost:
             named = f"{row.answer.verdict} {', '.join(row.answer.causes[:2])}".strip()
             console.print(f"  {row.log.id}: {named}; missed: {', '.join(lost)}", markup=False)
     for reason in missing:
         console.print(f"  not scored: {reason}", markup=False)
-
-
-def _is_lost(name: str, value: float | None) -> bool:
-    """Tell whether a figure counts against the answer; of some, none is good."""
-    bad = 1.0 if name in ("forbidden", "failed_called_healthy", "sure_and_wrong") else 0.0
-    return value == bad
 
 
 def _record(number: int, rows: list[Scored], missing: list[str], folder: Path) -> None:

@@ -171,18 +171,16 @@ class BoundedProtocol(HttpToolsProtocol):
         waiting[self] = None
         if len(waiting) > self.heads:
             # The longest there and still without a head: no client that means it, or one that is very slow.
-            next(iter(waiting))._make_room()
+            slowest = next(iter(waiting))
+            slowest._has_head()
+            slowest._is_leaving = True
+            slowest.transport.abort()
 
     def _has_head(self) -> None:
         OPEN_HEADS.get(self.server_state, {}).pop(self, None)
         if self._clock is not None:
             self._clock.cancel()
             self._clock = None
-
-    def _make_room(self) -> None:
-        self._has_head()
-        self._is_leaving = True
-        self.transport.abort()
 
     def _refused(self, why: _Refusal) -> RefusedHeadError:
         self._refusal = why

@@ -106,18 +106,15 @@ def headers_of(error: Exception) -> dict[str, str]:
 
 def problem_of(request: Request, error: Exception) -> Response:
     """Make the response to a request that ended in an error of ours, or was not in its form."""
-    wrong = _fields(error)
+    wrong: list[str] = []
     if isinstance(error, RequestValidationError):
+        wrong = fields(error.errors())
         error = InvalidRequestError("; ".join(wrong[:3]) or Message("errors.request-not-form-asked"))
     if kind_of(type(error)).status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         _LOG.error(
             "%s %s", request.scope.get("request_id", ""), Redactor().clean(f"{type(error).__name__}: {error}")
         )
     return problem_response(request.scope.get("request_id", ""), request.url.path, error, wrong)
-
-
-def _fields(error: Exception) -> list[str]:
-    return fields(error.errors()) if isinstance(error, RequestValidationError) else []
 
 
 def fields(errors: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -338,10 +338,6 @@ class _TurnRecorder:
 
     def __call__(self, message: WorkerMessage) -> None:
         if isinstance(message, TurnAnswered):
-            _survive(lambda: self._add(message.text), f"a turn of {self._id}")
-
-    def _add(self, text: str) -> None:
-        question = MessageRecord(role="user", text=self._question, created=self._asked)
-        self._triages.add_messages(
-            self._id, question, MessageRecord(role="assistant", text=text, created=datetime.now(UTC))
-        )
+            question = MessageRecord(role="user", text=self._question, created=self._asked)
+            answer = MessageRecord(role="assistant", text=message.text, created=datetime.now(UTC))
+            _survive(lambda: self._triages.add_messages(self._id, question, answer), f"a turn of {self._id}")

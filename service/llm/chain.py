@@ -8,7 +8,6 @@ from time import perf_counter
 
 from pydantic import ValidationError
 
-from corpus.library import Library
 from corpus.message import Message
 from corpus.schema import Language
 from service.composition import reasons
@@ -38,9 +37,8 @@ from service.llm.triage_context import TriageContext
 from service.remediation.proposals import MAX_CHANGES
 from service.schemas.diagnosis import Diagnosis, Dropped, Evidence, ProposedChange, Tokens, TraceStep, Votes
 from service.schemas.errors import ModelError
-from service.scoring.assessment import Assessment, Vote
-from service.scoring.fusion import SOUND, fuse, vote_weights
-from service.scoring.verdict import conclude
+from service.scoring.assessment import Assessment
+from service.scoring.fusion import SOUND, decided, fuse, vote_weights
 from service.settings import Settings
 
 # How much longer an answer gets before it is looked at again.
@@ -171,7 +169,7 @@ class _ModelExplanation:
     def decided(self) -> str:
         """What the answer names: a cause, `insufficient-evidence` or `no-failure`."""
         assert self.fused is not None  # noqa: S101 - grounded first
-        return _decided(self.fused, self.triage_context.library)
+        return decided(self.fused, self.triage_context.library)
 
     @property
     def is_on_answer(self) -> bool:
@@ -202,16 +200,13 @@ class _ModelExplanation:
             {quote.number: rows[quote.number] for quote in self.grounded.quotes if quote.number in rows}
         )
         assessment, vote = self.prompt_context.assessment, self.grounded.vote
-        if vote is not None:
-            vote = replace(vote, failing=self._failing(vote))
+        fails = self.triage_context.fails
+        if vote is not None and fails is not None:
+            # The quoted lines that only a look has shown, and that read as failures by themselves.
+            known = {event.line for event in self.prompt_context.report.events}
+            looked = [line for line in vote.lines if line in rows and line not in known]
+            vote = replace(vote, failing=tuple(line for line in looked if fails(rows[line])))
         self.fused = fuse(assessment, vote, self.triage_context.library) if vote else assessment
-
-    def _failing(self, vote: Vote) -> tuple[int, ...]:
-        """Give the quoted lines that only a look has shown, and that read as failures by themselves."""
-        rows, fails = self.investigation.rows, self.triage_context.fails
-        known = {event.line for event in self.prompt_context.report.events}
-        shown = [line for line in vote.lines if line in rows and line not in known]
-        return tuple(line for line in shown if fails is not None and fails(rows[line]))
 
     def _grown(self, text: str) -> Iterator[TextStage]:
         """Judge the paragraphs that are complete, once the claims are known on which they rest."""
@@ -247,12 +242,6 @@ class _ModelExplanation:
         )
 
 
-def _decided(assessment: Assessment, library: Library) -> str:
-    """Give what an assessment names: a cause, `insufficient-evidence` or `no-failure`."""
-    judged = conclude(assessment, library)
-    return SOUND if judged.cause is None else judged.cause.id
-
-
 def _joined(
     triage_context: TriageContext, talk: _ModelExplanation, name: str, told: Sequence[str]
 ) -> Diagnosis:
@@ -268,7 +257,9 @@ def _joined(
         if talk.is_on_answer:
             answer = _with_changes(triage_context, answer, grounded.changes)
         answer = answer.model_copy(update={"evidence": _with_quotes(answer, grounded.quotes, talk)})
-    update: dict[str, object] = {"votes": _votes(triage_context, grounded)}
+    rules, vote = triage_context.first.engine.votes, grounded.vote
+    model = {vote.choice: vote_weights().right.get(vote.certainty, 0.0)} if vote else {}
+    update: dict[str, object] = {"votes": Votes(rules=rules.rules if rules else {}, model=model)}
     if talk.kept.holds:
         update["model_explanation"] = talk.kept.text
     if talk.kept.holds or grounded.vote:
@@ -277,18 +268,11 @@ def _joined(
     return noted.model_copy(update={"engine": noted.engine.model_copy(update=update)})
 
 
-def _votes(triage_context: TriageContext, grounded: Grounded) -> Votes:
-    rules = triage_context.first.engine.votes
-    vote = grounded.vote
-    model = {vote.choice: vote_weights().right.get(vote.certainty, 0.0)} if vote else {}
-    return Votes(rules=rules.rules if rules else {}, model=model)
-
-
 def _told(talk: _ModelExplanation) -> list[str]:
     """Say what the vote did, and what was left out of the model's words."""
     grounded = talk.grounded
     assert grounded is not None  # noqa: S101 - listened to
-    by_rules = _decided(talk.prompt_context.assessment, talk.triage_context.library)
+    by_rules = decided(talk.prompt_context.assessment, talk.triage_context.library)
     rows: list[str] = []
     if grounded.vote is not None and grounded.vote.choice != by_rules:
         chosen = grounded.vote.choice

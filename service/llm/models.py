@@ -169,7 +169,11 @@ class LangChainModel:
         """Answer piece by piece; raises ModelError."""
         plain = [(message.role, message.text) for message in messages]
         with _errors_put_into_ours(asked_schema=schema is not None):
-            yield from map(_piece, self._chunks(plain, schema))
+            for chunk in self._chunks(plain, schema):
+                _raise_refusal(chunk)
+                # Providers that have no schemas of their own answer through the arguments of a tool.
+                text = str(chunk.text) or "".join(call.arguments for call in _calls(chunk))
+                yield AnswerPiece(text, *_usage(chunk))
 
     def stream_with_tools(
         self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]
@@ -182,7 +186,9 @@ class LangChainModel:
                 raise ModelToolsError(
                     Message("model.model-server-takes-no-tools", said=self._name)
                 ) from error
-            yield from map(_piece_with_calls, bound.stream(list(map(_with_calls, messages))))
+            for chunk in bound.stream(list(map(_with_calls, messages))):
+                _raise_refusal(chunk)
+                yield AnswerPiece(str(chunk.text), *_usage(chunk), _calls(chunk))
 
     def _chunks(self, messages: Any, schema: Mapping[str, Any] | None) -> Iterator[AIMessageChunk]:
         if schema is None:
@@ -245,11 +251,6 @@ def parsed_arguments(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _piece_with_calls(chunk: AIMessage) -> AnswerPiece:
-    _raise_refusal(chunk)
-    return AnswerPiece(str(chunk.text), *_usage(chunk), _calls(chunk))
-
-
 def _calls(chunk: AIMessage) -> tuple[ToolCallPiece, ...]:
     """Give the calls in a piece of an answer, or in an answer that came whole."""
     streamed = getattr(chunk, "tool_call_chunks", None)
@@ -272,13 +273,6 @@ def _raise_refusal(chunk: AIMessage) -> None:
 def _usage(chunk: AIMessage) -> tuple[int, int]:
     usage = chunk.usage_metadata or {"input_tokens": 0, "output_tokens": 0}
     return int(usage["input_tokens"]), int(usage["output_tokens"])
-
-
-def _piece(chunk: AIMessageChunk) -> AnswerPiece:
-    _raise_refusal(chunk)
-    # Providers that have no schemas of their own answer through the arguments of a tool.
-    text = str(chunk.text) or "".join(call.arguments for call in _calls(chunk))
-    return AnswerPiece(text, *_usage(chunk))
 
 
 def translated(error: Exception, asked_schema: bool = False, asked_tools: bool = False) -> ModelError:

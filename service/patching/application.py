@@ -116,20 +116,16 @@ def take_back(home: Path, path: Path | None = None) -> tuple[Path, ...]:
     """
     wanted = path.resolve() if path else None
     for record in sorted((home / RECORDS).glob("*.json"), reverse=True):
-        files = _read(record).files
+        try:
+            files = PatchRecord.model_validate_json(record.read_bytes()).files
+        except (OSError, ValidationError) as error:
+            raise PatchError(Message("errors.record-not-read", path=record)) from error
         if wanted is None or any(file.path == wanted for file in files):
             writes = [write for file in files for write in _undone(file, record)]
             _write_all(writes)
             record.unlink()
             return tuple(write.path for write in writes)
     raise PatchError(Message("errors.nothing-applied"))
-
-
-def _read(record: Path) -> PatchRecord:
-    try:
-        return PatchRecord.model_validate_json(record.read_bytes())
-    except (OSError, ValidationError) as error:
-        raise PatchError(Message("errors.record-not-read", path=record)) from error
 
 
 def _undone(file: FileRecord, record: Path) -> Iterator[FileWrite]:

@@ -134,16 +134,16 @@ def launch_command(text: str) -> str:
     """
     try:
         script = parse(text.replace("\r\n", "\n"))
-        found = [each for each in launches(script) if _starts_job(script, each)]
+        found = [
+            each
+            for each in launches(script)
+            if any(stage.known and not stage.runs_nothing for stage in of_command(script, each))
+        ]
         if len(found) != 1 or found[0].branch or script.unset:
             return ""
         return _laid_out(list(_pasted(script, found[0])))
     except NotPatchableError:
         return ""
-
-
-def _starts_job(script: Script, command: ShellCommand) -> bool:
-    return any(stage.known and not stage.runs_nothing for stage in of_command(script, command))
 
 
 def _pasted(script: Script, command: ShellCommand) -> Iterator[str]:

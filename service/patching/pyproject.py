@@ -11,7 +11,6 @@ import tomllib
 from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from corpus.message import Message
@@ -66,7 +65,8 @@ def holds(text: str, target: PatchTarget, name: str = "") -> bool:
         asked = _asked(text, package.name)
     except NotPatchableError:
         return False
-    return bool(asked) and all(_says(Requirement(item), specifier) for item in asked)
+    is_any = not str(specifier)
+    return bool(asked) and (is_any or all(Requirement(item).specifier == specifier for item in asked))
 
 
 def carries(text: str, target: PatchTarget, name: str = "") -> bool:
@@ -76,10 +76,6 @@ def carries(text: str, target: PatchTarget, name: str = "") -> bool:
         return target.kind == "package" and bool(_asked(text, wanted(target)[0].name))
     except NotPatchableError:
         return False
-
-
-def _says(asked: Requirement, specifier: SpecifierSet) -> bool:
-    return not str(specifier) or asked.specifier == specifier
 
 
 def _asked(text: str, package: str) -> list[str]:

@@ -59,7 +59,9 @@ def _added(text: str, target: PatchTarget, known: AbstractSet[str]) -> TextEdit:
     fitting = [
         node
         for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.Call) and _takes(node, call, known) and not _has(node, name)
+        if isinstance(node, ast.Call)
+        and _takes(node, call, known)
+        and not any(canonical(keyword.arg) == name for keyword in node.keywords if keyword.arg)
     ]
     if len(fitting) != 1:
         raise NotPatchableError(Message("patch.python-code-change-hand"))
@@ -81,10 +83,6 @@ def _takes(node: ast.Call, call: str, known: AbstractSet[str]) -> bool:
     if call:
         return ast.unparse(node.func).rpartition(".")[2] == call
     return len({canonical(name) for name in names if name} & known) >= _TELLING
-
-
-def _has(node: ast.Call, name: str) -> bool:
-    return any(keyword.arg and canonical(keyword.arg) == name for keyword in node.keywords)
 
 
 def _offset(text: str, line: int, column: int) -> int:

@@ -18,7 +18,7 @@ from corpus.schema import Record
 from ingest.logs.report import CrashReport
 from service.schemas.diagnosis import UNKNOWN_CAUSE
 from service.scoring.assessment import Assessment, Vote
-from service.scoring.retrieval import Retrieval, SignatureMatch
+from service.scoring.retrieval import SignatureMatch
 from service.scoring.scoring import Candidate, candidate_of
 from service.scoring.verdict import conclude
 
@@ -84,11 +84,12 @@ def fuse(assessment: Assessment, vote: Vote, library: Library) -> Assessment:
     fused = replace(
         assessment, report=report, candidates=tuple(candidates), vote=vote, sound=sound, silence=doubt
     )
-    before, after = (_concluded(item, library) for item in (assessment, fused))
+    before, after = (decided(item, library) for item in (assessment, fused))
     return replace(fused, vote=replace(vote, against=before)) if before != after else fused
 
 
-def _concluded(assessment: Assessment, library: Library) -> str:
+def decided(assessment: Assessment, library: Library) -> str:
+    """Give what an assessment names: a cause, `insufficient-evidence` or `no-failure`."""
     cause = conclude(assessment, library).cause
     return SOUND if cause is None else cause.id
 
@@ -186,10 +187,9 @@ def _voted(known: Candidate | None, vote: Vote, assessment: Assessment, library:
     found = known or candidate_of(vote.choice, "hypothesis", report, retrieval)
     if known is not None and known.standing == "hypothesis" and vote.choice == _first(assessment):
         found = replace(found, standing="supported")
-    return found if found.cases else replace(found, cases=_cited(vote, retrieval, library))
-
-
-def _cited(vote: Vote, retrieval: Retrieval, library: Library) -> tuple[SignatureMatch, ...]:
+    if found.cases:
+        return found
     near = {item.owner for item in retrieval.ranked}
     cited = [library.cases[name] for name in vote.cases if name in library.cases and name in near]
-    return tuple(SignatureMatch(case, 0, at_root=False) for case in cited if case.cause == vote.choice)
+    own = [case for case in cited if case.cause == vote.choice]
+    return replace(found, cases=tuple(SignatureMatch(case, 0, at_root=False) for case in own))

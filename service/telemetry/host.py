@@ -7,7 +7,7 @@ import os
 import platform
 import resource
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +49,9 @@ def read_host(proc: Path = PROC, shm: Path = SHM) -> Host:
         files_open=_tried(lambda: _numbers(proc / "sys/fs/file-nr")[0]),
         files_max=_tried(lambda: _numbers(proc / "sys/fs/file-nr")[2]),
         nofile_limit=_tried(lambda: _limit(resource.RLIMIT_NOFILE)),
-        nofile_used=_tried(_most_files),
+        nofile_used=_tried(lambda: max(_counts(psutil.Process.num_fds), default=None)),
         nproc_limit=_tried(lambda: _limit(resource.RLIMIT_NPROC)),
-        nproc_used=_tried(_threads),
+        nproc_used=_tried(lambda: sum(_counts(psutil.Process.num_threads)) or None),
         memlock_gib=_tried(
             lambda: None if (limit := _limit(resource.RLIMIT_MEMLOCK)) is None else gib(limit)
         ),
@@ -77,29 +77,14 @@ def _limit(which: int) -> int | None:
     return None if soft == resource.RLIM_INFINITY else soft
 
 
-def _of_user() -> Iterable[psutil.Process]:
-    user, own = os.getuid(), []
+def _counts(count: Callable[[psutil.Process], int]) -> list[int]:
+    """Count something of each process of the user; one that ends meanwhile is left out."""
+    user, counts = os.getuid(), []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if process.uids().real == user:
-                own.append(process)
-    return own
-
-
-def _most_files() -> int | None:
-    counts = []
-    for process in _of_user():
-        with contextlib.suppress(psutil.Error):
-            counts.append(process.num_fds())
-    return max(counts, default=None)
-
-
-def _threads() -> int | None:
-    counts = []
-    for process in _of_user():
-        with contextlib.suppress(psutil.Error):
-            counts.append(process.num_threads())
-    return sum(counts) or None
+                counts.append(count(process))
+    return counts
 
 
 def read_disks(paths: Sequence[Path]) -> tuple[Disk, ...]:

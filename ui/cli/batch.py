@@ -131,13 +131,6 @@ def _kind(wanted: BatchArguments) -> SourceKind:
     return found[0]
 
 
-def _name(wanted: BatchArguments, kind: SourceKind) -> str:
-    places = wanted.paths or ((wanted.kubernetes,) if wanted.kubernetes else ())
-    if wanted.name or not places:
-        return wanted.name or wanted.ray or kind
-    return places[0].absolute().name if len(places) == 1 else f"{len(places)} files"
-
-
 def _of_slurm(wanted: BatchArguments, _spool: BatchSpool, settings: Settings) -> FoundJobs:
     now = datetime.now(UTC)
     return slurm.find_jobs(
@@ -217,6 +210,10 @@ def _begin(
     batch = batches.begin()
     # With it, the same command finds its batch again.
     wanted.part.write_text(f"{batch}\n", encoding="utf-8")
+    places = wanted.paths or ((wanted.kubernetes,) if wanted.kubernetes else ())
+    name = wanted.name or wanted.ray or kind
+    if places and not wanted.name:
+        name = places[0].absolute().name if len(places) == 1 else f"{len(places)} files"
     try:
         found = _READERS[kind](wanted, open_spool(batches.spool(batch), settings), settings)
         for reason, told in found.left_out.items():
@@ -225,13 +222,7 @@ def _begin(
             )
         options = BatchOptions(language=_LANGUAGES.get(wanted.lang, ""))
         return batches.accept(
-            _name(wanted, kind),
-            kind,
-            found.specs,
-            options,
-            wanted.caller,
-            batch=batch,
-            left_out=found.left_out,
+            name, kind, found.specs, options, wanted.caller, batch=batch, left_out=found.left_out
         )
     except BaseException:
         batches.discard(batch)

@@ -134,13 +134,6 @@ def _standing(view: DiagnosisView) -> list[Block]:
     return [context(shown)] if shown else []
 
 
-def _model(view: DiagnosisView, extras: AnswerExtras) -> Iterator[AnswerPiece]:
-    whole = paragraphs(view.model_explanation)
-    title = view.words("model", model=escape(view.model if whole else extras.model))
-    for place, text in enumerate(whole or extras.said):
-        yield AnswerPiece(title, 70 - place / 10, from_markdown(text))
-
-
 def _changes(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
     for place, change in enumerate(view.changes):
         yield AnswerPiece(say("change", view.language), 90 - 4 * place, _change(change))
@@ -159,25 +152,28 @@ def _change(change: ChangeView) -> str:
     return "\n".join(row for row in rows if row)
 
 
-def _why(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
+def _why(view: DiagnosisView, extras: AnswerExtras) -> Iterator[AnswerPiece]:
+    """Give the explanation by the rules, then the model's."""
     for place, text in enumerate(paragraphs(view.explanation)):
         yield AnswerPiece(view.words("why"), 80 - 3 * place, from_markdown(text))
+    whole = paragraphs(view.model_explanation)
+    title = view.words("model", model=escape(view.model if whole else extras.model))
+    for place, text in enumerate(whole or extras.said):
+        yield AnswerPiece(title, 70 - place / 10, from_markdown(text))
 
 
 _ROLES = {"root": 88.0, "context": 60.0, "collateral": 50.0}
 
 
 def _evidence(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
+    """Give the lines that prove it, and the places of the sources that say them."""
     for place, item in enumerate(view.evidence):
         where = f"{item.file}:{item.line}" if item.file else f"L{item.line}"
         line = f"{where}  {clip(item.text, _LINE)}"
         yield AnswerPiece(view.words("evidence"), _ROLES[item.role] - place, line, is_log=True)
-
-
-def _sources(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
-    for place, item in enumerate(view.sources[:2]):
-        told = source_words(item, view.language)
-        text = link(item.url, told) if item.url else escape(told)
+    for place, source in enumerate(view.sources[:2]):
+        told = source_words(source, view.language)
+        text = link(source.url, told) if source.url else escape(told)
         yield AnswerPiece(view.words("sources"), 35 - place, f"{BULLET}{text}")
 
 
@@ -187,20 +183,15 @@ def _machine(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece
         yield AnswerPiece(say("machine", view.language), 65, from_markdown(text))
 
 
-def _alternatives(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
+def _further(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
+    """Give the other causes, what to look at, and the cases that are cited."""
     for place, item in enumerate(view.alternatives if view.names_cause else ()):
         text = f"{BULLET}{code(item.cause)}: {from_markdown(item.tell_apart)}"
         yield AnswerPiece(view.words("alternatives"), 40 - place, text)
-
-
-def _checks(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
     for place, text in enumerate(view.checks):
         yield AnswerPiece(view.words("checks"), 55 - place, f"{BULLET}{from_markdown(text)}")
-
-
-def _cases(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
-    for place, item in enumerate(view.cited[:5]):
-        yield AnswerPiece(view.words("cases"), 30 - place, _case(item))
+    for place, case in enumerate(view.cited[:5]):
+        yield AnswerPiece(view.words("cases"), 30 - place, _case(case))
 
 
 def _case(item: CaseHit) -> str:
@@ -209,7 +200,7 @@ def _case(item: CaseHit) -> str:
 
 
 # In the order of reading.
-_PARTS = (_changes, _why, _model, _evidence, _sources, _machine, _alternatives, _checks, _cases)
+_PARTS = (_changes, _why, _evidence, _machine, _further)
 
 
 def _buttons(diagnosis: Diagnosis, page: str, language: Language) -> Block:

@@ -160,11 +160,6 @@ def _ids(row: Row) -> re.Match[str] | None:
     return _JOB_ID.match(row["JobID"])
 
 
-def _array(row: Row) -> str:
-    found = _ids(row)
-    return found["job"] if found else row["JobIDRaw"]
-
-
 def _task(row: Row) -> str:
     found = _ids(row)
     # What a job has that is no array's.
@@ -172,7 +167,7 @@ def _task(row: Row) -> str:
 
 
 _VALUES: Mapping[str, Callable[[Row], str]] = {
-    "A": _array,
+    "A": lambda row: found["job"] if (found := _ids(row)) else row["JobIDRaw"],
     "a": _task,
     "b": lambda row: str(int(_task(row)) % 10),
     "j": lambda row: row["JobIDRaw"],

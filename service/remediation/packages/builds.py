@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from packaging.version import Version
@@ -46,10 +46,16 @@ def for_driver(report: CrashReport, seen: Mapping[str, Version]) -> BuildMove | 
 
 def for_card(report: CrashReport, seen: Mapping[str, Version]) -> BuildMove | None:
     """Give the PyTorch that has code for the card; None where the log does not tell the card."""
-    card = next(_capabilities(report), None)
-    present = seen.get(_TORCH)
-    if card is None or (present is not None and _runs_on(present, card)):
+    told = (found for text in report.texts.values() for found in _CARD.finditer(text))
+    card = next((int((found["arch"] or found["dotted"]).replace(".", "")) for found in told), None)
+    if card is None:
         return None
+    present = seen.get(_TORCH)
+    if present is not None:
+        cuda = _cuda_of(present)
+        rows = (row for row in known_builds().torch if row.cuda == cuda and allows(row.versions, present))
+        if any(row.least <= card <= row.most for row in rows):
+            return None
     chosen = _nearest(present, lambda build: build.least <= card <= build.most)
     if chosen is None:
         return None
@@ -72,12 +78,6 @@ def _newest_cuda(report: CrashReport, seen: Mapping[str, Version]) -> int | None
     return None
 
 
-def _capabilities(report: CrashReport) -> Iterator[int]:
-    for text in report.texts.values():
-        for found in _CARD.finditer(text):
-            yield int((found["arch"] or found["dotted"]).replace(".", ""))
-
-
 def _cuda_of(torch: Version) -> int | None:
     """Give the CUDA of a build: as its local version says, else that of the index's own."""
     local = _LOCAL.fullmatch(torch.local or "")
@@ -85,12 +85,6 @@ def _cuda_of(torch: Version) -> int | None:
         return int(local["number"])
     rows = known_builds().torch
     return next((row.cuda for row in rows if row.default and allows(row.versions, torch)), None)
-
-
-def _runs_on(torch: Version, card: int) -> bool:
-    cuda = _cuda_of(torch)
-    rows = (row for row in known_builds().torch if row.cuda == cuda and allows(row.versions, torch))
-    return any(row.least <= card <= row.most for row in rows)
 
 
 def _nearest(present: Version | None, fits: Callable[[TorchBuild], bool]) -> str | None:

@@ -44,7 +44,10 @@ def missing_names(report: CrashReport, seen: Mapping[str, Version]) -> dict[str,
         if report.root is None or fact.line != report.root.line:
             continue
         for sought in _sought(fact):
-            package = sought.package or _only_package(sought)
+            # A name alone leads to the one package whose releases differ in it, and not to one of several.
+            package = sought.package
+            if not package and len(several := packages_with(sought.owner, sought.name)) == 1:
+                package = several[0]
             history = history_of(package, sought.owner, sought.name) if package else None
             present = seen.get(package)
             if history is None or (present is not None and history.has(present)):
@@ -65,9 +68,3 @@ def _sought(fact: Fact) -> Iterator[_Sought]:
         yield _Sought("", name, f"({fields['key']}", f"{name}({fields['key']}=...)")
     if fact.kind == "attribute" and symbol and "type" in fields:
         yield _Sought("", fields["type"], symbol, f"{fields['type']}.{symbol}")
-
-
-def _only_package(sought: _Sought) -> str:
-    """Give the one package whose releases differ in the name; empty where several do, or none."""
-    found = packages_with(sought.owner, sought.name)
-    return found[0] if len(found) == 1 else ""

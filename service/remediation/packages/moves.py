@@ -130,7 +130,7 @@ def _best(situation: Situation, moved: tuple[str, ...]) -> tuple[int, tuple[Move
     fitting = [
         chosen
         for chosen in product(*choices)
-        if _agree({name: one.version for name, one in zip(moved, chosen, strict=True)})
+        if not any(conflicts({name: one.version for name, one in zip(moved, chosen, strict=True)}))
     ]
     if not fitting:
         return None
@@ -177,10 +177,6 @@ def _asked(package: str, version: Version, name: str) -> str:
     """Give what a package requires of another one; the empty specifier where it says nothing."""
     release = _release(package, version)
     return release.requires.get(name, "") if release else ""
-
-
-def _agree(chosen: Mapping[str, Version]) -> bool:
-    return next(conflicts(chosen), None) is None
 
 
 def _distance(situation: Situation, moved: Collection[str], chosen: tuple[Release, ...]) -> int:

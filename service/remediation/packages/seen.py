@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -37,7 +38,12 @@ _ASKING = re.compile(
 def seen_versions(report: CrashReport, settings: Sequence[Setting] = ()) -> dict[str, Version]:
     """Give the versions by package; of what the log and the job's files say of one, the log's counts."""
     found: dict[str, Version] = {}
-    for name, text in (*_printed(report), *_told(report), *_pinned(settings)):
+    pinned = (
+        (setting.key, setting.value.removeprefix("=="))
+        for setting in settings
+        if setting.spelled == "package" and setting.value.startswith("==")
+    )
+    for name, text in chain(_printed(report), _told(report), pinned):
         version = version_of(text)
         if version is not None:
             found.setdefault(canonicalize_name(distribution(name)), version)
@@ -65,9 +71,3 @@ def _printed(report: CrashReport) -> Iterator[tuple[str, str]]:
             for word in installed["names"].split():
                 name, _, version = word.rpartition("-")
                 yield name, version
-
-
-def _pinned(settings: Sequence[Setting]) -> Iterator[tuple[str, str]]:
-    for setting in settings:
-        if setting.spelled == "package" and setting.value.startswith("=="):
-            yield setting.key, setting.value.removeprefix("==")
