@@ -5,13 +5,13 @@ recorded.
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.loopback import LoopbackHandler, http_server
 
 STRIDE = 17
 
@@ -61,51 +61,32 @@ def serving(script: Script | Sequence[Turn]) -> Iterator[Scripted]:
     body.
     """
     state = Scripted("")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(state, script))
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    state.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    try:
+    with http_server(_handler(state, script)) as url:
+        state.url = f"{url}/v1"
         yield state
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(timeout=5)
 
 
-def _handler(state: Scripted, script: Script | Sequence[Turn]) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            state.calls.append(body)
+def _handler(state: Scripted, script: Script | Sequence[Turn]) -> type[LoopbackHandler]:
+    class Handler(LoopbackHandler):
+        def post(self, body: bytes) -> None:
+            call = json.loads(body)
+            state.calls.append(call)
             state.headers.append(dict(self.headers))
-            turn = script(body) if callable(script) else script[min(len(state.calls), len(script)) - 1]
+            turn = script(call) if callable(script) else script[min(len(state.calls), len(script)) - 1]
             try:
                 _respond(self, turn)
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True  # the client has given up, which is what some tests want
 
-        def log_message(self, *_args: object) -> None:
-            """Say nothing."""
-
     return Handler
 
 
-def _respond(handler: BaseHTTPRequestHandler, turn: Turn) -> None:
+def _respond(handler: LoopbackHandler, turn: Turn) -> None:
     if turn.silent:
         time.sleep(turn.silent)
     if turn.status != 200:
-        raw = (
-            turn.body or json.dumps({"error": {"message": f"status {turn.status}", "code": None}})
-        ).encode()
-        handler.send_response(turn.status)
-        handler.send_header("Content-Type", "application/json")
-        handler.send_header("Content-Length", str(len(raw)))
-        for name, value in turn.headers:
-            handler.send_header(name, value)
-        handler.end_headers()
-        handler.wfile.write(raw)
+        body = turn.body or json.dumps({"error": {"message": f"status {turn.status}", "code": None}})
+        handler.answer(body.encode(), turn.status, headers=dict(turn.headers))
         return
     handler.send_response(200)
     handler.send_header("Content-Type", "text/event-stream")

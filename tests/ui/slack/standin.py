@@ -9,11 +9,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from websockets.sync.server import ServerConnection, serve
+
+from tests.loopback import LoopbackHandler, http_server
 
 BOT_TOKEN, APP_TOKEN, SECRET = "xoxb-" + "test", "xapp-" + "test", "signing-of-a-test"
 BOT_USER, BOT_ID, TEAM = "UBOT", "BBOT", "T1"
@@ -167,17 +168,8 @@ class Slack:
 def slack() -> Iterator[Slack]:
     """Run the stand-in."""
     state = Slack()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(state))
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    state.url = f"http://127.0.0.1:{server.server_address[1]}"
-    try:
+    with http_server(_handler(state)) as state.url:
         yield state
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(timeout=5)
 
 
 @contextmanager
@@ -201,20 +193,19 @@ def linked(state: Slack) -> Iterator[None]:
         thread.join(timeout=5)
 
 
-def _handler(state: Slack) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - three servers in one
-    class Handler(BaseHTTPRequestHandler):
+def _handler(state: Slack) -> type[LoopbackHandler]:
+    class Handler(LoopbackHandler):
         protocol_version = "HTTP/1.1"
 
-        def do_POST(self) -> None:
-            raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        def post(self, body: bytes) -> None:
             if self.path.startswith("/upload/"):
-                state.uploads[self.path.removeprefix("/upload/")] = raw
-                self._give(200, b"OK", "text/plain")
+                state.uploads[self.path.removeprefix("/upload/")] = body
+                self.answer(b"OK", kind="text/plain")
             elif self.path.startswith("/respond"):
-                state.responses.append(json.loads(raw))
-                self._give(200, b"ok", "text/plain")
+                state.responses.append(json.loads(body))
+                self.answer(b"ok", kind="text/plain")
             else:
-                self._call(self.path.removeprefix("/api/"), raw)
+                self._call(self.path.removeprefix("/api/"), body)
 
         def _call(self, method: str, raw: bytes) -> None:
             token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
@@ -224,32 +215,21 @@ def _handler(state: Slack) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - thre
             status, headers, told = waiting.pop(0) if waiting else (200, {}, state.answer(method, values))
             if token != (APP_TOKEN if method == "apps.connections.open" else BOT_TOKEN):
                 told = {"ok": False, "error": "invalid_auth"}
-            self._give(status, json.dumps(told).encode(), "application/json", headers)
+            headers = {name.replace("_", "-"): value for name, value in headers.items()}
+            self.answer(json.dumps(told).encode(), status, headers=headers)
 
-        def do_GET(self) -> None:
+        def get(self) -> None:
             state.asked_files.append((self.path, self.headers.get("Authorization") or ""))
             stored = state.files.get(self.path, Stored(b"", 404))
             headers = {"Location": stored.location} if stored.location else {}
             if stored.cut is None:
-                self._give(stored.status, stored.data, stored.kind, headers)
+                self.answer(stored.data, stored.status, stored.kind, headers)
                 return
             self.send_response(200)
             self.send_header("Content-Length", str(len(stored.data)))
             self.end_headers()
             self.wfile.write(stored.data[: stored.cut])
             self.close_connection = True
-
-        def _give(self, status: int, data: bytes, kind: str, headers: dict[str, str] | None = None) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(data)))
-            for name, value in (headers or {}).items():
-                self.send_header(name.replace("_", "-"), value)
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_args: object) -> None:
-            """Say nothing."""
 
     return Handler
 
