@@ -328,8 +328,8 @@ def framework_range(argument: str) -> tuple[tuple[str, ...], str]:
 LOG = Vocabulary(
     subjects={
         # What these name is checked against the whole corpus (`whycrash corpus lint`).
-        **dict.fromkeys(("pattern", "root", "cause", "phase", "config"), lambda _argument: None),
-        **dict.fromkeys(("frame", "code", "stack", "exception", "launch", "message"), compiled),
+        **dict.fromkeys(("pattern", "root", "cause", "phase", "config", "job"), lambda _argument: None),
+        **dict.fromkeys(("frame", "code", "stack", "exception", "launch", "command", "message"), compiled),
         "framework": framework_range,
     },
     is_known=lambda name: "." in name,

@@ -56,6 +56,7 @@ KNOWLEDGE = "WHYCRASH_KNOWLEDGE"
 # The C loader reads the corpus about ten times faster; PyYAML ships without it on some platforms.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n(.*)\Z", re.DOTALL)
+_LIMITED = re.compile(r"<!-- where (?P<when>.+?) -->(?P<text>.+?)<!-- end -->", re.DOTALL)
 _LANGUAGE = re.compile(r"^## (en|zh)\s*$", re.MULTILINE)
 
 
@@ -355,7 +356,13 @@ def parse_case(text: str, path: Path) -> Case:
     missing = [lang for lang in ("en", "zh") if not bodies.get(lang)]
     if missing:
         raise InvalidCorpusError(f"{path}: the body has no '## {missing[0]}'")
-    return validated(Case, {**data, "body": Text(**bodies).model_dump()}, str(path))
+    limited = [
+        {"language": language, "when": [part["when"]], "text": part["text"]}
+        for language, body in bodies.items()
+        for part in _LIMITED.finditer(body)
+    ]
+    shown = {language: _LIMITED.sub(r"\g<text>", body) for language, body in bodies.items()}
+    return validated(Case, {**data, "body": Text(**shown).model_dump(), "limited": limited}, str(path))
 
 
 def read_causes(path: Path) -> Iterator[Cause]:

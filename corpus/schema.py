@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Literal
 
@@ -87,6 +87,32 @@ class Text(Record):
         return self.zh if language == "zh" else self.en
 
 
+class ConditionalText(Text):
+    """A text that is said only of the jobs that meet all conditions in `when`."""
+
+    when: tuple[LogCondition, ...] = ()
+
+
+def _as_sentences(written: object) -> object:
+    """Take one text, or a list of them, for a passage."""
+    if isinstance(written, list):
+        return {"sentences": written}
+    if isinstance(written, Mapping) and "sentences" not in written:
+        return {"sentences": [written]}
+    return written
+
+
+class Passage(Record):
+    """A text of one or more parts, some of them for jobs of a certain kind only."""
+
+    sentences: Annotated[tuple[ConditionalText, ...], Field(min_length=1)]
+
+    def to(self, language: Language, holds: Callable[[Sequence[str]], bool] | None = None) -> str:
+        """Give the wording in `language`: all of it, or the parts of whose conditions `holds` says so."""
+        said = [part.to(language) for part in self.sentences if holds is None or holds(part.when)]
+        return ("" if language == "zh" else " ").join(said)
+
+
 class Confusion(Text):
     """What tells a cause apart from a neighbour."""
 
@@ -96,7 +122,8 @@ class Confusion(Text):
 class Cause(Record):
     """A root cause that an answer can name.
 
-    `explains` lists causes that are only its symptom where both have evidence: a leak explains the kill.
+    `titles` stand in place of the title for the jobs that they are for, the first that fits. `explains` lists
+    causes that are only its symptom where both have evidence: a leak explains the kill.
     `messages_name` says what its messages name: a setting that does not exist, or one whose value is at
     fault, even without a word of what to do with it. `turns_on` says what of the environment decides, so that
     the table of releases is asked for the versions that fit.
@@ -105,14 +132,20 @@ class Cause(Record):
     id: str
     category: str
     title: Text
+    titles: tuple[ConditionalText, ...] = ()
     means: Text
     action: Action
-    advice: Text
-    checks: tuple[Text, ...]
+    advice: Annotated[Passage, BeforeValidator(_as_sentences)]
+    checks: tuple[ConditionalText, ...]
     confused_with: tuple[Confusion, ...] = ()
     explains: tuple[str, ...] = ()
     messages_name: tuple[Literal["unknown-setting", "wrong-value"], ...] = ()
     turns_on: tuple[Literal["package-versions", "driver", "architecture"], ...] = ()
+
+    def titled(self, language: Language, holds: Callable[[Sequence[str]], bool]) -> str:
+        """Give the title for a job, of which `holds` tells whether conditions hold."""
+        fitting = (title for title in self.titles if holds(title.when))
+        return next(fitting, self.title).to(language)
 
 
 class LookCommand(Record):
@@ -255,10 +288,19 @@ class Signature(Record):
         return any(condition.startswith("message:") for condition in self.all)
 
 
+class LimitedPart(Record):
+    """A part of a case's body that is said only of the jobs that meet all conditions in `when`."""
+
+    language: Language
+    when: tuple[LogCondition, ...]
+    text: str
+
+
 class Case(Record):
     """One failure mechanism: how it shows, why it happens, what to do.
 
-    Where it applies, the cases that it `refines` do not: it says the same more exactly.
+    Where it applies, the cases that it `refines` do not: it says the same more exactly. `limited` are the
+    parts of its body that a comment in its file limits: `<!-- where CONDITION -->part<!-- end -->`.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9-]+/[a-z0-9-]+$")]
@@ -270,9 +312,23 @@ class Case(Record):
     refines: tuple[str, ...] = ()
     telemetry: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
-    checks: tuple[Text, ...] = ()
+    checks: tuple[ConditionalText, ...] = ()
     sources: Annotated[tuple[Reference, ...], Field(min_length=1)]
     body: Text
+    limited: tuple[LimitedPart, ...] = ()
+
+    @property
+    def framework(self) -> str:
+        """The framework under which the case stands."""
+        return self.id.partition("/")[0]
+
+    def told(self, language: Language, holds: Callable[[Sequence[str]], bool]) -> str:
+        """Give the body without the parts of whose conditions `holds` does not say so."""
+        text = self.body.to(language)
+        for part in self.limited:
+            if part.language == language and not holds(part.when):
+                text = text.replace(part.text, "", 1)
+        return text
 
 
 class Alias(Record):

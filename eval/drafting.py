@@ -82,7 +82,7 @@ def case_draft(report: CrashReport, truth: Truth, library: Library) -> str:
         "### Why",
         cause.means.en,
         "### What to do",
-        truth.fix or cause.advice.en,
+        truth.fix or cause.advice.to("en"),
         *(["", "Settings seen in the log:", settings] if settings else []),
         "",
         "## zh",
@@ -91,7 +91,7 @@ def case_draft(report: CrashReport, truth: Truth, library: Library) -> str:
         "### 原因",
         cause.means.zh,
         "### 处理",
-        truth.fix or cause.advice.zh,
+        truth.fix or cause.advice.to("zh"),
     ]
     return f"---\n{dump_yaml(front)}---\n" + "\n".join(body) + "\n"
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 
+from corpus import job_kinds
 from corpus.condition_nodes import UNKNOWN, ConditionResult, EvaluationContext
 from corpus.conditions import framework_range, parse
+from corpus.job_kinds import JobSigns
 from corpus.keys import canonical
 from corpus.library import fits
 from ingest.logs.configs.launch import Setting
@@ -22,8 +24,8 @@ from ingest.logs.frameworks import Framework
 class ReportView(EvaluationContext):
     """What conditions may look at. `events` are the ones that were not recovered from.
 
-    `launches` are the job's own files. With a `focus`, frames and exceptions are that event's alone, while
-    patterns are still the whole log's.
+    `launches` are the job's own files, `command` the one that started it. With a `focus`, frames and
+    exceptions are that event's alone, while patterns are still the whole log's.
     """
 
     events: Sequence[Event]
@@ -35,6 +37,20 @@ class ReportView(EvaluationContext):
     seen: Collection[str] = ()
     focus: Event | None = None
     launches: Sequence[str] = ()
+    command: str = ""
+
+    @cached_property
+    def job(self) -> frozenset[str]:
+        """The kind of the job, or that it is unknown, and its traits (`corpus/job_kinds.yaml`)."""
+        whole = replace(self, focus=None) if self.focus else self
+        traits = (row.name for row in job_kinds.load().traits if _shows(row, whole))
+        return frozenset({self.kind.name if self.kind else job_kinds.UNKNOWN, *traits})
+
+    @cached_property
+    def kind(self) -> JobSigns | None:
+        """The first kind of job that the log shows; None where it shows none."""
+        whole = replace(self, focus=None) if self.focus else self
+        return next((row for row in job_kinds.load().kinds if _shows(row, whole)), None)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -110,6 +126,10 @@ def all_hold(conditions: Sequence[str], view: ReportView) -> bool:
     return all(holds(condition, view) for condition in conditions)
 
 
+def _shows(row: JobSigns, view: ReportView) -> bool:
+    return any(holds(sign, view) for sign in row.any) and not any(holds(sign, view) for sign in row.unless)
+
+
 def _patterns(event: Event) -> tuple[str, ...]:
     return (event.pattern, *event.also)
 
@@ -179,5 +199,7 @@ _TESTS: Mapping[str, Callable[[str, ReportView], bool]] = {
     "framework": _framework,
     "phase": lambda name, view: view.phase == name,
     "config": lambda name, view: any(True for _ in _settings_named(name, view)),
+    "job": lambda names, view: not view.job.isdisjoint(names.split("|")),
+    "command": lambda expression, view: bool(re.search(expression, view.command)),
     "launch": lambda expression, view: any(re.search(expression, text) for text in view.launches),
 }

@@ -145,6 +145,7 @@ class CrashReport:
             self.phase,
             self.seen,
             launches=self.launches,
+            command=self.command[1],
         )
 
     def version(self, framework: str) -> str | None:

@@ -9,6 +9,7 @@ from ulid import ULID
 from corpus.library import Library
 from corpus.message import CHINESE
 from corpus.schema import Action, Language
+from ingest.logs.conditions import ReportView, all_hold
 from ingest.logs.report import CrashReport
 from service.composition import reasons
 from service.composition.alternatives import alternatives_of
@@ -77,7 +78,7 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
         cascade=cascade_of(report),
         cases=tuple(_hit(item, library, language) for item in assessment.retrieval.ranked[:MAX_CASES]),
         changes=proposals.changes,
-        checks=_checks(judged, library, language, LogValues(report, library, words.message)),
+        checks=_checks(judged, library, language, LogValues(report, library, words.message), report.view()),
         frameworks=_frameworks(report),
         telemetry=telemetry,
         engine=Engine(
@@ -112,13 +113,18 @@ def _action(judged: Conclusion, end: JobEnd) -> Action:
     return end.action or (judged.cases[0].action if judged.cases else judged.cause.action)
 
 
-def _checks(judged: Conclusion, library: Library, language: Language, known: LogValues) -> tuple[str, ...]:
+def _checks(
+    judged: Conclusion, library: Library, language: Language, known: LogValues, view: ReportView
+) -> tuple[str, ...]:
     if judged.cause is None:
         # Nothing failed; where no end was seen either, say how to find out.
         wanted = () if judged.has_ended else library.causes[UNKNOWN_CAUSE].checks
-        return tuple(known.check(check.to(language), language) for check in wanted)
+        return tuple(
+            known.check(check.to(language), language) for check in wanted if all_hold(check.when, view)
+        )
     of_cases = [check for case in judged.cases[:1] for check in case.checks]
-    checks = dict.fromkeys(check.to(language) for check in (*of_cases, *judged.cause.checks))
+    fitting = [check for check in (*of_cases, *judged.cause.checks) if all_hold(check.when, view)]
+    checks = dict.fromkeys(check.to(language) for check in fitting)
     shown = tuple(checks)[: 8 if judged.verdict == "unknown" else 5]
     return tuple(known.check(check, language) for check in shown)
 

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from corpus.library import Library
 from corpus.schema import Case, Cause, Language
+from ingest.logs.conditions import ReportView, all_hold
 from service.composition import phrases
 from service.composition.alternatives import tell_apart
 from service.composition.failure_text import FailureText, bulleted, inline_code
@@ -57,7 +58,8 @@ class Explanation:
             return formed.headline(language)
         # What a case's title says of the phase is exact; that of other lines of the log is not.
         known = "" if cases else phrases.phase(report.phase_of_root, language)
-        parts = ((cases[0] if cases else cause).title.to(language), known)
+        title = cases[0].title.to(language) if cases else cause.titled(language, self._holds)
+        parts = (title, known)
         return ("，" if language == "zh" else ", ").join(part for part in parts if part)
 
     @cached_property
@@ -88,7 +90,7 @@ class Explanation:
 
     def _of_failure(self, cause: Cause) -> list[str]:
         root, is_unknown = self.assessment.report.root, self.judged.verdict == "unknown"
-        collect = self._titled("collect", cause.advice.to(self.language))
+        collect = self._titled("collect", cause.advice.to(self.language, self._holds))
         if is_unknown and root is None and not self.end.is_failure:
             # Say that a text tells neither of a failure nor of a good end.
             said = phrase(self.end.silence, self.language)
@@ -105,7 +107,7 @@ class Explanation:
             means = self.message.means(self.language) if self.message else cause.means.to(self.language)
             look = self.message.look(self.language) if self.message else ""
             parts.append(self._titled("why", means))
-            parts.append(self._titled("do", look or cause.advice.to(self.language)))
+            parts.append(self._titled("do", look or cause.advice.to(self.language, self._holds)))
             parts.append(self.end.next if root is None else "")
         aftermath = self._failure.aftermath(ended_in_failure=self.end.is_failure)
         parts += [self._vote(cause), aftermath, self._machine(), self._past_crashes()]
@@ -115,11 +117,21 @@ class Explanation:
     def _failure(self) -> FailureText:
         return FailureText(self.assessment, self.library, self.language)
 
+    def _holds(self, conditions: Sequence[str]) -> bool:
+        """Tell whether the job is one of those that a part of a text is for."""
+        return all_hold(conditions, self._view)
+
+    @cached_property
+    def _view(self) -> ReportView:
+        return self.assessment.report.view()
+
     def _titled(self, title: str, text: str) -> str:
         return f"**{phrase(title, self.language)}.** {text}"
 
     def _from_case(self, case: Case) -> list[str]:
-        sections = [part.strip() for part in _SECTION.split(case.body.to(self.language)) if part.strip()]
+        sections = [
+            part.strip() for part in _SECTION.split(case.told(self.language, self._holds)) if part.strip()
+        ]
         why = sections[1] if len(sections) > 1 else sections[0]
         if self.message is not None:
             why = f"{self.message.means(self.language)} {why}"

@@ -8,9 +8,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from string import Formatter
 
-from corpus import message_atlas, phases
+from corpus import job_kinds, message_atlas, phases
 from corpus.condition_nodes import Name, Predicate
-from corpus.conditions import parse
+from corpus.conditions import parse, subjects_of
 from corpus.errors import InvalidCorpusError
 from corpus.extract.messages import checks
 from corpus.extract.messages.packages import atlas_packages
@@ -18,7 +18,7 @@ from corpus.frameworks import known_frameworks
 from corpus.library import BLANKS, MESSAGE_FORMS, ROOT, Library
 from corpus.log_patterns import Pattern, PatternTable
 from corpus.message import is_chinese
-from corpus.schema import Case, Change, MessageForm, Procedure, Remedy
+from corpus.schema import Case, Cause, Change, MessageForm, Procedure, Remedy
 from ingest.logs.derived_facts import DERIVED_FIELDS
 from ingest.logs.scanner import Block, Scanner
 from service.composition.blanks import OTHER_VALUES
@@ -55,6 +55,7 @@ def findings(library: Library, table: PatternTable, cache: Path | None = None) -
         for name in blank.values
         if not name.startswith(OTHER_VALUES) and name not in known_facts(table)
     ]
+    found += [text for cause in library.causes.values() for text in _cause(cause, library, table)]
     found += _guidance(library)
     found += _examples(table, cache)
     found += _twins(library)
@@ -63,18 +64,13 @@ def findings(library: Library, table: PatternTable, cache: Path | None = None) -
         for spec in library.specs.values()
         if spec.rule is not None and spec.rule not in rule_ids()
     ]
-    found += [
-        f"cause {cause.id}: unknown neighbour {other.cause}"
-        for cause in library.causes.values()
-        for other in cause.confused_with
-        if other.cause not in library.causes
-    ]
     return found
 
 
 def table_findings(library: Library, table: PatternTable) -> list[str]:
     """Give what is wrong in `rules.yaml`, `telemetry.yaml` and the message atlas, a sentence each."""
     found = list(rule_findings(library, known_facts(table)))
+    found += _job_kinds(library, table)
     telemetry = rules.load_rules()
     for name, sign in telemetry.signs.items():
         found += [f"{rules.FILE}: sign {name}: {text}" for text in _conditions(sign.any, library, table)]
@@ -86,6 +82,15 @@ def table_findings(library: Library, table: PatternTable) -> list[str]:
     found += checks.table_findings(packages, known_frameworks().rows)
     found += checks.atlas_findings(ROOT / message_atlas.FILE, packages)
     return found
+
+
+def _job_kinds(library: Library, table: PatternTable) -> Iterator[str]:
+    for row in (*job_kinds.load().kinds, *job_kinds.load().traits):
+        signs = (*row.any, *row.unless)
+        yield from (f"{job_kinds.FILE}: {row.name}: {text}" for text in _conditions(signs, library, table))
+        # A row that asked for what the table tells would ask itself.
+        asking = [text for text in signs if "job" in subjects_of(text)]
+        yield from (f"{job_kinds.FILE}: {row.name}: {text} asks for another row" for text in asking)
 
 
 def known_facts(table: PatternTable) -> frozenset[str]:
@@ -128,6 +133,14 @@ def _twins(library: Library) -> Iterator[str]:
         seen.setdefault(sign, case.id)
 
 
+def _cause(cause: Cause, library: Library, table: PatternTable) -> Iterator[str]:
+    limited = (*cause.titles, *cause.advice.sentences, *cause.checks)
+    conditions = [text for part in limited for text in part.when]
+    yield from (f"cause {cause.id}: {text}" for text in _conditions(conditions, library, table))
+    unknown = (other.cause for other in cause.confused_with if other.cause not in library.causes)
+    yield from (f"cause {cause.id}: unknown neighbour {name}" for name in unknown)
+
+
 def _case(case: Case, library: Library, table: PatternTable) -> Iterator[str]:
     if case.cause not in library.causes:
         yield f"{case.id}: unknown cause {case.cause}"
@@ -141,6 +154,8 @@ def _case(case: Case, library: Library, table: PatternTable) -> Iterator[str]:
     conditions = [*case.signatures.conditions]
     for change in case.changes:
         conditions += [*change.when, *change.unless]
+    conditions += [text for check in case.checks for text in check.when]
+    conditions += [text for part in case.limited for text in part.when]
     yield from (f"{case.id}: {text}" for text in _conditions(conditions, library, table))
     for change in case.changes:
         yield from (f"{case.id}: {text}" for text in _change(change, library))
@@ -159,6 +174,8 @@ def _conditions(texts: Iterable[str], library: Library, table: PatternTable) -> 
                 yield f"unknown cause {name}"
             elif node.subject == "phase" and name not in phases.load().by_name:
                 yield f"no phase {name}"
+            elif node.subject == "job" and (unknown := {*name.split("|")} - job_kinds.load().names):
+                yield f"no kind or trait of jobs: {', '.join(sorted(unknown))}"
             elif node.subject in ("pattern", "root") and not any(
                 fnmatchcase(each, name) for each in table.by_id
             ):

@@ -180,11 +180,11 @@ class Triage:
         `telemetry` is a snapshot of the machine, or what takes one once it is known when the job died.
         """
         started = perf_counter()
-        retrieval = self.retriever.retrieve(job.report)
-        spent = {"retrieve": round(1000 * (perf_counter() - started), 2)}
         own = [setting for file in job.files for setting in _settings(file)]
         texts = (f"{Redactor().clean(file.text)}\n{file.name}" for file in job.files)
         report = replace(job.report, launches=tuple(texts))
+        retrieval = self.retriever.retrieve(report)
+        spent = {"retrieve": round(1000 * (perf_counter() - started), 2)}
         language = language_of(report, job.language or self._settings.lang)
         snapshot = telemetry(report) if callable(telemetry) else telemetry
         started = perf_counter()

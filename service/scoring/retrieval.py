@@ -121,6 +121,9 @@ def signature_applies(case: Case, view: ReportView) -> bool:
     seen = {found.name: found.version for found in view.frameworks}
     generic = known_frameworks().generic
     special = seen.keys() - generic
+    trainer = {case.framework} & known_frameworks().trainers
+    if trainer - seen.keys() - generic and view.kind is not None and not view.kind.trains:
+        return False  # a trainer's case, of a job that does not train
     if special and case.frameworks and not case.frameworks.keys() & (special | generic):
         return False  # another trainer's case, whose words the log happens to share
     return all(
@@ -147,7 +150,7 @@ def _match(case: Case, view: ReportView) -> SignatureMatch:
     own = [
         text
         for text in (*signature.any, *signature.all)
-        if subjects_of(text) - {"framework", "config", "cause"}
+        if subjects_of(text) - {"framework", "config", "cause", "job"}
     ]
     # What the root's line says of its cause counts with the line.
     asked = sum(subjects_of(text) != {"cause"} for text in signature.all) + bool(signature.any)

@@ -93,7 +93,18 @@ def test_a_condition_holds_where_the_log_shows_it(condition: str, expected: bool
 
 @each_row(
     "condition",
-    ["root:*", "pattern:*", "frame:.", "exception:.", "framework:verl", "config:x", "a.b == 1", "phase:save"],
+    [
+        "root:*",
+        "pattern:*",
+        "frame:.",
+        "exception:.",
+        "framework:verl",
+        "config:x",
+        "a.b == 1",
+        "phase:save",
+        "job:training",
+        "command:x",
+    ],
 )
 def test_nothing_holds_of_an_empty_log(condition: str) -> None:
     """No condition is true of nothing."""

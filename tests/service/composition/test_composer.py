@@ -89,7 +89,7 @@ def test_an_unknown_says_what_to_collect(language: Language, triage: Triage) -> 
     answer = composed_of(report(failed(pattern="x.a", cause=None)), triage.library, language)
     assert (answer.verdict, answer.action) == ("unknown", "collect-more")
     assert phrases.phrase("collect", language) in answer.explanation
-    assert triage.library.causes[UNKNOWN_CAUSE].advice.to(language) in answer.explanation
+    assert triage.library.causes[UNKNOWN_CAUSE].advice.sentences[0].to(language) in answer.explanation
     assert "[L3]" in answer.explanation
     assert answer.checks
     assert (answer.changes, answer.patch) == ((), None)

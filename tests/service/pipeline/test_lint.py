@@ -73,6 +73,7 @@ def test_a_wrong_pattern_is_named(fields: dict[str, Any], told: str, triage: Tri
         (of("pattern:y.*"), "no pattern y.*"),
         (of("root:y.bang"), "no pattern y.bang"),
         (of("phase:asleep"), "no phase asleep"),
+        (of("job:training|asleep"), "no kind or trait of jobs: asleep"),
         (of("gpu_oom.free_gb < 1"), "no pattern states gpu_oom.free_gb"),
         (of("config:max_modle_len > 1"), "no framework has a setting max_modle_len"),
         (of("cause:no-such-cause"), "unknown cause no-such-cause"),

@@ -1,0 +1,59 @@
+"""The kinds and traits of jobs, which the condition `job:NAME` asks for: rows of `job_kinds.yaml`."""
+
+from __future__ import annotations
+
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from corpus import library
+from corpus.schema import LogCondition, Record
+
+FILE = "job_kinds.yaml"
+# The kind of a job that no row tells.
+UNKNOWN = "unknown"
+
+
+class JobSigns(Record):
+    """What shows a kind or trait: one of `any` holds, and none of `unless`.
+
+    A kind of job that `trains` takes steps; what is known of trainers is nothing for one that does not.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z-]*$")]
+    any: Annotated[tuple[LogCondition, ...], Field(min_length=1)]
+    unless: tuple[LogCondition, ...] = ()
+    trains: bool = True
+
+
+class JobTable(Record):
+    """Kinds, of which the first that is shown counts, and traits, which each stand alone."""
+
+    kinds: tuple[JobSigns, ...] = ()
+    traits: tuple[JobSigns, ...] = ()
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """What a condition may ask for."""
+        return frozenset(row.name for row in (*self.kinds, *self.traits)) | {UNKNOWN}
+
+
+def load(*folders: Path) -> JobTable:
+    """Load the table of each folder of knowledge; raises InvalidCorpusError naming the field that is wrong.
+
+    What a later folder adds counts before the rows of the earlier ones.
+    """
+    return _loaded(folders or library.roots())
+
+
+@cache
+def _loaded(folders: tuple[Path, ...]) -> JobTable:
+    kinds: tuple[JobSigns, ...] = ()
+    traits: tuple[JobSigns, ...] = ()
+    for folder in folders:
+        if (path := folder / FILE).exists():
+            table = library.validated(JobTable, library.read_yaml(path), str(path))
+            kinds, traits = (*table.kinds, *kinds), (*table.traits, *traits)
+    return JobTable(kinds=kinds, traits=traits)

@@ -1,0 +1,75 @@
+"""The kinds of jobs that logs show, as the shipped table tells them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from corpus.library import KNOWLEDGE
+from ingest.logs.conditions import ReportView, holds
+from ingest.logs.frameworks import Framework
+from ingest.logs.stacks.stack import Frame
+from tests.factories import event
+from tests.tables import each_row
+
+
+def view(*calls: str, command: str = "", launch: str = "", frameworks: tuple[str, ...] = ()) -> ReportView:
+    """Make a job of a traceback's calls (`file:function`), its command, a file of its own and frameworks."""
+    frames = tuple(Frame(path, 9, name) for path, _, name in (call.rpartition(":") for call in calls))
+    failed = event(3, frames=frames)
+    seen = tuple(Framework(name, "", 1) for name in frameworks)
+    return ReportView((failed,), failed, (), seen, (), launches=(launch,) if launch else (), command=command)
+
+
+@each_row(
+    ("job", "kind"),
+    [
+        (view(), "unknown"),
+        (view("nlp.py:<module>", "/v/torch/nn/functional.py:gelu", frameworks=("pytorch",)), "unknown"),
+        (view("/w/train.py:<module>", "/v/torch/_tensor.py:backward"), "training"),
+        (view("/w/main.py:<module>", "/w/main.py:train", "/v/torch/nn/functional.py:linear"), "training"),
+        (view("/v/transformers/trainer.py:_inner_training_loop"), "training"),
+        (view(command="torchrun --nproc_per_node 8 finetune_lora.py --lr 1e-4"), "training"),
+        (view(frameworks=("llamafactory", "vllm")), "training"),
+        (view(frameworks=("verl", "vllm", "ray")), "rl-training"),
+        (view("/v/verl/trainer/fsdp_sft_trainer.py:fit", frameworks=("verl",)), "training"),
+        (view("/v/trl/trainer/grpo_trainer.py:_generate_completions", frameworks=("trl",)), "rl-training"),
+        (view("/v/vllm/entrypoints/openai/api_server.py:run_server", frameworks=("vllm",)), "serving"),
+        (view(command="vllm serve org/model --port 8000", frameworks=("vllm",)), "serving"),
+        (view(launch="exec python -m sglang.launch_server --tp 4"), "serving"),
+        (view("/v/uvicorn/server.py:startup", "/app/api.py:main"), "serving"),
+        (view("bench.py:<module>", "/v/vllm/entrypoints/llm.py:generate", frameworks=("vllm",)), "inference"),
+        (view("/v/transformers/pipelines/base.py:__call__", frameworks=("transformers",)), "inference"),
+        (view("/v/vllm/v1/engine/core.py:run_busy_loop", frameworks=("vllm",)), "inference"),
+        (view("/v/vllm/v1/engine/core.py:run_busy_loop", frameworks=("vllm", "ray")), "unknown"),
+        (view("/w/preprocess_data.py:<module>", "/v/datasets/arrow_dataset.py:map"), "script"),
+        (view("/v/pip/_internal/cli/base_command.py:exc_logging_wrapper"), "build"),
+        (view(command="docker build -t image ."), "build"),
+    ],
+)
+def test_a_job_is_of_the_first_kind_that_it_shows(job: ReportView, kind: str) -> None:
+    """A kind is asked for by its name alone or among others, and `unknown` is one of them."""
+    assert holds(f"job:{kind}", job)
+    assert holds(f"job:rollout-of-nothing|{kind}", job)
+    assert not holds(f"not job:{kind}", job)
+
+
+def test_traits_are_told_beside_the_kind() -> None:
+    """A job under a scheduler with several processes is both, whatever its kind is."""
+    job = view(command="srun torchrun --nproc_per_node 8 train.py", frameworks=("slurm",))
+    traits = ("training", "scheduled", "distributed", "steps")
+    assert [holds(f"job:{name}", job) for name in traits] == [True, True, True, False]
+
+
+def test_a_folder_of_knowledge_adds_kinds_before_those_that_ship(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A site's own launcher tells its kind, though its script reads like another."""
+    (tmp_path / "job_kinds.yaml").write_text(
+        "kinds:\n- {name: simulation, trains: false, any: [\"command:'^simulate '\"]}\n"
+    )
+    job = view(command="simulate train.py")
+    assert holds("job:training", job)
+    monkeypatch.setenv(KNOWLEDGE, str(tmp_path))
+    assert holds("job:simulation", view(command="simulate train.py"))
