@@ -180,7 +180,7 @@ class _Run:
         roots = sorted({*(old.manifest.roots if old else ()), *self.given})
         crashes = documents.collapsed(item.crash for item in taken if item.crash)
         everything = [
-            *cases(),
+            *cases(self.home / "cache"),
             *shared.documents(self.home, [*_notes(self.home, old, kept, self.changed), *crashes]),
         ]
         manifest = Manifest(name, library.digest(), len(everything), roots=tuple(roots))
@@ -236,9 +236,10 @@ def _taken(
     )
 
 
-def cases() -> Iterator[Document]:
-    """Give the documents of the corpus's cases."""
-    return (document for case in library.load().cases.values() for document in documents.of_case(case))
+def cases(cache: Path | None = None) -> Iterator[Document]:
+    """Give the documents of the corpus's cases; `cache` is where the checked corpus is kept, if anywhere."""
+    shelf = library.load(cache=cache)
+    return (document for case in shelf.cases.values() for document in documents.of_case(case))
 
 
 def _notes(

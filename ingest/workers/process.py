@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import resource
 import signal
@@ -49,8 +50,12 @@ class WorkerProgram:
     def opened(self) -> tuple[TaskHandler, WorkerReady]:
         """Make the handler and load it, within the process that is to run it."""
         os.environ.update(dict.fromkeys(SINGLE, "1"))
+        # What is loaded here stays: the collector need not look for garbage in it, now or after each task.
+        gc.disable()
         handler = self.make(*self.arguments)
         wrong = handler.load()
+        gc.freeze()
+        gc.enable()
         if self.memory and not wrong:
             bound_memory(self.memory)
         return handler, WorkerReady(wrong)
