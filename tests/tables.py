@@ -15,6 +15,8 @@ import pytest
 
 # A row is shown by its values, each cut to so many characters.
 _SHOWN = 60
+# What the two tests of a table that takes long are told apart by.
+_PART, _SAMPLE, _REST = "part_of_table", "sample", "rest"
 
 Test = Callable[..., None]
 
@@ -32,23 +34,30 @@ def each_row(
     rows: Iterable[Any],
     *,
     ids: Iterable[str] | Callable[[Any], object] | None = None,
+    quick: int = 0,
 ) -> Callable[[Test], Test]:
     """Call a test with each row, as `pytest.mark.parametrize` does, but as one test: thousands take long to
     collect.
 
-    Each row has a `tmp_path` and a `monkeypatch` of its own; other fixtures are shared by all rows.
+    Each row has a `tmp_path` and a `monkeypatch` of its own; other fixtures are shared by all rows. With
+    `quick`, about so many rows, evenly spread, are the test, and the others one more that takes long.
     """
     given = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     table = [_values(row, len(given)) for row in rows]
     labels = _labels(table, ids)
     assert table, "a table without rows proves nothing"
     assert all(len(values) == len(given) for values, _ in table), "a row has a value for each name"
+    assert quick < len(table), "the long part of a table has rows"
+    sample = range(0, len(table), -(-len(table) // quick) if quick else 1)
 
     def decorate(test: Test) -> Test:
         @functools.wraps(test)
         def run(**fixtures: Any) -> None:
             wrong: list[str] = []
+            wanted = fixtures.pop(_PART, _SAMPLE) == _SAMPLE
             for number, (values, _) in enumerate(table):
+                if (number in sample) != wanted:
+                    continue
                 row = dict(zip(given, values, strict=True))
                 wrong += [f"[{labels[number]}] {text}" for text in _called(test, row, fixtures, number)]
             if wrong:
@@ -56,8 +65,11 @@ def each_row(
 
         signature = inspect.signature(test)
         left = [parameter for parameter in signature.parameters.values() if parameter.name not in given]
+        if quick:
+            left.append(inspect.Parameter(_PART, inspect.Parameter.KEYWORD_ONLY))
         run.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]  # what pytest asks for fixtures by
-        return run
+        parts = [_SAMPLE, pytest.param(_REST, marks=pytest.mark.long)]
+        return pytest.mark.parametrize(_PART, parts)(run) if quick else run
 
     return decorate
 

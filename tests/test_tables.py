@@ -48,6 +48,23 @@ def test_that_an_unexpected_error_and_a_missing_one_are_failures_of_their_rows_a
     assert "DID NOT RAISE" in told
 
 
+def test_that_a_long_table_is_two_tests_which_share_its_rows() -> None:
+    """The sample is spread over the table; the rest, which takes long, is all others."""
+    seen: list[int] = []
+
+    @each_row("number", range(10), quick=4)
+    def rule(number: int) -> None:
+        seen.append(number)
+
+    (mark,) = rule.pytestmark  # type: ignore[attr-defined]  # where pytest keeps them
+    name, (sample, rest) = mark.args
+    rule(**{name: sample})
+    assert seen == [0, 3, 6, 9]
+    rule(**{name: rest.values[0]})
+    assert sorted(seen) == list(range(10))
+    assert [made.name for made in rest.marks] == ["long"]
+
+
 def test_that_tables_multiply() -> None:
     @each_row("left", [1, 2])
     @each_row("right", [1, 2])

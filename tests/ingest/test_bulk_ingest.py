@@ -201,6 +201,7 @@ def alone(home: Path, **fields: float) -> BulkReader:
     return BulkReader(home, workers=1, with_ray=False, **fields)  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_a_log_that_hangs_its_reader_is_left_out(tmp_path: Path, home: Path, stuck: IngestTask) -> None:
     """After a time that goes by its size; the reader after it is a new one."""
     (tmp_path / "good.log").write_text(traceback(OOM))
@@ -224,6 +225,7 @@ def being_read(reader: BulkReader, task: IngestTask) -> Iterator[list[IngestedCo
     reader.finish()
 
 
+@pytest.mark.long
 def test_a_log_that_ends_its_reader_twice_is_left_out(home: Path, stuck: IngestTask) -> None:
     """The reason tells how the process ended."""
     with being_read(alone(home), stuck) as contents:

@@ -8,6 +8,7 @@ interpreter starts (`PYTHON*` variables, closed streams) needs a start of its ow
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import socket
@@ -108,10 +109,16 @@ def _serve(asking: socket.socket) -> None:
 
 if __name__ == "__main__":
     # What its commands import when they are called, and what each would compile, is here already.
+    from corpus import message
     from ingest.redaction.prefilter import load_prefilter
     from ui.cli import batch, corpus, explain, ingest, run, search  # noqa: F401
     from ui.cli.main import main
 
     load_prefilter()
+    for name in message.files():
+        message.rows(name)
+    # A child would copy each page of what is here whose objects its collector walks through.
+    gc.set_threshold(500_000)
+    gc.freeze()
     _serve(socket.socket(fileno=int(sys.argv[1])))
     main()

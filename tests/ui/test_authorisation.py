@@ -384,6 +384,7 @@ def test_that_a_session_of_the_page_is_its_own_keys(app_state: House) -> None:
     )
 
 
+@pytest.mark.long
 def test_that_the_page_and_the_api_count_together(strict: House) -> None:
     """Six a minute are six, whichever way they come; and one key's do not count for another's."""
     answers = [strict.client.get("/v1/causes", headers=strict.sent("triage")).status_code for _ in range(3)]

@@ -140,6 +140,7 @@ def home(warm: Path, tmp_path: Path) -> Path:
     return made
 
 
+@pytest.mark.long
 def test_that_a_spoiled_database_opens_a_server_to_nobody_in_its_midst(tmp_path: Path) -> None:
     """Whatever happens to the file while it is served, and whatever is put in its place: without a key, no
     answer.

@@ -468,6 +468,7 @@ def test_that_a_hostile_upload_is_ended_at_its_deadline(serve: Serve) -> None:
         assert client.get("/v1/batches").json()["items"] == []
 
 
+@pytest.mark.long
 def test_that_a_server_stops_amid_a_hostile_upload(api_home: Path, tmp_path: Path) -> None:
     """SIGTERM while secrets are taken out of an upload: it ends all the same."""
     port, home = _free_port(), tmp_path / "home"

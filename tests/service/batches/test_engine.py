@@ -126,6 +126,7 @@ def test_that_an_error_names_no_path_of_this_machine(
     assert "gone.log" in job.error
 
 
+@pytest.mark.long
 def test_that_a_log_that_hangs_its_worker_fails_and_holds_up_no_other(
     settings: Settings, store: Store, tmp_path: Path
 ) -> None:
@@ -202,6 +203,7 @@ def test_that_a_cancelled_batch_ends_within_a_second_and_frees_its_workers(
     assert job_result(jobs(store, batch)[0]).verdict == "unknown"
 
 
+@pytest.mark.long
 def test_that_a_deleted_batch_leaves_nothing_and_stops_nothing(
     settings: Settings, store: Store, tmp_path: Path
 ) -> None:
@@ -255,6 +257,7 @@ def test_that_an_engine_that_stops_gives_back_what_it_holds_as_if_not_tried(
     assert {(job.state, job.attempts, job.owner) for job in jobs(store, batch)} == {("queued", 0, "")}
 
 
+@pytest.mark.long
 def test_that_two_engines_share_a_batch_and_no_job_is_done_twice(
     settings: Settings, store: Store, tmp_path: Path
 ) -> None:

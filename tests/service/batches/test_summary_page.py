@@ -182,6 +182,7 @@ def browser() -> Iterator[Any]:
 @each_row("scheme", ["light", "dark"])
 @each_row("width", [390, 1440])
 @each_row("language", ["en", "zh"])
+@pytest.mark.long
 def test_that_the_page_stands_on_a_screen(
     browser: Any, tmp_path: Path, width: int, scheme: str, language: Language
 ) -> None:

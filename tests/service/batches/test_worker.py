@@ -210,6 +210,7 @@ def test_that_a_worker_ends_with_the_process_that_started_it(tmp_path: Path, war
     assert process.exitcode == 0
 
 
+@pytest.mark.long
 def test_that_what_ray_cannot_do_is_done_by_processes(tmp_path: Path, warm: Path) -> None:
     def broken(settings: Settings) -> Iterator[None]:
         raise ExecutorLostError("there is no cluster")

@@ -73,7 +73,9 @@ def test_that_a_patch_is_applied_and_taken_back_to_the_byte_with_the_modes_of_th
     assert {path.name for path in tmp_path.iterdir()} == {*TEXTS, "home"}
 
 
-@each_row("step, left", [*(("apply", left) for left in range(4)), *(("undo", left) for left in range(3))])
+@each_row(
+    "step, left", [*(("apply", left) for left in range(4)), *(("undo", left) for left in range(3))], quick=3
+)
 def test_that_a_crash_at_any_point_can_be_taken_back(step: str, left: int, tmp_path: Path) -> None:
     """After it each file is whole, the old or the new one, and undoing gives the old ones."""
     made = edits(tmp_path)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from corpus import log_patterns
 from corpus.library import KNOWLEDGE, Library
 from corpus.log_patterns import Pattern, PatternTable
 from corpus.schema import Case
@@ -162,9 +161,9 @@ def test_that_guidance_without_chinese_and_chinese_without_guidance_are_found(
     assert findings(library, PatternTable((pattern(),))) == told
 
 
-def test_the_rules_and_telemetry_rules_name_only_what_there_is(triage: Triage) -> None:
+def test_the_rules_and_telemetry_rules_name_only_what_there_is(triage: Triage, table: PatternTable) -> None:
     """A misspelt name would be missing for ever, and the rule silent."""
-    assert table_findings(triage.library, log_patterns.load()) == []
+    assert table_findings(triage.library, table) == []
 
 
 RULE = """
@@ -196,9 +195,15 @@ RULE = """
         ({"value": "half(first)"}, "ways.0.value: 'half(first)': there is no function half"),
         ({"because": "{frist} GiB"}, "ways.0.because: nothing is called frist"),
     ],
+    quick=4,
 )
 def test_a_misspelt_name_of_a_rule_is_told_with_file_and_row(
-    fields: dict[str, str], told: str | None, triage: Triage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fields: dict[str, str],
+    told: str | None,
+    triage: Triage,
+    table: PatternTable,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each fact, setting, name and operator of an expression must be one that there is."""
     given = {
@@ -211,7 +216,7 @@ def test_a_misspelt_name_of_a_rule_is_told_with_file_and_row(
     path = tmp_path / "rules.yaml"
     path.write_text("rules:" + RULE.format(**{**given, **fields}))
     monkeypatch.setenv(KNOWLEDGE, str(tmp_path))
-    wrong = table_findings(triage.library, log_patterns.load())
+    wrong = table_findings(triage.library, table)
     if told is None:
         assert wrong == []
     else:

@@ -98,6 +98,7 @@ def until_seen(port: int, query: str, seconds: float = PATIENCE) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("prometheus"), reason="the Prometheus server is not installed")
+@pytest.mark.long
 def test_that_a_real_server_gives_the_range_before_the_crash(tmp_path: Path) -> None:
     """Growth, the fresh Xid, memory and the course come out of a scraped exporter.
 

@@ -17,6 +17,10 @@ from tests.ui.chat.serving import Server
 LOG = "step 1\nRuntimeError: the one that was pasted\n"
 
 
+# A server of its own, which is killed and started again.
+pytestmark = pytest.mark.long
+
+
 @pytest.fixture(scope="module")
 def small(browser: Browser, warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Serve the page with a low limit."""

@@ -24,6 +24,10 @@ UPLOAD = (
 )
 
 
+# A server of its own; `tests/ui/test_authorisation.py` holds the page to its keys without a browser.
+pytestmark = pytest.mark.long
+
+
 @pytest.fixture(scope="module")
 def tokens(
     browser: Browser, warm: Path, tmp_path_factory: pytest.TempPathFactory

@@ -18,11 +18,12 @@ from tests.ui.chat.test_asking import LOG, explain
 
 DESKTOP = {"viewport": {"width": 1440, "height": 900}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+_LONG = pytest.mark.long
 WAYS = [
     pytest.param({**DESKTOP, "locale": "en-US", "color_scheme": "light"}, id="desktop en light"),
-    pytest.param({**DESKTOP, "locale": "zh-CN", "color_scheme": "dark"}, id="desktop zh dark"),
+    pytest.param({**DESKTOP, "locale": "zh-CN", "color_scheme": "dark"}, id="desktop zh dark", marks=_LONG),
     pytest.param({**PHONE, "locale": "zh-CN", "color_scheme": "light"}, id="phone zh light"),
-    pytest.param({**PHONE, "locale": "en-US", "color_scheme": "dark"}, id="phone en dark"),
+    pytest.param({**PHONE, "locale": "en-US", "color_scheme": "dark"}, id="phone en dark", marks=_LONG),
 ]
 
 
@@ -55,7 +56,13 @@ def test_that_no_serious_fault_of_access_is_found(
     assert faults(page) == []
 
 
-@pytest.mark.parametrize("example", ["gpu-memory", "nccl-timeout", "host-memory", "recovered"])
+@pytest.mark.parametrize(
+    "example",
+    [
+        "gpu-memory",
+        *(pytest.param(name, marks=_LONG) for name in ("nccl-timeout", "host-memory", "recovered")),
+    ],
+)
 def test_that_nothing_scrolls_sideways_on_a_phone(pages: OpenPage, server: Server, example: str) -> None:
     """At 390 pixels the page is as wide as the screen, before and after the answer, with all parts open."""
     page = pages(server.url, **PHONE)
@@ -187,6 +194,7 @@ def _paste(page: Page, text: str) -> None:
     )
 
 
+@pytest.mark.long
 def test_that_a_paste_of_a_megabyte_is_answered_nearly_as_soon_as_a_few_lines(
     pages: OpenPage, server: Server
 ) -> None:

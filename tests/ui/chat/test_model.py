@@ -121,6 +121,7 @@ def test_that_a_model_can_be_left_out(pages: OpenPage, talking: Server, model: S
     assert len(model.calls) == before
 
 
+@pytest.mark.long
 def test_that_a_page_that_turned_away_stays_where_it_is(pages: OpenPage, talking: Server) -> None:
     """An answer that is still written does not come over another that was opened meanwhile."""
     page = pages(talking.url)
@@ -150,6 +151,7 @@ def test_that_questions_go_on_in_the_same_talk(pages: OpenPage, talking: Server)
     expect(other.locator(".talk .ours")).to_contain_text("The log says how much was free.")
 
 
+@pytest.mark.long
 def test_that_a_server_that_stops_in_mid_answer_loses_nothing(pages: OpenPage, talking: Server) -> None:
     """The page says that the server is gone, comes back with it by itself, and shows the first answer, also
     in the history.

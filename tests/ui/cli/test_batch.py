@@ -212,7 +212,9 @@ def _begun(home: Path, folder: Path, out: str, *words: str) -> int:
         return process.returncode
 
 
-@pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-C", "kill -9"])
+@pytest.mark.parametrize(
+    "kill", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGKILL], ids=["ctrl-C", "kill -9"]
+)
 def test_that_a_stopped_batch_goes_on(home: Path, tmp_path: Path, kill: signal.Signals) -> None:
     """Called again with the same --out, it says what is done, does the rest, and has each job once."""
     folder = tmp_path / "logs"

@@ -130,6 +130,7 @@ def test_wrong_arguments_are_named(words: list[str], told: str, warm: Path) -> N
         "CRLF",
         "stray NULs",
     ],
+    quick=4,
 )
 def test_awkward_logs_are_explained(content: bytes, warm: Path, tmp_path: Path) -> None:
     """What jobs really leave behind is read."""

@@ -83,6 +83,7 @@ def test_that_output_passes_byte_for_byte_and_the_streams_stay_apart(run: Run) -
     assert (done.returncode, done.stdout, done.stderr) == (0, raw, raw[::-1])
 
 
+@pytest.mark.long
 def test_that_a_hundred_megabytes_pass_whole(environment: dict[str, str], tmp_path: Path) -> None:
     code = "import sys\nfor n in range(1_000_000): sys.stdout.write(f'{n:099d}\\n')"
     sums = []

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -133,23 +134,33 @@ def test_that_one_process_serves_the_page_and_the_api_and_ends_when_told(
     assert answer.json()["cause"] == "cpu-offload-pressure"
     server.process.terminate()
     assert server.process.wait(timeout=PATIENCE) in (0, -signal.SIGTERM)
+
+
+@pytest.mark.long
+def test_that_an_answer_is_there_after_a_restart(warm: Path, tmp_path: Path, start: Start) -> None:
+    home = shutil.copytree(warm, tmp_path / "home")
+    server = start(home)
+    answer = httpx.post(
+        f"{server.url}/v1/triage", files={"log": (OFFLOAD / "log.txt").read_bytes()}, timeout=PATIENCE
+    )
+    server.process.terminate()
+    server.process.wait(timeout=PATIENCE)
     again = start(home)
     kept = httpx.get(f"{again.url}/v1/triages/{answer.json()['id']}", timeout=PATIENCE).json()
     assert kept["diagnosis"]["cause"] == "cpu-offload-pressure"
 
 
-def test_that_a_port_that_is_taken_is_told_in_a_sentence(warm: Path, tmp_path: Path, start: Start) -> None:
+def test_that_a_port_that_is_taken_is_told_in_a_sentence(warm: Path, tmp_path: Path) -> None:
     home = shutil.copytree(warm, tmp_path / "home")
-    server = start(home)
-    port = server.url.rsplit(":", 1)[1]
-    ended = subprocess.run(
-        [sys.executable, "-m", "ui.cli.main", "serve", "--port", port],
-        cwd=ROOT,
-        env=surroundings(home),
-        capture_output=True,
-        check=False,
-        timeout=PATIENCE,
-    )
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        ended = subprocess.run(
+            [sys.executable, "-m", "ui.cli.main", "serve", "--port", str(other.getsockname()[1])],
+            cwd=ROOT,
+            env=surroundings(home),
+            capture_output=True,
+            check=False,
+            timeout=PATIENCE,
+        )
     assert ended.returncode == 2
     assert b"cannot be bound" in ended.stderr
     assert b"Traceback" not in ended.stderr

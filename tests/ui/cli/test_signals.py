@@ -62,6 +62,7 @@ def test_that_a_watch_that_is_told_to_stop_ends_in_order(warm: Path, tmp_path: P
     assert stopped(process) == (0, "")
 
 
+@pytest.mark.long
 def test_that_a_server_that_is_told_to_stop_puts_its_processes_away(warm: Path, tmp_path: Path) -> None:
     process, line = started(
         ["serve", "--port", "0"],

@@ -59,6 +59,7 @@ def started(server: Slack, warm: Path, tmp_path: Path) -> Iterator[Callable[...,
     made.kill()
 
 
+@pytest.mark.long
 def test_that_a_server_killed_in_mid_answer_leaves_no_thread_open(
     started: Callable[..., Server], server: Slack
 ) -> None:

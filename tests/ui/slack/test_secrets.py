@@ -30,6 +30,7 @@ def test_that_no_planted_secret_is_sent(work: Workspace, caplog: pytest.LogCaptu
     assert [item for item in secrets if planted.remains(item, everything)] == []
 
 
+@pytest.mark.long
 def test_that_no_planted_secret_in_a_name_a_question_or_feedback_is_sent(work: Workspace) -> None:
     secrets = [
         item

@@ -109,6 +109,7 @@ def test_that_a_deleted_message_is_posted_anew(work: Workspace, model: Model, tr
     assert GOING_ON not in shown(work.answers(thread)[1])
 
 
+@pytest.mark.long
 def test_that_an_edit_that_slack_refuses_loses_no_answer(
     work: Workspace, model: Model, triage: Triage
 ) -> None:
@@ -142,6 +143,7 @@ def test_that_the_bot_waits_where_the_desk_is_busy(
     assert len(work.answers(second)) == 1
 
 
+@pytest.mark.long
 def test_that_a_desk_that_stays_busy_is_said_to_be_so(
     work: Workspace, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -374,6 +374,7 @@ def test_no_file_or_command_raises(first: str, second: str, name: str) -> None:
         "a: ",
         "b==1,",
     ],
+    quick=4,
 )
 @each_row("name", ["", "a.sh", "a.yaml", "a.json", "requirements.txt", ".env", "a.toml"])
 def test_the_time_of_a_file_grows_with_its_length(name: str, piece: str) -> None:

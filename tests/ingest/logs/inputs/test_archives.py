@@ -581,6 +581,7 @@ print(size, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 @each_row("name", ["sparse.log", "job.log.gz", "job.log.zst", "job.log.xz", "job.tar.gz", "job.zip"])
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_log(tmp_path: Path, name: str) -> None:
     """A hundred megabytes and more, a hole before the text or packed small, pass through some tens."""
     path = tmp_path / name
