@@ -34,6 +34,9 @@ Handler = Literal[
 ]
 # What a message says of the job's settings: that one does not exist, that a given value was not accepted.
 Tells = Literal["unknown-setting", "refused-override"]
+# What of a printed sample a line begins: a question, an answer, what it is held against; or the marks around
+# a turn of a dialogue.
+SamplePart = Literal["asked", "answered", "judged", "opens", "closes"]
 
 # Handlers that make events without a line that an expression finds.
 MADE: frozenset[Handler] = frozenset({"cut-traceback", "error-level"})
@@ -68,8 +71,10 @@ class Pattern(Record):
     row warns of in glog's style was survived; a C++ core may call its last words a warning. A row that is
     `said_at_info` counts although its program says it at the level of a remark. What a `passing` row tells of
     its program may have gone on after: it is no root beside another failure. `shows` names the frameworks
-    that such a line shows to be in the job. A row without an expression is one that its `handler` makes
-    events of.
+    that such a line shows to be in the job. What stands between a `sample`'s parts is data. A row that
+    `settles` others (by their ids, with `*`) is printed only by who survived such a failure: one of its own
+    stream in the last `settles_within` lines above, or in all where that is 0. A row without an expression is
+    one that its `handler` makes events of.
     """
 
     id: str
@@ -80,6 +85,9 @@ class Pattern(Record):
     refine: tuple[Refinement, ...] = ()
     expression: str = ""
     handler: Handler | None = None
+    sample: SamplePart | None = None
+    settles: tuple[str, ...] = ()
+    settles_within: int = 0
     caseless: bool = False
     last_resort: bool = False
     generic: bool = False

@@ -20,7 +20,8 @@ class Phase(Record):
 
     `turn` is matched against the functions that are a turn of the job's loop, whatever objects are made
     within it. A phase that `passes` is over when the next step is counted; those within a step come again.
-    The `first` one comes before any step is counted.
+    The `first` one comes before any step is counted. One that `sets_up` is as a rule what a program does
+    that was just started.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Phase(Record):
     turn: Expression = ""
     passes: bool = False
     first: bool = False
+    sets_up: bool = False
 
 
 class PhaseTable(Record):

@@ -10,8 +10,9 @@ import re
 from collections import Counter, deque
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ingest.logs.events import CascadeRole, Event
 from ingest.logs.stacks.stack import EXCEPTION
@@ -33,6 +34,28 @@ class ProgressMark:
     is_bar: bool = False
 
 
+class Settling(NamedTuple):
+    """A line that only who survived failures of these `patterns` (with `*`) prints.
+
+    It tells of those that its own stream said within so many lines above it; of any where `within` is 0.
+    """
+
+    line: int
+    source: str
+    patterns: tuple[str, ...]
+    within: int = 0
+
+    def tells_of(self, event: Event) -> bool:
+        """Tell whether the failure is one of those."""
+        away = self.line - event.last
+        return (
+            0 < away <= (self.within or away)
+            and event.source == self.source
+            and event.kind == "error"
+            and any(fnmatchcase(event.pattern, name) for name in self.patterns)
+        )
+
+
 @dataclass
 class Progress:
     """Marks of progress: how many, the latest ones, and where the run said that it was done.
@@ -40,7 +63,7 @@ class Progress:
     `step` is the last training step that the run itself counted; a progress bar may count anything.
     `finished` is where it said that it was done, `closed` the latest sign of any kind of a good end, `last`
     the latest mark, and `whole` the latest one that counts all of the run's steps, whose greatest total is
-    `total`.
+    `total`. `settling` are lines that show failures to have been survived.
     """
 
     LATEST = 4096
@@ -53,6 +76,7 @@ class Progress:
     last: ProgressMark | None = None
     whole: ProgressMark | None = None
     total: float = 0.0
+    settling: deque[Settling] = field(default_factory=lambda: deque(maxlen=Progress.LATEST))
     _last: dict[str, float] = field(default_factory=dict)
     _since: Counter[str] = field(default_factory=Counter)
 
@@ -178,6 +202,10 @@ CLUE_WORTH = 5
 # Functions that keep what a run has made; what a tracker could not take is no result.
 _KEEPING = re.compile(r"^_?(?:save|export|upload|push)(?:_\w+)?$|^(?:as|to)_directory$")
 _TRACKING = re.compile(r"/(?:wandb|swanlab|mlflow|tensorboard\w*|comet_ml|clearml|trackio)/")
+# What of a message may be a name, and what a part of one has that no plain word has.
+_NAME = re.compile(r"[A-Za-z_][\w./:+-]{3,200}")
+_UNPLAIN = re.compile(r"_[A-Za-z]|[A-Za-z]_")
+MIN_NAME = 5
 # How many lines may follow the last sign of work in a text that is said to go on until its end.
 LAST_WORDS = 100
 # Lines without a count that other processes may still print after one has failed.
@@ -220,6 +248,10 @@ def arrange_cascade(
     ):
         recovered.remove(id(told))
         root = told
+    root = _killed_after(root, standing) or root
+    if root is not None and (missed := _warned_of(root, warnings)):
+        root = missed
+        events = sorted([*events, root], key=lambda event: event.line)
     if root is None and not any(run.count or run.finished for run in runs):
         # A few pasted lines without any sign of a run: what warns is what was asked about, where it tells a
         # cause or its logger calls it an error.
@@ -282,6 +314,42 @@ def _told_before(root: Event, recovered: Sequence[Event]) -> Event | None:
     return None
 
 
+def _killed_after(root: Event | None, standing: Sequence[Event]) -> Event | None:
+    """Give the kill that a job ended by, where the first error is one that its processes said repeatedly.
+
+    Whoever says the same again has lived through it: a task that failed, say, and the next one.
+    """
+    if root is None or root.kind != "error" or root.strength == "states" or root.count <= len(root.sources):
+        return None
+    kills = (event for event in standing if event.kind == "kill" and event.pattern_role == "origin")
+    return next(
+        (kill for kill in kills if kill.strength == "states" and kill.cause and root.last < kill.last), None
+    )
+
+
+def _warned_of(root: Event, warnings: Sequence[Event]) -> Event | None:
+    """Give the warning above an exception without a known cause that tells why what it misses is not there.
+
+    They are tied by a name that both have (a module, a library, a file), not by their order alone.
+    """
+    if not root.traceback or (root.cause is not None and root.strength != "hints"):
+        return None
+    names = _names(root.body)
+    told = (
+        event
+        for event in warnings
+        if event.cause and event.last < root.traceback and not names.isdisjoint(_names(event.body))
+    )
+    first = next((event for event in told if event.source in ("", root.source)), None)
+    return replace(first, kind="error", strength="suggests", pattern_role="origin") if first else None
+
+
+def _names(text: str) -> frozenset[str]:
+    """Give the names in a message that are nobody's plain words: of modules, libraries, files."""
+    parts = (part for match in _NAME.finditer(text) for part in re.split(r"[./]|::", match[0]))
+    return frozenset(part for part in parts if len(part) > MIN_NAME and _UNPLAIN.search(part))
+
+
 def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) -> bool:
     progress = runs[timeline.number(event.last)]
     # A traceback that states its cause, with no work after it, is not undone by a line that says "done".
@@ -296,7 +364,9 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
     is_writing = any(_KEEPING.match(frame.function) for frame in event.frames)
     loses_results = is_writing and not any(_TRACKING.search(frame.file) for frame in event.frames)
     end_counts = not fatal or (progress.count > 0 and not loses_results)
-    if event.usual or progress.goes_on_after(event.last, end_counts):
+    if event.usual or event.earlier_run or progress.goes_on_after(event.last, end_counts):
+        return True
+    if any(line.tells_of(event) for line in progress.settling):
         return True
     # Another file of the job may be the one that says how it ended: a job's output beside its errors.
     if any(run.finished for run in runs if run is not progress) and not timeline.is_last_word(event):

@@ -44,10 +44,11 @@ class Event:
     `line`, `source`, `time` are those of the first; `count`, `last` and `last_time` (empty where the last was
     only counted) cover all; `sources` names up to 64 streams, `ranks` every rank that said it, `missing`
     those of the job that did not, and of these `silent` those that tell of no other failure either. `usual`
-    tells that a healthy run of the same job says it too. `pattern_role` is what such lines are as a rule,
-    `role` what this one is here. `handler` is the pattern's, `tells` that of all patterns of the line.
-    `linked` tells that its traceback came of the one above it, `handled` that another came of its own,
-    `passing` that its program may have gone on after it.
+    tells that a healthy run of the same job says it too, `earlier_run` that a run said it which ended before
+    the file's last one began. `pattern_role` is what such lines are as a rule, `role` what this one is here.
+    `handler` is the pattern's, `tells` that of all patterns of the line. `linked` tells that its traceback
+    came of the one above it, `handled` that another came of its own, `passing` that its program may have
+    gone on after it.
     """
 
     pattern: str
@@ -79,6 +80,7 @@ class Event:
     missing: tuple[int, ...] = ()
     silent: tuple[int, ...] = ()
     usual: bool = False
+    earlier_run: bool = False
     role: CascadeRole = "collateral"
     handler: Handler | None = None
     tells: tuple[Tells, ...] = ()

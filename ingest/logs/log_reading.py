@@ -23,6 +23,8 @@ from ingest.logs.placed_line import PlacedLine
 from ingest.logs.refinement import refine_events
 from ingest.logs.repeats import FULL, LINE_HEAD, STACKS, Repeats, Sighting, stack_wording
 from ingest.logs.report import CrashReport, Limits
+from ingest.logs.run_starts import RunStarts, with_runs
+from ingest.logs.samples import SampleMarks, spoken_rows
 from ingest.logs.scanner import Block, Match, Tally, newlines
 from ingest.logs.templates import Templates
 from ingest.logs.traceback_log import TracebackLog
@@ -57,6 +59,8 @@ class LogReading:
         self._failures = FailureLog(self._masking, self._notes, self._events, self._tracebacks)
         self._repeats = Repeats()
         self._last: Block | None = None
+        self._samples: SampleMarks | None = None
+        self._starts = RunStarts()
 
     @property
     def groups(self) -> frozenset[GroupKey]:
@@ -66,6 +70,7 @@ class LogReading:
     def begin(self, name: str) -> int:
         """Begin a file of the job; give the number of its first line when all files are counted on."""
         self._notes.progress.begin(lines.printable(self._masking.clean(name)))
+        self._starts.begin()
         self._events.begin(name)
         return self._notes.progress.first
 
@@ -79,7 +84,7 @@ class LogReading:
             and not self._events.fails_from(progress.first, self._table.last_resort)
         )
         # Where no pattern knew a failure: a stack without its first line, or what a logger calls errors.
-        if block is not None and is_unannounced and not self._tracebacks.note_last(block):
+        if block is not None and is_unannounced and not self._tracebacks.note_last(block, self._samples):
             row = self._table.by_handler.get("error-level")
             if row and not (progress.runs[-1].count or progress.runs[-1].finished):
                 self._failures.note_error_levels(block, row)
@@ -88,8 +93,11 @@ class LogReading:
 
     def feed(self, block: Block, matches: list[Match]) -> None:
         """Take in a block with its matches, which are ordered by place."""
+        self._starts.see(block)
         parsed: dict[int, lines.Line] = {}
-        for (number, begin), group in groupby(matches, key=partial(_segment_of, block)):
+        samples = self._samples = SampleMarks(self._table, block, matches)
+        telling = [match for match in matches if not self._table.rows[match.row].sample]
+        for (number, begin), group in groupby(telling, key=partial(_segment_of, block)):
             found = list(group)
             sight = self._sighting(block, number, begin, tuple(match.row for match in found))
             if sight is None:
@@ -98,6 +106,7 @@ class LogReading:
             start, end = block.line_bounds(offset)
             line = lines.parse_line(block.data[start:end], found[0].line, offset - start)
             rows = [self._table.rows[row] for row in dict.fromkeys(match.row for match in found)]
+            rows = [] if samples.enclose(line.number, line.source) else spoken_rows(rows, line)
             self._line(rows, PlacedLine(line, block, offset, parsed), sight)
         # A traceback that runs on beyond the block's own part meets its last line's patterns in the next.
         self._tracebacks.flush(before=block.line + newlines(block.data, 0, block.stop))
@@ -156,6 +165,7 @@ class LogReading:
         job = ReportView(events, None, facts, notes.frameworks.all(), notes.settings, seen=notes.seen)
         events = refine_events(events, job, self._table)
         progress.timeline.settle(events)
+        events = with_runs(events, self._starts.lines(), progress.runs, progress.timeline)
         cascade = arrange_worded(
             events, self._table.last_resort, progress.runs, progress.timeline, failed=self._failed
         )

@@ -17,6 +17,7 @@ from itertools import islice, pairwise
 from corpus.log_patterns import Pattern, PatternTable
 from ingest.logs.copied_text import dedented, restored
 from ingest.logs.lines import parse_line
+from ingest.logs.samples import without_samples
 from ingest.logs.scanner import Block, Scanner
 from ingest.logs.stacks.stack import EXCEPTION
 from ingest.logs.wording import holds
@@ -119,7 +120,8 @@ class Pastes:
         data = "\n".join(texts).encode("utf-8", "surrogateescape")
         found: list[set[int]] = [set() for _ in texts]
         for match in self._scanner.peek(data):
-            found[match.line - 1].add(match.row)
+            if not self._rows[match.row].sample:
+                found[match.line - 1].add(match.row)
         return [
             frozenset(row for number in numbers if _is_said(row := self._rows[number], text))
             for text, numbers in zip(texts, found, strict=True)
@@ -177,6 +179,8 @@ def _parts(rows: Sequence[str]) -> Iterator[Reading]:
     for place, row in enumerate(rows):
         if is_stack and EXCEPTION.match(row):
             continue  # a traceback's last line is whole, whatever its message quotes
+        if without_samples(row) != row:
+            continue  # nor is a sample's text anybody's message
         seen: set[tuple[str, ...]] = {(row,)}
         for split in _splits(row):
             as_cut = tuple(_HALVES.sub(_joined, part) for part in split if part.strip())

@@ -98,6 +98,16 @@ def of_frames(frames: Sequence[Frame], *, has_begun: bool) -> str:
     return ""
 
 
+def sets_up(frames: Sequence[Frame]) -> bool:
+    """Tell whether an uncaught traceback shows a program that was just started: it imports, or sets up."""
+    if not frames or frames[0].function != "<module>":
+        return False
+    if all(frame.function == "<module>" or "importlib" in frame.file for frame in frames):
+        return True
+    phase = phases.load().by_name.get(of_frames(frames, has_begun=False))
+    return phase is not None and phase.sets_up
+
+
 def _is_first(name: str) -> bool:
     phase = phases.load().by_name.get(name)
     return phase is not None and phase.first

@@ -188,7 +188,9 @@ class Scanner:
         self._seen = dict.fromkeys(self._scarce, 0)
         # What a healthy run prints at every step: of a block's, the first and the last ones tell enough.
         self._plenty = frozenset(
-            n for n, row in enumerate(rows) if row.kind in ("progress", "end", "fact") and not row.handler
+            n
+            for n, row in enumerate(rows)
+            if row.kind in ("progress", "end", "fact") and not (row.handler or row.sample)
         )
         self._telling = frozenset(n for n, row in enumerate(rows) if row.fails)
         numbered = list(enumerate(rows))

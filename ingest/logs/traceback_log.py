@@ -14,6 +14,7 @@ from ingest.logs.lines import Line
 from ingest.logs.masking import Masking
 from ingest.logs.placed_line import PlacedLine
 from ingest.logs.repeats import Sighting
+from ingest.logs.samples import SampleMarks
 from ingest.logs.scanner import Block
 from ingest.logs.stacks import tracebacks
 from ingest.logs.stacks.open_tracebacks import Stacks
@@ -105,10 +106,10 @@ class TracebackLog:
             if row and not self._is_below_ignored(stack.traceback.source, stack.traceback.start):
                 stack.sight.group = self._events.add(self._event(row, stack.traceback))
 
-    def note_last(self, block: Block) -> bool:
+    def note_last(self, block: Block, samples: SampleMarks | None) -> bool:
         """Note the stack without its first line that a file ends with; tell whether there is one."""
         found = tracebacks.last(block)
-        if found is None:
+        if found is None or (samples and samples.enclose(found.start, found.source)):
             return False
         self._stacks.open(found.source, found, found.start, Sighting())
         self.flush()

@@ -1,0 +1,115 @@
+"""Text that a job prints as data: prompts, answers, dialogue, records of a data set.
+
+What such text says of errors, steps or ends is nobody's report of this job. It counts as data only where
+both of its ends are seen: the quotes of a value under a name that samples have, or a heading above and, below
+it, a later heading of the same sample. What stands behind the last heading may be the job's own words again.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from corpus.log_patterns import Pattern, PatternTable
+from ingest.logs.lines import Line, parse_line
+from ingest.logs.scanner import Block, Match
+
+# How many lines a sample may have between two of its headings, and how many proposed headings are tried.
+LONGEST = 150
+TRIED = 6
+
+# Names under which samples stand in records; the second ones have other uses, so that one alone is none.
+_NAMES = (
+    r"prompts?|responses?|completions?|questions?|answers?|quer(?:y|ies)|instructions?|chosen|rejected|"
+    r"ground_truths?|messages|conversations?|dialogues?|trajector(?:y|ies)|rollouts?|generated_texts?|"
+    r"problems?"
+)
+_OTHERS = r"content|text|inputs?|outputs?|role|value|labels?|solution|targets?|sample|example|system"
+_KEY = re.compile(
+    rf"(?<![\w.])['\"]?(?:(?P<name>(?:\w+_)?(?:{_NAMES})(?:_text|_str|_\d+)?)|(?P<other>{_OTHERS}))['\"]?"
+    r"\s?[=:]\s?"
+)
+_STRING = re.compile(r"[\[({\s]{0,3}[bfru]?(?P<quote>['\"])")
+# A quote that closes: behind it the value, the record or the line ends, or the next value begins.
+_CLOSE = re.compile(r"(?<!\\)(?P<quote>['\"])(?=\s*(?:[,}\]);]|$|\s\w+=))")
+# Behind a comma the list goes on, unless the string there is the next value's name.
+_CONTINUED = re.compile(r"\s*,\s*(?=['\"])(?!(?P<quote>['\"])[\w. -]{1,60}(?P=quote)\s*:)")
+# The order in which a sample's headings follow each other.
+_ORDER = {"asked": 0, "answered": 1, "judged": 2}
+
+
+def without_samples(text: str) -> str:
+    """Give a line without what stands in it as a sample's value; the line itself where there is none."""
+    keys = [*_KEY.finditer(text)]
+    if not any(key["name"] for key in keys) and len({key["other"] for key in keys}) < 2:
+        return text
+    kept: list[str] = []
+    place = 0
+    for key in keys:
+        if key.start() < place:
+            continue  # a name inside another sample's text
+        end = _value_end(text, key.end())
+        if end:
+            kept.append(text[place : key.end()])
+            place = end
+    return "".join([*kept, text[place:]]) if kept else text
+
+
+def spoken_rows(rows: list[Pattern], line: Line) -> list[Pattern]:
+    """Give the patterns that match what a line says itself, beside the samples that it quotes."""
+    body = without_samples(line.body)
+    if body == line.body:
+        return rows
+    text = without_samples(line.text)
+    return [row for row in rows if row.compiled.search(body) or row.compiled.search(text)]
+
+
+def _value_end(text: str, begin: int) -> int:
+    """Give where the string or the list of strings that begins at a place ends; 0 where none is seen to."""
+    end = 0
+    while opened := _STRING.match(text, begin):
+        quotes = _CLOSE.finditer(text, opened.end())
+        close = next((match for match in quotes if match["quote"] == opened["quote"]), None)
+        if close is None:
+            break
+        end = close.end()
+        further = _CONTINUED.match(text, end)
+        if further is None:
+            break
+        begin = further.end()
+    return end
+
+
+class SampleMarks:
+    """The headings and delimiters of samples in one block, as the scanner proposes them."""
+
+    def __init__(self, table: PatternTable, block: Block, matches: Sequence[Match]) -> None:
+        self._block = block
+        self._marks = [(match, row) for match in matches if (row := table.rows[match.row]).sample]
+        self._lines = [match.line for match, _ in self._marks]
+
+    def enclose(self, number: int, source: str) -> bool:
+        """Tell whether a line of a stream stands between headings of one sample, or its delimiters."""
+        if not self._marks:
+            return False
+        place = bisect_right(self._lines, number)
+        above = self._first(range(place - 1, max(-1, place - 1 - TRIED), -1), number, source)
+        below = self._first(range(place, min(len(self._marks), place + TRIED)), number, source)
+        if above is None or below is None:
+            return False
+        if above.sample == "opens" or below.sample == "closes":
+            return (above.sample, below.sample) == ("opens", "closes")
+        return _ORDER.get(above.sample or "", 9) < _ORDER.get(below.sample or "", 0)
+
+    def _first(self, places: range, number: int, source: str) -> Pattern | None:
+        """Give the nearest of the proposed marks that is one, of the stream."""
+        for place in places:
+            match, row = self._marks[place]
+            if abs(match.line - number) > LONGEST:
+                return None
+            start, end = self._block.line_bounds(match.offset)
+            mark = parse_line(self._block.data[start:end], match.line, match.offset - start)
+            if mark.source == source and row.compiled.search(mark.body):
+                return row
+        return None
