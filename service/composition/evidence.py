@@ -74,4 +74,5 @@ def _entry(event: Event, report: CrashReport) -> CascadeEntry:
         file=place.file or None,
         missing_ranks=event.missing[:MAX_RANKS],
         silent_ranks=event.silent[:MAX_RANKS],
+        earlier_run=event.earlier_run,
     )

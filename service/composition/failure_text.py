@@ -19,6 +19,8 @@ from service.scoring.assessment import Assessment
 
 # Where packages are installed says nothing of what was called.
 _SITE = re.compile(r"^.*(?:site|dist)-packages/")
+# So many lines above a root what only repeats a failure may announce it.
+ANNOUNCED = 2
 
 
 @dataclass(frozen=True)
@@ -100,16 +102,34 @@ class FailureText:
         """
         if ended_in_failure and self._report.root is None:
             return self._listed("went-on", self._survived()[-3:])
-        after = [
+        rest = [
             event for event in self._report.events if event.role == "collateral" and event.kind != "warning"
         ]
+        before = [event for event in rest if self._precedes(event)]
+        after = [event for event in rest if event not in before]
         recovered = [
             f"[{self._report.place(event.line)}]"
             for event in self._report.events
-            if event.role == "recovered"
+            if event.role == "recovered" and not event.earlier_run
         ]
         named = phrase("recovered", self.language, lines=", ".join(recovered[:4])) if recovered else ""
-        return "\n\n".join(part for part in (self._listed("followed", after[:3]), named) if part)
+        earlier = [event for event in self._report.events if event.earlier_run and event.kind != "warning"]
+        earlier.sort(key=lambda event: event.weight, reverse=True)
+        told = (
+            self._listed("followed", after[:3]),
+            self._listed("preceded", before[:2]),
+            named,
+            self._listed("earlier-run", earlier[:1]),
+        )
+        return "\n\n".join(part for part in told if part)
+
+    def _precedes(self, event: Event) -> bool:
+        """Tell whether an event was over before the root; what only announces the root is part of it."""
+        root, timeline = self._report.root, self._report.timeline
+        if root is None or timeline.number(event.line) != timeline.number(root.line):
+            return False
+        away = (root.traceback or root.line) - event.last
+        return away > (ANNOUNCED if event.pattern_role == "wrapper" else 0)
 
     def survived(self) -> str:
         """Quote the latest errors that the program went on after."""

@@ -67,7 +67,8 @@ class Evidence(Part):
 class CascadeEntry(Part):
     """One kind of event in the order of their first lines; `missing_ranks` are those that did not say it.
 
-    Of these, `silent_ranks` tell of no other failure either.
+    Of these, `silent_ranks` tell of no other failure either. `earlier_run` tells that another run said it,
+    which had ended before the file's last one began.
     """
 
     line: int
@@ -79,6 +80,7 @@ class CascadeEntry(Part):
     file: str | None = None
     missing_ranks: tuple[int, ...] = ()
     silent_ranks: tuple[int, ...] = ()
+    earlier_run: bool = False
 
     @property
     def place(self) -> str:
