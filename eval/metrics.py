@@ -294,7 +294,10 @@ class Difference:
 
 
 def compare(before: Sequence[Score], after: Sequence[Score], metric: str) -> Difference:
-    """Compare two runs on the incidents that both scored, by an exact McNemar test."""
+    """Compare two runs on the incidents that both scored, by an exact McNemar test.
+
+    Of a metric of which less is better, what fell is what got better.
+    """
     old = {item.incident: getattr(item, metric) for item in before}
     pairs = [
         (item.incident, old[item.incident], getattr(item, metric)) for item in after if item.incident in old
@@ -302,14 +305,15 @@ def compare(before: Sequence[Score], after: Sequence[Score], metric: str) -> Dif
     pairs = [pair for pair in pairs if pair[1] is not None and pair[2] is not None]
     up = tuple(name for name, first, second in pairs if second > first)
     down = tuple(name for name, first, second in pairs if second < first)
+    better, worse = (down, up) if metric in LOWER_IS_BETTER else (up, down)
     total = len(up) + len(down)
     tail = float(sum(math.comb(total, number) for number in range(min(len(up), len(down)) + 1))) / 2.0**total
     return Difference(
         metric,
         mean([pair[1] for pair in pairs]).value,
         mean([pair[2] for pair in pairs]).value,
-        up,
-        down,
+        better,
+        worse,
         min(1.0, 2.0 * tail),
     )
 

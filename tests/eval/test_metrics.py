@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -209,6 +210,13 @@ def test_two_runs_are_compared_pair_by_pair() -> None:
     assert (change.before, change.after, len(change.better), change.worse) == (0.0, 1.0, 6, ())
     assert change.p == pytest.approx(2 / 64)
     assert compare(before, before, "cause_top1").p == 1.0
+
+
+def test_that_of_a_metric_of_which_less_is_better_what_fell_got_better() -> None:
+    """An answer that is no longer sure and wrong is told as an improvement."""
+    before, after = [replace(told("a", 0.0, 0.9), sure_and_wrong=1.0)], [told("a", 1.0, 0.9)]
+    change = compare(before, [replace(after[0], sure_and_wrong=0.0)], "sure_and_wrong")
+    assert (change.better, change.worse) == (("a",), ())
 
 
 def test_a_ranking_is_scored_by_its_first_fitting_case(tmp_path: Path, known: Library) -> None:
