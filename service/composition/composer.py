@@ -122,7 +122,8 @@ def _checks(
         return tuple(
             known.check(check.to(language), language) for check in wanted if all_hold(check.when, view)
         )
-    of_cases = [check for case in judged.cases[:1] for check in case.checks]
+    is_replaced = known.message is not None and known.message.replaces_case
+    of_cases = [check for case in judged.cases[:1] if not is_replaced for check in case.checks]
     fitting = [check for check in (*of_cases, *judged.cause.checks) if all_hold(check.when, view)]
     checks = dict.fromkeys(check.to(language) for check in fitting)
     shown = tuple(checks)[: 8 if judged.verdict == "unknown" else 5]

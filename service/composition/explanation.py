@@ -54,8 +54,13 @@ class Explanation:
         if self.end.conclusion:
             return self.end.conclusion
         formed = self.message
-        if formed is not None and (formed.form.leads or not cases):
+        if formed is not None and (
+            formed.form.beside_case == "lead" or (not cases and formed.form.beside_case != "add")
+        ):
             return formed.headline(language)
+        if formed is not None and formed.form.beside_case in ("follow", "add"):
+            title = (cases[0] if cases else cause).title.to(language).rstrip(".。")
+            return phrase("headline-case", language, title=title, told=formed.headline(language))
         # What a case's title says of the phase is exact; that of other lines of the log is not.
         known = "" if cases else phrases.phase(report.phase_of_root, language)
         title = cases[0].title.to(language) if cases else cause.titled(language, self._holds)
@@ -101,7 +106,7 @@ class Explanation:
         elif is_unknown:
             seen = [self.end.requests or phrase("unknown", self.language), phrase("seen", self.language)]
             parts = [*seen, *parts, self._failure.novel(), self._possibilities(), self.end.next]
-        elif self.judged.cases:
+        elif self.judged.cases and not (self.message and self.message.replaces_case):
             parts += self._from_case(self.judged.cases[0])
         else:
             means = self.message.means(self.language) if self.message else cause.means.to(self.language)

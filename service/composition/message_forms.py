@@ -17,6 +17,8 @@ from service.composition.phrases import phrase
 
 # What is longer is no name, no number and no shape, and says nothing within a sentence.
 LONGEST = 120
+# Rows of a message that has several, with the failing line.
+BELOW = 12
 THERE = "there"
 # What the calls of a traceback fill, besides the message itself.
 FRAME_BLANKS = frozenset({THERE, "function", "code", "raiser"})
@@ -45,6 +47,11 @@ class FormedMessage:
         """Say what to look at; empty where the form does not tell more than the cause."""
         return self._filled(self.form.look, language) if self.form.look else ""
 
+    @property
+    def replaces_case(self) -> bool:
+        """Tell whether it says what to do more exactly than a case that applies."""
+        return self.form.beside_case == "lead" and self.form.look is not None
+
     def _filled(self, text: Text, language: Language) -> str:
         there = "" if self.frame is None else phrase("there", language, place=place_of(self.frame))
         return text.to(language).format(**{**self.values, THERE: there})
@@ -61,11 +68,14 @@ def formed_message(report: CrashReport, cause: Cause, library: Library) -> Forme
     root = report.root
     if root is None:
         return None
-    line = _line(root)
+    texts = {"line": _line(root)}
     for form in library.message_forms:
         if not (cause.id in form.causes if form.causes else root.cause == cause.id):
             continue
-        if form.cue not in line or (found := re.search(form.expression, line)) is None:
+        if form.reads not in texts:
+            texts[form.reads] = "\n".join([texts["line"], *_rows(report, root, form)])
+        text = texts[form.reads]
+        if form.cue not in text or (found := re.search(form.expression, text)) is None:
             continue
         frame = _frame(root, form)
         values = dict(_values(found.groupdict(), form, frame, report))
@@ -78,6 +88,16 @@ def _line(root: Event) -> str:
     """Give the failing line with the exception's type before its message."""
     type_name = root.exception.partition("(")[0]
     return root.body if not type_name or EXCEPTION.match(root.body) else f"{type_name}: {root.body}"
+
+
+def _rows(report: CrashReport, root: Event, form: MessageForm) -> Iterator[str]:
+    """Give what a form reads besides the failing line: the own call's statement, or the rows below."""
+    if form.reads == "call" and (own := own_call(root.frames)) is not None:
+        yield own.code
+    if form.reads == "below":
+        yield from (
+            report.texts[line] for line in range(root.line + 1, root.line + BELOW) if line in report.texts
+        )
 
 
 def _frame(root: Event, form: MessageForm) -> Frame | None:
@@ -112,7 +132,8 @@ def fact_value(report: CrashReport, name: str) -> str | None:
     kind, _, field = name.partition(".")
     for fact in reversed(report.facts):
         if fact.kind == kind and field in fact.fields:
-            return str(fact.fields[field])
+            value = fact.fields[field]
+            return f"{value:.4g}" if isinstance(value, float) else str(value)
     return None
 
 

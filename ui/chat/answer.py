@@ -31,7 +31,7 @@ def head(view: TriageView, library: Library) -> Html:
             element("button", say("share", language), type="button", class_="small quiet", data_do="share"),
             class_="top",
         ),
-        element("h1", answer.headline, id="wc-headline", tabindex="-1"),
+        element("h1", *prose.inline(answer.headline), id="wc-headline", tabindex="-1"),
         element("dl", *_standing(answer), class_="standing"),
         note,
         class_=f"card head v-{answer.verdict}",

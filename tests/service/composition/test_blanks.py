@@ -18,7 +18,7 @@ OWN = Frame("/job/plan.py", 4, "plan", "go()")
     ("command", "expected"),
     [
         ("ss -ltnp | grep ':PORT'", "ss -ltnp | grep ':8123'"),
-        ("git log -3 -- FILE", "git log -3 -- /job/plan.py"),
+        ("git log -3 -- CODE_FILE", "git log -3 -- /job/plan.py"),
         ("ls -t CHECKPOINT_DIR", "ls -t /data/run-7"),
         ("echo $PATH && echo $PORT", "echo $PATH && echo $PORT"),
         ("MASTER_PORT=1 PORT=2 ls", "MASTER_PORT=1 PORT=2 ls"),
@@ -55,3 +55,16 @@ def test_that_a_step_has_the_port_of_the_message(triage: Triage) -> None:
     assert all("PORT" not in step.run for step in answer.steps)
     # What acts is never filled with a process's number.
     assert [step.run for step in answer.steps if step.acts] == ["kill PID"] or not answer.steps
+
+
+def test_that_a_check_of_a_scheduler_is_left_out_where_the_job_shows_none(triage: Triage) -> None:
+    """Whoever pressed Ctrl-C in a terminal has no job id; a job of Slurm has one."""
+    lone = (
+        "Traceback (most recent call last):\n"
+        '  File "/job/run.py", line 3, in main\n'
+        "    fit()\n"
+        "KeyboardInterrupt\n"
+    )
+    slurm = "slurmstepd: error: *** JOB 991 ON a07 CANCELLED AT 2026-11-20T10:00:00 DUE TO TIME LIMIT ***\n"
+    assert "JOBID" not in " ".join(explained(triage, lone, language="en").checks)
+    assert "sacct -j 991" in " ".join(explained(triage, slurm, language="en").checks)

@@ -143,6 +143,63 @@ def test_that_what_a_log_puts_into_a_sentence_is_short_and_no_markup() -> None:
         assert (found and found.headline("en")) == headline, name
 
 
+@each_row(
+    ("log", "headline", "said"),
+    [
+        (
+            raised(
+                "TypeError: Card.make() got an unexpected keyword argument 'private'",
+                "/job/run.py:12:main:trainer.push(private=True)",
+                f"{SITE}/lark/trainer.py:7:push:self.card.make(**kwargs)",
+            ),
+            "`Card.make()` has no argument `private`, which the job's own call passes (run.py:12)",
+            "`trainer.push(private=True)`, gives `private`",
+        ),
+        (
+            raised(
+                "RuntimeError: Error(s) in loading state_dict for Net:\n"
+                '\tMissing key(s) in state_dict: "stem.weight". \n'
+                '\tUnexpected key(s) in state_dict: "_orig_mod.stem.weight". ',
+                "/job/run.py:12:main:net.load_state_dict(state)",
+            ),
+            "The keys differ by the prefix `_orig_mod.` of torch.compile (run.py:12)",
+            "No weight is missing.",
+        ),
+        (
+            raised(
+                "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
+                "/job/run.py:12:main:loss.backward()",
+            ),
+            "The loss has no graph to go back through (run.py:12)",
+            "What `loss.backward()` at `run.py:12` differentiates",
+        ),
+        (
+            raised(
+                "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 6.50 GiB. GPU 0 has a total "
+                "capacity of 23.64 GiB of which 2.25 GiB is free.",
+                "/job/run.py:12:main:order = scores.argsort()",
+            ),
+            (
+                "GPU out of memory in the program's own computation, outside training: "
+                "6.50 GiB asked, 2.25 GiB free of 23.64 (run.py:12)"
+            ),
+            "`order = scores.argsort()` at `run.py:12` asks for 6.50 GiB at once.",
+        ),
+        (
+            "train.py: error: argument --epochs: invalid int value: '1e3'\n",
+            "--epochs is '1e3', which is no int",
+            "The option --epochs is read as int",
+        ),
+    ],
+)
+def test_the_statement_and_the_rows_below_are_read_too(
+    log: str, headline: str, said: str, triage: Triage
+) -> None:
+    answer = explained(triage, log, language="en")
+    assert answer.headline == headline
+    assert said in answer.explanation
+
+
 def test_that_what_any_program_says_is_not_traced_to_a_source(triage: Triage) -> None:
     """The interpreter's own words stand in C++ argument parsers too; the call of a script is none of them."""
     log = raised("TypeError: fit() missing 1 required positional argument: 'loader'")
