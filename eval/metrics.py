@@ -182,7 +182,12 @@ def _patch(incident: Incident, answer: Answer) -> float | None:
     Not scored where no file of the incident names a labelled key, so that no patch of it is to be expected.
     """
     texts = [_plain_text(path.read_text(encoding="utf-8", errors="replace")) for path in incident.job_files]
-    named = {change: _name(change.key) for change in incident.label.changes}
+    # Nested files write a key's last part alone.
+    leaves = {change: _plain(change.key).rpartition(".")[2] for change in incident.label.changes}
+    named = {
+        change: re.compile(rf"(?<![a-z0-9_])_*{re.escape(leaf)}(?![a-z0-9_])")
+        for change, leaf in leaves.items()
+    }
     if not any(name.search(text) for name in named.values() for text in texts) or answer.changes is None:
         return None
     rows = [_plain_text(row) for row in (answer.patch or "").split("\n")]
@@ -199,11 +204,6 @@ def _patch(incident: Incident, answer: Answer) -> float | None:
 
 # How a label says that a key is to go; a switch that is off is left out.
 _GONE = frozenset({"false", "removed", "unset"})
-
-
-def _name(key: str) -> re.Pattern[str]:
-    """Give what finds a key in a file, where nested files write its last part alone."""
-    return re.compile(rf"(?<![a-z0-9_])_*{re.escape(_plain(key).rpartition('.')[2])}(?![a-z0-9_])")
 
 
 def _plain_text(text: str) -> str:

@@ -32,7 +32,11 @@ def main(words: list[str]) -> int:
     options = _options(words)
     try:
         if options.page:
-            return _page(options)
+            scores = rounds.recorded(options.rounds)
+            page = ROOT / curve.PAGE
+            page.write_text(curve.written(page.read_text(encoding="utf-8"), scores), encoding="utf-8")
+            (ROOT / curve.PLOT).write_text(curve.plot(scores), encoding="utf-8")
+            return 0
         return _scored(options)
     except (EvalError, ServiceError) as error:
         sys.stderr.write(f"eval.fresh: {error}\n")
@@ -59,14 +63,6 @@ def _options(words: list[str]) -> argparse.Namespace:
         "--page", action="store_true", help="draw the recorded figures and write them into the documentation"
     )
     return parser.parse_args(words)
-
-
-def _page(options: argparse.Namespace) -> int:
-    scores = rounds.recorded(options.rounds)
-    page = ROOT / curve.PAGE
-    page.write_text(curve.written(page.read_text(encoding="utf-8"), scores), encoding="utf-8")
-    (ROOT / curve.PLOT).write_text(curve.plot(scores), encoding="utf-8")
-    return 0
 
 
 def _scored(options: argparse.Namespace) -> int:

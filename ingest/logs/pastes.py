@@ -163,14 +163,11 @@ def _joins(rows: Sequence[str]) -> Iterator[Reading]:
             last = first + 1
             while last < end - 1 and full[last - begin] and last - first < MOST_JOINED:
                 last += 1
-            yield Reading(first, last, (_glued(rows[first : last + 1], widest),))
-            yield Reading(first, last, (" ".join(row.strip() for row in rows[first : last + 1]),))
-
-
-def _glued(rows: Sequence[str], width: int) -> str:
-    """Join rows that were cut at a width, wherever that was in a word."""
-    ends = [row if len(row) >= width else f"{row.rstrip()} " for row in rows[:-1]]
-    return "".join([*ends, rows[-1]])
+            cut = rows[first : last + 1]
+            # Cut at a width, wherever that was in a word, or between words.
+            whole = "".join(row if len(row) >= widest else f"{row.rstrip()} " for row in cut[:-1])
+            yield Reading(first, last, (whole + cut[-1],))
+            yield Reading(first, last, (" ".join(row.strip() for row in cut),))
 
 
 def _parts(rows: Sequence[str]) -> Iterator[Reading]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from operator import itemgetter
 
 from corpus.frameworks import known_frameworks
 from corpus.keys import last_level
 from corpus.library import Library
-from corpus.schema import Change
 from ingest.configfiles.settings import Setting
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
@@ -176,10 +176,11 @@ def _rows_of(event: Event) -> range:
 def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
     """Give the job's settings: those that the failure is about, then those that are not at their default."""
     assessment, library = prompt_context.assessment, prompt_context.library
-    wanted = {last_level(change.key) for change in prompt_context.offered}
-    wanted |= {
-        last_level(change.key) for cause in _likely(prompt_context) for change in _remedies(cause, library)
-    }
+    causes = _likely(prompt_context)
+    offered = (change.key for change in prompt_context.offered)
+    of_cases = (change.key for cause in causes for match in cause.cases[:3] for change in match.case.changes)
+    remedies = (change.key for cause in causes for change in library.remedies.get(cause.cause, ()))
+    wanted = set(map(last_level, chain(offered, of_cases, remedies)))
     named, near = _words_near(prompt_context)
     mine = sorted(settable_frameworks(assessment.report))
     failing = {event.line for event in assessment.report.events}
@@ -222,11 +223,6 @@ def _is_setting(setting: Setting, failing: Collection[int], library: Library) ->
     if setting.spelled == "env":
         return bool(known_frameworks().reader_of(setting.key))
     return not (setting.spelled == "flag" and setting.line in failing)
-
-
-def _remedies(candidate: Candidate, library: Library) -> Iterator[Change]:
-    yield from (change for match in candidate.cases[:3] for change in match.case.changes)
-    yield from library.remedies.get(candidate.cause, ())
 
 
 def _words_near(prompt_context: PromptContext) -> tuple[frozenset[str], frozenset[str]]:

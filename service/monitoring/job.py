@@ -113,7 +113,11 @@ class _Channels:
         # Without a terminal nothing is to be prepared, and the job starts the fast way.
         self.prepare = self.terminal.adopt if self.terminal else None
         self.out = self._terminal_end() if at_terminal else self._pipe(1)
-        if _same(1, 2):
+        try:
+            is_same = os.path.sameopenfile(1, 2)
+        except OSError:
+            is_same = False
+        if is_same:
             self.err = self.out
         elif os.isatty(2) and self.terminal:
             self.err = self._terminal_end()
@@ -149,14 +153,6 @@ class _Channels:
         ):
             with suppress(OSError):
                 os.close(end)
-
-
-def _same(one: int, other: int) -> bool:
-    try:
-        first, second = os.fstat(one), os.fstat(other)
-    except OSError:
-        return False
-    return (first.st_dev, first.st_ino, first.st_rdev) == (second.st_dev, second.st_ino, second.st_rdev)
 
 
 class _OutputPump:

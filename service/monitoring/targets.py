@@ -66,7 +66,9 @@ def message(diagnosis: Diagnosis, spec: JobSpec) -> str:
     rows = [f"*{escaped(diagnosis.headline)}*", f"{escaped(spec.name)}: {diagnosis.cause or 'no failure'}"]
     if (root := diagnosis.root) is not None:
         rows.append(f"> L{root.line} {escaped(root.text[:300])}")
-    rows += [f"• `{_code(as_written(change))}`  {escaped(change.why)}" for change in diagnosis.changes[:3]]
+    for change in diagnosis.changes[:3]:
+        command = escaped(as_written(change)).replace("\u200b", "").replace("\n", " ")
+        rows.append(f"• `{command}`  {escaped(change.why)}")
     return Redactor().clean("\n".join(rows))[:LONGEST]
 
 
@@ -75,7 +77,3 @@ def escaped(text: str) -> str:
     for sign, safe in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         text = text.replace(sign, safe)
     return text.replace("*", "∗").replace("_", "_\u200b").replace("`", "ˋ")
-
-
-def _code(text: str) -> str:
-    return escaped(text).replace("\u200b", "").replace("\n", " ")

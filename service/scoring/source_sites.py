@@ -39,7 +39,12 @@ def find_sites(report: CrashReport) -> tuple[LineSite, ...]:
     for event in (*root, *others[:MAX_LOOKED_UP]):
         site = site_of(event, report)
         if site is not None:
-            version = version_of(site, report) or _dated(site, event)
+            version = version_of(site, report)
+            if not version:
+                # The newest one in which the site stands on the line that the traceback names.
+                called = {frame.line for frame in event.frames if frame.file.endswith(f"/{site.file}")}
+                newest_first = reversed(tuple(site.lines.items()))
+                version = next((version for version, line in newest_first if line in called), None)
             place = LineSite(event.line, site, site.nearest(version), event is report.root)
             found.setdefault((site.package, site.file, site.symbol), place)
     return tuple(found.values())[:MAX_TOLD]
@@ -61,12 +66,6 @@ def site_of(event: Event, report: CrashReport) -> Site | None:
 def version_of(site: Site, report: CrashReport) -> str | None:
     """Give the version of the site's package, where the log tells it."""
     return report.version(site.framework) if site.framework else None
-
-
-def _dated(site: Site, event: Event) -> str | None:
-    """Give the newest version in which the site stands on the line that the traceback names."""
-    called = {frame.line for frame in event.frames if frame.file.endswith(f"/{site.file}")}
-    return next((version for version, line in reversed(tuple(site.lines.items())) if line in called), None)
 
 
 def _of_this_job(match: MessageMatch, files: list[str], report: CrashReport) -> Iterator[Site]:

@@ -166,7 +166,7 @@ _ROLES = {"root": 88.0, "context": 60.0, "collateral": 50.0}
 
 
 def _evidence(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
-    """Give the lines that prove it, and the places of the sources that say them."""
+    """Give the lines that prove it, the places of the sources that say them, what the machine tells."""
     for place, item in enumerate(view.evidence):
         where = f"{item.file}:{item.line}" if item.file else f"L{item.line}"
         line = f"{where}  {clip(item.text, _LINE)}"
@@ -175,9 +175,6 @@ def _evidence(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiec
         told = source_words(source, view.language)
         text = link(source.url, told) if source.url else escape(told)
         yield AnswerPiece(view.words("sources"), 35 - place, f"{BULLET}{text}")
-
-
-def _machine(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
     if view.telemetry.says != "not available" and view.telemetry.why:
         text = f"{say(view.telemetry.says, view.language)}: {view.telemetry.why}"
         yield AnswerPiece(say("machine", view.language), 65, from_markdown(text))
@@ -200,7 +197,7 @@ def _case(item: CaseHit) -> str:
 
 
 # In the order of reading.
-_PARTS = (_changes, _why, _evidence, _machine, _further)
+_PARTS = (_changes, _why, _evidence, _further)
 
 
 def _buttons(diagnosis: Diagnosis, page: str, language: Language) -> Block:
