@@ -35,6 +35,7 @@ def made(reader: Reader, name: str, units: int) -> CrashReport:
 
 
 @each_row(("name", "units", "lines", "root", "failures"), ROWS, ids=[row[0] for row in ROWS])
+@pytest.mark.long
 def test_that_every_line_of_a_flood_is_counted(
     reader: Reader, name: str, units: int, lines: int, root: int, failures: int
 ) -> None:

@@ -37,6 +37,7 @@ def put(
     (place / "log.txt").write_text(text, encoding="utf-8")
 
 
+@pytest.mark.long
 def test_the_set_is_sound() -> None:
     """No label leaks into its log, no two logs are the same, nothing stands on both sides of the split."""
     assert incidents.findings(incidents.load(), whole_corpus().causes) == []

@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
-from corpus.library import KNOWLEDGE
+from corpus import log_patterns
+from corpus.library import KNOWLEDGE, read_causes
+from ingest.logs.inputs.sources import from_text
+from ingest.logs.reader import Reader
 from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage
 from tests.warm import explained
@@ -46,6 +49,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
+@pytest.mark.long
 def test_that_a_folder_of_data_makes_a_diagnosis_with_a_patch(home: Path, tmp_path: Path) -> None:
     """Cue, pattern, cause, case, a setting, its computed value and the launch program stand in the folder."""
     answer = _explained("$ toytrain run --epochs 3 --bucket-rows 100 data.jsonl\n" + OVERFLOW, home, tmp_path)
@@ -65,10 +69,20 @@ def test_that_a_folder_of_data_makes_a_diagnosis_with_a_patch(home: Path, tmp_pa
     assert "+toytrain run --epochs 3 --bucket-rows 320 data.jsonl" in answer["patch"]
 
 
+@pytest.mark.long
 def test_that_an_exception_of_the_folder_tells_its_cause(home: Path, tmp_path: Path) -> None:
     """No pattern knows the message; the type, raised in the framework's code, does."""
     answer = _explained(EMPTY, home, tmp_path)
     assert answer["cause"] == "toy-shelf-empty"
+
+
+def test_that_the_folders_pattern_finds_its_line_and_the_numbers_in_it() -> None:
+    """The quick half of the rule: the folder's own table reads the folder's own log."""
+    table = log_patterns.load(TOY)
+    report = Reader(table).read(from_text(OVERFLOW))
+    assert report.root is not None
+    assert (report.root.pattern, report.root.line) == ("toytrain.bucket-overflow", OVERFLOW.count("\n"))
+    assert table.by_id[report.root.pattern].cause in {cause.id for cause in read_causes(TOY / "causes.yaml")}
 
 
 def test_that_without_the_folder_nobody_knows_the_cause(triage: Triage) -> None:

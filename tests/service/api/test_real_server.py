@@ -490,6 +490,7 @@ def _send(port: int, raw: bytes) -> int:
     return 0
 
 
+@pytest.mark.long
 def test_that_work_whose_client_left_is_ended(serve: Serve, api_home: Path) -> None:
     """The copies that were begun are gone long before the upload could be read."""
     before = set(api_home.glob("batches/*/spool"))

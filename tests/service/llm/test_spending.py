@@ -157,6 +157,7 @@ def test_the_second_model_is_asked_where_the_first_fails(triage: Triage, tmp_pat
     assert told.tokens.received == 56
 
 
+@pytest.mark.long
 def test_a_silent_first_model_leaves_time_for_the_second(triage: Triage, tmp_path: Path) -> None:
     """Two thirds of the time are the first one's."""
     with serving([Turn(silent=30.0)]) as silent, serving([NONSENSE]) as stands_by:

@@ -36,7 +36,7 @@ def shared(cluster: Cluster) -> SecretStr:
     return url
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
 def settings(request: pytest.FixtureRequest, make_settings: MakeSettings) -> Settings:
     """Settings of an empty database: a file, then one of a real PostgreSQL."""
     if request.param == "sqlite":

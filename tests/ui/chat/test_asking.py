@@ -147,8 +147,8 @@ def test_that_a_patch_is_saved_and_copied_as_it_is(page: Page) -> None:
     ("example", "verdict"),
     [
         ("gpu-memory", "Cause found"),
-        ("nccl-timeout", "Cause found"),
-        ("host-memory", "Probable cause"),
+        pytest.param("nccl-timeout", "Cause found", marks=pytest.mark.long),
+        pytest.param("host-memory", "Probable cause", marks=pytest.mark.long),
         ("recovered", "No failure found"),
     ],
 )

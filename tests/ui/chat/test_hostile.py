@@ -47,10 +47,12 @@ WRAPPED = "\n".join(
                 f"CUDA out of memory. {MARKUP[0]} {MARKUP[1]} {MARKUP[5]} {ANSI} {TURNED}",
             ),
             id="in the quotes",
+            marks=pytest.mark.long,
         ),
         pytest.param(
             f"+ python3 -m verl.trainer.main_ppo trainer.project_name='{MARKUP[1]}' {MARKUP[0]}\n{LOG}",
             id="in the command",
+            marks=pytest.mark.long,
         ),
     ],
 )
@@ -109,7 +111,15 @@ def test_that_the_page_may_load_nothing_of_another_site(page: Page, server: Serv
         assert page.request.get(f"{server.url}gradio_api/file={path}").status in (403, 404)
 
 
-@pytest.mark.parametrize("place", ["/etc/passwd", "/proc/self/environ", "{root}/../../etc/passwd", "{root}"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "/etc/passwd",
+        "{root}/../../etc/passwd",
+        pytest.param("/proc/self/environ", marks=pytest.mark.long),
+        pytest.param("{root}", marks=pytest.mark.long),
+    ],
+)
 def test_that_only_uploads_are_read(page: Page, place: str) -> None:
     """A page that names a path of the server as its upload gets nothing of it."""
     page.route(

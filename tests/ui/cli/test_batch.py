@@ -91,6 +91,7 @@ def test_that_a_folder_gives_results_tables_and_pages(home: Path, logs: Path, tm
     assert not (tmp_path / "r.jsonl.part").exists()
 
 
+@pytest.mark.long
 def test_that_an_archive_and_json_lines_are_batches(home: Path, tmp_path: Path) -> None:
     """What holds several jobs is taken apart, and its redacted copies go when the batch is over."""
     (tmp_path / "a.zip").write_bytes(zipped(FILES))
@@ -142,6 +143,7 @@ def test_that_failed_jobs_of_slurm_are_a_batch(home: Path, logs: Path, tmp_path:
     assert "24 GPU hours lost" in ended.out
 
 
+@pytest.mark.long
 def test_that_pods_are_a_batch(home: Path, tmp_path: Path) -> None:
     """A node's folder of pods' logs gives a job for each."""
     path = tmp_path / "pods" / "ml_train-worker-0_1" / "main" / "0.log"

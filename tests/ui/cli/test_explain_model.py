@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from ingest.logs.inputs import jobs
@@ -52,6 +53,7 @@ def test_the_first_answer_is_printed_before_the_models(warm: Path, triage: Triag
     )
 
 
+@pytest.mark.long
 def test_looks_are_told_between_the_answers(warm: Path, triage: Triage) -> None:
     """What the model looked at stands after the rules' answer, in its language, and in the JSON's trace."""
     turns = [Turn(calls=(("read_lines", {"first": "L40", "last": "L42"}),))]

@@ -141,7 +141,7 @@ def ran(home: Path, folder: Path, *words: str | Path, **environment: str) -> End
     [
         ("explain", "train.log", "--json"),
         ("explain", "train.log", "--telemetry", "live", "--json"),
-        ("batch", "train.log", "--workers", "1", "--out", "r.jsonl"),
+        pytest.param(("batch", "train.log", "--workers", "1", "--out", "r.jsonl"), marks=pytest.mark.long),
     ],
 )
 def test_a_hostile_folder_is_read_and_nothing_of_it_obeyed(

@@ -150,6 +150,7 @@ def test_that_an_answer_is_there_after_a_restart(warm: Path, tmp_path: Path, sta
     assert kept["diagnosis"]["cause"] == "cpu-offload-pressure"
 
 
+@pytest.mark.long
 def test_that_a_port_that_is_taken_is_told_in_a_sentence(warm: Path, tmp_path: Path) -> None:
     home = shutil.copytree(warm, tmp_path / "home")
     with socket.create_server(("127.0.0.1", 0)) as other:
@@ -166,6 +167,7 @@ def test_that_a_port_that_is_taken_is_told_in_a_sentence(warm: Path, tmp_path: P
     assert b"Traceback" not in ended.stderr
 
 
+@pytest.mark.long
 def test_that_another_address_is_refused_without_a_key(warm: Path, tmp_path: Path) -> None:
     home = shutil.copytree(warm, tmp_path / "home")
     ended = subprocess.run(

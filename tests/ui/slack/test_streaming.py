@@ -131,6 +131,7 @@ def test_that_a_worker_that_dies_leaves_the_first_answer(
     eventually(lambda: not speaking.pool.failure)
 
 
+@pytest.mark.long
 def test_that_the_bot_waits_where_the_desk_is_busy(
     work: Workspace, model: Model, speaking: TriageService
 ) -> None:
