@@ -93,6 +93,17 @@ class PrintStyle(Record):
     names: dict[str, str] = Field(default_factory=dict)
 
 
+class VersionSign(Record):
+    """What a log says that only some versions of a framework say, where it prints no version.
+
+    `versions` may take a group of the expression in braces: `<{until}`.
+    """
+
+    says: Expression
+    versions: str
+    examples: Annotated[tuple[str, ...], Field(min_length=1)]
+
+
 class JobComponent(Record):
     """A part of a job, such as the critic: the calls that show it, and the keys of what it alone reads.
 
@@ -117,6 +128,7 @@ class KnownFramework(Record):
       options; `starts_ranks`: it starts one process per GPU; `runs_nothing`: it reads only its own options,
       and the job is no part of it; `inside`: where what it starts runs; `hands_on`: options that hand
       `NAME=value` on to it.
+    - `dated_by`: what tells of its version where none is printed.
     - `executables`: programs that begin a command in any text; `executables_at_start`: those that do so only
       as its first word.
     - `commands`: its programs where it has several with settings of their own.
@@ -161,6 +173,7 @@ class KnownFramework(Record):
     batches: BatchStyle = BatchStyle()
     prints: tuple[PrintStyle, ...] = ()
     components: tuple[JobComponent, ...] = ()
+    dated_by: tuple[VersionSign, ...] = ()
     package: str = ""
     modules: dict[str, str] = Field(default_factory=dict)
 

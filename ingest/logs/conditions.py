@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 
@@ -14,6 +14,7 @@ from corpus.conditions import framework_range, parse
 from corpus.job_kinds import JobSigns
 from corpus.keys import canonical
 from corpus.library import fits
+from corpus.version_ranges import overlap
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
@@ -24,8 +25,9 @@ from ingest.logs.frameworks import Framework
 class ReportView(EvaluationContext):
     """What conditions may look at. `events` are the ones that were not recovered from.
 
-    `launches` are the job's own files, `command` the one that started it. With a `focus`, frames and
-    exceptions are that event's alone, while patterns are still the whole log's.
+    `launches` are the job's own files, `command` the one that started it; `dated` the versions that
+    a framework's words leave open. With a `focus`, frames and exceptions are that event's alone, while
+    patterns are still the whole log's.
     """
 
     events: Sequence[Event]
@@ -38,6 +40,7 @@ class ReportView(EvaluationContext):
     focus: Event | None = None
     launches: Sequence[str] = ()
     command: str = ""
+    dated: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def job(self) -> frozenset[str]:
@@ -171,7 +174,12 @@ def _stack(expression: str, view: ReportView) -> bool:
 
 def _framework(argument: str, view: ReportView) -> bool:
     names, versions = framework_range(argument)
-    return any(found.name in names and fits(found.version or None, versions) for found in view.frameworks)
+    return any(
+        found.name in names
+        and fits(found.version or None, versions)
+        and (found.version != "" or overlap(versions, view.dated.get(found.name, "")))
+        for found in view.frameworks
+    )
 
 
 def _settings_named(name: str, view: ReportView) -> Iterator[Setting]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from corpus.frameworks import cued_frameworks, known_frameworks
@@ -53,3 +54,15 @@ class FrameworkLog:
         ]
         found = (*self._found.values(), *shared)
         return tuple(sorted(found, key=lambda each: (rank.get(each.name, len(rank)), each.line)))
+
+
+def dated_versions(texts: Iterable[str]) -> Mapping[str, str]:
+    """Give the range of versions that lines leave open for each framework whose words date it."""
+    rows = [row for row in known_frameworks().rows.values() if row.dated_by]
+    found: dict[str, dict[str, None]] = {}
+    for text in texts:
+        for row in rows:
+            for sign in row.dated_by:
+                if match := re.search(sign.says, text):
+                    found.setdefault(row.id, {})[sign.versions.format(**match.groupdict())] = None
+    return {name: ",".join(ranges) for name, ranges in found.items()}

@@ -13,7 +13,7 @@ from ingest.logs.conditions import ReportView
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event, masked
 from ingest.logs.facts import Fact
-from ingest.logs.frameworks import Framework
+from ingest.logs.frameworks import Framework, dated_versions
 from ingest.logs.timeline import Place, Timeline
 
 # Reasons in `omitted` for which a log was not read to its end.
@@ -146,6 +146,7 @@ class CrashReport:
             self.seen,
             launches=self.launches,
             command=self.command[1],
+            dated=self._dated,
         )
 
     def version(self, framework: str) -> str | None:
@@ -153,3 +154,11 @@ class CrashReport:
         return next(
             (found.version for found in self.frameworks if found.name == framework and found.version), None
         )
+
+    def dated(self, framework: str) -> str:
+        """Give the versions of a framework that its own words leave open; the empty string where all."""
+        return self._dated.get(framework, "") if self.version(framework) is None else ""
+
+    @cached_property
+    def _dated(self) -> Mapping[str, str]:
+        return dated_versions(tuple(dict.fromkeys(self.texts.values())))

@@ -11,6 +11,7 @@ from corpus.keys import canonical
 from corpus.library import Library, fits
 from corpus.message import Message, in_both, message_id, words
 from corpus.schema import Case, Change, Language, Remedy, Scalar, SettingSpec
+from corpus.version_ranges import overlap
 from ingest.logs.conditions import all_hold, holds
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
@@ -24,7 +25,7 @@ from service.remediation.ranking import BEFORE_ADVICE, ENOUGH_CHANGES, ChangeGro
 from service.remediation.renames import Rename
 from service.remediation.rules.context import CannotHelp, DependentSetting
 from service.remediation.setting_values import is_guidance, misfit_reason, number_of, typed_value
-from service.remediation.values import compute_value, leads_astray, rule_context, rule_for
+from service.remediation.values import beyond_default, compute_value, leads_astray, rule_context, rule_for
 from service.schemas.diagnosis import Dropped, ProposedChange
 
 # What to put there where a message names no value. Blanks mark it as guidance, in Chinese too.
@@ -341,7 +342,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         return nothing, []
     own = isinstance(change, Remedy) and bool(change.own)
     spec = _own_spec(change) if own else job.library.setting(change.framework, change.key, version)
-    if reason := _unknown(change, spec, version):
+    if reason := _unknown(change, spec, version, job.report):
         return nothing, [Dropped(what=f"{change.framework}: {change.key}", why=reason)]
     now = job.grounds.value(change.framework, change.key)
     value = _value(change, spec, now, wanted.cause, job)
@@ -418,10 +419,12 @@ def _is_for(change: Change, serves: Collection[str], seen: Collection[str], job:
     return not mine & job.configurable - everywhere and not set(seen) & set(serves)
 
 
-def _unknown(change: Change, spec: SettingSpec | None, version: str | None) -> str:
+def _unknown(change: Change, spec: SettingSpec | None, version: str | None, report: CrashReport) -> str:
     """Say why the job's version cannot take the change, or give the empty string."""
-    if not fits(version, change.versions):
-        return Message("changes.not-version", version=version, versions=change.versions)
+    reader = spec.read_by or change.framework if spec is not None else change.framework
+    known, dated = report.version(reader), report.dated(reader)
+    if not fits(known, change.versions) or not overlap(change.versions, dated):
+        return Message("changes.not-version", version=known or dated, versions=change.versions)
     if spec is None and change.kind in ("setting", "flag", "env"):
         if version is None:
             return Message("changes.not-catalogue-version-unknown")
@@ -442,10 +445,10 @@ def _value(
     if isinstance(made, CannotHelp):
         return _ProposedValue(change.to, useless=made.because.to(job.language))
     if made is None or misfit_reason(made.value, spec) or leads_astray(rule, spec, now, made.value):
-        astray = leads_astray(rule, spec, now, change.to)
-        return _ProposedValue(
-            change.to, useless=Message("changes.job-further-direction", now=now) if astray else ""
-        )
+        if leads_astray(rule, spec, now, change.to):
+            useless = Message("changes.job-further-direction", now=now)
+            return _ProposedValue(change.to, useless=useless)
+        return _ProposedValue(beyond_default(change, spec, now, rule, job.language))
     because = made.because.to(job.language)
     present = None if made.present is None else str(made.present)
     return _ProposedValue(

@@ -13,17 +13,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-
-from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
+from functools import cached_property
 
 from corpus.condition_nodes import compare
 from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, unsigned
-from corpus.library import Library, fits
+from corpus.library import Library
 from corpus.message import Message
 from corpus.schema import SettingSpec
+from corpus.version_ranges import overlap
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.framework_relations import runs, shown_frameworks
@@ -140,6 +138,9 @@ def _unlikely(
     own = versions_of(change.key, spec)
     if not own or change.replaces:
         return ""
+    dated = grounds.report.dated(spec.read_by or change.framework)
+    if not overlap(own, dated):
+        return Message("changes.not-version", version=dated, versions=own)
     for name, known in grounds.told_versions(change.framework):
         if not overlap(own, known):
             return Message("changes.no-version-both-job", name=name)
@@ -172,31 +173,6 @@ def versions_of(name: str, spec: SettingSpec) -> str:
     own = [spec.versions] if canonical(spec.key) == wanted else []
     found = own + [alias.versions for alias in spec.aliases if canonical(alias.key) == wanted]
     return found[0] if len(found) == 1 else ""
-
-
-@cache
-def overlap(one: str, other: str) -> bool:
-    """Tell whether there can be a version that two specifiers both allow."""
-    if not one or not other:
-        return True
-    return any(
-        fits(version, one) and fits(version, other)
-        for version in ("0", *_around(one), *_around(other), "99999")
-    )
-
-
-def _around(specifier: str) -> Iterator[str]:
-    """Give the versions that a specifier names, with one right below and one right above each."""
-    for part in SpecifierSet(specifier):
-        try:
-            release = Version(part.version.removesuffix(".*")).release
-        except InvalidVersion:
-            continue
-        yield ".".join(map(str, release))
-        yield ".".join(map(str, (*release, 1)))
-        place = max((index for index, number in enumerate(release) if number), default=-1)
-        if place >= 0:
-            yield ".".join(map(str, (*release[:place], release[place] - 1, 99999)))
 
 
 def value_of(key: str, settings: Sequence[Setting]) -> str | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+from corpus.message import words
 from corpus.rules import ValueRule, known_rules
-from corpus.schema import Change, Scalar, SettingSpec
+from corpus.schema import Change, Language, Scalar, SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.gpu_cards import largest_gib
@@ -64,6 +65,22 @@ def leads_astray(rule: ValueRule, spec: SettingSpec, now: str | None, value: Sca
     if rule.direction == "any" or old is None or new is None:
         return False
     return new > old if rule.direction == "down" else new < old
+
+
+def beyond_default(
+    change: Change, spec: SettingSpec, now: str | None, rule: ValueRule, language: Language
+) -> Scalar:
+    """Give the change's own value, or the direction in words where the default lies beyond it already.
+
+    What the job sets is not shown then, so that neither the value nor a part of the default need be a move.
+    """
+    default, falls = spec.default, rule.direction == "down"
+    # A negative default, or one in words, means another thing than an amount: never, or all.
+    if now is not None or not isinstance(default, (int, float)) or isinstance(default, bool) or default < 0:
+        return change.to
+    if default == (spec.min if falls else spec.max) or not leads_astray(rule, spec, str(default), change.to):
+        return change.to
+    return words(f"changes.to-{'below' if falls else 'above'}-present", language)
 
 
 def measured_gib(value: Scalar | None, spec: SettingSpec) -> float | None:

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from corpus.errors import InvalidCorpusError
 from corpus.frameworks import cued_frameworks, known_frameworks, load_frameworks
 from corpus.library import KNOWLEDGE
+from ingest.logs.frameworks import dated_versions
 from tests.factories import whole_corpus
 from tests.tables import each_row
 
@@ -96,6 +98,16 @@ def test_that_every_program_is_told_by_its_examples_and_not_by_what_is_near() ->
         if (re.search(row.expression, text) is not None) is not is_told
     ]
     assert wrong == []
+
+
+def test_that_every_sign_of_a_version_is_told_by_its_examples() -> None:
+    """What it leaves open is a range of versions, with the groups of the expression filled in."""
+    signs = [sign for row in KNOWN.rows.values() for sign in row.dated_by]
+    found = {text: re.search(sign.says, text) for sign in signs for text in sign.examples}
+    assert [text for text, match in found.items() if match is None] == []
+    ranges = [dated_versions(sign.examples) for sign in signs]
+    assert all(SpecifierSet(versions) for dated in ranges for versions in dated.values())
+    assert ranges == [{"transformers": "<4.46"}, {"pytorch": "<2.1"}]
 
 
 def test_that_the_catalogue_names_commands_that_rows_tell() -> None:
