@@ -58,6 +58,11 @@ def _options(words: list[str]) -> argparse.Namespace:
         help="ask the configured model (WHYCRASH_MODEL) for what --model NAME has no recorded answer to",
     )
     parser.add_argument(
+        "--looks",
+        action="store_true",
+        help="with --record: offer the model tools to look further, at most WHYCRASH_MODEL_CALLS times",
+    )
+    parser.add_argument(
         "--compare", type=Path, metavar="OLD", help="results.jsonl of an earlier run: show what changed"
     )
     parser.add_argument("--gate", action="store_true", help="fail where a figure is below its floor")
@@ -106,7 +111,7 @@ def _systems(
             raise EvalError(
                 f"{cassette.path} holds no recorded answers: set WHYCRASH_MODEL and add --record."
             )
-        systems.append(Explained(triage, settings, cassette, model))
+        systems.append(Explained(triage, settings, cassette, model, options.looks))
     if options.no_baselines:
         return systems, []
     fit = [item for item in loaded if item.label.split == "fit"]

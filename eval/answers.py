@@ -22,7 +22,8 @@ class Answer:
     value) of what may cure, `faults` what is wrong with any of them whatever the cause is; `patch` is a
     unified diff; `grounded` is (quotes found at their line, quotes); `retrieved` maps a retriever to its
     ranked case ids. What a system does not give is None and is not scored. `seconds` is wall time. `vote` is
-    what a model that was asked decided for, `calls` how often it looked further.
+    what a model that was asked decided for, `calls` how often it looked further, None where it could not;
+    `note` is what the answer says of the model.
     """
 
     incident: str
@@ -39,7 +40,8 @@ class Answer:
     seconds: float = 0.0
     tokens: int = 0
     vote: str = ""
-    calls: int = 0
+    calls: int | None = None
+    note: str = ""
 
     def record(self) -> dict[str, Any]:
         """Give the fields for a JSON line."""

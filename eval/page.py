@@ -30,7 +30,7 @@ from eval.figures import (
 )
 from eval.incidents import Split
 from eval.metrics import Mean, reliability, risk_coverage
-from eval.vote_effects import COLUMNS, vote_effects
+from eval.vote_effects import COLUMNS, WORSENED, vote_effects, worsened
 from eval.wrong_answers import category
 from service.html import markup
 from service.html.markup import EMPTY, Html, element, join, paragraph, section
@@ -155,12 +155,14 @@ def _retrieval(run: Run) -> Html:
 def _costs(run: Run) -> Html:
     found = {name: cost(run.answers.get(name, ())) for name in systems(run)}
     effects = [effect.row for effect in vote_effects(run)]
+    worse = [row.row for row in worsened(run)]
     return section(
         "cost",
         _SECTIONS["cost"],
         markup.table("What a model's votes did to the answers of the rules", COLUMNS, effects)
         if effects
         else EMPTY,
+        markup.table("Right answers that a vote set wrong", WORSENED, worse) if worse else EMPTY,
         markup.table(
             "Seconds for one incident, tokens for all",
             ("system", "median s", "p95 s", "tokens"),

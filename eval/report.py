@@ -23,7 +23,7 @@ from eval.figures import (
     table,
 )
 from eval.page import page
-from eval.vote_effects import COLUMNS, vote_effects
+from eval.vote_effects import COLUMNS, WORSENED, vote_effects, worsened
 
 __all__ = ["Run", "page", "terminal"]
 
@@ -49,6 +49,11 @@ def terminal(run: Run, console: Console) -> None:
         made = _empty("what a model's votes did to the answers of the rules", *COLUMNS)
         for effect in effects:
             made.add_row(*map(Text, effect.row))
+        console.print(made)
+    if rows := worsened(run):
+        made = _empty("right answers that a vote set wrong", *WORSENED)
+        for wrong in rows:
+            made.add_row(*map(Text, wrong.row))
         console.print(made)
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     console.print(Text(f"started {run.started}, {run.seconds:.1f} s, {versions}", style="dim"))

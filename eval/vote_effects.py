@@ -8,6 +8,7 @@ from statistics import median
 
 from eval.answers import NO_FAILURE, Answer
 from eval.figures import COMPOSER, Run
+from eval.incidents import Label
 
 
 @dataclass(frozen=True)
@@ -15,8 +16,8 @@ class VoteEffect:
     """A system with a model beside the rules alone, over the incidents that the model was asked about.
 
     `voted` of `asked` answers held a vote that stands, and `agreed` of those were for what the rules name.
-    `better` and `worse` are the incidents whose answer the vote set right or wrong. `tokens`, `calls` of
-    tools and `seconds` are medians for one answer.
+    `better` and `worse` are the incidents whose answer the vote set right or wrong. `tokens` and `seconds`
+    are medians for one answer, `calls` of tools for one of the `looked` answers that could make some.
     """
 
     system: str
@@ -26,6 +27,7 @@ class VoteEffect:
     better: tuple[str, ...]
     worse: tuple[str, ...]
     tokens: float
+    looked: int
     calls: float
     seconds: float
 
@@ -33,7 +35,8 @@ class VoteEffect:
     def row(self) -> tuple[str, ...]:
         """Give the row of a table, its columns as in COLUMNS."""
         share = f"{self.agreed} of {self.voted}"
-        costs = (f"{self.tokens:.0f}", f"{self.calls:.0f}", f"{self.seconds:.2f}")
+        calls = f"{self.calls:g} in {self.looked} that could look" if self.looked else "none could look"
+        costs = (f"{self.tokens:.0f}", calls, f"{self.seconds:.2f}")
         return self.system, str(self.asked), share, _told(self.better), _told(self.worse), *costs
 
 
@@ -47,6 +50,64 @@ COLUMNS = (
     "median calls",
     "median s",
 )
+
+
+@dataclass(frozen=True)
+class Worsened:
+    """An answer that a vote set wrong: what the label, the rules, the model and both together say, and why.
+
+    `quoted` are the lines of the answer that the rules' own does not show; `note` is what the answer says of
+    the vote.
+    """
+
+    system: str
+    incident: str
+    labelled: str
+    rules: str
+    vote: str
+    both: str
+    quoted: str
+    note: str
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """Give the row of a table, its columns as in WORSENED."""
+        said = (self.labelled, self.rules, self.vote, self.both, self.quoted, self.note)
+        return self.system, self.incident, *said
+
+
+WORSENED = ("system", "incident", "labelled", "by rules", "vote", "answer", "lines by the model", "why")
+
+
+def worsened(run: Run) -> list[Worsened]:
+    """Give each answer that a model's vote set wrong, with what led to it."""
+    rules = {answer.incident: answer for answer in run.answers.get(COMPOSER, ())}
+    labels = {incident.id: incident.label for incident in run.incidents}
+    return [
+        _worsened(effect.system, answer, rules[answer.incident], labels[answer.incident])
+        for effect in vote_effects(run)
+        for answer in run.answers[effect.system]
+        if answer.incident in effect.worse
+    ]
+
+
+def _worsened(system: str, both: Answer, rules: Answer, label: Label) -> Worsened:
+    shown = set(rules.lines or ())
+    return Worsened(
+        system,
+        label.id,
+        ", ".join(label.causes) or label.verdict,
+        _said(rules),
+        both.vote,
+        _said(both),
+        ", ".join(f"L{line}" for line in both.lines or () if line not in shown) or "-",
+        both.note,
+    )
+
+
+def _said(answer: Answer) -> str:
+    sure = "" if answer.confidence is None else f" {answer.confidence:.2f}"
+    return f"{named(answer) or answer.verdict}{sure}"
 
 
 def _told(names: Sequence[str]) -> str:
@@ -72,6 +133,7 @@ def _effect(run: Run, system: str, asked: Sequence[Answer], rules: dict[str, Ans
         item.incident: by_both.get(item.incident, 0.0) - by_rules.get(item.incident, 0.0) for item in asked
     }
     voted = [item for item in asked if item.vote]
+    calls = [item.calls for item in asked if item.calls is not None]
     return VoteEffect(
         system,
         len(asked),
@@ -80,7 +142,8 @@ def _effect(run: Run, system: str, asked: Sequence[Answer], rules: dict[str, Ans
         tuple(name for name, change in changed.items() if change > 0),
         tuple(name for name, change in changed.items() if change < 0),
         median(item.tokens for item in asked),
-        median(item.calls for item in asked),
+        len(calls),
+        median(calls or [0]),
         median(item.seconds for item in asked),
     )
 

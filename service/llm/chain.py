@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -37,7 +38,7 @@ from service.llm.triage_context import TriageContext
 from service.remediation.proposals import MAX_CHANGES
 from service.schemas.diagnosis import Diagnosis, Dropped, Evidence, ProposedChange, Tokens, TraceStep, Votes
 from service.schemas.errors import ModelError
-from service.scoring.assessment import Assessment
+from service.scoring.assessment import Assessment, Vote
 from service.scoring.fusion import SOUND, decided, fuse, vote_weights
 from service.settings import Settings
 
@@ -143,6 +144,21 @@ def explain_with_models(
     yield FinalStage(final.model_copy(update={"timings_ms": spent}))
 
 
+def hear_vote(
+    triage_context: TriageContext,
+    model: ChatModel,
+    seconds: float,
+    budget: int,
+    limits: LookLimits = SINGLE_SHOT,
+) -> Vote | None:
+    """Ask a model and give what it decides for; None where it may decide nothing. Raises ModelError."""
+    prompt_context = build_prompt_context(triage_context)
+    investigation = begin_investigation(triage_context, prompt_context, budget, limits)
+    talk = _ModelExplanation(triage_context, prompt_context, investigation)
+    deque(talk.listen(LlmClient(model, Deadline(seconds), budget)), maxlen=0)
+    return talk.vote
+
+
 @dataclass
 class _ModelExplanation:
     """What a model says of one job, checked while it comes; `fused` is the assessment with its vote."""
@@ -152,6 +168,7 @@ class _ModelExplanation:
     investigation: Investigation
     grounded: Grounded | None = None
     fused: Assessment | None = None
+    vote: Vote | None = None
     kept: VerifiedText = field(default_factory=VerifiedText)
     _judged: int = 0
 
@@ -206,6 +223,7 @@ class _ModelExplanation:
             known = {event.line for event in self.prompt_context.report.events}
             looked = [line for line in vote.lines if line in rows and line not in known]
             vote = replace(vote, failing=tuple(line for line in looked if fails(rows[line])))
+        self.vote = vote
         self.fused = fuse(assessment, vote, self.triage_context.library) if vote else assessment
 
     def _grown(self, text: str) -> Iterator[TextStage]:

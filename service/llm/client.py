@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from corpus.message import Message
 from service.llm.claims import MAX_ANSWER, Claim, parse, schema
 from service.llm.deadline import Deadline, within
-from service.llm.models import AnswerPiece, ChatMessage, ChatModel, ToolCall, ToolCallingModel
+from service.llm.models import AnswerPiece, ChatMessage, ChatModel, ToolCall, ToolCallingModel, ToolCallPiece
 from service.llm.prompt import for_repair
 from service.llm.spending import Spending
 from service.llm.tokens import estimate_tokens
@@ -56,13 +56,25 @@ class _ReceivedAnswer:
 
     def _take_calls(self, piece: AnswerPiece) -> None:
         for part in piece.calls:
-            last = max(self.calls, default=-1)
-            index = part.index if part.index is not None else last + bool(part.name or last < 0)
-            known = self.calls.get(index, ToolCall("", "", ""))
-            self.calls[index] = ToolCall(
-                known.id or part.id, known.name or part.name, known.arguments + part.arguments
-            )
+            _join_call(self.calls, part)
             self._written += len(part.arguments) + len(part.name) + 1
+
+
+def _join_call(calls: dict[int, ToolCall], part: ToolCallPiece) -> None:
+    """Put a piece of a call to the others of its index."""
+    last = max(calls, default=-1)
+    index = part.index if part.index is not None else last + bool(part.name or last < 0)
+    known = calls.get(index, ToolCall("", "", ""))
+    calls[index] = ToolCall(known.id or part.id, known.name or part.name, known.arguments + part.arguments)
+
+
+def joined_calls(pieces: Iterable[AnswerPiece]) -> tuple[ToolCall, ...]:
+    """Give the calls that the pieces of an answer make."""
+    calls: dict[int, ToolCall] = {}
+    for piece in pieces:
+        for part in piece.calls:
+            _join_call(calls, part)
+    return tuple(calls.values())
 
 
 @dataclass

@@ -19,7 +19,7 @@ from eval.figures import MetricRow, counted, goal_mark, number, table
 from eval.incidents import Incident, Label
 from eval.metrics import METRICS, Mean, Score
 from eval.report import Run, page, terminal
-from eval.vote_effects import vote_effects
+from eval.vote_effects import vote_effects, worsened
 from eval.wrong_answers import WIDEST, excerpt
 from tests.tables import each_row
 
@@ -150,9 +150,17 @@ def test_the_report_says_what_votes_did(run: Run) -> None:
     assert vote_effects(run) == []
     good, bad, calm = run.answers["composer"]
     voted = (
-        replace(good, tokens=7000, vote="host-oom-kill", calls=4, seconds=3.0),
+        replace(
+            good,
+            tokens=7000,
+            vote="host-oom-kill",
+            calls=4,
+            seconds=3.0,
+            lines=(41,),
+            note="The vote decides.",
+        ),
         replace(bad, tokens=5000, vote="gpu-oom-training", calls=2, seconds=1.0),
-        replace(calm, tokens=6000, vote="disk-full", calls=3, seconds=2.0),
+        replace(calm, tokens=6000, vote="disk-full", calls=None, seconds=2.0),
     )
     scores = (scored("good", right=0.0), scored("bad", right=1.0), scored("calm", right=0.0))
     with_model = replace(
@@ -161,11 +169,15 @@ def test_the_report_says_what_votes_did(run: Run) -> None:
     (effect,) = vote_effects(with_model)
     assert (effect.system, effect.asked, effect.voted, effect.agreed) == ("with x", 3, 3, 1)
     assert (effect.better, effect.worse) == (("bad",), ("good",))
-    assert (effect.tokens, effect.calls, effect.seconds) == (6000, 3, 2.0)
+    assert (effect.tokens, effect.looked, effect.calls, effect.seconds) == (6000, 2, 3, 2.0)
     assert effect.row[1:3] == ("3", "1 of 3")
     for text in (printed(with_model), " ".join(Reader(page(with_model)).words)):
         assert "1: bad" in text
         assert "1: good" in text
+    (wrong,) = worsened(with_model)
+    assert (wrong.incident, wrong.vote, wrong.quoted) == ("good", "host-oom-kill", "L41")
+    assert wrong.note == "The vote decides."
+    assert wrong.rules.startswith(good.causes[0])
 
 
 def test_the_page_loads_nothing(run: Run) -> None:
