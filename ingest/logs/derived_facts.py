@@ -19,6 +19,7 @@ DERIVED_FIELDS: Mapping[str, frozenset[str]] = {
     "host_growth": frozenset(("ratio", "last_gib", "rising_share", "readings_n")),
     "gpu_oom": gpu_memory.OOM_FIELDS,
     "gpu_fit": gpu_memory.FIT_FIELDS,
+    "gpu_training": gpu_memory.TRAINING_FIELDS,
     "kv_cache": frozenset(("missing_gib",)),
 }
 # Facts that belong to no line, but to the whole log.
@@ -40,7 +41,8 @@ def derive_facts(
     owned = gpu_memory.with_owners(facts, {stream for _, stream in ranks})
     found = [_with_missing(fact) if fact.kind == "kv_cache" else fact for fact in owned]
     fits = gpu_memory.weights_beside_cards(found, settings, serves=serves)
-    return (*found, *fits, *_spread(found, dict(ranks)), *_growth(found))
+    states = gpu_memory.states_beside_cards(found)
+    return (*found, *fits, *states, *_spread(found, dict(ranks)), *_growth(found))
 
 
 def _with_missing(fact: Fact) -> Fact:

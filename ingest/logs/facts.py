@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 Value = int | float | str
 
-_SIZE = re.compile(r"^\s*(\d[\d,]{0,18}(?:\.\d{0,9})?)\s*([kKMGTP]?)(i?)(B|b|Bytes|bytes)?\s*$")
+_SIZE = re.compile(r"^\s*(-?\d[\d,]{0,18}(?:\.\d{0,9})?)\s*([kKMGTP]?)(i?)(B|b|Bytes|bytes)?\s*$")
 _POWER = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 _DURATION = re.compile(
     r"^\s*(\d{1,12}(?:\.\d{1,9})?)\s*(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|h)?\s*$"

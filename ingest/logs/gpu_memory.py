@@ -16,6 +16,7 @@ BESIDE_POOL_GIB = 1.0
 MOST_OF_CARD = 1.05
 # Of a listed process, what it must hold of the failing process's own pool to be that process itself.
 SAME_PROCESS = 0.98
+TRAINING_FIELDS = frozenset(("trained_b", "state_gib", "capacity_gib"))
 # What is worked out here for a failing request, and for the weights beside the card that it failed on.
 OOM_FIELDS = frozenset(
     ("others_gib", "others_share", "alone_per_asked", "reserved_gib", "reserved_per_asked")
@@ -33,6 +34,10 @@ FIT_FIELDS = frozenset(
     )
 )
 
+# What a trained parameter takes with Adam in mixed precision: weight, gradient, master copy, two moments.
+BYTES_TRAINED = 16
+
+_COUNT = re.compile(r"([\d.,]+) ?([KMB]?)$")
 _LISTED = re.compile(r"Process (\d+) has ([\d.]+ [KMG]?i?B)")
 
 
@@ -132,8 +137,8 @@ def weights_beside_cards(
     share = _first(stated, "utilization") or model_sizes.share_of_card(sizes)
     known = next(filter(None, lines.values()), None) or _first(stated, "capacity_gib", "total_gib")
     for line, own in lines.items():
-        made = fields | _beside(own or known, held, named, share)
-        if made:
+        if fields or held is not None:
+            made = fields | _beside(own or known, held, named, share)
             yield Fact("gpu_fit", line, made)
 
 
@@ -150,7 +155,32 @@ def _beside(
             made["model_share"] = round(named.weights_gib / capacity, 3)
         if share is not None:
             made["budget_gib"] = round(share * capacity, 2)
-    return made if held is not None or named is not None else {}
+    return made
+
+
+def states_beside_cards(facts: Sequence[Fact]) -> Iterator[Fact]:
+    """Give for each failed request what training asks of its card, where that is more than half of it.
+
+    The parameters that are trained are those that the log counts; adapters alone are few.
+    """
+    trained = next(filter(None, (_trained_b(fact) for fact in facts if fact.kind == "parameters")), 0.0)
+    state = trained * 1e9 * BYTES_TRAINED / model_sizes.GIB
+    for fact in facts:
+        capacity = number_in(fact.fields, "capacity_gib") if fact.kind == "gpu_oom" else None
+        if capacity and state > capacity / 2:
+            fields = {"trained_b": round(trained, 3), "state_gib": round(state, 1), "capacity_gib": capacity}
+            yield Fact("gpu_training", fact.line, fields)
+
+
+def _trained_b(fact: Fact) -> float | None:
+    """Read the billions of parameters that are trained: `7,615,616,512` or `7.6 B`."""
+    told = (
+        str(fact.fields[name]) for name in ("trainable", "trainable2", "trainable3") if name in fact.fields
+    )
+    match = next(filter(None, map(_COUNT.match, told)), None)
+    if match is None:
+        return None
+    return float(match[1].replace(",", "")) * 1000.0 ** {"": -3, "K": -2, "M": -1, "B": 0}[match[2]]
 
 
 def _first(rows: Sequence[Mapping[str, Value]], *names: str) -> float | None:

@@ -15,6 +15,7 @@ from service.schemas.diagnosis import Outcome, Telemetry
 _FACTS: Mapping[str, tuple[str, ...]] = {
     "gpu_oom": ("asked_gib", "free_gib", "capacity_gib"),
     "gpu_fit": ("weights_gib", "capacity_gib"),
+    "gpu_training": ("trained_b", "state_gib", "capacity_gib"),
     "host_oom": ("used_gib", "limit_gib"),
     "collective": ("op", "seq", "timeout_s"),
     "exit": ("code",),

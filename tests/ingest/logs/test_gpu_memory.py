@@ -78,3 +78,18 @@ def test_that_weights_are_set_against_the_card_they_stand_on(read: ReadLog) -> N
         if told != expected:
             found.append((log, told))
     assert found == []
+
+
+def test_that_what_training_asks_of_a_card_follows_from_the_trained_parameters(read: ReadLog) -> None:
+    """At 16 bytes each, in every trainer's count; adapters alone are few, and then nothing is said."""
+    rows = {
+        "  Number of trainable parameters = 7,615,616,512": (7.616, 113.5),
+        "trainable params: 1,543,714,304 || all params: 1,543,714,304 || trainable%: 100.0": (1.544, 23.0),
+        "1.5 B     Trainable params": (1.5, 22.4),
+        "trainable params: 20,185,088 || all params: 7,635,801,600 || trainable%: 0.2643": None,
+    }
+    found = {}
+    for line in rows:
+        facts = [fact.fields for fact in read(f"{line}\n{FAILED}").facts if fact.kind == "gpu_training"]
+        found[line] = (facts[0]["trained_b"], facts[0]["state_gib"]) if facts else None
+    assert found == rows

@@ -82,6 +82,15 @@ GENERATE = stack(
     MODULE,
     (f"{SITE}transformers/models/thing/modeling_thing.py:400 forward", "keys = torch.cat([old, keys])"),
 )
+STATES = stack(
+    ("/job/run.py:40 main", "trainer.train()"),
+    (f"{SITE}transformers/trainer.py:2345 _inner_training_loop", "self.optimizer.step()"),
+    (f"{SITE}torch/optim/adamw.py:120 _init_group", 'state["exp_avg"] = torch.zeros_like('),
+)
+TUNED = (
+    "[INFO|trainer.py:2144] 2024-09-01 10:00:00,000 >>   Number of trainable parameters = 7,615,616,512\n"
+    f'  File "{SITE}llamafactory/train/tuner.py", line 50, in run_exp\n'
+)
 EMBED = stack(
     ("/job/embed.py:12 <module>", "vectors = model(**tokens)"),
     MODULE,
@@ -135,6 +144,15 @@ ROWS = (
         TUNING - {"--gpu-memory-utilization"},
         avoided_words="trainer still holds",
     ),
+    # Adam's states do not fit: adapters, narrower states and sharding come before smaller batches.
+    Row(
+        TUNED + STATES + oom("0.13 GiB", 23.65, 0.02, 23.6),
+        "gpu-oom-training",
+        frozenset(("finetuning_type", "optim", "deepspeed")),
+        frozenset(("per_device_train_batch_size",)),
+        "113.5 GiB",
+    ),
+    Row(STATES + oom("0.13 GiB", 23.65, 0.02, 23.6), "gpu-oom-training", frozenset(("optim",))),
     # Where nothing trains, no training step is told.
     Row(GENERATE + oom("2.00 GiB", 23.7, 1.0, 22.7), "gpu-oom-rollout"),
     Row(
