@@ -41,13 +41,12 @@ def of_json(text: str) -> list[Setting]:
     found: list[Setting] = []
     for each in read_values(text, json_document.read(text)):
         is_open = each.entry is not None and each.entry.node.kind != "mapping" and "${" not in each.value
-        write = partial(_in_json, text, each.entry) if is_open and each.entry is not None else None
+        write = None
+        if is_open and each.entry is not None:
+            words = each.entry.node.style == '"'
+            write = partial(json_document.replacement, text, each.entry, words=words)
         found += settings_of(text, each, "json", write)
     return found
-
-
-def _in_json(text: str, entry: TreeEntry, to: Scalar) -> Edit:
-    return json_document.replacement(text, entry, to, words=entry.node.style == '"')
 
 
 def settings_of(

@@ -47,7 +47,11 @@ class _Page:
         if summary.died.jobs:
             groups = (self._cause(group, place < OPEN) for place, group in enumerate(summary.causes))
             crashes = section("crashes", self.word("crashes"), *groups)
-            parts = [self._first(), self._causes(), crashes]
+            best, retry = summary.best_saving, summary.actions.get("retry", 0)
+            shown = self._best(best) if best else paragraph(self.word("no_change"))
+            more = [paragraph(self.word("retry", jobs=number(retry)), class_="soft")] if retry else []
+            first = section("first", self.word("first"), shown, *more, *self._more_changes())
+            parts = [first, self._causes(), crashes]
         else:
             # Where no job shows that it ended well, that none died is not known.
             none = [] if summary.open_ends else [paragraph(self.word("none"))]
@@ -117,13 +121,6 @@ class _Page:
         )
 
     # What to change.
-
-    def _first(self) -> Html:
-        best = self.summary.best_saving
-        shown = self._best(best) if best else paragraph(self.word("no_change"))
-        retry = self.summary.actions.get("retry", 0)
-        more = [paragraph(self.word("retry", jobs=number(retry)), class_="soft")] if retry else []
-        return section("first", self.word("first"), shown, *more, *self._more_changes())
 
     def _best(self, best: Saving) -> Html:
         died = self.summary.died

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import accumulate
 
 from corpus.keys import canonical, levels, unsigned
 from corpus.message import Message
@@ -67,7 +66,10 @@ def _added(text: str, target: PatchTarget, known: AbstractSet[str]) -> TextEdit:
         raise NotPatchableError(Message("patch.python-code-change-hand"))
     arguments = [*fitting[0].args, *(keyword.value for keyword in fitting[0].keywords)]
     last = max(arguments, key=lambda node: (node.end_lineno or 0, node.end_col_offset or 0))
-    at = _offset(text, last.end_lineno or 1, last.end_col_offset or 0)
+    rows, line = text.split("\n"), (last.end_lineno or 1) - 1
+    # The parser counts the bytes of a row.
+    column = len(rows[line].encode()[: last.end_col_offset or 0].decode())
+    at = sum(len(row) + 1 for row in rows[:line]) + column
     row = text[text.rfind("\n", 0, at) + 1 : at]
     indent = row[: len(row) - len(row.lstrip())]
     is_apart = last.end_lineno != fitting[0].lineno
@@ -83,13 +85,6 @@ def _takes(node: ast.Call, call: str, known: AbstractSet[str]) -> bool:
     if call:
         return ast.unparse(node.func).rpartition(".")[2] == call
     return len({canonical(name) for name in names if name} & known) >= _TELLING
-
-
-def _offset(text: str, line: int, column: int) -> int:
-    rows = text.split("\n")
-    start = [0, *accumulate(len(row) + 1 for row in rows)][line - 1]
-    # The parser counts the bytes of a row.
-    return start + len(rows[line - 1].encode()[:column].decode())
 
 
 def settings_of(names: Sequence[str]) -> Iterator[str]:
