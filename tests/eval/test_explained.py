@@ -65,6 +65,7 @@ def test_a_stale_or_missing_answer_is_told(triage: Triage, warm: Path, tmp_path:
     assert system.cassette.stale == {NAME}
 
 
+@pytest.mark.long
 def test_a_model_without_recordings_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -220,6 +220,7 @@ def test_that_a_deleted_batch_leaves_nothing_and_stops_nothing(
     assert not journal_of(settings.home, batch).folder.exists()
 
 
+@pytest.mark.long
 def test_that_a_batch_that_is_deleted_while_its_crash_is_asked_for_stops_no_other(
     settings: Settings, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

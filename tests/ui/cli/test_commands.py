@@ -182,6 +182,7 @@ def test_the_doctor_tells_an_index_that_it_cannot_use(tmp_path: Path) -> None:
     assert "WHYCRASH_HOME" in looked["index"].mend
 
 
+@pytest.mark.long
 def test_past_crashes_are_taken_in_with_their_labels(warm: Path, tmp_path: Path) -> None:
     """A labelled folder of a real incident is searched by what failed, with the log it came from."""
     home = copied(warm, tmp_path)

@@ -172,6 +172,7 @@ def test_standard_input_is_read(warm: Path) -> None:
     ],
     ids=["process substitution", "compressed on stdin", "closed stdin", "reader gone", "ASCII output"],
 )
+@pytest.mark.long
 def test_the_shells_ways_work(line: str, codes: set[int], warm: Path, tmp_path: Path) -> None:
     """Pipes of every kind end without a traceback, and a crash is never called healthy."""
     written(tmp_path, (KILLED + "\n").encode())

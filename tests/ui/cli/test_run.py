@@ -266,6 +266,7 @@ def test_that_how_a_silent_job_ended_is_in_its_answer(run: Run, tmp_path: Path) 
     assert run(["sh", "-c", f"{steps}exit 0"]).stderr == b""
 
 
+@pytest.mark.long
 def test_that_a_job_runs_also_where_no_copy_of_its_output_can_be_made(run: Run) -> None:
     def without_disk() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))

@@ -8,6 +8,8 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from ingest.logs.inputs import jobs
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import Diagnosis
@@ -161,6 +163,7 @@ def test_a_config_beside_the_logs_gives_a_patch(warm: Path, tmp_path: Path) -> N
 
 
 @each_row("good", ["good.log", "good", "good.json"])
+@pytest.mark.long
 def test_a_healthy_run_clears_what_it_says_too(good: str, triage: Triage, warm: Path, tmp_path: Path) -> None:
     """As a log, a folder, or the templates of one; and what it does not say stands."""
     folder(
