@@ -1,8 +1,10 @@
 """Fit the weights of the features on labelled incidents: `python -m eval.calibrate [FOLDER...] [--write]`.
 
 A conditional logit over the causes of a log, with a ridge penalty. Of our own incidents only the split `fit`
-is used; all logs of further folders are. With `--temperature FOLDER` the logits are then divided by a
-temperature fitted on logs that no rule was written for: on the others the probabilities would be too high.
+is used; all logs of further folders are. The logits are then divided by a temperature, fitted on logs that
+were no examples of the weights, since on those the probabilities are too high: with `--rounds N... --texts
+DIR` the public logs of spent rounds (see eval/fresh), which become examples afterwards, with `--temperature
+FOLDER` the logs of a folder.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ from scipy.optimize import minimize, minimize_scalar
 
 from corpus.library import digest
 from eval import incidents
+from eval.fresh import rounds
+from eval.fresh.scoring import laid_out
+from eval.fresh.texts import from_folder
 from eval.incidents import Incident
 from service.pipeline.triage import Triage
 from service.scoring import calibration
@@ -147,7 +152,11 @@ def main(words: Sequence[str]) -> int:
         help="a folder of labelled logs that no rule was written for, or a number",
     )
     parser.add_argument("--write", action="store_true", help=f"replace {calibration.FILE.name}")
+    parser.add_argument("--rounds", nargs="*", type=int, default=[], help="spent rounds of public logs")
+    parser.add_argument("--texts", type=Path, help="the texts of these rounds, named by their SHA-256")
     chosen = parser.parse_args(words)
+    if chosen.rounds and not chosen.texts:
+        parser.error("--rounds needs --texts")
     triage = Triage(load_settings())
     logs = [
         *incidents.load(split="fit"),
@@ -155,11 +164,18 @@ def main(words: Sequence[str]) -> int:
     ]
     found = list(examples(logs, triage))
     learned = fitted(found)
-    temperature = (
-        fitted_temperature(list(examples(incidents.load(Path(chosen.temperature)), triage)), learned)
-        if Path(chosen.temperature).is_dir()
-        else float(chosen.temperature)
-    )
+    if chosen.rounds:
+        source = from_folder(chosen.texts)
+        public = (log for number in chosen.rounds for log in laid_out(rounds.load(number), source))
+        spent = list(examples(public, triage))
+        temperature = fitted_temperature(spent, learned)
+        found += spent
+        learned = fitted(found)
+    elif Path(chosen.temperature).is_dir():
+        unseen = incidents.load(Path(chosen.temperature))
+        temperature = fitted_temperature(list(examples(unseen, triage)), learned)
+    else:
+        temperature = float(chosen.temperature)
     made = Weights(signs=learned, temperature=temperature, corpus=digest()[:16], incidents=len(found))
     if chosen.write:
         calibration.FILE.write_text(made.model_dump_json(indent=1) + "\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -91,8 +91,18 @@ def answered(
     return scored, missing
 
 
+def laid_out(found: Round, source: Source) -> Iterator[Incident]:
+    """Give each log of a round as an incident, whose files are there until the next is asked for.
+
+    Raises FetchError where a text cannot be had.
+    """
+    for log in found.logs:
+        with TemporaryDirectory(prefix="whycrash-fresh-") as folder:
+            yield _incident(log, source, Path(folder))
+
+
 def _incident(log: FreshLog, source: Source, folder: Path) -> Incident:
-    """Lay a log and its job's files out as an incident."""
+    """Lay a log and its job's files out as an incident in `folder`."""
     (folder / LOGS[0]).write_bytes(shown(source(log, log.log), log.log))
     names: list[str] = []
     for number, pointer in enumerate(log.files):

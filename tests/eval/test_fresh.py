@@ -19,7 +19,7 @@ from eval.errors import EvalError, FetchError, InvalidRoundError
 from eval.fresh import __main__ as command
 from eval.fresh import curve, rounds, texts
 from eval.fresh.rounds import Figure, FirstSight, FreshLog, Pointer, Round
-from eval.fresh.scoring import Scored, figures, fresh_score
+from eval.fresh.scoring import Scored, figures, fresh_score, laid_out
 from eval.incidents import Incident
 from tests.factories import whole_corpus
 from tests.tables import each_row
@@ -96,6 +96,17 @@ def scratch(warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 def run(folder: Path, *words: str) -> int:
     """Score round 7 of a folder with the texts that lie there."""
     return command.main(["7", "--rounds", str(folder), "--from", str(folder / "texts"), *words])
+
+
+def test_that_a_round_is_laid_out_log_by_log_and_leaves_nothing(scratch: Path, tmp_path: Path) -> None:
+    """A fit reads spent rounds as it reads incidents: the log, its label and the job's files."""
+    folder = a_round(tmp_path)
+    seen = [
+        (log.label.causes, log.log.read_text(), [path.name for path in log.job_files])
+        for log in laid_out(rounds.load(7, folder), texts.from_folder(folder / "texts"))
+    ]
+    assert seen == [(("scheduler-terminated",), KILLED, ["train.sbatch"]), ((), TRAINED, [])]
+    assert list(scratch.iterdir()) == []
 
 
 def test_a_round_is_scored_and_its_texts_are_gone(
