@@ -35,8 +35,8 @@ Handler = Literal[
 # What a message says of the job's settings: that one does not exist, that a given value was not accepted.
 Tells = Literal["unknown-setting", "refused-override"]
 # What of a printed sample a line begins: a question, an answer, what it is held against; or the marks around
-# a turn of a dialogue.
-SamplePart = Literal["asked", "answered", "judged", "opens", "closes"]
+# a turn of a dialogue, or around the whole.
+SamplePart = Literal["asked", "answered", "judged", "opens", "closes", "begins", "ends"]
 
 # Handlers that make events without a line that an expression finds.
 MADE: frozenset[Handler] = frozenset({"cut-traceback", "error-level"})

@@ -20,7 +20,7 @@ from ingest.logs.scanner import Block
 from ingest.logs.stacks import tracebacks
 from ingest.logs.stacks.tracebacks import Traceback
 from ingest.logs.traceback_log import TracebackLog
-from ingest.logs.wording import goes_on, happened, says, shrugs
+from ingest.logs.wording import goes_on, happened, is_prose, says, shrugs
 
 # What loggers call a line that is no trouble; glog writes one letter.
 REMARKS = frozenset({"INFO", "DEBUG", "TRACE", "I", "D"})
@@ -55,8 +55,9 @@ class FailureLog:
         known = [row for row in rows if not row.last_resort]
         line = at.line
         # General words of a failure are none in a traceback, whose last line tells, nor where the run goes
-        # on, nor where a line only warns of one.
-        is_told = self._tracebacks.is_inside(line) or line.level in REMARKS or goes_on(line.body)
+        # on, nor where a line only warns of one, nor in a text of many sentences.
+        is_told = self._tracebacks.is_inside(line) or line.level in REMARKS
+        is_told = is_told or goes_on(line.body) or is_prose(line.body)
         said = happened(line.body)
         is_told = is_told or (said != line.body and not any(says(row, said) for row in rows))
         if not known and is_told:

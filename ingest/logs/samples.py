@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from corpus.log_patterns import Pattern, PatternTable
 from ingest.logs.lines import Line, parse_line
 from ingest.logs.scanner import Block, Match
 
-# How many lines a sample may have between two of its headings, and how many proposed headings are tried.
+# How many lines a sample may have between two of its headings, how many proposed headings are tried, and
+# among how many marks of all kinds.
 LONGEST = 150
 TRIED = 6
+NEAR = 60
 
 # Names under which samples stand in records; the second ones have other uses, so that one alone is none.
 _NAMES = (
@@ -35,8 +37,12 @@ _STRING = re.compile(r"[\[({\s]{0,3}[bfru]?(?P<quote>['\"])")
 _CLOSE = re.compile(r"(?<!\\)(?P<quote>['\"])(?=\s*(?:[,}\]);]|$|\s\w+=))")
 # Behind a comma the list goes on, unless the string there is the next value's name.
 _CONTINUED = re.compile(r"\s*,\s*(?=['\"])(?!(?P<quote>['\"])[\w. -]{1,60}(?P=quote)\s*:)")
-# The order in which a sample's headings follow each other.
-_ORDER = {"asked": 0, "answered": 1, "judged": 2}
+# The marks that belong together, in the order in which those of a sample follow each other.
+_FAMILIES: tuple[Mapping[str, int], ...] = (
+    {"asked": 0, "answered": 1, "judged": 2},
+    {"opens": 0, "closes": 1},
+    {"begins": 0, "ends": 1},
+)
 
 
 def without_samples(text: str) -> str:
@@ -94,22 +100,24 @@ class SampleMarks:
         if not self._marks:
             return False
         place = bisect_right(self._lines, number)
-        above = self._first(range(place - 1, max(-1, place - 1 - TRIED), -1), number, source)
-        below = self._first(range(place, min(len(self._marks), place + TRIED)), number, source)
-        if above is None or below is None:
-            return False
-        if above.sample == "opens" or below.sample == "closes":
-            return (above.sample, below.sample) == ("opens", "closes")
-        return _ORDER.get(above.sample or "", 9) < _ORDER.get(below.sample or "", 0)
+        near = [*range(place - 1, max(-1, place - 1 - NEAR), -1)], [*range(place, place + NEAR)]
+        for order in _FAMILIES:
+            above, below = (self._first(places, order, number, source) for places in near)
+            if above is not None and below is not None and order[above] < order[below]:
+                return True
+        return False
 
-    def _first(self, places: range, number: int, source: str) -> Pattern | None:
-        """Give the nearest of the proposed marks that is one, of the stream."""
-        for place in places:
-            match, row = self._marks[place]
-            if abs(match.line - number) > LONGEST:
+    def _first(self, places: Sequence[int], order: Mapping[str, int], number: int, source: str) -> str | None:
+        """Give what the nearest of the proposed marks of one family is that is one, of the stream."""
+        tried = 0
+        for match, row in (self._marks[place] for place in places if place < len(self._marks)):
+            if row.sample not in order:
+                continue
+            tried += 1
+            if tried > TRIED or abs(match.line - number) > LONGEST:
                 return None
             start, end = self._block.line_bounds(match.offset)
             mark = parse_line(self._block.data[start:end], match.line, match.offset - start)
             if mark.source == source and row.compiled.search(mark.body):
-                return row
+                return row.sample
         return None

@@ -36,6 +36,9 @@ _SUPPOSED = re.compile(
 )
 _ENDED = re.compile(r"(?i)(?<!be )\b(?:killed|aborted|terminated|stopped|failed|died|crashed|exited)\b")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")
+# Clauses of words, and how many of them a program's message may have.
+_CLAUSE = re.compile(r"[\u3400-\u9fff]{4,}[，。！？；：、,]|[a-z]{2,}(?: [a-z']{1,20}){4,}[.!?](?= [A-Z]|$)")
+FEW_CLAUSES = 6
 _EPOCH = re.compile(r"(?i)\bepochs?\b\W{0,4}(\d+(?:\.\d+)?)(?: ?/ ?(\d+))?")
 _IN_PART = re.compile(r"(?i)\b(?:epoch|batch|eval\w*|val|valid\w*|test\w*)\b")
 _STATEMENT = re.compile(
@@ -45,6 +48,11 @@ _STATEMENT = re.compile(
 # What stands before a quoted message, and behind it.
 _OPENING = "`*>"
 _CLOSING = "`*.,;!)] \t。！"
+
+
+def is_prose(body: str) -> bool:
+    """Tell whether a line is of several sentences, as people and models write them and no program reports."""
+    return len(_CLAUSE.findall(body)) > FEW_CLAUSES
 
 
 def shrugs(body: str) -> bool:

@@ -24,6 +24,9 @@ DATA = {
     "behind Ray's prefix": prefixed("(RewardLoopWorker pid=77) ", VERL.format(said=FULL)),
     "a turn of a chat template": CHAT.format(said=OOM),
     "Chinese headings": f"问题：\n为什么\n{OOM}\n回答：\n看文档。\n",
+    "marks of begin and end": f"== [DEBUG] RESPONSE_BEGIN ==\n</think>\n{OOM}\n== [DEBUG] RESPONSE_END ==\n",
+    "people's prose": "任务失败之后，我们讨论了案件，提到了重要的事情。"
+    + 3 * "他们提出了新的思路，也分享了经验。",
     "alpaca's headings": f"### Instruction:\nExplain\n{FULL}\n### Response:\nThe disk is full.\n",
 }
 
@@ -47,6 +50,7 @@ REAL = {
     "in the answer of a server": '{{"object": "error", "message": "{said}"}}\n',
     "as an exception's value": "reply of the worker: error='{said}'\n",
     "behind an open turn": "<|im_start|>user\nHow many?<|im_end|>\n<|im_start|>assistant\n{said}\n",
+    "behind a mark of the end": "== RESPONSE_BEGIN ==\nwell\n== RESPONSE_END ==\n{said}\n",
     "a logger's record": '{{"time": "2025-03-02T10:00:00Z", "level": "error", "message": "{said}"}}\n',
     "a name without quotes": "prompt: {said}\n",
 }
