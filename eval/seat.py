@@ -77,7 +77,10 @@ class SeatedReader:
         # What an earlier run has shown is what the first line of this one answers.
         first = next(lines, "") if self.has_begun and not self._is_shown else ""
         if not first:
-            self._show(self._unseen(messages))
+            for message in self._unseen(messages):
+                calls = "".join(f"{call.name} {call.arguments}\n" for call in message.calls)
+                self.shown.write(f"===== {message.role} =====\n{message.text}\n{calls}\n")
+            self.shown.flush()
         self.has_begun = self._is_shown = True
         for line in chain(filter(None, [first]), lines):
             try:
@@ -86,12 +89,6 @@ class SeatedReader:
                 self.shown.write(f"not taken: {error}\n")
         self.is_waiting = True
         raise ModelRefusedError("the reader has not said more")
-
-    def _show(self, messages: Sequence[ChatMessage]) -> None:
-        for message in messages:
-            calls = "".join(f"{call.name} {call.arguments}\n" for call in message.calls)
-            self.shown.write(f"===== {message.role} =====\n{message.text}\n{calls}\n")
-        self.shown.flush()
 
     def _unseen(self, messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
         """Give the messages behind the reader's own last one; of a prompt that goes on, the last."""

@@ -68,7 +68,10 @@ def formed_message(report: CrashReport, cause: Cause, library: Library) -> Forme
     root = report.root
     if root is None:
         return None
-    texts = {"line": _line(root)}
+    # The failing line, with the exception's type before its message.
+    type_name = root.exception.partition("(")[0]
+    is_typed = not type_name or EXCEPTION.match(root.body)
+    texts = {"line": root.body if is_typed else f"{type_name}: {root.body}"}
     for form in library.message_forms:
         if not (cause.id in form.causes if form.causes else root.cause == cause.id):
             continue
@@ -82,12 +85,6 @@ def formed_message(report: CrashReport, cause: Cause, library: Library) -> Forme
         if _blanks(form) <= values.keys():
             return FormedMessage(form, values, frame)
     return None
-
-
-def _line(root: Event) -> str:
-    """Give the failing line with the exception's type before its message."""
-    type_name = root.exception.partition("(")[0]
-    return root.body if not type_name or EXCEPTION.match(root.body) else f"{type_name}: {root.body}"
 
 
 def _rows(report: CrashReport, root: Event, form: MessageForm) -> Iterator[str]:

@@ -48,16 +48,13 @@ class _ReceivedAnswer:
         for piece in pieces:
             self.sent, self.received = max(self.sent, piece.sent), max(self.received, piece.received)
             self.text += piece.text
-            self._take_calls(piece)
+            for part in piece.calls:
+                _join_call(self.calls, part)
+                self._written += len(part.arguments) + len(part.name) + 1
             if piece.text:
                 yield self.text[:MAX_ANSWER]
             if len(self.text) >= MAX_ANSWER or self._written >= MAX_CALLS_WRITTEN:
                 return
-
-    def _take_calls(self, piece: AnswerPiece) -> None:
-        for part in piece.calls:
-            _join_call(self.calls, part)
-            self._written += len(part.arguments) + len(part.name) + 1
 
 
 def _join_call(calls: dict[int, ToolCall], part: ToolCallPiece) -> None:

@@ -11,7 +11,6 @@ from corpus.frameworks import known_frameworks
 from corpus.keys import last_level
 from corpus.library import Library
 from ingest.configfiles.settings import Setting
-from ingest.logs.events import Event
 from ingest.logs.facts import Fact
 from service.composition import phrases
 from service.llm.prompt_context import PromptContext
@@ -150,11 +149,10 @@ def _stacks(prompt_context: PromptContext) -> Iterator[PromptRow]:
             continue
         told.add(stack)
         place = str(report.place(event.line))
+        # The rows of its traceback, as far as they are looked at.
+        looked = range(max(event.traceback or event.line, event.line - LONGEST_STACK), event.line)
         rows = {
-            next(
-                (number for number in _rows_of(event) if f"line {each.line}" in report.texts.get(number, "")),
-                0,
-            )
+            next((number for number in looked if f"line {each.line}" in report.texts.get(number, "")), 0)
             for each in frames
         }
         yield PromptRow(
@@ -165,12 +163,6 @@ def _stacks(prompt_context: PromptContext) -> Iterator[PromptRow]:
             cites=place,
             said_by=() if 0 in rows else tuple(sorted(rows)),
         )
-
-
-def _rows_of(event: Event) -> range:
-    """Give the rows of an event's traceback, as far as they are looked at."""
-    begin = event.traceback or event.line
-    return range(max(begin, event.line - LONGEST_STACK), event.line)
 
 
 def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
