@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from corpus.library import Library
 from corpus.schema import Language
+from ingest.logs.conditions import ReportView, all_hold
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Alternative, Verdict
 from service.scoring.assessment import Assessment
 from service.scoring.scoring import Candidate
@@ -25,20 +26,24 @@ def alternatives_of(
         and item.cause != UNKNOWN_CAUSE
         and item.probability >= (SLIGHT if item.score > 0 else ALIKE)
     ]
+    view = assessment.report.view()
     return tuple(
         Alternative(
             cause=item.cause,
             confidence=round(item.probability, 3),
-            tell_apart=tell_apart(first, item, library, language),
+            tell_apart=tell_apart(first, item, library, language, view),
         )
         for item in rest[:3]
     )
 
 
-def tell_apart(first: Candidate | None, other: Candidate, library: Library, language: Language) -> str:
+def tell_apart(
+    first: Candidate | None, other: Candidate, library: Library, language: Language, view: ReportView
+) -> str:
     """Say what would tell another cause from the first one, or would confirm it where there is no first."""
     named = library.causes[other.cause]
     for confusion in library.causes[first.cause].confused_with if first else ():
         if confusion.cause == other.cause:
             return confusion.to(language)
-    return named.checks[0].to(language) if named.checks else named.means.to(language)
+    fitting = (check for check in named.checks if all_hold(check.when, view))
+    return next(fitting, named.means).to(language)

@@ -167,7 +167,7 @@ class Explanation:
     def _possibilities(self) -> str:
         rows: Sequence[str] = [
             f"- **{self.library.causes[item.cause].title.to(self.language)}** — "
-            f"{tell_apart(None, item, self.library, self.language)}"
+            f"{tell_apart(None, item, self.library, self.language, self._view)}"
             for item in self.assessment.candidates[:3]
             if item.cause != UNKNOWN_CAUSE
         ]

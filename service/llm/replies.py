@@ -215,7 +215,9 @@ def _tells(first: Cause | None, other: Cause, language: Language) -> str:
     )
     if confusion := next(confusions, None):
         return confusion.to(language)
-    return other.checks[0].to(language) if other.checks else other.means.to(language)
+    # A follow-up names a cause by itself: what is said of every job comes before what is of some.
+    check = next((check for check in other.checks if not check.when), None)
+    return (check or other.means).to(language)
 
 
 def meant_setting(text: str, prompt_context: PromptContext) -> list[Cause]:

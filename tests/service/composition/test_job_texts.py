@@ -102,3 +102,14 @@ def test_a_trainers_case_is_none_of_a_job_that_does_not_train(
     """Its words may fit a server too; an unknown kind of job excludes nothing."""
     made = case("verl/one", frameworks={"verl": "", "vllm": ""})
     assert signature_applies(made, out_of_memory(frames, *frameworks).view()) is applies
+
+
+@each_row(("frameworks", "told"), [(("slurm",), "sinfo"), (("kubernetes",), "kubectl"), ((), "journalctl")])
+def test_an_alternative_is_confirmed_by_what_this_job_has(frameworks: tuple[str, ...], told: str) -> None:
+    """Where no scheduler is seen, the first check that any machine has stands beside a lost node."""
+    made = report(
+        failed(pattern="x.a", cause="node-lost", strength="hints", pattern_role="wrapper"),
+        frameworks=[(name, "") for name in frameworks],
+    )
+    found = composed_of(made, library()).alternatives
+    assert [told in item.tell_apart for item in found if item.cause == "node-lost"] == [True]
