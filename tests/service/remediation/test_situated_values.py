@@ -69,3 +69,19 @@ def test_that_a_number_of_steps_which_makes_up_the_batch_is_proved() -> None:
         True,
         "The batch of 48 over 24 (micro batch x GPUs) gives 2 steps.",
     )
+
+
+def test_that_a_request_for_logits_is_told_in_tokens_times_vocabulary() -> None:
+    """Of logits alone; other requests say what is asked and what is free."""
+    told = {}
+    for cause in ("gpu-oom-logits", "gpu-oom-training"):
+        made = answer(given_of("memory-saver", cause, None, OOM, to=True, type="bool"))
+        assert isinstance(made, ComputedValue)
+        told[cause] = made.because.en
+    asked = "4 GiB are asked for, and 1 are free."
+    assert told == {
+        "gpu-oom-logits": (
+            f"{asked} 4 GiB in float32 are 1.07 billion logits: tokens of the batch x vocabulary."
+        ),
+        "gpu-oom-training": asked,
+    }
