@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Run one file more than there are cores: much of the time goes by waiting for a clock or a browser."""
-    return (os.cpu_count() or 1) + 1
+    return len(os.sched_getaffinity(0)) + 1
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
