@@ -32,7 +32,8 @@ _KEY = re.compile(
     rf"(?<![\w.])['\"]?(?:(?P<name>(?:\w+_)?(?:{_NAMES})(?:_text|_str|_\d+)?)|(?P<other>{_OTHERS}))['\"]?"
     r"\s?[=:]\s?"
 )
-_STRING = re.compile(r"[\[({\s]{0,3}[bfru]?(?P<quote>['\"])")
+# A mapping's strings stand under names of their own.
+_STRING = re.compile(r"[\[(\s]{0,3}[bfru]?(?P<quote>['\"])")
 # A quote that closes: behind it the value, the record or the line ends, or the next value begins.
 _CLOSE = re.compile(r"(?<!\\)(?P<quote>['\"])(?=\s*(?:[,}\]);]|$|\s\w+=))")
 # Behind a comma the list goes on, unless the string there is the next value's name.

@@ -75,6 +75,8 @@ def test_that_a_samples_praise_is_no_good_end(read: ReadLog) -> None:
     [
         ("a = 'b'", "a = 'b'"),
         ("text='only one of the lesser names'", "text='only one of the lesser names'"),
+        ("mm_per_prompt={'image': 0}, a=B(c='d'), e='f'", "mm_per_prompt={'image': 0}, a=B(c='d'), e='f'"),
+        ('messages=[{"role": "user", "content": "left out"}]', 'messages=[{"role": , "content": }]'),
         ("prompt='left out', n=1", "prompt=, n=1"),
         ("prompt='without an end", "prompt='without an end"),
         ('{"input": "left out", "output": "as well"}', '{"input": , "output": }'),
