@@ -84,7 +84,8 @@ class Explained:
             ):
                 final = stage.diagnosis if isinstance(stage, FinalStage) else final
         answer = of_diagnosis(final, incident, perf_counter() - started, {})
-        tokens = final.engine.tokens
+        # Where nothing is recorded, nobody answered: what would have been sent is no cost.
+        tokens = None if incident.id in self.cassette.missing else final.engine.tokens
         votes = final.engine.votes
         return replace(
             answer,
