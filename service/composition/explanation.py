@@ -60,7 +60,10 @@ class Explanation:
             return formed.headline(language)
         if formed is not None and formed.form.beside_case in ("follow", "add"):
             title = (cases[0] if cases else cause).title.to(language).rstrip(".。")
-            return phrase("headline-case", language, title=title, told=formed.headline(language))
+            told = formed.headline(language)
+            # An article or a plain word, not a name: it goes on the title's sentence.
+            told = told[0].lower() + told[1:] if re.match(r"[A-Z](?:[a-z]* )", told) else told
+            return phrase("headline-case", language, title=title, told=told)
         # What a case's title says of the phase is exact; that of other lines of the log is not.
         known = "" if cases else phrases.phase(report.phase_of_root, language)
         title = cases[0].title.to(language) if cases else cause.titled(language, self._holds)

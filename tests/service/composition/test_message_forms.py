@@ -186,6 +186,15 @@ def test_that_what_a_log_puts_into_a_sentence_is_short_and_no_markup() -> None:
             "`order = scores.argsort()` at `run.py:12` asks for 6.50 GiB at once.",
         ),
         (
+            raised(
+                "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
+                "/job/run.py:12:main:rows = json.load(stream)",
+                "/usr/lib/python3.11/json/decoder.py:355:raw_decode:raise JSONDecodeError(text, s)",
+            ),
+            "What is read as JSON is empty or no JSON (run.py:12)",
+            "The text that is parsed at `run.py:12` fails at its very first character",
+        ),
+        (
             "train.py: error: argument --epochs: invalid int value: '1e3'\n",
             "--epochs is '1e3', which is no int",
             "The option --epochs is read as int",
