@@ -7,7 +7,6 @@ same first lines again. What an earlier run died of is no cause of the last one'
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,10 +17,10 @@ from ingest.logs.scanner import Block, newlines
 from ingest.logs.timeline import Timeline
 
 # So many of a file's first lines are looked for again, and so many of them must come, in their order, within
-# so many lines. Each is looked for so often: more starts than a log has, of lines that come all the time.
+# so many bytes. The first is looked for so often: who prints it more often prints it all the time.
 HEAD = 12
 ALIKE = 3
-NEAR = 80
+REACH = 16 << 10
 MOST = 200
 # So many parts a checkpoint that is loaded may have.
 SHARDS = 12
@@ -34,44 +33,42 @@ _LETTERS = re.compile(rb"[A-Za-z]{3}")
 
 @dataclass
 class _Head:
-    """A file's first lines: what of each is looked for, and in which lines it was found again."""
+    """A file's first lines: what of each is looked for, and the lines in which they begin to come again.
+
+    Only the first is looked for everywhere, the others where it is found: a scan's rate is not to fall.
+    """
 
     pieces: list[bytes] = field(default_factory=list)
-    found: list[list[int]] = field(default_factory=list)
+    count: int = 0
+    starts: list[int] = field(default_factory=list)
 
     def learn(self, data: bytes) -> None:
         """Take the first lines that have words, each wording once; none from the first traceback on."""
-        for row in data[: 16 << 10].partition(b"Traceback (")[0].split(b"\n")[:40]:
+        for row in data[:REACH].partition(b"Traceback (")[0].split(b"\n")[:40]:
             piece = max(_PIECE.findall(row), key=len, default=b"")
             if len(self.pieces) < HEAD and _LETTERS.search(piece) and piece not in self.pieces:
                 self.pieces.append(piece)
-                self.found.append([])
 
     def search(self, block: Block) -> None:
-        """Note the lines of the block's own part that say one of the first lines again."""
-        for piece, lines in zip(self.pieces, self.found, strict=True):
-            place, counted, number = block.start, 0, block.line
-            while len(lines) < MOST and (place := block.data.find(piece, place, block.stop)) >= 0:
-                number, counted = number + newlines(block.data, counted, place), place
-                lines.append(number)
-                place += len(piece)
+        """Note the lines of the block's own part from which on the first lines are said again."""
+        if len(self.pieces) < ALIKE:
+            return
+        place, counted, number = block.start, 0, block.line
+        while self.count < MOST and (place := block.data.find(self.pieces[0], place, block.stop)) >= 0:
+            number, counted = number + newlines(block.data, counted, place), place
+            self.count += 1
+            if self.count > 1 and self._goes_on(block.data, place):
+                self.starts.append(number)
+            place += len(self.pieces[0])
 
-    def starts(self) -> list[int]:
-        """Give the lines in which the first lines begin to come again, in their order."""
-        kept = [sorted(lines) for lines in self.found if len(lines) < MOST]
-        needed = min(ALIKE, len(kept))
-        if needed < ALIKE:
-            return []
-        begun: list[int] = []
-        for number in kept[0][1:]:
-            place, count = number, 1
-            for lines in kept[1:]:
-                at = bisect_right(lines, place)
-                if at < len(lines) and lines[at] <= number + NEAR:
-                    place, count = lines[at], count + 1
-            if count >= max(needed, len(kept) // 2):
-                begun.append(number)
-        return begun
+    def _goes_on(self, data: bytes, place: int) -> bool:
+        """Tell whether the other first lines follow a place in their order, as far as most of them go."""
+        said, end = 1, place + REACH
+        for piece in self.pieces[1:]:
+            found = data.find(piece, place, end)
+            if found >= 0:
+                place, said = found, said + 1
+        return said >= max(ALIKE, len(self.pieces) // 2)
 
 
 class RunStarts:
@@ -95,7 +92,7 @@ class RunStarts:
 
     def lines(self) -> list[int]:
         """Give the lines that further runs begin with."""
-        return [line for head in self._heads for line in head.starts()]
+        return [line for head in self._heads if head.count < MOST for line in head.starts]
 
 
 def with_runs(
