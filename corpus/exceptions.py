@@ -21,8 +21,9 @@ FILE = "exceptions.yaml"
 CLASSES = "exception_classes.yaml"
 # Stands for all classes of a package that nothing else tells the kind of.
 ANY = "*"
-# Whose code the innermost call is: a `library` only does what the user's own script calls it for.
-Owner = Literal["user", "library", "engine", "framework"]
+# Whose code the innermost call is: a `library` only does what the user's own script calls it for, a `package`
+# is installed, no framework that is known, and called by the user's own script.
+Owner = Literal["user", "library", "package", "engine", "framework"]
 
 
 class ExceptionKind(Record):

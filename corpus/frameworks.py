@@ -268,6 +268,14 @@ class FrameworkTable:
         return tuple(prefix for row in self.rows.values() for prefix in row.variables)
 
     @cached_property
+    def installed(self) -> re.Pattern[str]:
+        """What the path of a file has that a trainer, an engine or what they are built on installs."""
+        rows = (row for row in self.rows.values() if row.layer in ("trainer", "engine", "library", "cluster"))
+        named = {name.replace("-", "_") for row in rows for name in (row.id, row.package, *row.modules)}
+        names = "|".join(re.escape(name) for name in sorted(named) if name)
+        return re.compile(rf"(?:site|dist)-packages/(?:{names})[/.]")
+
+    @cached_property
     def programs(self) -> tuple[Program, ...]:
         """The programs of frameworks that have several, each with settings of its own."""
         return tuple(command for row in self.rows.values() for command in row.commands)

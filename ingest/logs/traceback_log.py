@@ -111,6 +111,9 @@ class TracebackLog:
         found = tracebacks.last(block)
         if found is None or (samples and samples.enclose(found.start, found.source)):
             return False
+        # The stack of an exception that Python ignores has its first line between it and that remark.
+        if self._is_below_ignored(found.source, found.start - 1):
+            return False
         self._stacks.open(found.source, found, found.start, Sighting())
         self.flush()
         self._notes.see_frames(found.frames, found.end)

@@ -104,6 +104,8 @@ def _owner(frames: Sequence[Frame], table: ExceptionMeanings) -> tuple[Owner | N
     if known_frameworks().engines & set(cued_frameworks(last.file)):
         return "engine", last.code
     if not _is_own(last):
-        return "framework", last.code
+        caller = own_call(own)
+        is_known = cued_frameworks(last.file) or known_frameworks().installed.search(last.file)
+        return ("framework", last.code) if is_known or caller is None else ("package", caller.code)
     is_direct = last is frames[-1] or _STANDARD.search(frames[-1].file)
     return ("user" if is_direct else "library"), last.code

@@ -44,6 +44,7 @@ def test_that_a_warning_is_the_root_where_it_names_what_is_missed(
             prefixed(FIRST, traceback(TASK)) + prefixed(SECOND, traceback(TASK)) + KILLED.format(count=9),
             False,
         ),
+        (traceback(TASK) + KILLED.format(count=9), False),
         (KILLED.format(count=2) + 2 * prefixed(FIRST, traceback(TASK)), True),
     ],
 )

@@ -32,6 +32,8 @@ def test_that_a_failure_which_its_program_got_over_is_none_of_the_job(text: str,
     "text",
     [
         traceback(OOM) + LOST + CLOSED,
+        # What a request cannot bring about is not got over by an answer to one.
+        traceback(OOM) + REFUSED + CLOSED,
         traceback(OOM) + PROBE,
         prefixed(ENGINE, traceback(OOM)) + prefixed("(APIServer pid=7) ", REFUSED),
         REFUSED + traceback(OOM),

@@ -141,7 +141,7 @@ def test_owner_exception_and_message_tell_the_cause(
     message: str, user: str | None, engine: str | None, framework: str | None
 ) -> None:
     """The same exception is the user's slip in a script, a crash in an engine, a bug in a framework, or
-    nobody's.
+    nobody's. What is installed and no framework is more often called wrongly than wrong.
     """
     found = {owner: cause(calls, message) for owner, calls in OWNERS.items()}
     assert found == {
@@ -149,8 +149,35 @@ def test_owner_exception_and_message_tell_the_cause(
         "engine": engine,
         "sglang": engine,
         "framework": framework,
-        "installed": framework,
+        "installed": user if framework in (None, "framework-bug") else framework,
     }
+
+
+@each_row(
+    ("place", "message", "expected"),
+    [
+        ("torch/functional.py:einsum", "RuntimeError: einsum(): an operand is wanting", "user-code-error"),
+        (
+            "torch/nn/modules/linear.py:forward",
+            "RuntimeError: mat2 must be a matrix, got 1-D tensor",
+            "user-code-error",
+        ),
+        ("numpy/lib/stride_tricks.py:broadcast_to", "ValueError: must not be negative", "user-code-error"),
+        ("torch/nn/functional.py:conv2d", "RuntimeError: cuDNN had a bad day", None),
+        ("torch/nn/functional.py:conv2d", "RuntimeError: no memory to be had", None),
+        ("torch/utils/data/dataloader.py:next", "RuntimeError: the moon is in the wrong house", None),
+        ("quux/patching.py:patch", "ValueError: Quux is patched. Call unpatch() first", "user-code-error"),
+    ],
+)
+def test_that_what_an_operation_refuses_is_its_callers(
+    place: str, message: str, expected: str | None
+) -> None:
+    """A tensor's operation knows no settings: what it is called with comes of the script."""
+    file, function = place.split(":")
+    made = Frame(f"{SITE}/{file}", 10, function, "")
+    frames = (Frame("/job/model.py", 7, "forward", "y = op(x)"), made)
+    raised = event(1, body=message, exception=message.partition(":")[0], frames=frames, cause=None)
+    assert classify_exception(raised, MEANINGS).cause == expected
 
 
 @each_row(

@@ -161,3 +161,19 @@ def test_a_traceback_after_another_of_one_stream_is_one_of_its_own(
     """The first is closed when the second begins."""
     report = read(traceback("odd.Kind: first") + gap + traceback("odd.Other: second") + STRANGE + "\n")
     assert [event.exception for event in report.events][:count] == ["odd.Kind", "odd.Other"]
+
+
+@each_row(
+    "before, after",
+    [
+        ("", ""),
+        ("step 1 loss 2.1\n", ""),
+        ("", "step 2 loss 2.0\n"),
+        ("step 1 loss 2.1\n" * 400, "step 2 loss 2.0\n"),
+    ],
+)
+def test_that_what_a_destructor_raises_is_no_failure(read: ReadLog, before: str, after: str) -> None:
+    """Python says itself that it ignores it, whether or not its stack is the last thing in the log."""
+    raised = traceback("AttributeError: '_Iter' object has no attribute '_workers_status'")
+    report = read(f"{before}Exception ignored in: <function _Iter.__del__ at 0x7f00>\n{raised}{after}")
+    assert report.root is None
