@@ -319,7 +319,12 @@ def _killed_after(root: Event | None, standing: Sequence[Event]) -> Event | None
 
     Whoever says the same again has lived through it: a task that failed, say, and the next one.
     """
-    if root is None or root.kind != "error" or root.strength == "states" or root.count <= max(1, len(root.sources)):
+    if (
+        root is None
+        or root.kind != "error"
+        or root.strength == "states"
+        or root.count <= max(1, len(root.sources))
+    ):
         return None
     kills = (event for event in standing if event.kind == "kill" and event.pattern_role == "origin")
     return next(
