@@ -17,6 +17,8 @@ TOOL = (f"{SITE}/einops/layers.py", "forward")
 VLLM = (f"{SITE}/vllm/v1/engine/core.py", "run_busy_loop")
 SGLANG = (f"{SITE}/sglang/srt/managers/scheduler.py", "event_loop_normal")
 TORCH = (f"{SITE}/torch/nn/modules/module.py", "_call_impl")
+SCATTER = (f"{SITE}/torch/nn/parallel/comm.py", "scatter")
+COLUMNS = (f"{SITE}/pandas/core/indexes/base.py", "get_loc")
 STANDARD = ("/usr/lib/python3.11/json/decoder.py", "raw_decode")
 MEANINGS = exceptions.load()
 OWNERS = {
@@ -74,21 +76,36 @@ def cause(calls: tuple[tuple[str, str], ...], message: str, code: str = "", **fi
         ("RuntimeError: the moon is in the wrong house", None, None, None),
         ("OSError: the moon is gone", None, None, None),
         ("odd.Kind: of trouble", None, None, None),
-        ("ValueError: too many values to unpack (expected 2)", "user-code-error", None, None),
-        ("ValueError: could not convert string to float: 'x'", "user-code-error", None, None),
+        (
+            "ValueError: too many values to unpack (expected 2)",
+            "user-code-error",
+            "engine-crash",
+            "user-code-error",
+        ),
+        (
+            "ValueError: could not convert string to float: 'x'",
+            "user-code-error",
+            "engine-crash",
+            "user-code-error",
+        ),
         (
             "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x8 and 16x2)",
             "user-code-error",
-            None,
-            None,
+            "engine-crash",
+            "user-code-error",
         ),
         (
             "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
             "user-code-error",
-            None,
-            None,
+            "engine-crash",
+            "user-code-error",
         ),
-        ("RuntimeError: Trying to backward through the graph a second time", "user-code-error", None, None),
+        (
+            "RuntimeError: Trying to backward through the graph a second time",
+            "user-code-error",
+            "engine-crash",
+            "user-code-error",
+        ),
         # What a framework will not do is the configuration's, or the model's, where it says so.
         (
             "ValueError: offload is not supported with this option",
@@ -296,7 +313,10 @@ def test_without_an_exception_nobody_is_blamed() -> None:
         ("KeyError: 'x'", (USER, VLLM, TOOL), "engine-crash"),
         ("KeyError: 'x'", (TOOL,), None),
         ("ValueError: too many values to unpack (expected 2)", (USER, TOOL), "user-code-error"),
-        ("ValueError: batch must be a multiple of 8", (USER, TOOL), "config-key-invalid"),
+        ("ValueError: batch must be a multiple of 8", (USER, TOOL), "user-code-error"),
+        ("RuntimeError: chunk expects a tensor of one dimension", (USER, VERL, SCATTER), "user-code-error"),
+        ("RuntimeError: chunk expects a tensor of one dimension", (USER, VLLM, SCATTER), "engine-crash"),
+        ("KeyError: 'label'", (USER, COLUMNS), "dataset-schema"),
     ],
 )
 def test_that_what_a_tool_raises_is_its_callers(
