@@ -17,6 +17,8 @@ from service.composition.phrases import phrase
 
 # What is longer is no name, no number and no shape, and says nothing within a sentence.
 LONGEST = 120
+# What is less is told in MiB.
+SMALLEST_GIB = 0.5
 # Rows of a message that has several, with the failing line.
 BELOW = 12
 THERE = "there"
@@ -125,12 +127,16 @@ def _values(
 
 
 def fact_value(report: CrashReport, name: str) -> str | None:
-    """Give the latest value of a fact's field (`kind.field`), if the log tells one."""
+    """Give the latest value of a fact's field (`kind.field`), sizes with their unit, if the log tells one."""
     kind, _, field = name.partition(".")
     for fact in reversed(report.facts):
         if fact.kind == kind and field in fact.fields:
             value = fact.fields[field]
-            return f"{value:.4g}" if isinstance(value, float) else str(value)
+            if not isinstance(value, float):
+                return str(value)
+            if not field.endswith("_gib"):
+                return f"{value:.4g}"
+            return f"{value:.4g} GiB" if value >= SMALLEST_GIB else f"{value * 1024:.4g} MiB"
     return None
 
 

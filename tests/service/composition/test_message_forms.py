@@ -181,7 +181,7 @@ def test_that_what_a_log_puts_into_a_sentence_is_short_and_no_markup() -> None:
             ),
             (
                 "GPU out of memory in the program's own computation, outside training: "
-                "6.50 GiB asked, 2.25 GiB free of 23.64 (run.py:12)"
+                "6.50 GiB asked, 2.25 GiB free of 23.64 GiB (run.py:12)"
             ),
             "`order = scores.argsort()` at `run.py:12` asks for 6.50 GiB at once.",
         ),
