@@ -5,6 +5,7 @@ One whose last line no pattern knows becomes an event of its own.
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import islice
 
 from corpus.log_patterns import Handler, Pattern, PatternTable
@@ -23,6 +24,8 @@ from ingest.logs.stacks.tracebacks import Traceback
 
 # How many lines above a traceback may tell when it was printed.
 CLOCK_ABOVE = 60
+# How many exceptions that Python ignores are remembered until their stacks are read.
+_REMARKS = 64
 
 
 class TracebackLog:
@@ -34,8 +37,8 @@ class TracebackLog:
         self._notes = notes
         self._events = events
         self._stacks = Stacks()
-        # By stream, the line in which Python said last that it ignores an exception.
-        self._ignored: dict[str, int] = {}
+        # By stream, the latest lines in which Python said that it ignores an exception.
+        self._ignored: dict[str, deque[int]] = {}
 
     def begin(self, at: PlacedLine, sight: Sighting) -> None:
         """Read the traceback that a line begins."""
@@ -72,19 +75,16 @@ class TracebackLog:
 
     def ignore_below(self, line: Line) -> None:
         """Note a line in which Python says that it ignores the exception below, as in a `__del__`."""
-        self._ignored[line.source] = line.number
+        self._ignored.setdefault(line.source, deque(maxlen=_REMARKS)).append(line.number)
 
     def is_ignored(self, line: Line) -> bool:
         """Tell whether a line ends an exception that Python itself says it ignores."""
         stack = self._stacks.ending(line.source, line.number)
         begin = stack.traceback.start if stack else line.number
-        return self._is_below_ignored(line.source, begin) and (
-            stack is not None or line.number - self._ignored[line.source] <= 1
-        )
+        return self._is_below_ignored(line.source, begin)
 
     def _is_below_ignored(self, source: str, number: int) -> bool:
-        said = self._ignored.get(source)
-        return said is not None and 0 < number - said <= 1
+        return number - 1 in self._ignored.get(source, ())
 
     def is_quoted_code(self, line: Line) -> bool:
         """Tell whether the line is source code that a traceback quotes, which only mentions a message."""

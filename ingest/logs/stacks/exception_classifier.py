@@ -14,8 +14,13 @@ from corpus.frameworks import cued_frameworks, known_frameworks
 from ingest.logs.events import Event
 from ingest.logs.stacks.stack import EXCEPTION, Frame
 
-_STANDARD = re.compile(r"/lib(?:64)?/python3\.\d+/(?!site-packages|dist-packages)|^<frozen|^<string>")
-_INSTALLED = re.compile(r"(?:site|dist)-packages/")
+# Python's own library, also of Windows and of conda there, and compiled modules, which have no folder.
+_STANDARD = re.compile(
+    r"/lib(?:64)?/python3\.\d+/(?!site-packages|dist-packages)|^<frozen|^<string>|\.p(?:yx|xi)$"
+    r"|(?i:^[a-z]:/(?:.{0,200}/)?(?:python3?\d*|(?:ana|mini)conda\d?|envs/[^/]+)/lib/(?!site-packages))"
+)
+# Packages, and the modules that a hub's scripts are kept as.
+_INSTALLED = re.compile(r"(?i:(?:site|dist)-packages/)|/huggingface/modules/")
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ EXCEPTION = re.compile(
 )
 
 Language = Literal["python", "native", "rust", "go", "java"]
+_DRIVE = re.compile(r"[A-Za-z]:\\")
 _LINK = re.compile(r"\W*(?:During handling of the above exception|The above exception was the direct cause)")
 
 
@@ -43,6 +44,11 @@ class Frame:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.function}"
+
+
+def posix_path(file: str) -> str:
+    """Give a path of Windows, with its drive, as all others are written; any other as it is."""
+    return file.replace("\\", "/") if _DRIVE.match(file) else file
 
 
 @dataclass(frozen=True, slots=True)

@@ -321,4 +321,4 @@ class _OpenTraceback:
 
 
 def _frame(match: re.Match[str]) -> Frame:
-    return Frame(match["file"], int(match["line"] or 0), match["function"] or "<module>")
+    return Frame(stack.posix_path(match["file"]), int(match["line"] or 0), match["function"] or "<module>")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from corpus import exceptions
-from ingest.logs.stacks.exception_classifier import classify_exception
+from ingest.logs.stacks.exception_classifier import classify_exception, own_call
 from ingest.logs.stacks.stack import Frame
-from tests.factories import event
+from tests.factories import ReadLog, event
 from tests.tables import each_row
 
 SITE = "/env/lib/python3.11/site-packages"
@@ -168,6 +168,31 @@ def test_owner_exception_and_message_tell_the_cause(
         "framework": framework,
         "installed": user if framework in (None, "framework-bug") else framework,
     }
+
+
+@each_row(
+    ("row", "expected"),
+    [
+        (r"C:\jobs\net\train.py", "user-code-error"),
+        (r"C:\jobs\.venv\Lib\site-packages\torch\nn\modules\conv.py", "user-code-error"),
+        (r"D:\Anaconda\envs\net\lib\site-packages\transformers\trainer.py", "framework-bug"),
+        (r"D:\Anaconda\envs\net\lib\json\decoder.py", "user-code-error"),
+        ("pandas/_libs/index.pyx", "user-code-error"),
+        ("/home/me/.cache/huggingface/modules/metrics/f1/0a1b/f1.py", "user-code-error"),
+    ],
+)
+def test_that_code_is_known_by_its_folder_on_every_system(row: str, expected: str, read: ReadLog) -> None:
+    """Paths of Windows, of compiled modules and of a hub's scripts are not taken for the job's own."""
+    called = '  File "C:\\jobs\\train.py", line 3, in main\n    run()\n'
+    report = read(
+        f'Traceback (most recent call last):\n{called}  File "{row}", line 9, in f\n    g()\n'
+        "AttributeError: 'Net' object has no attribute 'run'\n"
+    )
+    assert report.root is not None
+    assert report.root.cause == expected
+    own = own_call(report.root.frames)
+    assert own is not None
+    assert (own.line == 9) == (row.endswith("train.py"))
 
 
 @each_row(

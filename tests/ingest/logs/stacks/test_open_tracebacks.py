@@ -177,3 +177,15 @@ def test_that_what_a_destructor_raises_is_no_failure(read: ReadLog, before: str,
     raised = traceback("AttributeError: '_Iter' object has no attribute '_workers_status'")
     report = read(f"{before}Exception ignored in: <function _Iter.__del__ at 0x7f00>\n{raised}{after}")
     assert report.root is None
+
+
+def test_that_several_destructors_one_after_another_are_no_failure(read: ReadLog) -> None:
+    """Stacks that are still open when the next remark comes belong to their own."""
+    raised = "".join(
+        f"Exception ignored in: <function {name}.__del__ at 0x7f00>\n"
+        + traceback(f"{name}Error: {name}Error(")
+        for name in ("First", "Second", "Third")
+    )
+    root = read(f"step 1 loss 2\n{raised}{traceback(STRANGE)}").root
+    assert root is not None
+    assert root.body == STRANGE
