@@ -65,7 +65,8 @@ class Pattern(Record):
     stands, since servers and scripts close in good order after a failure too. A `last_resort` row says in
     anybody's words that something failed: it counts only where no other row knows a failure of the job. A
     progress row that is `whole` counts all steps of the run, so that its `total` is the run's end. A
-    `partial` end may be that of an evaluation amid the run: it closes none that counts steps.
+    `partial` end may be that of an evaluation amid the run: it closes none that counts steps. An `asked` row
+    is printed only by who was told from outside to end, and now does.
 
     A `generic` row (any exception's line) gives way to every row that knows the message. What a `survivable`
     row warns of in glog's style was survived; a C++ core may call its last words a warning. A row that is
@@ -96,6 +97,7 @@ class Pattern(Record):
     passing: bool = False
     whole: bool = False
     partial: bool = False
+    asked: bool = False
     shows: tuple[str, ...] = ()
     tells: tuple[Tells, ...] = ()
     fact: str | None = None

@@ -63,7 +63,8 @@ class Progress:
     `step` is the last training step that the run itself counted; a progress bar may count anything.
     `finished` is where it said that it was done, `closed` the latest sign of any kind of a good end, `last`
     the latest mark, and `whole` the latest one that counts all of the run's steps, whose greatest total is
-    `total`. `settling` are lines that show failures to have been survived.
+    `total`. `settling` are lines that show failures to have been survived. `asked` is where the job was told
+    to end, and `obeyed` where it showed that it had; 0 where there is none.
     """
 
     LATEST = 4096
@@ -77,6 +78,8 @@ class Progress:
     whole: ProgressMark | None = None
     total: float = 0.0
     settling: deque[Settling] = field(default_factory=lambda: deque(maxlen=Progress.LATEST))
+    asked: int = 0
+    obeyed: int = 0
     _last: dict[str, float] = field(default_factory=dict)
     _since: Counter[str] = field(default_factory=Counter)
 
@@ -100,6 +103,22 @@ class Progress:
         self._since.clear()
         if finished:
             self.finished = line
+        # What stands far below belongs to another run of the same file.
+        if self.asked and not self.obeyed and line - self.asked < LAST_WORDS:
+            self.obeyed = line
+
+    def ask(self, line: int) -> None:
+        """Note that the job was told to end, by the first line that says so."""
+        if not self.asked or self.obeyed or line - self.asked >= LAST_WORDS:
+            self.asked, self.obeyed = line, 0
+
+    def ends_as_asked(self, event: Event) -> bool:
+        """Tell whether an event is of the end that the job was asked for and came to in good order.
+
+        A signal to all processes of a group reaches them in any order.
+        """
+        first = self.asked - (TOGETHER if event.kind == "kill" else 0)
+        return self.obeyed > 0 and first < event.line < self.obeyed + TOGETHER
 
     @property
     def well_ended(self) -> int:
@@ -208,6 +227,8 @@ _UNPLAIN = re.compile(r"_[A-Za-z]|[A-Za-z]_")
 MIN_NAME = 5
 # How many lines may follow the last sign of work in a text that is said to go on until its end.
 LAST_WORDS = 100
+# How near each other lines are that several processes print of one signal.
+TOGETHER = 10
 # Lines without a count that other processes may still print after one has failed.
 IN_FLIGHT = 2
 
@@ -229,17 +250,18 @@ def arrange_cascade(
     does.
     """
     if failed:
-        runs = [replace(run, finished=0) for run in runs]
+        runs = [replace(run, finished=0, obeyed=0) for run in runs]
     recovered = {
         id(event)
         for event in events
         if _is_recovered(event, runs, timeline) or (event.passing and _is_caught(event, events))
     }
-    # Once a run has said that it is done, what falls over while it closes is no failure of it.
+    # Once a run has said that it is done, or ends because it was told to, what falls over while it closes is
+    # no failure of it.
     closing = {
         id(event)
         for event in events
-        if event.pattern_role != "origin" and (0 < runs[timeline.number(event.line)].finished < event.line)
+        if event.pattern_role != "origin" and _is_closing(event, runs[timeline.number(event.line)])
     }
     standing = [event for event in events if id(event) not in recovered | closing]
     root = min(standing, key=partial(_worth, timeline), default=None)
@@ -353,6 +375,10 @@ def _names(text: str) -> frozenset[str]:
     """Give the names in a message that are nobody's plain words: of modules, libraries, files."""
     parts = (part for match in _NAME.finditer(text) for part in re.split(r"[./]|::", match[0]))
     return frozenset(part for part in parts if len(part) > MIN_NAME and _UNPLAIN.search(part))
+
+
+def _is_closing(event: Event, run: Progress) -> bool:
+    return 0 < run.finished < event.line or run.ends_as_asked(event)
 
 
 def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) -> bool:

@@ -7,7 +7,6 @@ from functools import cache
 
 from corpus.frameworks import known_frameworks
 from corpus.log_patterns import Pattern
-from ingest.logs.cascade import Settling
 from ingest.logs.configs import launch
 from ingest.logs.configs.launch import LaunchReader, Setting, SettingLog
 from ingest.logs.facts import Fact, Value
@@ -97,9 +96,7 @@ class JobNotes:
         is_amid = row.partial and self.progress.counts_steps
         if row.kind in ("finish", "end") and not is_amid and not is_statement(line.body):
             self.progress.close(line.number, finished=row.kind == "finish")
-        if row.settles:
-            settling = Settling(line.number, line.source, row.settles, row.settles_within)
-            self.progress.runs[-1].settling.append(settling)
+        self.progress.excuse(row, line)
         if row.kind == "progress":
             self.progress.count(row, line, fields)
         if row.phase or (row.fact == "phase" and "name" in fields):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from corpus.log_patterns import Pattern
-from ingest.logs.cascade import Progress, ProgressMark
+from ingest.logs.cascade import Progress, ProgressMark, Settling
 from ingest.logs.facts import Value
 from ingest.logs.lines import Line
 from ingest.logs.phases import Phases
@@ -52,6 +52,14 @@ class JobProgress:
     def close(self, number: int, *, finished: bool) -> None:
         """Note a line that tells of an end, good or not said."""
         self.runs[-1].close(number, finished=finished)
+
+    def excuse(self, row: Pattern, line: Line) -> None:
+        """Note a line that only who survived a failure prints, or who was told to end."""
+        if row.settles:
+            settling = Settling(line.number, line.source, row.settles, row.settles_within)
+            self.runs[-1].settling.append(settling)
+        if row.asked:
+            self.runs[-1].ask(line.number)
 
     def enter(self, phase: str, number: int) -> None:
         """Note a line that tells a phase."""
