@@ -17,13 +17,15 @@ _SHRUGGED = re.compile(
     r"continuing without|non-?fatal|not fatal|inotify_(?:add_watch|init)|(?:error|exception|failure)s? "
     r"(?:is|are|was|were|will be)? ?ignored"
 )
-# What general words of a failure are beside: the run has another try, does without, or counts none.
+# What general words of a failure are beside: the run has another try, does without, counts none, or ends
+# since it gets no better.
 _GOES_ON = re.compile(
     r"(?i)\b(?:retr(?:y|ies|ied|ying)|re-?start(?:ed|ing)|re-?connect(?:ed|ing)|skip(?:ped|ping)|"
     r"recover(?:ed|ing)|resum(?:ed|ing)|"
     r"(?:0|no|without(?: any)?) (?:\w+ "
     r")?(?:fail(?:ed|ures?)|errors?|crash\w*)|(?:fail(?:ed|ures?)|errors?)[ =:]{1,3}0\b|not a git "
-    r"repository)|"
+    r"repository|(?:no|without(?: any)?|(?:did|has|have) not) (?:\w+ )?improv(?:e|ed|ements?)\b|"
+    r"early[ -]?stopping (?:was |is )?(?:triggered|activated|reached)\b)|"
     r"忽略|跳过|重试|重启|恢复|失败(?:数|次数)?[:：= ]{0,2}0\b|没有(?:失败|错误|异常)"
 )
 # What has not happened: a warning, advice, or what a program looks for.

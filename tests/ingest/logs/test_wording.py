@@ -62,3 +62,29 @@ def test_that_a_warning_of_gloo_is_survived_and_an_engine_says_what_it_was_doing
     )
     assert report.root is not None
     assert (report.root.line, report.root.cause) == (3, "gpu-oom-model-load")
+
+
+@each_row(
+    "line",
+    [
+        "EarlyStopping: Training stopped early as no improvement observed in last 20 epochs.",
+        "Stopping training early as no improvement observed in last 20 epochs.",
+        "Training stopped after 12 epochs without improvement",
+        "val_loss did not improve for 5 epochs; stopping training",
+        "Early stopping triggered, stopping training now",
+    ],
+)
+def test_that_who_stops_since_it_gets_no_better_has_not_failed(line: str, read: ReadLog) -> None:
+    assert read(f"{line}\nbest model saved\n").root is None
+
+
+@each_row(
+    "line",
+    [
+        "Training stopped early: gradient overflow",
+        "Training stopped early because of a lost worker",
+        "early stopping callback crashed at epoch 4",
+    ],
+)
+def test_that_who_stops_early_for_anything_else_has(line: str, read: ReadLog) -> None:
+    assert read(f"{line}\n").root is not None
