@@ -189,3 +189,21 @@ def test_that_several_destructors_one_after_another_are_no_failure(read: ReadLog
     root = read(f"step 1 loss 2\n{raised}{traceback(STRANGE)}").root
     assert root is not None
     assert root.body == STRANGE
+
+
+@each_row(
+    "remark",
+    [
+        "Exception ignored in atexit callback: <function save_table at 0x7f00>",
+        "Exception ignored while calling atexit callback <function save_table at 0x7f00>:",
+        "Error in atexit._run_exitfuncs:",
+    ],
+)
+def test_that_what_exit_handlers_raise_stands_beside_no_failure(read: ReadLog, remark: str) -> None:
+    """Each of several processes ignores its own; the exception of the script is the only one left."""
+    missed = f"{remark}\n" + traceback("FileNotFoundError: [Errno 2] No such file or directory: 't.tmp'")
+    failed = traceback("ValueError: min() arg is an empty sequence")
+    report = read(f"{missed}{missed}{failed}")
+    assert [event.exception for event in report.events] == ["ValueError"]
+    # The very exception is one where nobody says that it was ignored.
+    assert read(missed.partition("\n")[2]).root is not None
