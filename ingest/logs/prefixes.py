@@ -139,6 +139,7 @@ _ROWS: tuple[PrefixForm, ...] = (
     _form("DIWECF", rf"(?P<level>{_LEVELS}):(?P<where>[A-Za-z_][\w.-]*):"),
     _form("DNAE", rf"(?P<level>DEFAULT|NOTICE|ALERT|EMERGENCY) (?={_DAY})"),
     _form("[DIWECF", rf"\[?(?P<level>{_LEVELS})\]?(?: -|:)? (?=\S)", inside="DIWECF"),
+    _form("(", rf"\((?P<level>{_LEVELS})\)(?: ?\[{_WHERE}\])?:? {{1,4}}(?=\S)"),
     _form(ascii_letters, r"(?P<node>[A-Za-z][\w.-]{0,80}):(?P<pid>\d+):\d+ \[\d+\] (?=NCCL )"),
     _form(
         "wnhgidacr",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.factories import OOM, ReadLog, steps
+from tests.factories import OOM, ReadLog, steps, traceback
 from tests.tables import each_row
 
 
@@ -50,3 +50,20 @@ def test_that_what_nccl_remarks_in_general_words_gives_way_to_a_failure(read: Re
     root = read(f"{remark}\n{steps(1)}{OOM}\n").root
     assert root is not None
     assert root.cause == "gpu-oom-training"
+
+
+REFUSED = "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+CAUGHT = f"(WARNING)[restore.py:31]  {REFUSED}\n(INFO)[restore.py:40]  starting with a new optimizer\n"
+SHAPE = traceback("RuntimeError: shape '[4, 8]' is invalid for input of size 30")
+
+
+def test_that_what_a_program_warns_of_gives_way_to_the_exception_that_ends_it(read: ReadLog) -> None:
+    root = read(CAUGHT + SHAPE).root
+    assert root is not None
+    assert root.exception == "RuntimeError"
+
+
+def test_that_the_same_words_uncaught_are_the_root(read: ReadLog) -> None:
+    root = read(traceback(f"ValueError: {REFUSED}") + SHAPE).root
+    assert root is not None
+    assert root.exception == "ValueError"

@@ -157,6 +157,8 @@ PIECES = (
         ("[02/Mar/2025:10:00:00 +0000] boom", {"time": "02/Mar/2025:10:00:00 +0000"}),
         ("25/03/02 10:00:00 ERROR boom", {"time": "25/03/02 10:00:00", "level": "ERROR"}),
         ("[10:00:00] boom", {"time": "10:00:00"}),
+        ("(WARNING)[loader.py:47]  boom", {"level": "WARNING"}),
+        ("(ERROR) boom", {"level": "ERROR"}),
         ("10:00:00 INFO boom", {"time": "10:00:00", "level": "INFO"}),
         (
             '{"log":"boom\\n","stream":"stderr","time":"2025-03-02T10:00:00.1Z"}',
