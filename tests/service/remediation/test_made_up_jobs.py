@@ -136,8 +136,8 @@ def test_that_the_setting_is_one_of_what_fails(triage: Triage) -> None:
     measured = stack(
         f"{SITE}/site-packages/vllm/v1/worker/gpu_worker.py:determine_available_memory",
         error="AssertionError: Error in memory profiling. Initial free memory 40.1 GiB, current free memory "
-        "41.7 GiB. This happens when other processes sharing the same container release GPU memory while vLLM "
-        "is profiling during initialization.",
+        "41.7 GiB. This happens when other processes sharing the same container release GPU memory while "
+        "vLLM is profiling during initialization.",
     )
     diverged = "+ python train.py --lr 0.3\nepoch 1 step 8 loss: nan\n" + stack(
         "/job/train.py:train_step", error="RuntimeError: CUDA error: device-side assert triggered"
