@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import inf
 
 from ingest.logs.events import Event, masked
 from ingest.logs.report import CrashReport
@@ -16,6 +18,10 @@ NEAR, SHOWN_END = 5, 10
 ALIKE = 3
 # A row of the surroundings that stands there so often is left out from then on.
 REPEATS = 2
+# The very last rows stand there however often: they tell whether the job was still at work.
+LAST = 4
+# So few rows left out in one place stand there all the same.
+GAP = 2
 # Ranks and streams of one event that are named.
 MAX_NAMED = 8
 # A stack of more rows is shown in parts.
@@ -80,16 +86,29 @@ def log_rows(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
         return 4.0 + min(nearest, 400) / 10
 
     rows = []
+    last = sorted(end)[-LAST:]
+    left_out: dict[int, PromptRow] = {}
     often: dict[str, int] = {}
     for number, text in sorted(made.items(), key=lambda item: abs(item[0] - where)):
         event = events.get(number)
         alike = often[masked(text)] = often.get(masked(text), 0) + 1
         # Calls of a failing stack may read alike but for their numbers, and each says where it was.
-        if event is None and alike > REPEATS and number not in calls:
-            continue
         more = _repeated(event, report) if event is not None and event.count > 1 else ""
-        rows.append(PromptRow("log", rank(number, event), text + more, str(report.place(number)), number))
-    return rows, suspects
+        row = PromptRow("log", rank(number, event), text + more, str(report.place(number)), number)
+        if event is None and alike > REPEATS and number not in calls and number not in last:
+            left_out[number] = row
+        else:
+            rows.append(row)
+    return [*rows, *_between(rows, left_out)], suspects
+
+
+def _between(rows: Sequence[PromptRow], left_out: Mapping[int, PromptRow]) -> Iterator[PromptRow]:
+    """Give the few rows left out between two that are not: to say that they are costs as much as they do."""
+    kept = sorted((row.number, row.rank) for row in rows)
+    for (above, first), (below, second) in pairwise([(0, -inf), *kept]):
+        missing = range(above + 1, below)
+        if len(missing) <= GAP and all(number in left_out for number in missing):
+            yield from (replace(left_out[number], rank=max(first, second)) for number in missing)
 
 
 def _repeated(event: Event, report: CrashReport) -> str:

@@ -155,3 +155,24 @@ def test_steps_that_are_shown_anyway_are_told(triage: Triage) -> None:
     prompt_context, prompt = sent(triage, steps(1, 2) + traceback(DISK, "save", "torch.save(state, path)"))
     assert prompt_context.first.steps
     assert any("(acts): " in row for row in section(prompt, "First answer"))
+
+
+def test_that_the_end_of_a_log_in_which_nothing_failed_is_told(triage: Triage) -> None:
+    """Whether a job was at work to the last line is seen in its last lines, however alike they are."""
+    _, prompt = sent(triage, steps(*range(1, 401)))
+    assert {"L397", "L398", "L399", "L400"} <= set(prompt.lines)
+
+
+def test_that_a_few_rows_are_told_rather_than_left_out(triage: Triage) -> None:
+    """A line that says that one line is not shown costs as much as the line."""
+    rows = "loading shard a\nwarming up\n" + "loading shard a\n" * 2 + "done\nloading shard a\nstarting\n"
+    _, prompt = sent(triage, rows + traceback(OOM), 20000)
+    assert {f"L{number}" for number in range(1, 8)} <= set(prompt.lines)
+
+
+def test_that_advice_is_told_of_this_kind_of_job_alone(triage: Triage) -> None:
+    """What another kind of job would do is not told beside what this one may."""
+    prompt_context, prompt = sent(triage, steps(1, 9) + "Killed\n", 20000)
+    cause = prompt_context.library.causes[prompt_context.first.cause or ""]
+    assert cause.advice.to("en", prompt_context.holds) in prompt.messages[1].text
+    assert cause.advice.to("en") not in prompt.messages[1].text
