@@ -92,9 +92,9 @@ def log_rows(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
     for number, text in sorted(made.items(), key=lambda item: abs(item[0] - where)):
         event = events.get(number)
         alike = often[masked(text)] = often.get(masked(text), 0) + 1
-        # Calls of a failing stack may read alike but for their numbers, and each says where it was.
         more = _repeated(event, report) if event is not None and event.count > 1 else ""
         row = PromptRow("log", rank(number, event), text + more, str(report.place(number)), number)
+        # Calls of a failing stack may read alike but for their numbers, and each says where it was.
         if event is None and alike > REPEATS and number not in calls and number not in last:
             left_out[number] = row
         else:
