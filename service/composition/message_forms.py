@@ -135,7 +135,8 @@ def fact_value(report: CrashReport, name: str) -> str | None:
             if not isinstance(value, float):
                 return str(value)
             if not field.endswith("_gib"):
-                return f"{value:.4g}"
+                # A job's or a process's number has all its digits.
+                return f"{value:.0f}" if value.is_integer() else f"{value:.4g}"
             return f"{value:.4g} GiB" if value >= SMALLEST_GIB else f"{value * 1024:.4g} MiB"
     return None
 
