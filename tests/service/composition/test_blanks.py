@@ -65,6 +65,6 @@ def test_that_a_check_of_a_scheduler_is_left_out_where_the_job_shows_none(triage
         "    fit()\n"
         "KeyboardInterrupt\n"
     )
-    slurm = "slurmstepd: error: *** JOB 8812034 ON a07 CANCELLED AT 2026-11-20T10:00:00 DUE TO TIME LIMIT ***\n"
+    slurm = "slurmstepd: error: *** JOB 88121 ON a07 CANCELLED AT 2026-11-20T10:00:00 DUE TO TIME LIMIT ***\n"
     assert "JOBID" not in " ".join(explained(triage, lone, language="en").checks)
-    assert "sacct -j 8812034" in " ".join(explained(triage, slurm, language="en").checks)
+    assert "sacct -j 88121" in " ".join(explained(triage, slurm, language="en").checks)
