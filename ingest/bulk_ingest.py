@@ -24,7 +24,7 @@ from ingest.errors import PoolLostError
 from ingest.index import Compute, Report
 from ingest.ingest_tasks import IngestedContent, IngestTask
 from ingest.stored_parts import RowParts
-from ingest.workers.messages import TaskAnswered, TaskDied, TaskLate, TaskReturned
+from ingest.workers.messages import PoolEvent, TaskAnswered, TaskDied, TaskLate, TaskReturned
 from ingest.workers.pool import Pool
 from ingest.workers.process import WorkerProgram
 from ingest.workers.processes import open_processes
@@ -151,20 +151,28 @@ def _contents(pool: Pool, tasks: Sequence[IngestTask], patience: float) -> Gener
                 pool.submit(task.file, task, patience + task.bytes / BYTES_PER_SECOND)
             for event in pool.events(TURN):
                 task = under_way.pop(event.key)
-                if isinstance(event, TaskAnswered):
-                    yield cast("IngestedContent", event.answer)
-                elif isinstance(event, TaskLate):
-                    reason = f"{task.file}: reading it took longer than {event.seconds:.0f} seconds"
-                    yield IngestedContent(task.file, reason=reason)
-                elif isinstance(event, TaskDied) and event.key in died:
-                    reason = f"{task.file}: the process that read it ended ({event.reason})"
-                    yield IngestedContent(task.file, reason=reason)
-                else:
-                    waiting.appendleft(task)
-                    # It may have been the process that somebody ended, and not the log.
-                    died.update([event.key] if isinstance(event, TaskDied) else [])
+                content = _content(event, task, event.key in died)
+                if content is not None:
+                    yield content
+                    continue
+                waiting.appendleft(task)
+                # It may have been the process that somebody ended, and not the log.
+                died.update([event.key] if isinstance(event, TaskDied) else [])
     finally:
         pool.close()
+
+
+def _content(event: PoolEvent, task: IngestTask, has_died: bool) -> IngestedContent | None:
+    """Give what became of a file; None where it is to be tried again, as after a first death."""
+    if isinstance(event, TaskAnswered):
+        return cast("IngestedContent", event.answer)
+    if isinstance(event, TaskLate):
+        reason = f"reading it took longer than {event.seconds:.0f} seconds"
+    elif isinstance(event, TaskDied) and has_died:
+        reason = f"the process that read it ended ({event.reason})"
+    else:
+        return None
+    return IngestedContent(task.file, reason=f"{task.file}: {reason}")
 
 
 def _embedded(pool: Pool, steps: Iterable[Sequence[str]]) -> Iterator[Vectors]:

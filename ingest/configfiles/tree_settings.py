@@ -70,16 +70,18 @@ def read_values(text: str, node: TreeNode, path: str = "", scope: str = "") -> I
         own = None if is_command else entry
         if entry.alias and child.kind != "scalar":
             continue  # it is read where it is defined
-        if child.kind == "mapping" and child.entries:
-            # A service of Compose is a container.
-            inner = entry.key if path == "services." else scope
-            yield from read_values(text, child, f"{below}.", inner)
-        elif child.kind == "sequence":
-            yield from _sequence(text, entry, own, below, scope)
-        elif child.kind == "mapping":
-            yield TreeValue(below, "{}", child.start, scope, own)
-        elif child.style != "empty":
-            yield TreeValue(below, shown(text, child), child.start, scope, own)
+        has_entries = bool(child.entries)
+        match child.kind:
+            case "mapping" if has_entries:
+                # A service of Compose is a container.
+                inner = entry.key if path == "services." else scope
+                yield from read_values(text, child, f"{below}.", inner)
+            case "mapping":
+                yield TreeValue(below, "{}", child.start, scope, own)
+            case "sequence":
+                yield from _sequence(text, entry, own, below, scope)
+            case _ if child.style != "empty":
+                yield TreeValue(below, shown(text, child), child.start, scope, own)
 
 
 def shown(text: str, node: TreeNode) -> str:

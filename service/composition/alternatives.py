@@ -26,7 +26,7 @@ def alternatives_of(
         and item.cause != UNKNOWN_CAUSE
         and item.probability >= (SLIGHT if item.score > 0 else ALIKE)
     ]
-    view = assessment.report.view()
+    view = assessment.view
     return tuple(
         Alternative(
             cause=item.cause,

@@ -9,7 +9,6 @@ from functools import cached_property
 
 from corpus.library import Library
 from corpus.schema import Case, Cause, Language
-from ingest.logs.conditions import ReportView, all_hold
 from service.composition import phrases
 from service.composition.alternatives import tell_apart
 from service.composition.failure_text import FailureText, bulleted, inline_code
@@ -66,7 +65,7 @@ class Explanation:
             return phrase("headline-case", language, title=title, told=told)
         # What a case's title says of the phase is exact; that of other lines of the log is not.
         known = "" if cases else phrases.phase(report.phase_of_root, language)
-        title = cases[0].title.to(language) if cases else cause.titled(language, self._holds)
+        title = cases[0].title.to(language) if cases else cause.titled(language, self.assessment.holds)
         parts = (title, known)
         return ("，" if language == "zh" else ", ").join(part for part in parts if part)
 
@@ -98,7 +97,7 @@ class Explanation:
 
     def _of_failure(self, cause: Cause) -> list[str]:
         root, is_unknown = self.assessment.report.root, self.judged.verdict == "unknown"
-        collect = self._titled("collect", cause.advice.to(self.language, self._holds))
+        collect = self._titled("collect", cause.advice.to(self.language, self.assessment.holds))
         if is_unknown and root is None and not self.end.is_failure:
             # Say that a text tells neither of a failure nor of a good end.
             said = phrase(self.end.silence, self.language)
@@ -115,7 +114,7 @@ class Explanation:
             means = self.message.means(self.language) if self.message else cause.means.to(self.language)
             look = self.message.look(self.language) if self.message else ""
             parts.append(self._titled("why", means))
-            parts.append(self._titled("do", look or cause.advice.to(self.language, self._holds)))
+            parts.append(self._titled("do", look or cause.advice.to(self.language, self.assessment.holds)))
             parts.append(self.end.next if root is None else "")
         aftermath = self._failure.aftermath(ended_in_failure=self.end.is_failure)
         parts += [self._vote(cause), aftermath, self._machine(), self._past_crashes()]
@@ -125,20 +124,14 @@ class Explanation:
     def _failure(self) -> FailureText:
         return FailureText(self.assessment, self.library, self.language)
 
-    def _holds(self, conditions: Sequence[str]) -> bool:
-        """Tell whether the job is one of those that a part of a text is for."""
-        return all_hold(conditions, self._view)
-
-    @cached_property
-    def _view(self) -> ReportView:
-        return self.assessment.report.view()
-
     def _titled(self, title: str, text: str) -> str:
         return f"**{phrase(title, self.language)}.** {text}"
 
     def _from_case(self, case: Case) -> list[str]:
         sections = [
-            part.strip() for part in _SECTION.split(case.told(self.language, self._holds)) if part.strip()
+            part.strip()
+            for part in _SECTION.split(case.told(self.language, self.assessment.holds))
+            if part.strip()
         ]
         why = sections[1] if len(sections) > 1 else sections[0]
         if self.message is not None:
@@ -170,7 +163,7 @@ class Explanation:
     def _possibilities(self) -> str:
         rows: Sequence[str] = [
             f"- **{self.library.causes[item.cause].title.to(self.language)}** — "
-            f"{tell_apart(None, item, self.library, self.language, self._view)}"
+            f"{tell_apart(None, item, self.library, self.language, self.assessment.view)}"
             for item in self.assessment.candidates[:3]
             if item.cause != UNKNOWN_CAUSE
         ]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from corpus.library import Library
 from corpus.schema import Language
-from ingest.logs.conditions import ReportView, all_hold
 from ingest.logs.report import CrashReport
 from service.llm.models import ChatMessage
 from service.llm.triage_context import TriageContext
@@ -43,14 +41,6 @@ class PromptContext:
     def retrieval(self) -> Retrieval:
         """The cases, notes and past crashes found for it."""
         return self.assessment.retrieval
-
-    def holds(self, conditions: Sequence[str]) -> bool:
-        """Tell whether the job is one of those that a part of a text is for."""
-        return all_hold(conditions, self._view)
-
-    @cached_property
-    def _view(self) -> ReportView:
-        return self.report.view()
 
     def with_lines(self, rows: Mapping[int, str]) -> PromptContext:
         """Give the same with lines beside those that the report holds, such as those that a tool showed."""

@@ -53,7 +53,9 @@ def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:
             -1.9,
             f"{cause.title.to(prompt_context.language)}: {cause.means.to(prompt_context.language)}",
         )
-        yield PromptRow("answer", 3.5, cause.advice.to(prompt_context.language, prompt_context.holds))
+        yield PromptRow(
+            "answer", 3.5, cause.advice.to(prompt_context.language, prompt_context.assessment.holds)
+        )
     if ended := phrases.outcome(first.outcome, prompt_context.language):
         yield PromptRow("answer", -1.8, ended)
     seen = ", ".join(f"{found.name} {found.version or ''}".strip() for found in first.frameworks)

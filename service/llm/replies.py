@@ -140,7 +140,9 @@ def _constrained(question: FollowUpQuestion) -> str:
     parts = [_say("noted", question.language, topics=between.join(topics)), _changes(question)]
     if not question.changes:
         cause = _first(question.prompt_context)
-        parts += [cause.advice.to(question.language, question.prompt_context.holds)] if cause else []
+        parts += (
+            [cause.advice.to(question.language, question.prompt_context.assessment.holds)] if cause else []
+        )
     return "\n\n".join(parts)
 
 

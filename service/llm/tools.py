@@ -317,10 +317,10 @@ def _describe_cause(context: ToolContext, arguments: Arguments) -> Found:
     cause = prompt_context.library.causes.get(arguments["cause"].strip("`[] "))
     if cause is None:
         raise ToolError("there is no such cause; the prompt lists them")
-    advice = cause.advice.to(language, prompt_context.holds)
+    advice = cause.advice.to(language, prompt_context.assessment.holds)
     rows = [f"{cause.id}: {cause.title.to(language)}. {cause.means.to(language)}", advice]
     rows += [f"{cause.id} or {other.cause}: {other.to(language)}" for other in cause.confused_with]
-    checks = [check for check in cause.checks if prompt_context.holds(check.when)]
+    checks = [check for check in cause.checks if prompt_context.assessment.holds(check.when)]
     rows += [f"To confirm: {check.to(language)}" for check in checks]
     return Found(Message("model.looked-cause", cause=cause.id), ours=tuple(rows))
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from corpus.library import Library
+from ingest.logs.conditions import ReportView, all_hold
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.schemas.diagnosis import Outcome
@@ -85,6 +87,15 @@ class Assessment:
     sound: float = 0.0
     silence: float = 0.0
     sites: tuple[LineSite, ...] = ()
+
+    @cached_property
+    def view(self) -> ReportView:
+        """What conditions over the report are asked of."""
+        return self.report.view()
+
+    def holds(self, conditions: Sequence[str]) -> bool:
+        """Tell whether the job is one of those that a part of a text is for."""
+        return all_hold(conditions, self.view)
 
     @property
     def snapshot(self) -> Snapshot | None:

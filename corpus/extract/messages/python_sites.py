@@ -67,26 +67,25 @@ class _SiteReader:
     def _blocks(
         self, node: ast.stmt, guards: tuple[ast.expr, ...], symbol: str, scope: Scope
     ) -> Iterator[tuple[list[ast.stmt], tuple[ast.expr, ...], str, Scope]]:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            own = Scope(node, constants=self.scope.constants)
-            yield node.body, (), f"{symbol}.{node.name}".lstrip("."), own
-        elif isinstance(node, ast.ClassDef):
-            yield node.body, (), f"{symbol}.{node.name}".lstrip("."), self.scope
-        elif isinstance(node, (ast.If, ast.While)):
-            yield node.body, (node.test,), symbol, scope
-            # The branches of a chain are told by the tests before them as well.
-            yield node.orelse, (*guards[-1:], node.test), symbol, scope
-        elif isinstance(node, ast.Match):
-            for case in node.cases:
-                yield case.body, (node.subject,), symbol, scope
-        elif isinstance(node, ast.Try):
-            yield node.body, guards, symbol, scope
-            for handler in node.handlers:
-                yield handler.body, (), symbol, scope
-            yield [*node.orelse, *node.finalbody], guards, symbol, scope
-        elif isinstance(node, (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith)):
-            yield node.body, guards, symbol, scope
-            yield getattr(node, "orelse", []), guards, symbol, scope
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                own = Scope(node, constants=self.scope.constants)
+                yield node.body, (), f"{symbol}.{node.name}".lstrip("."), own
+            case ast.ClassDef():
+                yield node.body, (), f"{symbol}.{node.name}".lstrip("."), self.scope
+            case ast.If() | ast.While():
+                yield node.body, (node.test,), symbol, scope
+                # The branches of a chain are told by the tests before them as well.
+                yield node.orelse, (*guards[-1:], node.test), symbol, scope
+            case ast.Match():
+                yield from ((case.body, (node.subject,), symbol, scope) for case in node.cases)
+            case ast.Try():
+                yield node.body, guards, symbol, scope
+                yield from ((handler.body, (), symbol, scope) for handler in node.handlers)
+                yield [*node.orelse, *node.finalbody], guards, symbol, scope
+            case ast.For() | ast.AsyncFor() | ast.With() | ast.AsyncWith():
+                yield node.body, guards, symbol, scope
+                yield getattr(node, "orelse", []), guards, symbol, scope
 
     def _of_statement(
         self, node: ast.stmt, guards: tuple[ast.expr, ...], symbol: str, scope: Scope
