@@ -25,7 +25,25 @@ Action = Literal[
 ]
 # What a change is for: to mend the failure, or to find out more about it.
 Purpose = Literal["cure", "find-out"]
-ChangeKind = Literal["setting", "env", "flag", "package", "command"]
+# What a change is of; `code` is the job's own source, told in words.
+ChangeKind = Literal["setting", "env", "flag", "package", "command", "code"]
+# What a message may speak of in the statement that failed (`ingest/logs/stacks/statements.py` reads it).
+StatementPart = Literal[
+    "attribute-owner",
+    "divisor",
+    "sequence",
+    "index",
+    "mapping",
+    "subscripted",
+    "call",
+    "called",
+    "argument",
+    "first-argument",
+    "iterated",
+    "condition",
+    "left",
+    "right",
+]
 Scalar = bool | int | float | str
 # How far a line, or what it says, settles its cause.
 Strength = Literal["states", "suggests", "hints"]
@@ -195,6 +213,11 @@ class MessageForm(Record):
     cause says in general, and, of a form that leads, of what a case says.
     `linked: false` tells that the interpreter or an array library says it of any program, so that the place
     in their source tells nothing.
+    `statement` fills blanks by parts of the failing statement: the divisor, what an attribute is asked of.
+    `shape` tells that the groups `shape` and `size` do not fit, and fills `fits`: by which other entry they
+    would. `exact_headline` stands in place of `headline` where these fill its blanks.
+    `acts` say what to change in the job's own code, for its own innermost call:
+    the first is told of which every blank is filled, so the most exact stands first.
     """
 
     id: str
@@ -210,6 +233,10 @@ class MessageForm(Record):
     reads: Literal["line", "call", "below"] = "line"
     beside_case: Literal["lead", "follow", "add", "yield"] = "yield"
     linked: bool = True
+    statement: Mapping[str, StatementPart] = Field(default_factory=dict)
+    shape: bool = False
+    exact_headline: Text | None = None
+    acts: tuple[Text, ...] = ()
 
 
 class Blank(Record):

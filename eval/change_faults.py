@@ -40,6 +40,8 @@ def faulty_changes(answer: Diagnosis, assessment: Assessment, library: Library) 
     # With the frameworks whose arguments the job's own take.
     taken = {name for framework in grounds.frameworks for name in known.row(framework).extends}
     for change in answer.changes:
+        if change.kind == "code":
+            continue  # every job runs its own code, and words on it are no value that it may have already
         if change.replaces is None and _is_idle(change, grounds, blamed):
             yield FaultyChange("no-op", change)
         spec = library.setting(change.framework, change.key, assessment.report.version(change.framework))

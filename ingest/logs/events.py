@@ -10,6 +10,7 @@ from typing import Literal
 from corpus.log_patterns import Handler, Kind, PatternRole, Tells
 from corpus.schema import Strength
 from ingest.logs.facts import Value
+from ingest.logs.stacks.own_calls import own_call
 from ingest.logs.stacks.tracebacks import Frame
 
 CascadeRole = Literal["root", "collateral", "recovered", "teardown"]
@@ -133,13 +134,17 @@ class EventLog:
             sources = (*sources, event.source)
         # A first sight without its traceback takes the frames of a later one: the same failure told twice.
         told = known if known.frames or not event.frames else event
+        frames = told.frames
+        if event.linked and event.line > known.line and own_call(frames) is None and own_call(event.frames):
+            # Raised once more of itself, further out: there the calls of the job's own code show.
+            frames = event.frames
         self._groups[key] = replace(
             known,
             count=known.count + event.count,
             last=max(known.last, event.line),
             last_time=event.time if event.line >= known.last else known.last_time,
             sources=sources,
-            frames=told.frames,
+            frames=frames,
             exception=told.exception,
             remote=told.remote,
             traceback=told.traceback,

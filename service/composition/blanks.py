@@ -11,7 +11,7 @@ from corpus.frameworks import known_frameworks
 from corpus.library import Library
 from corpus.schema import Blank, Language
 from ingest.logs.report import CrashReport
-from ingest.logs.stacks.exception_classifier import own_call
+from ingest.logs.stacks.own_calls import own_call
 from service.composition.message_forms import FormedMessage, fact_value
 from service.composition.phrases import phrase
 

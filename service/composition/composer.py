@@ -14,6 +14,7 @@ from ingest.logs.report import CrashReport
 from service.composition import reasons
 from service.composition.alternatives import alternatives_of
 from service.composition.blanks import LogValues
+from service.composition.code_advice import with_code_advice
 from service.composition.evidence import cascade_of, evidence_of
 from service.composition.explanation import Explanation
 from service.composition.job_end import JobEnd
@@ -77,7 +78,7 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
         sources=source_places(assessment, library, words.message),
         cascade=cascade_of(report),
         cases=tuple(_hit(item, library, language) for item in assessment.retrieval.ranked[:MAX_CASES]),
-        changes=proposals.changes,
+        changes=with_code_advice(proposals.changes, words.message, cause, report, language) if cause else (),
         checks=_checks(judged, library, language, LogValues(report, library, words.message), report.view()),
         frameworks=_frameworks(report),
         telemetry=telemetry,

@@ -53,7 +53,7 @@ class Assignment(Protocol):
 
 def in_words(change: Assignment, sign: str = "=") -> str:
     """Give a change in one line; a command, or words on how to choose a value, are no assignment."""
-    apart = ": " if is_guidance(change.to) or change.kind == "command" else sign
+    apart = ": " if is_guidance(change.to) or change.kind in ("command", "code") else sign
     return f"{change.key}{apart}{change.to}"
 
 
@@ -64,7 +64,7 @@ def as_written(change: Assignment) -> str:
         value = value.lower()
     if change.kind == "command":
         return value if change.key in value else f"{change.key} {value}".strip()
-    if is_guidance(change.to):
+    if is_guidance(change.to) or change.kind == "code":
         return f"{change.key}: {value}"
     if change.kind == "package":
         apart = "" if value[:1] in tuple("<>=!~") else "==" if value[:1].isdigit() else ": "
@@ -157,7 +157,7 @@ def change_view(change: ProposedChange, language: Language, frameworks: Iterable
         costs=change.costs,
         # No catalogue lists packages and commands; the corpus answers for its own.
         is_unchecked=change.status == "unverified"
-        and (change.by == "model" or change.kind not in ("package", "command")),
+        and (change.by == "model" or change.kind not in ("package", "command", "code")),
         replaces=change.replaces,
         language=language,
     )

@@ -10,7 +10,7 @@ from corpus.library import Library
 from corpus.schema import Language
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
-from ingest.logs.stacks.exception_classifier import own_call
+from ingest.logs.stacks.own_calls import own_call
 from ingest.logs.stacks.stack import Frame
 from service.composition import phrases
 from service.composition.evidence import kindred_events
@@ -19,6 +19,8 @@ from service.scoring.assessment import Assessment
 
 # Where packages are installed says nothing of what was called.
 _SITE = re.compile(r"^.*(?:site|dist)-packages/")
+# The first row of a call that goes on below: `raise ValueError(`, `super().__init__(`.
+_BEGINNING = re.compile(r"(?:raise |return |await |yield )?[\w.]*(?:\(\))?[\w.]*[(\[{]")
 # So many lines above a root what only repeats a failure may announce it.
 ANNOUNCED = 2
 
@@ -45,8 +47,9 @@ class FailureText:
         reads = phrase("at", self.language, line=phrases.place(place, self.language), source=source)
         rows = self._facts(root)
         if root.count > 1:
-            streams = max(1, len(root.sources))
-            rows.append(phrase("repeated", self.language, count=root.count, streams=streams))
+            # Where no prefix tells who printed a line, one stream may be that of many processes.
+            name = "repeated" if len(root.sources) > 1 else "repeated-alone"
+            rows.append(phrase(name, self.language, count=root.count, streams=len(root.sources)))
         if root.silent:
             ranks = _ranks(root.silent)
             rows.append(phrase("missing", self.language, ranks=ranks, count=len(root.ranks)))
@@ -68,7 +71,8 @@ class FailureText:
 
     def _call(self, name: str, frame: Frame) -> str:
         file = _SITE.sub("", frame.file)
-        quoted = inline_code(frame.code, 160)
+        # Of a statement of several rows only the first is quoted; a bare beginning tells nothing.
+        quoted = "" if _BEGINNING.fullmatch(frame.code.strip()) else inline_code(frame.code, 160)
         code = phrase("call-code", self.language, code=quoted) if quoted else ""
         return phrase(
             name, self.language, file=inline_code(file), line=frame.line, function=frame.function, code=code

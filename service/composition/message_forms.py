@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from string import Formatter
 
@@ -11,9 +11,11 @@ from corpus.library import Library
 from corpus.schema import Cause, Language, MessageForm, Text
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
-from ingest.logs.stacks.exception_classifier import own_call
+from ingest.logs.stacks.own_calls import own_call
 from ingest.logs.stacks.stack import EXCEPTION, Frame
+from ingest.logs.stacks.statements import statement_part
 from service.composition.phrases import phrase
+from service.composition.shape_arithmetic import misfit
 
 # What is longer is no name, no number and no shape, and says nothing within a sentence.
 LONGEST = 120
@@ -36,7 +38,9 @@ class FormedMessage:
 
     def headline(self, language: Language) -> str:
         """Say in one sentence what failed, with its place."""
-        told = self._filled(self.form.headline, language)
+        exact = self.form.exact_headline
+        is_filled = exact is not None and blanks_of([exact]) <= self.values.keys()
+        told = self._filled(exact if exact is not None and is_filled else self.form.headline, language)
         if self.frame is None:
             return told
         return phrase("headline-at", language, told=told, place=place_of(self.frame))
@@ -48,6 +52,11 @@ class FormedMessage:
     def look(self, language: Language) -> str:
         """Say what to look at; empty where the form does not tell more than the cause."""
         return self._filled(self.form.look, language) if self.form.look else ""
+
+    def act(self, language: Language) -> str:
+        """Say what to change in the failing code; empty where the log does not tell enough for it."""
+        acts = (text for text in self.form.acts if blanks_of([text]) <= self.values.keys())
+        return next((self._filled(text, language) for text in acts), "")
 
     @property
     def replaces_case(self) -> bool:
@@ -84,7 +93,7 @@ def formed_message(report: CrashReport, cause: Cause, library: Library) -> Forme
             continue
         frame = _frame(root, form)
         values = dict(_values(found.groupdict(), form, frame, report))
-        if _blanks(form) <= values.keys():
+        if blanks_of([form.headline, form.means, *([form.look] if form.look else [])]) <= values.keys():
             return FormedMessage(form, values, frame)
     return None
 
@@ -117,6 +126,14 @@ def _values(
         told |= {"function": frame.function, "code": frame.code.removeprefix("assert ")}
         frames = report.root.frames if report.root else ()
         told["raiser"] = None if frames[-1] is frame else frames[-1].function
+        own = own_call(frames)
+        # NumPy's dispatch shows as a call without a file.
+        leads = own is not next((call for call in reversed(frames) if not call.file.startswith("<")), None)
+        for name, part in form.statement.items():
+            if own is not None:
+                told[name] = statement_part(own.code, part, groups, leads=leads)
+    if form.shape:
+        told |= misfit(groups["shape"] or "", groups["size"] or "0")
     for name, text in told.items():
         # A group that matched nothing, such as the part below a package, leaves nothing out.
         if text == "" and name in groups:
@@ -141,7 +158,7 @@ def fact_value(report: CrashReport, name: str) -> str | None:
     return None
 
 
-def _blanks(form: MessageForm) -> frozenset[str]:
-    texts = [form.headline.en, form.means.en, *([form.look.en] if form.look else [])]
-    names = (name for text in texts for _, name, _, _ in Formatter().parse(text) if name)
+def blanks_of(texts: Iterable[Text]) -> frozenset[str]:
+    """Give the names that texts leave to be filled; the place of the call is no name."""
+    names = (name for text in texts for _, name, _, _ in Formatter().parse(text.en) if name)
     return frozenset(names) - {THERE}

@@ -15,11 +15,12 @@ def source_places(
 ) -> tuple[SourcePlace, ...]:
     """Give the places of the root and of the other failures, the root's first.
 
-    Where the root's message is of a form that any program has, its place in a source tells nothing.
+    Where the root's message is of a form that any program has, its place in a source tells nothing; nor does
+    that of another release, or of a package whose words it may share by chance.
     """
     found = []
     for item in assessment.sites:
-        if item.is_root and message is not None and not message.form.linked:
+        if not item.is_sure or (item.is_root and message is not None and not message.form.linked):
             continue
         place, site = assessment.report.place(item.line), item.site
         # What no framework knows as a setting is a variable of its function, which tells a reader nothing.

@@ -23,6 +23,7 @@ from ingest.logs.derived_facts import DERIVED_FIELDS
 from ingest.logs.scanner import Block, Scanner
 from service.composition.blanks import OTHER_VALUES
 from service.composition.message_forms import FRAME_BLANKS
+from service.composition.shape_arithmetic import SHAPE_BLANKS
 from service.remediation.rules.checks import rule_findings
 from service.remediation.setting_values import is_guidance, misfit_reason
 from service.remediation.values import rule_ids
@@ -109,8 +110,10 @@ def _message_form(form: MessageForm, library: Library, table: PatternTable) -> I
         for example in form.examples
         if form.cue not in example or re.search(form.expression, example) is None
     )
-    groups = {*re.compile(form.expression).groupindex, *form.facts, *FRAME_BLANKS}
-    for text in filter(None, (form.headline, form.means, form.look)):
+    groups = {*re.compile(form.expression).groupindex, *form.facts, *form.statement, *FRAME_BLANKS}
+    groups |= SHAPE_BLANKS if form.shape else set()
+    told = (form.headline, form.exact_headline, form.means, form.look, *form.acts)
+    for text in filter(None, told):
         asked = [{name for _, name, _, _ in Formatter().parse(words) if name} for words in (text.en, text.zh)]
         yield from (f"{where}: nothing fills {{{name}}}" for name in sorted(asked[0] - groups))
         if asked[0] != asked[1]:

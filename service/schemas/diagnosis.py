@@ -132,6 +132,7 @@ class ProposedChange(Part):
     names the change without which this one makes no sense. `purpose` tells a change that can cure from one
     that only helps to find out; `proof` is the log's own arithmetic by which the value suffices, where there
     is any. `tier` is how firmly it stands, the lowest first: changes of one tier are equally good.
+    A change of the kind `code` is for the job's own source: `key` is the place, `to` says what to do there.
     `by` tells who proposes it: of what a model proposes, only what is verified is ever written to a file.
     """
 

@@ -18,13 +18,15 @@ MAX_LOOKED_UP, MAX_TOLD = 6, 4
 class LineSite:
     """The site that tells what a line of the log says; `version` is the one whose source is shown.
 
-    `is_root` tells that it is the root's line.
+    `is_root` tells that it is the root's line, `is_sure` that this is the job's own source and no other
+    release or package that words the same: its calls are in that file, or the log tells the release.
     """
 
     line: int
     site: Site
     version: str
     is_root: bool = False
+    is_sure: bool = True
 
 
 def find_sites(report: CrashReport) -> tuple[LineSite, ...]:
@@ -45,7 +47,11 @@ def find_sites(report: CrashReport) -> tuple[LineSite, ...]:
                 called = {frame.line for frame in event.frames if frame.file.endswith(f"/{site.file}")}
                 newest_first = reversed(tuple(site.lines.items()))
                 version = next((version for version, line in newest_first if line in called), None)
-            place = LineSite(event.line, site, site.nearest(version), event is report.root)
+            shown = site.nearest(version)
+            known = version_of(site, report)
+            in_file = any(frame.file.replace("\\", "/").endswith(f"/{site.file}") for frame in event.frames)
+            is_sure = in_file or (_is_release(shown, known) if known else not event.frames)
+            place = LineSite(event.line, site, shown, event is report.root, is_sure)
             found.setdefault((site.package, site.file, site.symbol), place)
     return tuple(found.values())[:MAX_TOLD]
 
@@ -61,6 +67,11 @@ def site_of(event: Event, report: CrashReport) -> Site | None:
         ),
         None,
     )
+
+
+def _is_release(shown: str, known: str) -> bool:
+    """Tell whether two versions are of one minor release: `2.6.0` and `2.6.1+cu124`."""
+    return shown.split(".")[:2] == known.split(".")[:2]
 
 
 def version_of(site: Site, report: CrashReport) -> str | None:

@@ -12,15 +12,8 @@ from dataclasses import dataclass, replace
 from corpus.exceptions import ExceptionMeaning, ExceptionMeanings, Owner
 from corpus.frameworks import cued_frameworks, known_frameworks
 from ingest.logs.events import Event
+from ingest.logs.stacks.own_calls import STANDARD, is_own, own_call
 from ingest.logs.stacks.stack import EXCEPTION, Frame
-
-# Python's own library, also of Windows and of conda there, and compiled modules, which have no folder.
-_STANDARD = re.compile(
-    r"/lib(?:64)?/python3\.\d+/(?!site-packages|dist-packages)|^<frozen|^<string>|\.p(?:yx|xi)$"
-    r"|(?i:^[a-z]:/(?:.{0,200}/)?(?:python3?\d*|(?:ana|mini)conda\d?|envs/[^/]+)/lib/(?!site-packages))"
-)
-# Packages, and the modules that a hub's scripts are kept as.
-_INSTALLED = re.compile(r"(?i:(?:site|dist)-packages/)|/huggingface/modules/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +53,6 @@ def classify_exception(
     return replace(event, cause=row.cause, strength=row.strength)
 
 
-def own_call(frames: Sequence[Frame]) -> Frame | None:
-    """Give the innermost call in the job's own code."""
-    return next((frame for frame in reversed(frames) if frame.line and _is_own(frame)), None)
-
-
-def _is_own(frame: Frame) -> bool:
-    """Tell whether a call is in the job's own code: neither Python's, nor installed, nor a framework's."""
-    file = frame.file
-    return not (_STANDARD.search(file) or _INSTALLED.search(file) or cued_frameworks(file))
-
-
 def _type(event: Event) -> str:
     """Give the exception's type; that of a line without its calls stands before the message."""
     if event.exception:
@@ -100,17 +82,15 @@ def _fits(row: ExceptionMeaning, event: Event, reading: _Reading, table: Excepti
 
 def _owner(frames: Sequence[Frame], table: ExceptionMeanings) -> tuple[Owner | None, str]:
     """Tell whose code the innermost call is that does more than it is called for, and its source line."""
-    own = [
-        frame for frame in frames if not _STANDARD.search(frame.file) and not table.tool.search(frame.file)
-    ]
+    own = [frame for frame in frames if not STANDARD.search(frame.file) and not table.tool.search(frame.file)]
     if not own:
         return None, ""
     last = own[-1]
     if known_frameworks().engines & set(cued_frameworks(last.file)):
         return "engine", last.code
-    if not _is_own(last):
+    if not is_own(last):
         caller = own_call(own)
         is_known = cued_frameworks(last.file) or known_frameworks().installed.search(last.file)
         return ("framework", last.code) if is_known or caller is None else ("package", caller.code)
-    is_direct = last is frames[-1] or _STANDARD.search(frames[-1].file)
+    is_direct = last is frames[-1] or STANDARD.search(frames[-1].file)
     return ("user" if is_direct else "library"), last.code

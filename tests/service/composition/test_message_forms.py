@@ -70,7 +70,7 @@ SITE = "/opt/env/lib/python3.11/site-packages"
         ),
         (
             raised("ValueError: the schedule is empty", "/job/run.py:9:plan:raise ValueError(text)"),
-            "`plan` raises ValueError (run.py:9)",
+            "`plan` raises ValueError: the schedule is empty (run.py:9)",
         ),
     ],
 )

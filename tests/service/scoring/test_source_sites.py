@@ -61,6 +61,21 @@ def test_a_message_of_compiled_code_is_found_without_calls(triage: Triage) -> No
     assert (place.path, place.exception) == ("c10/cuda/CUDACachingAllocator.cpp", "OutOfMemoryError")
 
 
+def test_no_place_is_shown_of_a_message_whose_package_the_calls_and_the_log_do_not_tell(
+    triage: Triage,
+) -> None:
+    """Python's own words stand in many sources: with calls, the file or the release is to be known."""
+    log = (
+        "Traceback (most recent call last):\n"
+        '  File "/job/run.py", line 9, in main\n'
+        "    pool = make_pool(4)\n"
+        f"{MEMORY}"
+    )
+    assert explained(triage, log).sources == ()
+    known = explained(triage, f"PyTorch version: 2.6.0\n{log}").sources
+    assert {place.version.rpartition(".")[0] for place in known} == {"2.6"}
+
+
 @each_row(
     ("body", "found"),
     [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from corpus import exceptions
-from ingest.logs.stacks.exception_classifier import classify_exception, own_call
+from ingest.logs.stacks.exception_classifier import classify_exception
+from ingest.logs.stacks.own_calls import own_call
 from ingest.logs.stacks.stack import Frame
 from tests.factories import ReadLog, event
 from tests.tables import each_row

@@ -1,0 +1,28 @@
+"""Which calls of a stack are in the job's own code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from corpus.frameworks import cued_frameworks
+from ingest.logs.stacks.stack import Frame
+
+# Python's own library, also of Windows and of conda there, and compiled modules, which have no folder.
+STANDARD = re.compile(
+    r"/lib(?:64)?/python3\.\d+/(?!site-packages|dist-packages)|^<frozen|^<string>|\.p(?:yx|xi)$"
+    r"|(?i:^[a-z]:/(?:.{0,200}/)?(?:python3?\d*|(?:ana|mini)conda\d?|envs/[^/]+)/lib/(?!site-packages))"
+)
+# Packages, and the modules that a hub's scripts are kept as.
+_INSTALLED = re.compile(r"(?i:(?:site|dist)-packages/)|/huggingface/modules/")
+
+
+def own_call(frames: Sequence[Frame]) -> Frame | None:
+    """Give the innermost call in the job's own code."""
+    return next((frame for frame in reversed(frames) if frame.line and is_own(frame)), None)
+
+
+def is_own(frame: Frame) -> bool:
+    """Tell whether a call is in the job's own code: neither Python's, nor installed, nor a framework's."""
+    file = frame.file
+    return not (STANDARD.search(file) or _INSTALLED.search(file) or cued_frameworks(file))

@@ -1,0 +1,41 @@
+"""What to change in the job's own code, where a failure's message and its statement tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from corpus.schema import Cause, Language
+from ingest.logs.report import CrashReport
+from ingest.logs.stacks.own_calls import own_call
+from service.composition.message_forms import FormedMessage, place_of
+from service.remediation.ranking import MOST_CURES, shown
+from service.schemas.diagnosis import ProposedChange
+
+
+def with_code_advice(
+    changes: Sequence[ProposedChange],
+    message: FormedMessage | None,
+    cause: Cause,
+    report: CrashReport,
+    language: Language,
+) -> tuple[ProposedChange, ...]:
+    """Give the changes with that of the job's own code: first where the code is at fault, else behind them.
+
+    Nothing is added where the message tells nothing to change, or no call of the job's own code led there.
+    """
+    own = own_call(report.root.frames) if report.root is not None else None
+    act = message.act(language) if message is not None else ""
+    if own is None or message is None or not act:
+        return tuple(changes)
+    advice = ProposedChange(
+        framework="code",
+        kind="code",
+        key=place_of(own),
+        to=act,
+        why=message.means(language),
+        status="unverified",
+    )
+    if cause.action == "fix-code":
+        return shown([advice, *changes])
+    cures = sum(change.purpose == "cure" for change in changes)
+    return shown([*changes, advice]) if cures < MOST_CURES else tuple(changes)
