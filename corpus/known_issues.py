@@ -10,16 +10,20 @@ from pydantic import Field, model_validator
 from corpus.message import in_both
 from corpus.schema import Action, Change, Expression, LogCondition, Record, Specifier, Text
 
+# What an address leads to, by a part of it: the kind of a source, and how firmly it says what it says.
+_SOURCES = {"/blob/": ("source", "evident"), "/pull/": ("issue", "maintainer"), "": ("issue", "community")}
+
 
 class KnownIssue(Record):
     """One bug of a framework that its own maintainers know of.
 
-    It is there in the versions `affected`, where those `beside` it are of the given ones; a version that the
-    log does not show speaks against neither. `fixed` is the first version without it, empty where there is
-    none. `message` finds what the failing line says, as in `examples`; all of `when` must hold and none of
-    `unless`. `says` tells in one or two sentences what goes wrong. `moves` are the packages that mend it;
-    without any, the version that is `fixed`. What `workaround` proposes comes behind them. `refines` names
-    cases that say less of it.
+    It is there in the versions `affected`, where those `beside` it are of the given ones; a version that
+    the log does not show speaks against neither. `fixed` is the first version without it, empty where
+    there is none. `message` finds what the failing line says, as in `examples`, which stand below calls
+    such as `calls` (`file:function`, the outermost first); all of `when` must hold and none of `unless`.
+    `says` tells in one or two sentences what goes wrong. `moves` are the packages that mend it; without
+    any, the version that is `fixed`. What `workaround` proposes comes behind them. `refines` names cases
+    that say less of it.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
@@ -31,6 +35,7 @@ class KnownIssue(Record):
     action: Action = "change-environment"
     message: Expression
     examples: Annotated[tuple[str, ...], Field(min_length=1)]
+    calls: tuple[Annotated[str, Field(pattern=r"^[\w./-]+\.py:[\w<>]+$")], ...] = ()
     when: tuple[LogCondition, ...] = ()
     unless: tuple[LogCondition, ...] = ()
     says: Text
@@ -55,8 +60,8 @@ class KnownIssue(Record):
             Change(framework="pip", kind="package", key=name, to=to, why=title) for name, to in moves.items()
         ]
         quoted = self.message.replace("'", r"\x27")
-        # The source of a release proves it; a thread is what its writers say.
-        kind, says = ("source", "evident") if "/blob/" in self.source else ("issue", "community")
+        # The source of a release proves it, a merged change is the maintainers' word, a thread its writers'.
+        kind, says = next(meant for mark, meant in _SOURCES.items() if mark in self.source)
         return {
             "id": f"{self.framework}/{self.id}",
             "title": title.model_dump(),

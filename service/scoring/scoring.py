@@ -167,11 +167,14 @@ def _root_vote(root: Event, signatures: Sequence[SignatureMatch]) -> float:
     weights = FOLLOWER_WEIGHT if root.pattern_role in ("collateral", "wrapper") else ROOT_WEIGHT
     vote = weights[root.strength]
     # A case that knows this very line more exactly, and names another cause, speaks against the line's first
-    # meaning.
-    refined = any(
-        match.at_root and match.case.cause != root.cause and match.conditions > 1 for match in signatures
-    )
-    return vote * RIVAL if refined and root.strength != "states" else vote
+    # meaning; against one that a pattern is sure of only where it knows the line word for word.
+    rivals = [
+        match.case
+        for match in signatures
+        if match.at_root and match.case.cause != root.cause and match.conditions > 1
+    ]
+    quoted = any(case.signatures.quotes_message for case in rivals)
+    return vote * RIVAL if quoted or (rivals and root.strength != "states") else vote
 
 
 def _case_vote(match: SignatureMatch, root: Event) -> float:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from corpus.known_issues import KnownIssue
+from corpus.library import KNOWN_ISSUES, pages, read_yaml
+from ingest.logs.inputs import sources
 from service.pipeline.triage import Triage
+from service.scoring.retrieval import signature_applies
 from tests.tables import each_row
-from tests.warm import explained
+from tests.warm import explained, opened
 
 ENV = "/opt/env/lib/python3.11/site-packages"
 
@@ -80,3 +86,29 @@ def test_that_a_known_bug_is_named_and_its_version_comes_first(
 def test_that_a_version_which_has_it_no_longer_speaks_against_it(triage: Triage, log: str, case: str) -> None:
     """A bug is not named where the log shows a version without it, or other calls."""
     assert case not in {change.from_case for change in explained(triage, log).changes}
+
+
+def known_issues() -> Iterator[KnownIssue]:
+    """Read the rows that ship."""
+    for page in pages(f"{KNOWN_ISSUES}/*.yaml"):
+        table = read_yaml(page)
+        yield from (
+            KnownIssue.model_validate({"framework": table["framework"], **row}) for row in table["issues"]
+        )
+
+
+def test_that_each_known_bug_is_found_by_its_own_example_alone(triage: Triage) -> None:
+    """A row's example below its calls is answered with its cause and what mends it, and fits no other row."""
+    rows = {f"{row.framework}/{row.id}": row for row in known_issues()}
+    wrong: dict[str, object] = {}
+    for name, row in rows.items():
+        for example in row.examples:
+            context = opened(triage, sources.from_text(failed(example, *row.calls)))
+            view, case = context.assessment.report.view(), triage.library.cases[name]
+            applying = [other for other in rows if signature_applies(triage.library.cases[other], view)]
+            told = [(change.key, change.to, change.from_case) for change in context.first.changes[:1]]
+            asked = [(change.key, change.to, name) for change in case.changes[:1]]
+            if (applying, context.first.cause, told) != ([name], case.cause, asked):
+                wrong[f"{name}: {example}"] = applying, context.first.cause, told
+    assert len(rows) > 20
+    assert wrong == {}
