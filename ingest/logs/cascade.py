@@ -317,10 +317,27 @@ def arrange_worded(
     failures = [event for event in events if event.kind != "warning" and event.pattern not in last_resort]
     known = arrange_cascade(failures, runs, timeline, warnings, failed=failed)
     all_failures = [event for event in events if event.kind != "warning"]
-    if len(all_failures) == len(failures) or (known.root and known.root.handler != "error-level"):
+    if len(all_failures) == len(failures):
         return known
     worded = arrange_cascade(all_failures, runs, timeline, failed=failed)
-    return worded if worded.root else known
+    if known.root is None or known.root.handler == "error-level":
+        return worded if worded.root else known
+    return worded if _tells_why(worded.root, known.root) else known
+
+
+def _tells_why(worded: Event | None, known: Event) -> bool:
+    """Tell whether what a program said in its own words is why it ended, of which `known` only reports.
+
+    A launcher's or scheduler's report of an exit status says nothing of the cause, and stands below it.
+    """
+    is_report = known.pattern_role != "origin" and known.cause is None and not known.traceback
+    return (
+        is_report
+        and worded is not None
+        and worded.line < known.line
+        and worded.cause is not None
+        and worded.strength != "hints"
+    )
 
 
 def _told_before(root: Event, recovered: Sequence[Event]) -> Event | None:

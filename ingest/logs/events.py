@@ -49,7 +49,7 @@ class Event:
     the file's last one began. `pattern_role` is what such lines are as a rule, `role` what this one is here.
     `handler` is the pattern's, `tells` that of all patterns of the line. `linked` tells that its traceback
     came of the one above it, `handled` that another came of its own, `passing` that its program may have
-    gone on after it.
+    gone on after it. `rest` are the lines below a message that does not say the reason itself.
     """
 
     pattern: str
@@ -73,6 +73,7 @@ class Event:
     linked: bool = False
     handled: bool = False
     passing: bool = False
+    rest: str = ""
     count: int = 1
     last: int = 0
     last_time: str = ""

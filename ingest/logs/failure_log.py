@@ -130,6 +130,7 @@ class FailureLog:
             also=tuple(other.id for other in ranked[1:]),
             traceback=traceback.start if traceback else 0,
             linked=traceback.linked if traceback else False,
+            rest=self._masking.clean(traceback.rest) if traceback else "",
             passing=row.passing,
             count=max(1, int(match[1])) if match else 1,
             handler=row.handler,

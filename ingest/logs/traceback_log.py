@@ -140,5 +140,6 @@ class TracebackLog:
             remote=traceback.remote,
             traceback=traceback.start,
             linked=traceback.linked,
+            rest=self._masking.clean(traceback.rest),
             handler=row.handler,
         )

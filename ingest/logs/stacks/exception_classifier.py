@@ -39,6 +39,8 @@ def classify_exception(
         return event
     # A logger may put the error into a field of its own.
     kind = table.kind(_type(event), f"{event.body} {event.text}" if in_plain_words else event.body)
+    if kind is None and event.cause is None:
+        kind = table.kind("", event.rest)
     is_open = event.cause in (None, *table.open)
     has_calls = bool(event.frames and event.exception)
     is_told = kind and (event.pattern_role == "origin" or in_plain_words)

@@ -58,7 +58,8 @@ class Traceback:
     `end` is the line that names the exception; where the log ends before it, `exception` is empty. A
     stack of compiled code names it first, so there `end` equals `start`. `remote` is the name of the
     remote call or process where the exception came out of another one. `linked` tells that it came of the
-    one above it, while that was handled.
+    one above it, while that was handled. `rest` are the next lines of the process, where the message opens
+    what only they tell.
     """
 
     start: int
@@ -71,6 +72,7 @@ class Traceback:
     remote: str = ""
     language: Language = "python"
     linked: bool = False
+    rest: str = ""
 
     @property
     def is_event(self) -> bool:

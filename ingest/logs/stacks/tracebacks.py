@@ -21,9 +21,14 @@ __all__ = ["Frame", "Traceback", "at", "headless", "last", "quotes", "under"]
 
 # Other output of the same process between two frames (a progress bar, say) that is passed over.
 MAX_NOISE = 20
+# How much of each line is kept that goes on with a message.
+MAX_REST = 400
 
 # torch.distributed.checkpoint joins the ranks' tracebacks and names the rank behind each header.
-_START = re.compile(r"Traceback \(most recent call last\):(?: \(RANK \d+\))?\s*$")
+# What a TorchScript program raises has its own calls below the message that only says so (jit/serialization).
+_START = re.compile(
+    r"Traceback (?:of TorchScript(?:, \w+ code)? )?\(most recent call last\):(?: \(RANK \d+\))?\s*$"
+)
 # The same on one line with its line ends escaped: an `error_file`, a JSON log.
 _ESCAPED = re.compile(r"Traceback \(most recent call last\):(?:\\{1,8}r)?\\{1,8}n.*")
 # JSON escapes the quotes as well; Python's repr of a traceback leaves them.
@@ -43,6 +48,8 @@ _CUT = re.compile(
     r'^\s*File "(?P<file>[^"]+)(?:"(?:, ?(?:l|li|lin|line|line (?P<line>\d+)(?:, '
     r"?i?n?)?)?)?)?\s*$(?P<function>)"
 )
+# A message that names nothing and promises the reason: it stands in the lines below.
+_OPENS = re.compile(r"(?:^|:|(?i:\b(?:exceptions?|errors?|fail(?:ed|ures?)|following)\b[.!]?))\s*$")
 # How far from the end the last frame of a stack may stand that nothing announces.
 REACH = 16 << 10
 _REPEATED = re.compile(r"\s*\[Previous line repeated \d{1,9} more times?\]")
@@ -293,10 +300,15 @@ class _OpenTraceback:
     def _goes_on(self, lines: Iterator[Line]) -> bool:
         """Look below the exception; tell whether Ray's next part begins there."""
         is_linked = False
+        opens = _OPENS.search(self.found[-1].message) is not None
         for line in stack.near(lines, self._start, self._last, len(self.frames)):
             body = self.cut(line.body)
             if _START.search(body) or _FRAME.match(body):
                 return False
+            opens = opens and not line.level and not stack.links(body)
+            if opens:
+                rest = f"{self.found[-1].rest}{body.strip()[:MAX_REST]}\n"
+                self.found[-1] = replace(self.found[-1], rest=rest)
             if is_linked and body.strip():
                 call = _REMOTE.match(body)
                 if call:

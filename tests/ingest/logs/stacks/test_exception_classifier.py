@@ -435,6 +435,13 @@ def test_that_an_exception_that_was_handled_has_the_calls_of_what_came_of_it() -
         ("quux.OddError: the moon", "raise OddError(moon)", "user-code-error"),
         ("RuntimeError: only 3 of 4 experts got a gradient", "raise RuntimeError(text)", "user-code-error"),
         ("ValueError: mode must be fast", "raise ValueError(text)", "config-key-invalid"),
+        ("ValueError: clips must have the same length", "raise ValueError(text)", "user-code-error"),
+        ("ValueError: `clip_len` must be even", "raise ValueError(text)", "config-key-invalid"),
+        ("AssertionError: non-finite loss nan in step 7", "assert isfinite(loss), text", "nan-or-inf"),
+        ("AssertionError: loss is not of shape (2, 3)", "assert ok, text", "user-code-error"),
+        ("sqlite3.OperationalError: no such table: shards", "cursor.execute(query)", "dataset-schema"),
+        ("sqlite3.OperationalError: disk I/O error", "cursor.execute(query)", "external-service-failed"),
+        ("ValueError: found 0 images in /data/x", "raise ValueError(text)", "dataset-unreadable"),
         ("ValueError: column 'score' is missing", "raise ValueError(text)", "dataset-schema"),
         ("ValueError: the moon is in the wrong house", "value = parse(text)", "user-code-error"),
         ("RuntimeError: the moon is in the wrong house", "value = parse(text)", None),
@@ -465,6 +472,55 @@ def test_that_the_scripts_statement_tells_what_could_not_be_read(code: str, expe
         1, body="json.JSONDecodeError: odd", exception="json.JSONDecodeError", frames=frames, cause=None
     )
     assert classify_exception(made, MEANINGS).cause == expected
+
+
+@each_row(
+    ("calls", "message", "expected"),
+    [
+        (
+            (
+                f"{SITE}/transformers/models/t5/tokenization_t5.py:__init__",
+                f"{SITE}/sentencepiece/__init__.py:Load",
+            ),
+            "TypeError: not a string",
+            "tokenizer-template",
+        ),
+        (
+            (f"{SITE}/transformers/models/t5/modeling_t5.py:__init__",),
+            "TypeError: not a string",
+            "framework-bug",
+        ),
+        (
+            (
+                f"{SITE}/torch/utils/data/_utils/fetch.py:fetch",
+                f"{SITE}/torch/utils/data/_utils/collate.py:collate",
+            ),
+            "RuntimeError: size mismatch, got 3 and 4",
+            "dataset-schema",
+        ),
+        (("/job/model.py:forward",), "RuntimeError: size mismatch, got 3 and 4", "user-code-error"),
+    ],
+)
+def test_that_the_place_of_an_exception_tells_what_was_given_to_it(
+    calls: tuple[str, ...], message: str, expected: str
+) -> None:
+    placed = [call.partition(":")[::2] for call in calls]
+    assert cause((USER, *placed), message) == expected
+
+
+@each_row(
+    ("message", "rest", "expected"),
+    [
+        ("SystemError: add raises an exception.", "Out of memory error on GPU 0.", "gpu-oom-training"),
+        ("KeyError: 'reward'", "Out of memory error on GPU 0.", "user-code-error"),
+        ("SystemError: add raises an exception.", "the moon", None),
+    ],
+)
+def test_that_the_lines_below_a_message_tell_where_it_says_nothing_itself(
+    message: str, rest: str, expected: str | None
+) -> None:
+    known = "user-code-error" if expected == "user-code-error" else None
+    assert cause((USER, TORCH), message, rest=rest, cause=known) == expected
 
 
 def test_that_what_is_told_in_plain_words_is_read_with_its_fields() -> None:
