@@ -59,8 +59,10 @@ class Explained:
 
     def vote(self, incident: Incident) -> tuple[Assessment, Vote] | None:
         """Give the rules' assessment of an incident and the recorded answer's vote; None without one."""
+        if not self.cassette.requests(incident.id):
+            return None
         triage_context = self.diagnose(incident)
-        if not self.cassette.requests(incident.id) or triage_context.first.ended_well:
+        if triage_context.first.ended_well:
             return None
         model = ReplayedModel(self.cassette, incident.id)
         try:

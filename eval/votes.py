@@ -39,6 +39,12 @@ PRIOR: Mapping[str, float] = {
     "quote-says-it": 0.8,
     "quotes-of-other-kind": -1.2,
     "other-framework": -2.0,
+    # The odds that the certainty itself claims: 19:1, 3:1, even.
+    "agrees-high": 2.9,
+    "agrees-medium": 1.1,
+    "agrees-low": 0.0,
+    "against-silence-medium": -1.5,
+    "against-silence-low": -2.0,
     "insufficient-evidence": 2.5,
     "insufficient-evidence-high": 0.8,
     "insufficient-evidence-low": -0.8,

@@ -83,6 +83,7 @@ class JobProgress:
         self.timeline.mark(counted, line.time)
         if counted >= 0 and not is_bar:
             self.runs[-1].step = counted
+            self.timeline.count(line.number, counted)
             self.phases.count(line.number, self.first, counted)
 
     @property

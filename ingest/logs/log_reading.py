@@ -171,7 +171,7 @@ class LogReading:
         )
         root_line = cascade.root.line if cascade.root else 0
         has_begun = progress.phases.has_begun(root_line, progress.timeline)
-        command = notes.launch.shown
+        command, short = notes.launch.shown, self._short()
         return CrashReport(
             self._masking.clean(lines.printable(source.name)),
             cascade.events,
@@ -190,7 +190,8 @@ class LogReading:
             tail=tail,
             # Lines that are shown a second time below count once.
             redactions=self._masking.count,
-            nearby=self._short() or self._failures.nearby(cascade.events),
+            nearby=short or self._failures.nearby(cascade.events),
+            is_whole=bool(short),
             seen=frozenset(notes.seen),
             timeline=progress.timeline,
             novel=self._novel(),

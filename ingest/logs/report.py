@@ -51,7 +51,8 @@ class CrashReport:
     holds the ids of the patterns that matched and speak of no failure; `novel` the last lines that a healthy
     run, where one was given, has none like; `has_begun` tells that steps were counted before the failure and
     since the last start; `command` the line and text of the command that started the job, where the log shows
-    it; `launches` the job's own files, each with its name in the last line.
+    it; `launches` the job's own files, each with its name in the last line; `is_whole` tells that every line
+    that is not blank is held.
     """
 
     source: str
@@ -76,6 +77,7 @@ class CrashReport:
     command: tuple[int, str] = (0, "")
     launches: tuple[str, ...] = ()
     nearby: tuple[tuple[int, str], ...] = ()
+    is_whole: bool = False
 
     @property
     def standing(self) -> tuple[Event, ...]:
@@ -87,6 +89,10 @@ class CrashReport:
         """Every line that the report holds, by its number."""
         texts = dict([*self.nearby, *self.surroundings, *self.tail, *self.novel])
         return texts | {event.line: event.text for event in reversed(self.events)}
+
+    def blank_between(self, above: int, below: int) -> bool:
+        """Tell whether all lines between two are known to be blank."""
+        return self.is_whole and not any(number in self.texts for number in range(above + 1, below))
 
     def led_by(self, lines: Sequence[int]) -> CrashReport:
         """Give the report with the first standing failure that one of these lines tells of as the root.

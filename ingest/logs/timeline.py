@@ -19,6 +19,8 @@ from ingest.logs.events import Event
 # Steps by which two parts' clocks are compared; fewer tell nothing.
 STEPS = 4096
 MIN_STEPS = 3
+# Steps of all parts whose lines are kept; of more, every second one is let go, and again.
+COURSE = 512
 # A difference under this, in seconds, is the step's own jitter.
 JITTER = 5.0
 # A year for clocks that name none, where no other clock of the job names one; only differences matter then.
@@ -60,6 +62,9 @@ class Timeline:
     _times: dict[int, str] = field(default_factory=dict)
     _clock: str = ""
     _order: dict[int, float] = field(default_factory=dict)
+    _course: list[tuple[int, float]] = field(default_factory=list, repr=False)
+    _stride: int = 1
+    _counted: int = 0
 
     @property
     def has_parts(self) -> bool:
@@ -84,6 +89,20 @@ class Timeline:
         steps = self.parts[-1].steps
         if time and step >= 0 and len(steps) < STEPS:
             steps.setdefault(step, time)
+
+    def count(self, line: int, step: float) -> None:
+        """Note the line at which a step of the training was counted."""
+        self._counted += 1
+        if self._counted % self._stride == 0:
+            self._course.append((line, step))
+        if len(self._course) > COURSE:
+            self._course = self._course[::2]
+            self._stride *= 2
+
+    def steps_within(self, first: int, last: int) -> tuple[float, float] | None:
+        """Give the least and the greatest step that is known to be counted in these lines."""
+        steps = [step for line, step in self._course if first <= line <= last]
+        return (min(steps), max(steps)) if steps else None
 
     def event(self, line: int, time: str) -> None:
         """Note the time of an event's line."""

@@ -15,6 +15,7 @@ from service.llm.contacts import NODES, lead
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import is_in, is_safe
+from service.remediation.feasibility import same as is_value
 from service.remediation.free_proposals import FreeProposal, check_proposal
 from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Dropped, ProposedChange
@@ -145,9 +146,19 @@ def _free(
     if prompt.suspects:
         # A log that speaks to a model may have worded what is not on offer.
         return Message("model.log-holds-text-speaks")
-    same = [item for item in prompt_context.offered if canonical(item.key) == canonical(pick.key.strip())]
-    if any(not is_guidance(item.to) for item in same):
+    ours = next(
+        (
+            item
+            for item in prompt_context.offered
+            if canonical(item.key) == canonical(pick.key.strip()) and not is_guidance(item.to)
+        ),
+        None,
+    )
+    if ours is not None and _is_opposed(ours, pick.to):
         return Message("model.offered-value-another")
+    if ours is not None and ours.proof:
+        # The log's own numbers say which value suffices: the setting is the model's choice, the value ours.
+        return [ours]
     key, to = neutralize(pick.key).strip(), neutralize(pick.to).strip()
     why = is_safe(neutralize(pick.why, 300))
     # Addresses of nodes among themselves lead nowhere.
@@ -157,14 +168,33 @@ def _free(
     said = words("model.model-says", language, why=why) if why and is_in(language, why) else ""
     proposal = FreeProposal(pick.framework.strip(), pick.kind.strip().lower(), key, to, said)
     shown = tuple(prompt.lines.values())
-    return check_proposal(proposal, cause, prompt_context.assessment, prompt_context.library, language, shown)
+    assessment, library = prompt_context.assessment, prompt_context.library
+    made = check_proposal(proposal, cause, assessment, library, language, shown)
+    is_sure = not isinstance(made, str) and all(item.status == "verified" for item in made)
+    # A value of the model's own that nothing proves is no better than the one that is offered.
+    return made if is_sure or ours is None else [ours]
+
+
+def _is_opposed(ours: ProposedChange, to: str) -> bool:
+    """Tell whether a value would move a setting the other way than the offered one does."""
+    now, offered_value, wanted = (_number(value) for value in (ours.from_, ours.to, to))
+    if now is None or offered_value is None or wanted is None:
+        return False
+    return (offered_value - now) * (wanted - now) < 0
+
+
+def _number(value: object) -> float | None:
+    try:
+        return float(str(value))
+    except ValueError:
+        return None
 
 
 def offered(pick: Pick, prompt_context: PromptContext) -> ProposedChange | None:
     """Give the offered change that is meant; None where none is, or the value is another."""
     for change in prompt_context.offered:
-        same = change.key == pick.key.strip() and pick.framework in ("", change.framework)
-        if same and pick.to.strip().lower() in ("", str(change.to).lower()):
+        is_meant = change.key == pick.key.strip() and pick.framework in ("", change.framework)
+        if is_meant and (not pick.to.strip() or is_value(pick.to.strip(), change.to)):
             return change
     return None
 

@@ -7,7 +7,7 @@ and what it may quote afterwards is what it was shown.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from corpus.message import Message
@@ -20,8 +20,9 @@ from service.llm.models import ChatMessage, ToolCall, parsed_arguments
 from service.llm.prompt import for_answer
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import WITHHELD, excerpt, fence, neutralize, withhold
-from service.llm.prompt_lines import own_names
+from service.llm.prompt_lines import gap_row, own_names
 from service.llm.prompts.instructions import ANSWER_NOW, LOOK, LOOKED
+from service.llm.row_folding import head_and_tail
 from service.llm.tokens import cut_to_tokens, estimate_tokens
 from service.llm.tools import TOOLS, Found, ToolContext, ToolError, call_tool
 from service.llm.triage_context import TriageContext
@@ -30,6 +31,8 @@ from service.schemas.errors import ModelRejectedError, ModelToolsError
 
 # Of what a model may be shown in all, one answer is at most this part.
 LARGEST = 4
+# What a row costs beside its text and mark, and what may be said of the gap above it.
+ROW = 8
 # Of what a model writes before its calls, so much is sent back to it.
 MAX_THOUGHT = 2000
 # Calls of one round that are answered at all, be it with a refusal; what else it makes is not read.
@@ -174,29 +177,32 @@ class Investigation:
         suspects += sum(WITHHELD in text for text in (*data, *found.ours))
         left = max(0, self.budget - sum(map(estimate_tokens, self._notes)))
         left = min(left, max(self.budget // LARGEST, 200))
-        parts, cut = [], 0
+        parts: list[str] = []
         for text in found.ours:
             parts.append(cut_to_tokens(text, left))
             left -= estimate_tokens(parts[-1])
+        every = [*rows.items(), *((0, text) for text in data)]
+        marks = [str(report.place(number)) if number else "" for number, _ in every]
+        costs = [
+            estimate_tokens(text) + estimate_tokens(mark) + ROW
+            for (_, text), mark in zip(every, marks, strict=True)
+        ]
+        kept = head_and_tail(costs, left)
         shown: dict[int, str] = {}
         fenced: list[str] = []
         last = 0
-        for number, text in [*rows.items(), *((0, text) for text in data)]:
-            mark = str(report.place(number)) if number else ""
-            cost = estimate_tokens(text) + estimate_tokens(mark) + 3
-            if cost > left:
-                cut += 1
+        for place, (number, text) in enumerate(every):
+            if place not in kept:
                 continue
-            left -= cost
-            if number and last and number > last + 1:
-                fenced.append(f"... {number - last - 1} lines are not shown")
-            fenced.append(f"{mark}| {text}" if number else text)
+            if number and last and number > last + 1 and not report.blank_between(last, number):
+                fenced.append(gap_row(report, last, number))
+            fenced.append(f"{marks[place]}| {text}" if number else text)
             if number:
                 shown[number], last = text, number
         # The rows are masked one look at a time; what stands together only here is looked at once more.
         clean = Redactor().rows(fenced)
         parts += [fence(clean)] if clean else []
-        parts += [f"{cut} rows more are not shown, for want of room."] if cut else []
+        parts += _said_to_be_cut(every, marks, kept)
         self.rows |= {number: found.rows[number] for number in shown}
         self._extend(shown, found, suspects, "\n".join(parts))
         return "\n".join(parts)
@@ -220,6 +226,18 @@ class Investigation:
             suspects=suspects,
             looked=(*prompt.looked, text),
         )
+
+
+def _said_to_be_cut(
+    rows: Sequence[tuple[int, str]], marks: Sequence[str], kept: Collection[int]
+) -> list[str]:
+    """Say how many rows there was no room for, and how they are asked for."""
+    cut = [place for place in range(len(rows)) if place not in kept]
+    if not cut:
+        return []
+    first, last = marks[cut[0]], marks[cut[-1]]
+    ask = f"ask for them with first {first} and last {last}" if first and last else "ask more narrowly"
+    return [f"{len(cut)} rows between are not shown, for want of room: {ask}."]
 
 
 def begin_investigation(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
@@ -17,7 +17,7 @@ from ingest.errors import InputError
 from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.line_ranges import Span, mask_lines, merge_ranges, read_lines
-from ingest.logs.lines import printable
+from ingest.logs.lines import parse_line, printable
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import Redactor
 from service.llm.deadline import Deadline
@@ -33,6 +33,37 @@ _MARK = re.compile(r"\[?(?:(?P<file>[^\n]+):)?\s?L?(?P<line>\d{1,12})\]?", re.IG
 READ_SECONDS = 10.0
 # A row without an end is searched in pieces of this size.
 MAX_ROW = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who prints a line: a rank, and words of the stream's label or file; empty is anybody."""
+
+    rank: str = ""
+    stream: tuple[str, ...] = ()
+
+    def wrote(self, raw: bytes, file: str) -> bool:
+        """Tell whether a line is of this writer, by what stands before it and its file's name."""
+        if not self.rank and not self.stream:
+            return True
+        line = parse_line(raw, 1)
+        label = f"{line.source} {line.told} {file}".lower()
+        is_of_rank = not self.rank or self.rank in (line.rank, line.told)
+        return is_of_rank and all(word in label for word in self.stream)
+
+
+ANYBODY = Writer()
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Lines that were searched for, the first and last of them, and whether there are more between.
+
+    How many more is not told: a count of lines that are not masked would tell what stands in a secret.
+    """
+
+    rows: Mapping[int, str]
+    has_more: bool = False
 
 
 @dataclass
@@ -69,35 +100,47 @@ class LogView:
             }
         return dict(sorted((found or known).items()))
 
-    def search(self, wanted: Sequence[Sequence[str]], span: Span) -> dict[int, str]:
+    def search(self, wanted: Sequence[Sequence[str]], span: Span, writer: Writer = ANYBODY) -> Hits:
         """Give lines of a span that hold all words of one of the alternatives, whatever their case.
 
-        The first and the last of them, where they are many. Words within a secret are not found.
+        Only those of the writer. The first and the last of them, where they are many. Words within a secret
+        are not found.
         """
         alternatives = [[word.lower() for word in words] for words in wanted]
+        count = 0
         if self.reopen is None:
-            there = self.lines([span])
+            names = self.report.place
+            there = {
+                number: text
+                for number, text in self.lines([span]).items()
+                if writer.wrote(text.encode(), names(number).file)
+            }
         else:
             first: list[int] = []
             last: deque[int] = deque(maxlen=LAST_HITS)
-            for number in self._holding([[word.encode() for word in words] for words in alternatives], span):
+            encoded = [[word.encode() for word in words] for words in alternatives]
+            for number in self._holding(encoded, span, writer):
+                count += 1
                 if len(first) < FIRST_HITS:
                     first.append(number)
                 else:
                     last.append(number)
             there = self.lines((number, number) for number in (*first, *last))
-        return {
+        rows = {
             number: text
             for number, text in there.items()
             if any(all(word in text.lower() for word in words) for words in alternatives)
         }
+        return Hits(rows, count > FIRST_HITS + LAST_HITS)
 
-    def _holding(self, alternatives: Sequence[Sequence[bytes]], span: Span) -> Iterator[int]:
-        """Give the numbers of the lines of a span whose bytes hold the words of an alternative."""
+    def _holding(self, alternatives: Sequence[Sequence[bytes]], span: Span, writer: Writer) -> Iterator[int]:
+        """Give the numbers of the writer's lines of a span whose bytes hold the words of an alternative."""
         # The longest word of each alternative is looked for, the others only where it stands.
-        needle = re.compile(b"|".join(re.escape(max(words, key=len)) for words in alternatives))
+        # Without a word, each line that is not blank is looked at.
+        longest = (re.escape(max(words, key=len)) or rb"[^\n]" for words in alternatives)
+        needle = re.compile(b"|".join(longest))
         for first, chunks in self._parts([span]):
-            number = first
+            number, file = first, self.report.place(first).file
             for data in _whole_rows(chunks):
                 if number > span[1]:
                     break
@@ -110,8 +153,10 @@ class LogView:
                     number += low.count(b"\n", counted, begin)
                     counted = begin
                     row = low[begin:end]
-                    if span[0] <= number <= span[1] and any(
-                        all(word in row for word in words) for words in alternatives
+                    if (
+                        span[0] <= number <= span[1]
+                        and any(all(word in row for word in words) for words in alternatives)
+                        and writer.wrote(data[begin:end], file)
                     ):
                         yield number
                     at = end + 1

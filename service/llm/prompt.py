@@ -6,12 +6,13 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import Redactor
 from service.llm.claims import Claim, Claims, ModelReply, schema
 from service.llm.models import ChatMessage
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import CLOSE, OPEN, WITHHELD, fence, neutralize
-from service.llm.prompt_lines import PromptRow, log_rows
+from service.llm.prompt_lines import PromptRow, gap_row, log_rows
 from service.llm.prompt_sections import SECTIONS
 from service.llm.prompts.instructions import ANSWER, LANGUAGES, REPAIR, REPAIR_TASK, TURN
 from service.llm.tokens import cut_to_tokens, estimate_tokens
@@ -109,7 +110,10 @@ def _built(
     kept, _ = _fitting(rows, controller)
     rows = _told_once(rows, kept)
     kept, omitted = _fitting(rows, controller)
-    body = _written(rows, kept)
+    report = prompt_context.report
+    body = _written(rows, kept, report)
+    if estimate_tokens(body) > controller:
+        body = _written(rows, kept, report, is_brief=True)
     # A conversation's question stands last; what it is about is told before it.
     messages = (ChatMessage("system", system), ChatMessage("user", body), *talk)
     chosen = [row for place, row in enumerate(rows) if place in kept]
@@ -156,7 +160,10 @@ def _fitting(rows: Sequence[PromptRow], controller: int) -> tuple[set[int], dict
     return kept, omitted
 
 
-def _written(rows: Sequence[PromptRow], kept: Collection[int]) -> str:
+def _written(
+    rows: Sequence[PromptRow], kept: Collection[int], report: CrashReport, *, is_brief: bool = False
+) -> str:
+    """Write the sections; `is_brief` says of lines that are left out no more than their number."""
     parts = []
     for name, heading, of_log in _SECTIONS:
         chosen = sorted(
@@ -171,8 +178,9 @@ def _written(rows: Sequence[PromptRow], kept: Collection[int]) -> str:
         texts: list[str] = []
         last: PromptRow | None = None
         for row, text in zip(chosen, clean, strict=True):
-            if row.mark and (gap := row.number - (last.number if last else 0) - 1) > 0:
-                texts.append(f"... {gap} lines are not shown")
+            above = last.number if last else 0
+            if row.mark and row.number - above > 1 and not report.blank_between(above, row.number):
+                texts.append(gap_row(report, above, row.number, is_brief=is_brief))
             texts.append(f"{row.mark}| {text}" if row.mark else text.replace(_BREAK, "\n"))
             last = row
         if texts:

@@ -85,6 +85,13 @@ _TOLD = (
     # Our own form, which no job prints.
     r"\[case:|\"(?:headline|explanation|quotes|changes|cause)\"\s*:",
 )
+# What chat templates say first of all, word for word: it asks for nothing, and each printed sample holds it.
+_STOCK = re.compile(
+    r"(?:you are qwen, created by alibaba cloud\. )?you are a helpful"
+    r"(?:,? (?:and )?(?:respectful|honest|harmless)){0,3} (?:ai )?assistant"
+    r"(?: named smollm, trained by hugging face)?(?:\.|$|(?=['\"<\\]))",
+    re.IGNORECASE,
+)
 _SUSPECT = re.compile("|".join(f"(?:{row})" for row in _TOLD), re.IGNORECASE)
 
 
@@ -109,7 +116,7 @@ def withhold(text: str, ids: Collection[str] = (), limit: int = LONGEST_ROW) -> 
 
 
 def _suspected(text: str, ids: Collection[str]) -> int | None:
-    found = _SUSPECT.search(text)
+    found = _SUSPECT.search(_STOCK.sub(lambda match: " " * len(match[0]), text))
     begins = [found.start()] if found else []
     lowered = text.lower()
     begins += [place for name in ids if (place := lowered.find(name)) >= 0]

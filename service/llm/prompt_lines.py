@@ -126,6 +126,32 @@ def _repeated(event: Event, report: CrashReport) -> str:
     return f"  ({', '.join(parts)})"
 
 
+def gap_row(report: CrashReport, above: int, below: int, *, is_brief: bool = False) -> str:
+    """Say what is left out between two lines that are shown, as far as the rules know it.
+
+    Where they found neither failure nor warning, the lines are called routine; `is_brief` tells only how many
+    there are.
+    """
+    first, last = above + 1, below - 1
+    count = last - first + 1
+    earlier = [event for event in report.events if event.line < first <= event.last and event.count > 1]
+    told = {
+        "failures or warnings at": [event for event in report.events if first <= event.line <= last],
+        "repeats of": [event for event in earlier if event.last <= last],
+        "perhaps repeats of": [event for event in earlier if event.last > last and event.count > 2],
+    }
+    parts = [
+        f"{what} {_listed([report.place(event.line) for event in events])}"
+        for what, events in told.items()
+        if events
+    ]
+    kind = "" if parts or is_brief else "routine "
+    if steps := report.timeline.steps_within(first, last):
+        parts.insert(0, f"steps {steps[0]:g} to {steps[1]:g}")
+    more = f" ({'; '.join(parts)})" if parts and not is_brief else ""
+    return f"... {count} {kind}{'line is' if count == 1 else 'lines are'} not shown{more}"
+
+
 def _listed(names: Sequence[object]) -> str:
     """Name a few of many."""
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""

@@ -26,15 +26,17 @@ MAX_NEIGHBOURS = 8
 MAX_CASES = 5
 # A setting that ranks behind this is of no interest by itself; so many of them are told.
 SPECIAL, MAX_DULL = 5.0, 24
-# A candidate that nothing in the log speaks for is told as one from this probability.
-LIKELY = 0.05
+# A candidate that only the likeness of other logs speaks for is told as one from this probability.
+LIKELY = 0.15
+# Cases of a less likely candidate are told by their titles alone.
+TOLD_WHOLE = 0.05
 # A case that no signature justifies stands among so many of the first in every search that found it.
 FIRST_FOUND = 5
 _LONGEST = 400
 # Facts of one kind, failing stacks and their frames: more of them say little more.
 OF_A_KIND, STACKS, FRAMES = 6, 4, 12
-# Of so many candidates it is told what they are confused with.
-TOLD_APART = 2
+# Candidates whose borders with the causes that are no candidates are told.
+TOLD_APART = 1
 _WORD = re.compile(r"[A-Za-z][\w.-]{2,60}")
 _SECTION = re.compile(r"^### ", re.MULTILINE)
 
@@ -56,6 +58,8 @@ def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:
         yield PromptRow(
             "answer", 3.5, cause.advice.to(prompt_context.language, prompt_context.assessment.holds)
         )
+    else:
+        yield PromptRow("answer", -1.9, withhold(first.headline, own_names(prompt_context)))
     if ended := phrases.outcome(first.outcome, prompt_context.language):
         yield PromptRow("answer", -1.8, ended)
     seen = ", ".join(f"{found.name} {found.version or ''}".strip() for found in first.frameworks)
@@ -75,26 +79,52 @@ def _likely(prompt_context: PromptContext) -> tuple[Candidate, ...]:
     """Give the candidates that something speaks for; the others are among the other causes."""
     return tuple(
         candidate
-        for place, candidate in enumerate(prompt_context.candidates)
-        if place == 0 or candidate.events or candidate.cases or candidate.probability >= LIKELY
+        for candidate in prompt_context.candidates
+        if candidate.probability >= LIKELY
+        or candidate.events
+        or candidate.cases
+        or _beside_the_log(candidate, prompt_context)
     )
+
+
+def _beside_the_log(candidate: Candidate, prompt_context: PromptContext) -> list[str]:
+    """Say what speaks for a candidate beside lines and cases."""
+    assessment = prompt_context.assessment
+    held = assessment.findings.holding(candidate.cause)
+    reading = assessment.outcome.reading
+    said = {
+        "[telemetry]": any(item.rule.effect != "contradicts" for item in held),
+        "how the job is known to have ended": reading is not None and reading.cause == candidate.cause,
+    }
+    return [reason for reason, holds in said.items() if holds]
 
 
 def _candidates(prompt_context: PromptContext) -> Iterator[PromptRow]:
     candidates, cases = _likely(prompt_context), _justified(prompt_context)
     for place, candidate in enumerate(candidates):
         cause = prompt_context.library.causes[candidate.cause]
-        signs = ", ".join(f"[{prompt_context.report.place(event.line)}]" for event in candidate.events[:4])
-        told_in = ", ".join(f"[case:{match.case.id}]" for match in candidate.cases if match.case.id in cases)
+        reasons = [f"[{prompt_context.report.place(event.line)}]" for event in candidate.events[:4]]
+        reasons += [f"[case:{match.case.id}]" for match in candidate.cases if match.case.id in cases]
+        reasons += _beside_the_log(candidate, prompt_context)
+        why = ", ".join(reasons) or "only likeness to known cases, no line of this log"
         told = f"- {cause.id}: {cause.means.to(prompt_context.language)}"
-        why = f"probability {candidate.probability:.2f} by the rules"
-        yield PromptRow(
-            "candidates", -1.5 + place / 10, "; ".join(part for part in (told, why, signs, told_in) if part)
-        )
-    for candidate in candidates[:TOLD_APART]:
-        for confusion in prompt_context.library.causes[candidate.cause].confused_with:
-            apart = confusion.to(prompt_context.language)
-            yield PromptRow("candidates", 1.5, f"- {candidate.cause} or {confusion.cause}: {apart}")
+        odds = f"probability {candidate.probability:.2f} by the rules"
+        yield PromptRow("candidates", -1.5 + place / 10, f"{told}; {odds}; because of {why}")
+    yield from _borders(prompt_context, [candidate.cause for candidate in candidates])
+
+
+def _borders(prompt_context: PromptContext, candidates: Sequence[str]) -> Iterator[PromptRow]:
+    """Say what tells the candidates apart from each other and from a log that does not tell.
+
+    Of the likeliest also what tells it apart from causes that are no candidates.
+    """
+    for place, name in enumerate(candidates):
+        near = {*candidates, UNKNOWN_CAUSE}
+        for confusion in prompt_context.library.causes[name].confused_with:
+            if place < TOLD_APART or confusion.cause in near:
+                apart = confusion.to(prompt_context.language)
+                rank = 1.4 if confusion.cause in near else 1.5
+                yield PromptRow("candidates", rank, f"- {name} or {confusion.cause}: {apart}")
 
 
 def _facts(prompt_context: PromptContext) -> Iterator[PromptRow]:
@@ -276,6 +306,7 @@ def _justified(prompt_context: PromptContext) -> list[str]:
 
 def _cases(prompt_context: PromptContext) -> Iterator[PromptRow]:
     library = prompt_context.library
+    shares = {candidate.cause: candidate.probability for candidate in prompt_context.candidates}
     for place, name in enumerate(_justified(prompt_context)):
         case = library.cases[name]
         yield PromptRow(
@@ -285,6 +316,8 @@ def _cases(prompt_context: PromptContext) -> Iterator[PromptRow]:
             number=10 * place,
             case=name,
         )
+        if place > 0 and shares.get(case.cause, 0.0) < TOLD_WHOLE:
+            continue
         sections = [
             (number, " ".join(section.split()))
             for number, section in enumerate(_SECTION.split(case.body.to(prompt_context.language)), 1)
@@ -311,11 +344,21 @@ def _notes(prompt_context: PromptContext) -> Iterator[PromptRow]:
 
 
 def _causes(prompt_context: PromptContext) -> Iterator[PromptRow]:
-    """Give every other cause with what it means: one that is not told cannot be named."""
+    """Give every other cause with what it means: one that is not told cannot be named.
+
+    Where the log may not tell, also what a cause needs for which a bare death is easily taken.
+    """
     told = {candidate.cause for candidate in _likely(prompt_context)}
-    for cause in prompt_context.library.causes.values():
-        if cause.id not in told and cause.id != UNKNOWN_CAUSE:
-            yield PromptRow("causes", -1.0, f"- {cause.id}: {cause.means.to(prompt_context.language)}")
+    language, first = prompt_context.language, prompt_context.first
+    is_open = first.verdict != "no-failure" and first.standing != "established"
+    for place, cause in enumerate(prompt_context.library.causes.values(), 1):
+        if cause.id in told or cause.id == UNKNOWN_CAUSE:
+            continue
+        yield PromptRow("causes", -1.0, f"- {cause.id}: {cause.means.to(language)}", number=place)
+        for other in cause.confused_with:
+            if other.cause == UNKNOWN_CAUSE and is_open:
+                text = f"- {cause.id} or {other.cause}: {other.to(language)}"
+                yield PromptRow("causes", 2.1, text, number=place)
 
 
 SECTIONS: Sequence[Callable[[PromptContext], Iterable[PromptRow]]] = (

@@ -51,15 +51,39 @@ def _specs(
 def describe_setting(spec: SettingSpec, report: CrashReport, language: Language) -> str:
     """Say what is known of a setting in one paragraph."""
     facts = [f"{spec.framework}, {spec.type}", *_facts(spec, language)]
-    tail = last_level(spec.key)
-    here = next(
-        (item.value for item in report.settings if item.key == spec.key or last_level(item.key) == tail), None
-    )
+    here = _value_here(spec, report)
     if here is not None:
         facts.append(f"{_label('here', language)} `{here}`")
     effect = spec.effect.to(language) if spec.explained else ""
     costs = f" {_label('costs', language).capitalize()}: {spec.costs.to(language)}" if spec.costs else ""
     return f"`{spec.key}` ({'; '.join(facts)}). {effect}{costs}".strip()
+
+
+def at_this_job(spec: SettingSpec, report: CrashReport, library: Library) -> str:
+    """Say which versions have a setting, how it is spelled at the job's, and what of it is not known."""
+    owner = spec.read_by or spec.framework
+    version = report.version(owner)
+    names = library.names(spec.framework, spec.key, version)
+    parts = [f"It exists in {owner} {spec.versions}." if spec.versions else ""]
+    if version:
+        spelled = f"is spelled {', '.join(names[:4])}" if names else "does not exist"
+        parts.append(f"At {owner} {version}, which this job has, it {spelled}.")
+    parts.append("" if _value_here(spec, report) is not None else "No value of this job's is known.")
+    unknown = {
+        "what it does": not spec.explained,
+        "its default": spec.default is None,
+        "its range": spec.type in ("int", "float", "size") and spec.min is None and spec.max is None,
+        "its cost": spec.costs is None,
+    }
+    missing = [what for what, is_missing in unknown.items() if is_missing]
+    parts.append(f"The catalogue does not say {', '.join(missing)}." if missing else "")
+    return " ".join(filter(None, parts))
+
+
+def _value_here(spec: SettingSpec, report: CrashReport) -> str | None:
+    tail = last_level(spec.key)
+    values = (item.value for item in report.settings if item.key == spec.key or last_level(item.key) == tail)
+    return next(values, None)
 
 
 def _facts(spec: SettingSpec, language: Language) -> Iterator[str]:

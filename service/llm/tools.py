@@ -7,6 +7,7 @@ Each is a function from arguments to what it found. What a tool gives of the log
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -18,14 +19,17 @@ from corpus.message_atlas import shipped
 from ingest.logs.clock import parse_time
 from ingest.logs.events import Event
 from ingest.logs.timeline import YEAR
-from service.llm.log_view import LogView, line_number
+from service.llm.log_view import LogView, Writer, line_number
 from service.llm.prompt_context import PromptContext
 from service.llm.prompt_injection import neutralize, withhold
 from service.llm.prompt_lines import own_names
-from service.llm.setting_lookups import describe_setting, named_settings
+from service.llm.row_folding import folded, folded_readings, head_and_tail
+from service.llm.setting_lookups import at_this_job, describe_setting, named_settings
 
 # Rows of one answer.
 MAX_ROWS = 120
+# Rows of a longer span that are read at all: its first and last.
+MAX_READ = 2000
 MAX_EVENTS = 40
 MAX_SETTINGS = 60
 MAX_READINGS = 60
@@ -131,38 +135,59 @@ def _span(context: ToolContext, arguments: Arguments) -> tuple[int, int]:
 
 def _read_lines(context: ToolContext, arguments: Arguments) -> Found:
     first, last = _span(context, arguments)
-    end = min(last, first + MAX_ROWS - 1)
-    rows = context.view.lines([(first, end)])
+    is_long = last - first >= MAX_READ
+    spans = [(first, first + MAX_READ // 2 - 1), (last - MAX_READ // 2 + 1, last)] if is_long else []
+    there = context.view.lines(spans or [(first, last)])
     ends = {
-        "first": _place(context, min(rows, default=first)),
-        "last": _place(context, max(rows, default=end)),
+        "first": _place(context, min(there, default=first)),
+        "last": _place(context, max(there, default=last)),
     }
-    if not rows:
+    if not there:
         return Found(Message("model.looked-no-lines", **ends), ours=("No such lines are at hand.",))
-    more = f"Lines up to {_place(context, end)}; read on from there." if end < last else ""
+    rows = there
+    if len(there) > MAX_ROWS:
+        failing = {
+            line for event in context.prompt_context.report.events for line in (event.line, event.last)
+        }
+        rows = folded(there, failing)
+        kept = head_and_tail([1] * len(rows), MAX_ROWS)
+        rows = {number: rows[number] for place, number in enumerate(sorted(rows)) if place in kept}
+    told = f"{len(rows)} of the lines are shown, without those amid runs alike and, of many, the middle"
+    more = f"{told}; a span of at most {MAX_ROWS} lines is shown whole." if is_long or rows != there else ""
     return Found(Message("model.looked-lines", **ends), rows, ours=(more,) if more else ())
 
 
 def _search_log(context: ToolContext, arguments: Arguments) -> Found:
-    wanted = [part.split()[:MAX_WORDS] for part in arguments["words"].split("|")]
+    said = arguments.get("words", "")
+    wanted = [part.split()[:MAX_WORDS] for part in said.split("|")]
     wanted = [[word[:LONGEST_WORD] for word in words] for words in wanted if words]
-    if not wanted or any(len(max(words, key=len)) < 2 for words in wanted):
-        raise ToolError("words of at least two characters are looked for")
-    rows = context.view.search(wanted, _span(context, arguments))
+    rank, stream = _rank(arguments), arguments.get("stream", "").lower().split()
+    if any(len(max(words, key=len)) < 2 for words in wanted) or not (wanted or rank or stream):
+        raise ToolError("words of at least two characters are looked for, or a rank, or a stream")
+    hits = context.view.search(wanted or [[""]], _span(context, arguments), Writer(rank, tuple(stream)))
+    of = " ".join(filter(None, [f"rank {rank}" if rank else "", *stream]))
     said = " | ".join(" ".join(words) for words in wanted)
+    of_whom = f"{said} ({of})" if said and of else said or of
+    more = "More such lines stand between the first and the last of them: ask for a span with first and last."
     return Found(
-        Message("model.looked-words", words=said, count=len(rows)),
-        rows,
-        ours=() if rows else ("No line that is at hand holds them.",),
+        Message("model.looked-words", words=of_whom, count=len(hits.rows)),
+        hits.rows,
+        ours=(more,) if hits.has_more else () if hits.rows else ("No line that is at hand is such.",),
     )
+
+
+def _rank(arguments: Arguments) -> str:
+    """Give the optional argument of that name as digits."""
+    rank = arguments.get("rank", "").lower().removeprefix("rank").strip()
+    if rank and not rank.isdecimal():
+        raise ToolError("a rank is a number")
+    return rank
 
 
 def _read_events(context: ToolContext, arguments: Arguments) -> Found:
     report = context.prompt_context.report
     first, last = _span(context, arguments)
-    rank = arguments.get("rank", "").lower().removeprefix("rank").strip()
-    if rank and not rank.isdecimal():
-        raise ToolError("a rank is a number")
+    rank = _rank(arguments)
     begin, end = _moments(arguments)
     # An event without a time is of no span.
     is_any_time = not arguments.get("since") and not arguments.get("until")
@@ -271,20 +296,18 @@ def _describe_setting(context: ToolContext, arguments: Arguments) -> Found:
             if (spec := library.setting(name, key, report.version(name))) is not None
         ][:CASES]
     )
-    # What the job has it at is text of the job.
-    ids = own_names(prompt_context)
-    settings = [replace(item, value=withhold(item.value, ids, _LONGEST_ARGUMENT)) for item in report.settings]
-    shown = replace(report, settings=tuple(settings))
+    says = Message("model.looked-setting", key=key)
     if not specs:
-        return Found(Message("model.looked-setting", key=key), ours=("The catalogue has no such setting.",))
-    told = []
-    for spec in specs:
-        version = report.version(spec.framework)
-        names = library.names(spec.framework, spec.key, version)
-        spelled = f"spelled {', '.join(names[:4])}" if names else "does not exist"
-        at = f" At {spec.framework} {version} it {'is ' if names else ''}{spelled}." if version else ""
-        told.append(describe_setting(spec, shown, prompt_context.language) + at)
-    return Found(Message("model.looked-setting", key=key), ours=tuple(told))
+        return Found(says, ours=("The catalogue has no such setting.",))
+    # What the job has it at is text of the job.
+    ids, found = own_names(prompt_context), prompt_context.assessment.settings
+    settings = [replace(item, value=withhold(item.value, ids, _LONGEST_ARGUMENT)) for item in found]
+    shown = replace(report, settings=tuple(settings))
+    told = [
+        f"{describe_setting(spec, shown, prompt_context.language)} {at_this_job(spec, shown, library)}"
+        for spec in specs
+    ]
+    return Found(says, ours=tuple(told))
 
 
 def _find_cases(context: ToolContext, arguments: Arguments) -> Found:
@@ -331,29 +354,31 @@ def _read_telemetry(context: ToolContext, arguments: Arguments) -> Found:
         return Found(Message("model.looked-no-telemetry"), ours=("Telemetry is not available for this job.",))
     begin, end = _moments(arguments)
     wanted = arguments.get("name", "").lower()
-    readings = [
-        f"{name} = {value}"
-        for name, value in _readings(snapshot.model_dump(mode="json", exclude={"history"}), "")
-        if wanted in name.lower()
-    ]
+    found = _readings(snapshot.model_dump(mode="json", exclude={"history"}), "")
+    readings = {name: value for name, value in found if wanted in name.lower()}
+    courses = []
     for series in snapshot.history:
         labels = ",".join(f"{key}={value}" for key, value in series.labels.items())
         values = [value for at, value in series.points if begin <= at <= end]
         if values and wanted in series.name.lower():
-            readings.append(
+            courses.append(
                 f"{series.name}{{{labels}}}: {len(values)} points, first {values[0]:g}, last {values[-1]:g}, "
                 f"lowest {min(values):g}, highest {max(values):g}"
             )
-    left = max(0, len(readings) - MAX_READINGS)
-    return Found(
-        Message("model.looked-telemetry", count=len(readings)),
-        data=tuple(readings[:MAX_READINGS]),
-        ours=(f"{left} more are not shown; name them more narrowly.",)
-        if left
-        else ()
-        if readings
-        else ("None.",),
-    )
+    rows = [*(f"{name} = {value}" for name, value in readings.items()), *courses]
+    says = Message("model.looked-telemetry", count=len(rows))
+    if len(rows) <= MAX_READINGS:
+        return Found(says, data=tuple(rows), ours=() if rows else ("None.",))
+    rows = [*folded_readings(readings), *courses]
+    kept = head_and_tail([1] * len(rows), MAX_READINGS)
+    left = [row for place, row in enumerate(rows) if place not in kept]
+    more = f" {len(left)} more are not shown, from {_name(left[0])} to {_name(left[-1])}." if left else ""
+    told = f"Readings that differ only in what they are of stand in one row; name them more narrowly.{more}"
+    return Found(says, data=tuple(row for place, row in enumerate(rows) if place in kept), ours=(told,))
+
+
+def _name(reading: str) -> str:
+    return neutralize(re.split(r" = |: |\{", reading)[0], LONGEST_WORD)
 
 
 def _find_in_source(context: ToolContext, arguments: Arguments) -> Found:
@@ -392,16 +417,23 @@ _SINCE, _UNTIL = "a time as the log prints it", "a time as the log prints it"
 _ROWS = (
     Tool(
         "read_lines",
-        f"Read lines of the log, at most {MAX_ROWS} at once.",
+        f"Read lines of the log. Of more than {MAX_ROWS}, rows alike are folded and the middle is left out.",
         {"first": _FIRST, "last": _LAST},
         _read_lines,
     ),
     Tool(
         "search_log",
-        "Find lines that hold words, in any order and case; `|` stands between alternatives. No expressions.",
-        {"words": "such as: killed process | out of memory", "first": _FIRST, "last": _LAST},
+        "Find lines that hold words, in any order and case; `|` stands between alternatives. No expressions. "
+        "Of a rank or stream alone, by what stands before its lines; without words, all of its lines.",
+        {
+            "words": "such as: killed process | out of memory",
+            "rank": "its number",
+            "stream": "words of its lines' label or its file's name, such as WorkerDict, pid=12, ip=10.0.0.3",
+            "first": _FIRST,
+            "last": _LAST,
+        },
         _search_log,
-        frozenset({"first", "last"}),
+        frozenset({"words", "rank", "stream", "first", "last"}),
     ),
     Tool(
         "read_events",

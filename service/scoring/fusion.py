@@ -128,15 +128,25 @@ def weighed(
 
 
 def vote_signs(assessment: Assessment, vote: Vote, library: Library) -> dict[str, float]:
-    """Give what makes a vote weigh more or less, each sign named and 0 where it is absent."""
+    """Give what makes a vote weigh more or less, each sign named and 0 where it is absent.
+
+    Who agrees has seen what the rules say: such a vote is no second witness, and weighs by its certainty
+    alone. Where the rules hold that the log does not tell, a vote for a cause is the only witness, and weighs
+    less the less sure it is.
+    """
     if vote.choice in (SOUND, UNKNOWN_CAUSE):
         return {vote.choice: 1.0, f"{vote.choice}-{vote.certainty}": 1.0}
+    priors = rule_shares(assessment)
+    likeliest = max(priors, key=lambda name: priors[name])
+    if likeliest == vote.choice:
+        return {f"agrees-{vote.certainty}": 1.0}
     named = {item.cause for item in assessment.candidates if item.score > 0}
     quoted = [event.cause for event in assessment.report.events if event.line in vote.lines and event.cause]
     kinds = {library.causes[cause].category for cause in quoted}
     return {
         "cause": 1.0,
         f"cause-{vote.certainty}": 1.0,
+        f"against-silence-{vote.certainty}": float(likeliest == UNKNOWN_CAUSE),
         "quote-says-it": float(vote.choice in quoted),
         "quotes-of-other-kind": float(bool(kinds) and library.causes[vote.choice].category not in kinds),
         "named-by-rules": float(vote.choice in named),

@@ -119,3 +119,27 @@ def test_a_poisoned_log_leaves_a_model_nothing_to_decide(
     assert vote is not None
     assert vote.choice == rival
     assert ground_claims(claims, prompt_context, replace(prompt, suspects=1)).vote is None
+
+
+def test_a_value_of_the_models_own_counts_where_ours_is_not_proved(
+    told: dict[str, tuple[PromptContext, Prompt]],
+) -> None:
+    """A value that the log's numbers prove, or that nothing checks, stays ours; the setting is its choice."""
+    prompt_context, prompt = told[OFFLOAD]
+    numbers = [
+        change
+        for change in prompt_context.offered
+        if isinstance(change.to, int | float) and not isinstance(change.to, bool)
+    ]
+    assert numbers
+    for ours in numbers:
+        for proof in (None, "16.0 GB are needed, 5.0 are free"):
+            offer = ours.model_copy(update={"proof": proof})
+            context = replace(prompt_context, offered=(offer,))
+            wanted = {"framework": ours.framework, "key": ours.key, "why": ""}
+            odd = Claims(cause="disk-full", changes=({**wanted, "to": "as you like"},), explanation="")
+            assert ground_claims(odd, context, prompt).changes == (offer,)
+            other = Claims(cause="disk-full", changes=({**wanted, "to": str(ours.to + 1)},), explanation="")
+            made = ground_claims(other, context, prompt).changes
+            assert [change.key for change in made] in ([ours.key], [])
+            assert proof is None or not made or made == (offer,)

@@ -64,8 +64,44 @@ def test_a_candidate_has_something_that_speaks_for_it(triage: Triage) -> None:
     ]
     assert sorted(listed) == sorted(set(prompt_context.library.causes) - {"insufficient-evidence"})
     likely = [row for row in section(prompt, "Candidate causes") if "; probability " in row]
-    share = [float(row.split("; probability ")[1].split(" ")[0]) for row in likely]
-    assert [row for row, odds in zip(likely, share, strict=True) if "[" not in row and odds < 0.05] == []
+    assert likely
+    assert [row for row in likely if "; because of [" not in row] == []
+
+
+def test_a_bare_death_has_no_candidates_without_a_reason(triage: Triage) -> None:
+    """Causes that only likeness to other logs brings up are among the others, with what each would need."""
+    launcher = (
+        "srun: error: gpu-07: task 3: Exited with exit code 1\nsrun: Terminating StepId=99.0\nshutting down\n"
+    )
+    prompt_context, prompt = sent(triage, steps(*range(1, 9)) + launcher, 20000)
+    assert prompt_context.first.verdict == "unknown"
+    assert [
+        row for row in section(prompt, "Candidate causes") if "because of [" not in row and "; prob" in row
+    ] == []
+    borders = [row for row in section(prompt, "Other causes") if " or insufficient-evidence: " in row]
+    assert any(row.startswith("- host-oom-kill or ") for row in borders)
+
+
+def test_the_borders_of_candidates_are_told(triage: Triage) -> None:
+    """All neighbours of the first; of the others, those among candidates and the log that does not tell."""
+    reset = "torch.distributed.DistBackendError: NCCL error: remote process exited\n"
+    log = steps(1, 2) + "[rank1]: Connection reset by peer\n" + reset + traceback(DISK)
+    prompt_context, prompt = sent(triage, log, 20000)
+    rows = [row for row in section(prompt, "Candidate causes") if " or " in row.split(":")[0]]
+    pairs = [tuple(row.removeprefix("- ").split(":")[0].split(" or ")) for row in rows]
+    first = prompt_context.candidates[0].cause
+    near = {candidate.cause for candidate in prompt_context.candidates} | {"insufficient-evidence"}
+    wanted = {other.cause for other in prompt_context.library.causes[first].confused_with}
+    assert wanted == {other for cause, other in pairs if cause == first}
+    assert [pair for pair in pairs if pair[0] != first and pair[1] not in near] == []
+
+
+def test_what_is_left_out_is_told(triage: Triage) -> None:
+    """Lines in which nothing was found are called routine, with their steps; repeats of a failure are not."""
+    quiet = "".join(f"step {number} loss 2.1 lr 1e-5\n" for number in range(1, 301))
+    _, routine = sent(triage, quiet + traceback(OOM), 3000)
+    rows = [row for row in routine.messages[1].text.split("\n") if row.startswith("... ")]
+    assert [row for row in rows if "routine lines are not shown (steps 1 to " in row] == rows[:1]
 
 
 def test_a_stack_is_not_told_twice(triage: Triage) -> None:

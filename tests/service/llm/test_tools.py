@@ -16,7 +16,7 @@ from service.llm.prompt_context import build_prompt_context
 from service.llm.tools import MAX_ROWS, TOOLS, Found, ToolContext, ToolError, call_tool
 from service.llm.triage_context import TriageContext
 from service.pipeline.triage import Triage
-from service.telemetry.snapshot import Cgroup, Host, Series, Snapshot, known
+from service.telemetry.snapshot import Cgroup, Gpu, Host, Series, Snapshot, known
 from tests.service.llm.answering import asked, asked_of
 from tests.waiting import PATIENCE
 from tests.warm import INCIDENTS, opened
@@ -67,13 +67,17 @@ def test_each_tool_is_told_with_its_parameters() -> None:
 
 
 def test_lines_are_read_as_they_stand_and_bounded(triage: Triage) -> None:
-    """From and to, both counted; a wish for more gives the first of them and says where to go on."""
+    """From and to, both counted; of many, rows amid a run alike are folded, and the end is kept."""
     tools = tools_on(triage)
     found = run(tools, "read_lines", first="L10", last="[L12]")
     rows = LOG.split("\n")
     assert dict(found.rows) == {number: rows[number - 1] for number in (10, 11, 12)}
+    whole = run(tools, "read_lines", first=1, last=MAX_ROWS)
+    assert (len(whole.rows), whole.ours) == (MAX_ROWS, ())
     long = run(tools, "read_lines", first=1, last=100_000)
-    assert (len(long.rows), f"L{MAX_ROWS}" in long.ours[0]) == (MAX_ROWS, True)
+    assert {1, 400, *range(401, 408)} <= set(long.rows)
+    assert len(long.rows) <= 30
+    assert f"{len(long.rows)} of the lines" in long.ours[0]
     assert run(tools, "read_lines", first="L5000", last="L5001").rows == {}
 
 
@@ -97,10 +101,40 @@ def test_words_are_found_in_any_order_and_case(triage: Triage) -> None:
     assert list(run(tools, "search_log", words="step", first="L20", last="L22").rows) == [20, 21, 22]
 
 
+def test_lines_are_found_by_who_wrote_them(triage: Triage, tmp_path: Path) -> None:
+    """By the rank or the label before a line, or by its file's name; without words, all of its lines."""
+    steps = [
+        f"(WorkerDict pid={40 + row % 2}, ip=10.0.0.{row % 2}) [rank{row % 4}]: step {row}"
+        for row in range(8)
+    ]
+    rows = [*steps, "[rank3]: RuntimeError: shapes differ", "the launcher says rank 3 failed"]
+    tools = tools_on(triage, "\n".join(rows))
+    table: Mapping[tuple[str, str, str], list[int]] = {
+        ("step", "3", ""): [4, 8],
+        ("", "rank 3", ""): [4, 8, 9],
+        ("step", "", "pid=41"): [2, 4, 6, 8],
+        ("", "1", "workerdict ip=10.0.0.1"): [2, 6],
+        ("launcher", "3", ""): [],
+        ("launcher", "", ""): [10],
+    }
+    found = {
+        asked: list(run(tools, "search_log", words=asked[0], rank=asked[1], stream=asked[2]).rows)
+        for asked in table
+    }
+    assert found == table
+    for name in ("host-a.log", "host-b.log"):
+        (tmp_path / name).write_text("\n".join([f"from {name}", *rows]))
+    several = tools_of(opened(triage, jobs.open_job(tmp_path), "en"), lambda: jobs.open_job(tmp_path))
+    named = run(several, "search_log", words="from", stream="host-b").rows
+    assert list(named.values()) == ["from host-b.log"]
+
+
 def test_of_many_lines_with_the_words_the_first_and_last_are_shown(triage: Triage) -> None:
     """The first tell how it began, the last how it ended."""
     rows = list(run(tools_on(triage), "search_log", words="loss").rows)
     assert (rows[0], rows[-1], len(rows)) == (1, 400, 30)
+    assert "More such lines" in run(tools_on(triage), "search_log", words="loss").ours[0]
+    assert run(tools_on(triage), "search_log", words="loss", last="L30").ours == ()
 
 
 def test_events_are_listed_by_rank_line_and_time(triage: Triage) -> None:
@@ -142,6 +176,25 @@ def test_settings_are_listed_by_prefix_and_explained(triage: Triage) -> None:
     assert "no such setting" in run(tools, "describe_setting", key="trainer.warp_factor").ours[0]
 
 
+def test_a_setting_is_told_with_what_is_not_known_of_it(triage: Triage) -> None:
+    """Its versions, its value in the job's own files, and what the catalogue lacks."""
+    tools = tools_of(asked(triage), None)
+    library = tools.prompt_context.library
+    own = {item.key for item in tools.prompt_context.assessment.settings}
+    frameworks = {found.name for found in tools.prompt_context.report.frameworks}
+    specs = [spec for spec in library.specs.values() if spec.framework in frameworks]
+    absent = next(
+        spec for spec in specs if spec.key not in own and spec.default is None and not spec.explained
+    )
+    lacking = " ".join(run(tools, "describe_setting", key=absent.key).ours)
+    assert "No value of this job's is known." in lacking
+    assert "does not say what it does, its default" in lacking
+    dated = next(spec for spec in specs if spec.versions and spec.explained)
+    assert f"exists in {dated.framework} {dated.versions}" in " ".join(
+        run(tools, "describe_setting", key=dated.key).ours
+    )
+
+
 def test_cases_and_causes_are_looked_up(triage: Triage) -> None:
     """A case that a look shows may be cited; a cause comes with what tells it apart."""
     tools = tools_on(triage)
@@ -177,6 +230,21 @@ def test_telemetry_is_told_for_a_span(triage: Triage) -> None:
     )
     assert "cgroup.oom_kill = 2" not in part.data
     assert any("3 points, first 2, last 4" in text for text in part.data)
+
+
+def test_many_readings_are_folded_and_none_is_lost(triage: Triage) -> None:
+    """Of readings that differ only in what they are of: how many, the lowest and the highest."""
+    gpus = tuple(
+        Gpu(id=f"GPU-{place}", temperature_c=known(60.0 + place), memory_total_gib=known(80.0))
+        for place in range(40)
+    )
+    machine = Snapshot(taken_at=datetime(2026, 1, 1, tzinfo=UTC), gpus=gpus)
+    found = run(
+        tools_of(opened(triage, sources.from_text(LOG), "en", telemetry=machine), None), "read_telemetry"
+    )
+    assert any("40 readings, lowest" in row and "60" in row and "99" in row for row in found.data)
+    assert any("= 80.0 (all 40)" in row for row in found.data)
+    assert "name them more narrowly" in found.ours[0]
 
 
 def test_a_job_of_several_files_is_read_by_their_names(triage: Triage, tmp_path: Path) -> None:

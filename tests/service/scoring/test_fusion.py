@@ -10,7 +10,7 @@ from ingest.logs.report import CrashReport
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Outcome
 from service.scoring.assessment import Assessment, Vote, assess
-from service.scoring.fusion import SOUND, fuse, rule_shares
+from service.scoring.fusion import SOUND, fuse, rule_shares, vote_signs
 from service.scoring.verdict import conclude
 from tests.service.factories import NOTHING_FOUND, failed, report
 
@@ -88,6 +88,37 @@ def test_agreement_makes_a_cause_more_certain(triage: Triage, hinted: Assessment
     fused = fuse(hinted, Vote(first.cause, "high", (5,)), triage.library).candidates[0]
     assert (first.standing, fused.cause, fused.standing) == ("hypothesis", first.cause, "supported")
     assert fused.probability > first.probability
+
+
+def test_agreement_adds_no_more_than_the_certainty_claims(triage: Triage, hinted: Assessment) -> None:
+    """Who agrees has seen the rules' answer: one who is half sure makes it hardly more certain."""
+    first = hinted.candidates[0]
+    likelihoods = [
+        fuse(hinted, Vote(first.cause, certainty, (5,)), triage.library).candidates[0].probability
+        for certainty in ("low", "medium", "high")
+    ]
+    assert likelihoods == sorted(set(likelihoods))
+    signs = [vote_signs(hinted, Vote(first.cause, sure, (5,)), triage.library) for sure in ("medium", "high")]
+    assert signs == [{"agrees-medium": 1.0}, {"agrees-high": 1.0}]
+
+
+def test_a_vote_against_rules_that_abstain_weighs_by_its_certainty(
+    hinted: Assessment, triage: Triage
+) -> None:
+    """It is the only witness then: one that is half sure is not shown as near certain."""
+    first = replace(hinted.candidates[0], probability=0.2, doubt=0.6)
+    bare = replace(hinted, candidates=(first,))
+    assert conclude_id(triage, bare) == UNKNOWN_CAUSE
+    likelihoods = {
+        certainty: fuse(bare, Vote(first.cause, certainty, (5,)), triage.library).candidates[0].probability
+        for certainty in ("low", "medium", "high")
+    }
+    assert likelihoods["low"] < likelihoods["medium"] < likelihoods["high"]
+    guess = replace(first, doubt=0.1)
+    others = replace(hinted, candidates=(replace(guess, cause="port-in-use", probability=0.7), guess))
+    other = fuse(others, Vote(first.cause, "medium", (5,)), triage.library).candidates
+    against_a_cause = next(item.probability for item in other if item.cause == first.cause)
+    assert likelihoods["medium"] < against_a_cause
 
 
 def test_a_silent_log_may_be_said_to_tell_nothing(triage: Triage) -> None:
