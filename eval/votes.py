@@ -34,7 +34,7 @@ FOLDS = 5
 PRIOR: Mapping[str, float] = {
     "cause": 4.5,
     "cause-high": 1.2,
-    "cause-low": -1.5,
+    "cause-low": -3.5,
     "named-by-rules": 0.5,
     "quote-says-it": 0.8,
     "quotes-of-other-kind": -1.2,

@@ -128,11 +128,14 @@ def _picked(
     for pick in picks[:MAX_PICKS]:
         found = offered(pick, prompt_context)
         made: list[ProposedChange] | str = [found] if found else _free(pick, cause, prompt_context, prompt)
-        if isinstance(made, str):
+        is_ours = not found and not isinstance(made, str) and made[0] in prompt_context.offered
+        why = Message("model.offered-value-another") if is_ours else made if isinstance(made, str) else ""
+        if why:
             what = Message(
                 "dropped.change", framework=pick.framework[:40], key=pick.key[:_SHOWN], to=pick.to[:_SHOWN]
             )
-            dropped.append(Dropped(what=what, why=made))
+            dropped.append(Dropped(what=what, why=why))
+        if isinstance(made, str):
             continue
         for change in made:
             kept.setdefault((change.framework, change.key), change)

@@ -32,7 +32,8 @@ the log that matters, and what is known of such failures. Judge for yourself: yo
 theirs.
 The first unrecovered failure is the cause; watchdogs, exit codes, lost connections and tear-down after it \
 follow from it. An error that the run goes on after is none. Among causes that fit, the one that lies \
-deepest and that somebody can act on is meant. A bare signal, exit code or lost peer, with nothing else that \
+deepest and that somebody can act on is meant. Rows that begin "X or Y:" say what \
+tells neighbours apart. A bare signal, exit code or lost peer, with nothing else that \
 speaks for one of its many reasons, is `insufficient-evidence`.
 """
     + _DATA
@@ -47,7 +48,8 @@ there (a bare kill, a lost actor, an end before the reason), so that no cause is
 `quotes` are lines that fail and prove the cause, the most telling first; without one, a cause does not \
 count, unless telemetry shows it. For `no-failure`, lines of the good end or of going on, or none.
 `changes`, at most four, the first the one that an engineer should make at once. Take an offered change \
-where it fits, by its framework, key and value; else propose your own with the key as the job's program \
+where it fits, by its framework, key and value (a better value of your own counts where the catalogue \
+verifies it and no arithmetic stands beside ours); else propose your own with the key as the job's program \
 spells it at this version, and a value that differs from the job's, in a few words where only its user \
 knows it ("an interface that both nodes have"). What the catalogue does not know is shown as unverified. Of \
 commands only installs count (key `pip install`, value `name==version`); where another one is the cure (free \

@@ -351,7 +351,7 @@ def test_what_does_not_stand_is_dropped_with_its_reason(
 
 
 def test_an_offered_change_keeps_its_value(triage: Triage) -> None:
-    """A model that picks a change with a value of its own gets neither."""
+    """A model that picks a change with a value that nothing checks gets ours, and is told so."""
     triage_context = asked(triage)
     offered = triage_context.first.changes[0]
     heard = hear(
