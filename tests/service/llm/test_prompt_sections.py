@@ -210,5 +210,5 @@ def test_that_advice_is_told_of_this_kind_of_job_alone(triage: Triage) -> None:
     """What another kind of job would do is not told beside what this one may."""
     prompt_context, prompt = sent(triage, steps(1, 9) + "Killed\n", 20000)
     cause = prompt_context.library.causes[prompt_context.first.cause or ""]
-    assert cause.advice.to("en", prompt_context.holds) in prompt.messages[1].text
+    assert cause.advice.to("en", prompt_context.assessment.holds) in prompt.messages[1].text
     assert cause.advice.to("en") not in prompt.messages[1].text
