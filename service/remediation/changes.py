@@ -21,7 +21,14 @@ from service.remediation.message_hints import MessageHint
 from service.remediation.named_changes import kind_of, refusal_change, renamed_change
 from service.remediation.named_options import NamedOption
 from service.remediation.packages.changes import PackageChange
-from service.remediation.ranking import BEFORE_ADVICE, ENOUGH_CHANGES, ChangeGroup, is_situated, ranked
+from service.remediation.ranking import (
+    BEFORE_ADVICE,
+    ENOUGH_CHANGES,
+    ChangeGroup,
+    is_situated,
+    ranked,
+    without_repeats,
+)
 from service.remediation.renames import Rename
 from service.remediation.rules.context import CannotHelp, DependentSetting
 from service.remediation.setting_values import is_guidance, misfit_reason, number_of, typed_value
@@ -118,7 +125,7 @@ def propose_changes(
         ):
             continue
         made, lost = _checked(wanted, job)
-        made = _feasible(made, kept, job, lost, wanted.change.set_otherwise)
+        made = _feasible(made, kept, job, lost, wanted.change)
         if any(message_id(item.why) in (ALREADY, DEFAULT) for item in lost):
             settled.add(key)  # a case's value is there: the table would only lead away from it
         dropped.extend(item for item in lost if item not in dropped)
@@ -138,6 +145,7 @@ def propose_changes(
         for option in refusals
     ]
     advice = [item for item in advice if canonical(item.key) not in refused_keys]
+    groups = without_repeats(groups)
     _follow(advice, groups, settled, job, dropped)
     return [
         _worded(item, job).model_copy(update={"tier": group.tier})
@@ -200,7 +208,7 @@ def _feasible(
     kept: Mapping[tuple[str, str], ProposedChange],
     job: _JobContext,
     dropped: list[Dropped],
-    set_otherwise: bool = False,
+    wanted: Change | None = None,
 ) -> ChangeGroup:
     """Leave out of a group what cannot be a change of this job, and note why.
 
@@ -210,11 +218,12 @@ def _feasible(
     for change in group.changes:
         # What the failing message itself blames has another value than the one that it advises.
         blamed = (
-            set_otherwise
+            (wanted is not None and wanted.set_otherwise)
             or any(_is_about(item, change) for item in job.advice)
             or (change.from_ is not None and not same(change.from_, change.to))
         )
-        reason = refused(change, job.grounds, kept.values(), blamed)
+        has_sign = wanted is not None and bool(wanted.when)
+        reason = refused(change, job.grounds, kept.values(), blamed, has_sign)
         if not reason:
             fitting.append(change)
             continue
@@ -381,6 +390,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         situated=own or (wanted.case is None and is_situated(change.when)),
         last_resort=change.last_resort or (spec is not None and spec.last_resort),
         measure=None if wanted.case is not None else change.why.en,
+        own=change.own if isinstance(change, Remedy) else "",
     ), []
 
 

@@ -24,6 +24,7 @@ from corpus.schema import SettingSpec
 from corpus.version_ranges import overlap
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
+from service.remediation.anchors import names_package, rank_starters
 from service.remediation.framework_relations import runs, shown_frameworks
 from service.schemas.diagnosis import ProposedChange
 
@@ -65,6 +66,11 @@ class Grounds:
         """The frameworks that the job runs, as its log, its command and its files show them."""
         return shown_frameworks(self.report) | self.commands.keys()
 
+    @cached_property
+    def rank_starters(self) -> frozenset[str]:
+        """The programs that may have started the job's ranks."""
+        return rank_starters(self.commands.keys(), self.report)
+
     def told_versions(self, framework: str) -> Iterator[tuple[str, str]]:
         """Give the job's settings of the framework, with the versions that know them by that name."""
         others = {other for other, _ in self.library.specs if other != framework}
@@ -91,15 +97,19 @@ def refused(
     grounds: Grounds,
     beside: Iterable[ProposedChange] = (),
     set_otherwise: bool = False,
+    has_sign: bool = False,
 ) -> str:
     """Say why a change cannot be one of this job, or give the empty string.
 
     `beside` are those that are kept already; `set_otherwise` tells that the failure proves the job's value to
-    be another one than the default, although the job is not seen to set it.
+    be another one than the default, although the job is not seen to set it; `has_sign` that conditions of the
+    change's own hold of this log, which need not name a package to be about it.
     """
     spec = grounds.library.setting(change.framework, change.key, grounds.report.version(change.framework))
     if not runs(change.framework, change.key, spec.read_by if spec else "", grounds.frameworks):
         return Message("changes.job-not-run", framework=change.framework)
+    if reason := _unanchored(change, grounds, has_sign):
+        return reason
     if spec is None or change.kind in ("package", "command"):
         return ""
     # Two changes that rename keys, and one that takes the place of a wrong key, are right whatever the value
@@ -117,6 +127,18 @@ def refused(
         "" if change.replaces else _idle(spec, change, grounds, set_otherwise),
     )
     return next(filter(None, reasons), "")
+
+
+def _unanchored(change: ProposedChange, grounds: Grounds, has_sign: bool) -> str:
+    """Say that the job shows nothing of the package, or of the program that would start its ranks."""
+    row = known_frameworks().row(change.framework)
+    is_installed = change.kind == "package" and row.installs and not has_sign
+    if is_installed and not names_package(change.key, grounds.report):
+        return Message("changes.package-not-shown", package=change.key)
+    is_rank_option = row.starts_ranks and change.key.startswith("--")
+    if is_rank_option and change.framework not in grounds.rank_starters:
+        return Message("changes.not-launched", framework=change.framework)
+    return ""
 
 
 def _elsewhere(change: ProposedChange, grounds: Grounds) -> str:

@@ -16,6 +16,7 @@ from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import fits_place, settable_frameworks
+from service.remediation.named_options import is_stray_command
 
 Way = Literal["up", "down", "on", "off", "set", "named", "checked"]
 
@@ -158,13 +159,16 @@ def hinted_changes(
     found: dict[tuple[str, str], MessageHint] = {}
     for event in _speaking(cause, report):
         at_root = report.root is not None and 0 <= event.line - report.root.line <= _BELOW
-        for named in read_hints(event.body):
+        for named in () if is_stray_command(event.body) else read_hints(event.body):
             if named.way == "named" and not (
                 at_root and "wrong-value" in library.causes[cause].messages_name
             ):
                 continue
             for advice in _meant(named, cause, report, library, settings):
-                found.setdefault((advice.framework, advice.key), advice)
+                # What one sentence only names, a further one may say what to do with.
+                before = found.get((advice.framework, advice.key))
+                if before is None or (before.way == "named" and advice.way != "named"):
+                    found[advice.framework, advice.key] = advice
     for name in checked:
         for advice in _checked(name, cause, report, library, settings):
             known = found.get((advice.framework, advice.key), advice)

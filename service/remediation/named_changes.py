@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from corpus.frameworks import known_frameworks
 from corpus.library import Library
 from corpus.message import words
 from corpus.schema import ChangeKind, Language, Scalar, SettingSpec
@@ -55,7 +56,12 @@ def refusal_change(
 ) -> ProposedChange:
     """Propose what a program says of an option that it refuses; the program itself tells that it has it."""
     mine = settable_frameworks(report)
-    owner = next((found.name for found in report.frameworks if found.name in mine), "python")
+    shown = [found.name for found in report.frameworks if found.name in mine]
+    known = [name for name in shown if library.setting(name, option.key)]
+    # A library that the program uses takes no options; what no framework knows is the program's own.
+    owner = next(
+        iter([*known, *(name for name in shown if name not in known_frameworks().generic)]), "python"
+    )
     present = option.present if option.present is not None else value_of(option.key, settings)
     to: Scalar = words("changes.to-allowed", language)
     if option.unknown:

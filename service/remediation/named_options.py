@@ -29,6 +29,8 @@ _REFUSALS = tuple(
 _REQUIRED = re.compile(r"\bthe following arguments are required: (?P<keys>[^\n]{1,300})")
 _KEY = re.compile(r"--[A-Za-z][\w.-]{1,60}")
 _CHOICE = re.compile(r"[^\s,'\"]+")
+# A word that is no option comes first: a command that a shell joined to this one, with options of its own.
+_STRAY_COMMAND = re.compile(r"unrecognized arguments: (?!-)")
 # Longer lists are no choice that a person makes from a line.
 MOST_CHOICES = 12
 
@@ -53,6 +55,11 @@ class NamedOption:
         wanted = canonical(self.present or "").lower()
         found = get_close_matches(wanted, spelled, n=2, cutoff=0.75)
         return spelled[found[0]] if len(found) == 1 else None
+
+
+def is_stray_command(message: str) -> bool:
+    """Tell whether a parser refuses another command's words, so that no option of this one is at fault."""
+    return bool(_STRAY_COMMAND.search(message))
 
 
 def named_options(report: CrashReport) -> list[NamedOption]:

@@ -77,10 +77,12 @@ def _from_cases(
 
 
 def _kindred_cases(assessment: Assessment, cases: Sequence[Case], library: Library) -> list[Case]:
-    """Give cases that fit the root too and whose cause lies behind, or before, the one that is named."""
+    """Give cases that fit the root too and whose cause lies behind the one that is named.
+
+    What mends a consequence, such as a longer time-out where a card is broken, leaves the cause as it is.
+    """
     named = assessment.candidates[0].cause
-    near = {*library.causes[named].explains}
-    near |= {cause.id for cause in library.causes.values() if named in cause.explains}
+    near = {cause.id for cause in library.causes.values() if named in cause.explains}
     found = [
         match.case for match in assessment.retrieval.signatures if match.at_root and match.case.cause in near
     ]

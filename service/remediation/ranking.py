@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from corpus.condition_nodes import Comparison, Name, Predicate
 from corpus.conditions import parse
 from corpus.frameworks import known_frameworks
+from corpus.keys import canonical, last_level
 from service.schemas.diagnosis import ProposedChange
 
 # The place of what no message advises, behind all that one does; a right name comes before both.
 FOLLOWS_ADVICE, BEFORE_ADVICE = 1000, -1
 # With fewer changes, a neighbouring cause's case is worth a look, and what the source reads, whichever way.
 ENOUGH_CHANGES = 2
+# An argument that code gives to a class of a library has its value from the program's own options.
+_ARGUMENT = re.compile(r"[A-Z]\w*\.\w")
 # Cures that an answer offers, and looks beside them; what must follow a change is not counted.
 MOST_CURES, MOST_LOOKS = 3, 3
 
@@ -25,7 +29,8 @@ class ChangeGroup:
     `advised` is its place among what the failing message itself says to do; None where it says nothing of it.
     `situated` tells that, of the table, not the cause alone calls for it but the job's own settings, the
     log's figures or what the source reads where it tells of the failure; `measure` is what it shares with
-    other spellings of one remedy, None where it stands alone.
+    other spellings of one remedy, None where it stands alone; `own` the expression for settings of the job's
+    own program by which this one was found, empty where it is none of these.
     """
 
     changes: list[ProposedChange]
@@ -35,6 +40,7 @@ class ChangeGroup:
     situated: bool = False
     last_resort: bool = False
     measure: str | None = None
+    own: str = ""
 
     @property
     def rank(self) -> tuple[bool, bool, bool, bool, int, int, bool, bool]:
@@ -71,6 +77,17 @@ def is_situated(conditions: Iterable[str]) -> bool:
         isinstance(node, Name | Comparison) or (isinstance(node, Predicate) and node.subject == "phase")
         for node in nodes
     )
+
+
+def without_repeats(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
+    """Leave out what the job's own program is seen to set under a name of its own."""
+    own = [(group.own, canonical(last_level(group.changes[0].key))) for group in groups if group.own]
+
+    def repeats(key: str) -> bool:
+        in_code, name = _ARGUMENT.match(key), canonical(last_level(key))
+        return any((in_code and re.search(sought, key)) or name == told for sought, told in own)
+
+    return [group for group in groups if group.own or not repeats(group.changes[0].key)]
 
 
 def ranked(groups: Iterable[ChangeGroup]) -> list[ChangeGroup]:

@@ -14,18 +14,20 @@ from corpus.keys import canonical, pattern, unsigned
 from corpus.library import Library, fits
 from corpus.schema import SettingSpec
 from ingest.logs.configs.launch import Setting
+from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import settable_frameworks
-from service.remediation.named_options import NamedOption
+from service.remediation.named_options import NamedOption, is_stray_command
 
 # Facts of a message that there is no such setting: they hold its key, or the words that they quote.
 _FIELDS = ("key", "argument", "reason", "name")
 _KINDS = frozenset({"config_key", "config_error", "validation", "call"})
 _FLAG = re.compile(r"(?<![\w-])--[A-Za-z][\w.-]*")
 _KEY = re.compile(r"[+~]{0,2}[A-Za-z_][\w.@/-]*")
-# A name that shares less than this with another one may as well be meant for something else.
-NEAR = 0.75
+# A name that shares less than this with another one may as well be meant for something else; the second
+# where the name is one of some versions only, and which of them runs is not known.
+NEAR, NEARER = 0.75, 0.9
 MOST = 3
 
 
@@ -56,7 +58,7 @@ def find_refused(
 ) -> list[NamedOption]:
     """Give the keys that the job sets and a failing line refuses by name, without those of `known`."""
     told = {canonical(rename.old) for rename in known}
-    texts = [event.body for event in report.standing if "unknown-setting" in event.tells]
+    texts = [event.body for event in _refusing(report)]
     keys = dict.fromkeys(setting.key for setting in settings if canonical(setting.key) not in told)
     return [
         NamedOption(key, value_of(key, settings), unknown=True)
@@ -65,16 +67,21 @@ def find_refused(
     ][:MOST]
 
 
+def _refusing(report: CrashReport) -> list[Event]:
+    """Give the failing lines that call a key of the job unknown."""
+    return [
+        event
+        for event in report.standing
+        if "unknown-setting" in event.tells and not is_stray_command(event.body)
+    ]
+
+
 def _unknown_keys(report: CrashReport) -> Iterator[str]:
     """Give the keys as the failing lines name them; a full key stands for its last part."""
     refused = any("refused-override" in event.tells for event in report.standing)
     # Code that reads a key which the configuration lacks: nobody set it by a wrong name.
     read = () if refused else ("ConfigAttributeError",)
-    events = [
-        event
-        for event in report.standing
-        if "unknown-setting" in event.tells and not event.exception.endswith(read)
-    ]
+    events = [event for event in _refusing(report) if not event.exception.endswith(read)]
     lines = {event.line for event in events}
     texts = [
         str(fact.fields[name])
@@ -132,7 +139,7 @@ def _by_spelling(
 ) -> tuple[SettingSpec, str] | None:
     """Find the valid name that is most like the wrong one."""
     named = (
-        (spec, name)
+        (spec, name, NEARER if versions and version is None else NEAR)
         for spec in library.specs.values()
         if spec.framework == framework
         for name, versions in (
@@ -141,11 +148,10 @@ def _by_spelling(
         )
         if fits(version, versions)
     )
-    ranked = sorted(
-        ((_likeness(old, name), spec.explained, name, spec) for spec, name in named), key=lambda row: row[:3]
-    )
-    best = ranked[-1] if ranked else None
-    return (best[3], best[2]) if best is not None and best[0] >= NEAR else None
+    alike = ((_likeness(old, name), spec, name, least) for spec, name, least in named)
+    near = [(likeness, spec, name) for likeness, spec, name, least in alike if likeness >= least]
+    best = max(near, key=lambda row: (row[0], row[1].explained, row[2]), default=None)
+    return best[1:] if best is not None else None
 
 
 def _likeness(old: str, new: str) -> float:

@@ -378,7 +378,7 @@ FIRST = [
     ("disk-full", "ray", ""),
     ("port-in-use", "accelerate", "--main_process_port"),
     ("external-service-failed", "verl", ""),
-    ("tokenizer-template", "llamafactory", "template"),
+    ("tokenizer-template", "llamafactory", ""),
 ]
 
 
