@@ -5,34 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from corpus.schema import Cause, Language
-from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import own_call
+from service.composition.failure_text import trace_sentence
 from service.composition.message_forms import FormedMessage, place_of
 from service.remediation.ranking import MOST_CURES, shown
+from service.remediation.value_traces import TraceKind, trace_values
 from service.schemas.diagnosis import ProposedChange
+from service.scoring.assessment import Assessment
+
+# What is known of the values of the statement itself.
+ABOUT_CODE: frozenset[TraceKind] = frozenset({"tested", "path", "name"})
 
 
 def with_code_advice(
     changes: Sequence[ProposedChange],
     message: FormedMessage | None,
     cause: Cause,
-    report: CrashReport,
+    assessment: Assessment,
     language: Language,
 ) -> tuple[ProposedChange, ...]:
     """Give the changes with that of the job's own code: first where the code is at fault, else behind them.
 
     Nothing is added where the message tells nothing to change, or no call of the job's own code led there.
     """
+    report = assessment.report
     own = own_call(report.root.frames) if report.root is not None else None
     act = message.act(language) if message is not None else ""
     if own is None or message is None or not act:
         return tuple(changes)
+    traces = (trace for trace in trace_values(assessment) if trace.kind in ABOUT_CODE)
+    told = [trace_sentence(trace, report, language) for trace in traces]
     advice = ProposedChange(
         framework="code",
         kind="code",
         key=place_of(own),
         to=act,
-        why=message.means(language),
+        why=" ".join([message.means(language), *told]),
         status="unverified",
     )
     if cause.action == "fix-code":

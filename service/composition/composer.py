@@ -78,7 +78,9 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
         sources=source_places(assessment, library, words.message),
         cascade=cascade_of(report),
         cases=tuple(_hit(item, library, language) for item in assessment.retrieval.ranked[:MAX_CASES]),
-        changes=with_code_advice(proposals.changes, words.message, cause, report, language) if cause else (),
+        changes=with_code_advice(proposals.changes, words.message, cause, assessment, language)
+        if cause
+        else (),
         checks=_checks(judged, library, language, LogValues(report, library, words.message), report.view()),
         frameworks=_frameworks(report),
         telemetry=telemetry,

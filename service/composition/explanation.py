@@ -102,7 +102,7 @@ class Explanation:
             # Say that a text tells neither of a failure nor of a good end.
             said = phrase(self.end.silence, self.language)
             return [said, self._failure.novel(), self._machine(), self._nearest_cases(), collect]
-        parts = [self.end.told, self._failure.what_happened()]
+        parts = [self.end.told, self._failure.what_happened(), self._failure.compared()]
         if is_unknown and root is None:
             parts += [self._failure.novel(), self.end.next]
         elif is_unknown:

@@ -15,6 +15,7 @@ from ingest.logs.stacks.stack import Frame
 from service.composition import phrases
 from service.composition.evidence import kindred_events
 from service.composition.phrases import phrase
+from service.remediation.value_traces import ValueTrace, trace_values
 from service.scoring.assessment import Assessment
 
 # Where packages are installed says nothing of what was called.
@@ -58,6 +59,12 @@ class FailureText:
         quote = f"[{place}] {reads} `{inline_code(root.body)}`"
         told = (quote, self._raised(root), " ".join(dict.fromkeys(rows)))
         return "\n\n".join(part for part in told if part)
+
+    def compared(self) -> str:
+        """Say where else in the log and in the job's settings stands what the failing line names."""
+        traces = trace_values(self.assessment)
+        rows = [f"- {trace_sentence(trace, self._report, self.language)}" for trace in traces]
+        return bulleted("compared", rows, self.language)
 
     def _raised(self, root: Event) -> str:
         """Say where the exception was raised, and which call of the job's own code led there."""
@@ -162,6 +169,13 @@ class FailureText:
                 often += f" ({phrase('not-by', self.language, ranks=_ranks(event.missing))})"
             rows.append(f"- [{self._report.place(event.line)}] `{inline_code(event.body, 160)}`{often}")
         return bulleted(title, rows, self.language)
+
+
+def trace_sentence(trace: ValueTrace, report: CrashReport, language: Language) -> str:
+    """Say what else the job tells of a value, with the place."""
+    where = f"[{report.place(trace.line)}]" if trace.line else phrase("own-file", language)
+    values = {name: inline_code(value) for name, value in trace.values.items()}
+    return phrase(f"trace-{trace.kind}", language, where=where, **values)
 
 
 def bulleted(title: str, rows: Sequence[str], language: Language) -> str:

@@ -21,6 +21,7 @@ from service.remediation.packages.named import named_installs
 from service.remediation.ranking import ENOUGH_CHANGES, shown
 from service.remediation.remedies import applicable
 from service.remediation.renames import find_refused, find_renames
+from service.remediation.value_traces import trace_values
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
 from service.scoring.assessment import Assessment
 
@@ -60,7 +61,11 @@ def _from_cases(
     is_known = any(case.signatures.quotes_message and case.cause == cause for case in cases[:1])
     named = () if is_known else library.causes[cause].messages_name
     renamed = find_renames(report, library, settings) if "unknown-setting" in named else []
-    checked = assessment.checked_names
+    # A setting whose value the failing line tells comes first among what is offered for it anyway.
+    offered = {canonical(change.key) for case in cases for change in case.changes}
+    offered |= {canonical(remedy.key) for remedy in remedies}
+    held = [trace.key for trace in trace_values(assessment) if canonical(trace.key) in offered]
+    checked = tuple(dict.fromkeys((*held, *assessment.checked_names)))
     advice = [] if renamed or is_known else hinted_changes(cause, report, library, settings, checked)
     refusals = named_options(report) if "wrong-value" in named else []
     if "unknown-setting" in named:

@@ -43,6 +43,26 @@ def statement_part(
     return told if 0 < len(told) <= LONGEST_PART else None
 
 
+def named_in(code: str) -> list[str]:
+    """Give the names that a condition of a statement reads, without those that it calls.
+
+    Of `assert not args.packed or len(rows) > 1`: `packed` and `rows`.
+    """
+    tree = _parsed(code)
+    if tree is None:
+        return []
+    tests = [node.test for node in ast.walk(tree) if isinstance(node, ast.Assert | ast.If | ast.IfExp)]
+    nodes = [node for test in tests for node in ast.walk(test)]
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    held = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    names = (
+        node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+        for node in nodes
+        if id(node) not in called and id(node) not in held
+    )
+    return list(dict.fromkeys(filter(None, names)))
+
+
 @lru_cache(maxsize=64)
 def _parsed(code: str) -> ast.AST | None:
     """Parse a row of source: a block's head gets a body, brackets that stay open are closed."""
