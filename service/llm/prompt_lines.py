@@ -146,6 +146,8 @@ def gap_row(report: CrashReport, above: int, below: int, *, is_brief: bool = Fal
         if events
     ]
     kind = "" if parts or is_brief else "routine "
+    if kinds := list(dict.fromkeys(fact.kind for fact in report.facts if first <= fact.line <= last)):
+        parts.append(f"facts: {_listed(kinds)}")
     if steps := report.timeline.steps_within(first, last):
         parts.insert(0, f"steps {steps[0]:g} to {steps[1]:g}")
     more = f" ({'; '.join(parts)})" if parts and not is_brief else ""

@@ -265,11 +265,17 @@ def _changes(prompt_context: PromptContext) -> Iterator[PromptRow]:
         was = (
             "" if change.from_ is None else f" (now {withhold(change.from_, own_names(prompt_context), 100)})"
         )
-        costs = f" It costs: {change.costs}" if change.costs else ""
+        more = (
+            f" By arithmetic: {withhold(change.proof)}"
+            if change.proof and change.proof not in change.why
+            else ""
+        )
+        more += f" It costs: {change.costs}" if change.costs else ""
+        more += " It only finds out more, and cures nothing." if change.purpose == "find-out" else ""
         yield PromptRow(
             "changes",
             2.2 + place / 10,
-            f"- {change.framework}, {change.kind}: {change.key} = {change.to}{was}. {change.why}{costs}",
+            f"- {change.framework}, {change.kind}: {change.key} = {change.to}{was}. {change.why}{more}",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -10,11 +11,14 @@ from ingest.logs.inputs import sources
 from service.llm.claim_verifier import VerifiedText, verification_context, verify_text
 from service.llm.claims import Quote
 from service.llm.grounding import place_of
+from service.llm.prompt import for_answer
 from service.llm.prompt_context import Prompt, PromptContext
+from service.llm.prompt_lines import gap_row
 from service.llm.triage_context import TriageContext
 from service.pipeline.triage import Triage
 from service.telemetry.snapshot import Cgroup, Snapshot, known
 from tests.factories import OOM, steps, traceback
+from tests.service.factories import failed, report
 from tests.service.llm.answering import SAVE, asked, asked_of, context_and_prompt
 from tests.tables import each_row
 from tests.warm import WRITE_UPS, opened
@@ -97,11 +101,28 @@ def test_the_borders_of_candidates_are_told(triage: Triage) -> None:
 
 
 def test_what_is_left_out_is_told(triage: Triage) -> None:
-    """Lines in which nothing was found are called routine, with their steps; repeats of a failure are not."""
-    quiet = "".join(f"step {number} loss 2.1 lr 1e-5\n" for number in range(1, 301))
-    _, routine = sent(triage, quiet + traceback(OOM), 3000)
-    rows = [row for row in routine.messages[1].text.split("\n") if row.startswith("... ")]
-    assert [row for row in rows if "routine lines are not shown (steps 1 to " in row] == rows[:1]
+    """Lines in which nothing failed are called routine, with their steps and facts; others are not."""
+    quiet = [f"step {number} loss 2.1 lr 1e-5\n" for number in range(1, 301)]
+    quiet[100] = "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 64, reducing to 32\n"
+    _, prompt = sent(triage, "".join(quiet) + traceback(OOM), 3000)
+    gaps = [row for row in prompt.messages[1].text.split("\n") if row.startswith("... ")]
+    assert "routine lines are not shown (steps 1 to " in gaps[0]
+    assert "; facts: overflow" in gaps[0]
+
+
+def test_a_gap_in_which_a_failure_may_stand_is_not_routine() -> None:
+    """Failures by their lines; of one that came again it is known where first and last."""
+    told = report(failed(5, count=9, last=60), failed(30, pattern="x.other"))
+    table = {
+        (1, 4): "... 2 routine lines are not shown",
+        (1, 6): "... 4 lines are not shown (failures or warnings at L5)",
+        (5, 7): "... 1 line is not shown (perhaps repeats of L5)",
+        (5, 40): "... 34 lines are not shown (failures or warnings at L30; perhaps repeats of L5)",
+        (31, 61): "... 29 lines are not shown (repeats of L5)",
+        (60, 71): "... 10 routine lines are not shown",
+    }
+    assert {lines: gap_row(told, *lines) for lines in table} == table
+    assert gap_row(told, 5, 40, is_brief=True) == "... 34 lines are not shown"
 
 
 def test_a_stack_is_not_told_twice(triage: Triage) -> None:
@@ -184,6 +205,21 @@ def test_telemetry_may_be_cited_and_not_quoted(killed: TriageContext, triage: Tr
     without, bare = sent(triage, steps(1, 2) + "Killed\n")
     judge = verification_context(without, bare, (), "host-oom-kill")
     assert verify_text(said, judge, VerifiedText()) == ""
+
+
+def test_a_change_is_told_with_its_proof_and_its_purpose(triage: Triage) -> None:
+    """What arithmetic shows stands beside it once, and what cures nothing is said to."""
+    prompt_context, _ = sent(triage, steps(1, 2) + traceback(OOM))
+    change = prompt_context.offered[0].model_copy(update={"why": "frees memory", "purpose": "cure"})
+    offered = (
+        change.model_copy(update={"key": "first", "proof": "16.0 GB are needed"}),
+        change.model_copy(update={"key": "second", "proof": "frees memory"}),
+        change.model_copy(update={"key": "third", "proof": None, "purpose": "find-out"}),
+    )
+    prompt = for_answer(replace(prompt_context, offered=offered), 20000)
+    first, second, third = (row for row in section(prompt, "Offered changes") if row)
+    assert (first.count("By arithmetic: 16.0 GB are needed"), second.count("frees memory")) == (1, 1)
+    assert ["only finds out more" in row for row in (first, second, third)] == [False, False, True]
 
 
 def test_steps_that_are_shown_anyway_are_told(triage: Triage) -> None:
