@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 
 from ingest.logs.events import CascadeRole, Event
 from ingest.logs.stacks.stack import EXCEPTION
+from ingest.logs.survival import is_survived, names_in
 from ingest.logs.timeline import Timeline
 
 
@@ -221,10 +222,6 @@ CLUE_WORTH = 5
 # Functions that keep what a run has made; what a tracker could not take is no result.
 _KEEPING = re.compile(r"^_?(?:save|export|upload|push)(?:_\w+)?$|^(?:as|to)_directory$")
 _TRACKING = re.compile(r"/(?:wandb|swanlab|mlflow|tensorboard\w*|comet_ml|clearml|trackio)/")
-# What of a message may be a name, and what a part of one has that no plain word has.
-_NAME = re.compile(r"[A-Za-z_][\w./:+-]{3,200}")
-_UNPLAIN = re.compile(r"_[A-Za-z]|[A-Za-z]_")
-MIN_NAME = 5
 # How many lines may follow the last sign of work in a text that is said to go on until its end.
 LAST_WORDS = 100
 # How near each other lines are that several processes print of one signal.
@@ -254,7 +251,9 @@ def arrange_cascade(
     recovered = {
         id(event)
         for event in events
-        if _is_recovered(event, runs, timeline) or (event.passing and _is_caught(event, events))
+        if _is_recovered(event, runs, timeline)
+        or (event.passing and _is_caught(event, events))
+        or is_survived(event, events)
     }
     # Once a run has said that it is done, or ends because it was told to, what falls over while it closes is
     # no failure of it.
@@ -372,26 +371,20 @@ def _killed_after(root: Event | None, standing: Sequence[Event]) -> Event | None
 
 
 def _warned_of(root: Event, warnings: Sequence[Event]) -> Event | None:
-    """Give the warning above an exception without a known cause that tells why what it misses is not there.
+    """Give the warning above an exception that tells why what it misses is not there.
 
     They are tied by a name that both have (a module, a library, a file), not by their order alone.
     """
-    if not root.traceback or (root.cause is not None and root.strength != "hints"):
+    if not root.traceback or root.strength == "states":
         return None
-    names = _names(root.body)
+    names = names_in(root.body)
     told = (
         event
         for event in warnings
-        if event.cause and event.last < root.traceback and not names.isdisjoint(_names(event.body))
+        if event.cause and event.last < root.traceback and not names.isdisjoint(names_in(event.body))
     )
     first = next((event for event in told if event.source in ("", root.source)), None)
     return replace(first, kind="error", strength="suggests", pattern_role="origin") if first else None
-
-
-def _names(text: str) -> frozenset[str]:
-    """Give the names in a message that are nobody's plain words: of modules, libraries, files."""
-    parts = (part for match in _NAME.finditer(text) for part in re.split(r"[./]|::", match[0]))
-    return frozenset(part for part in parts if len(part) > MIN_NAME and _UNPLAIN.search(part))
 
 
 def _is_closing(event: Event, run: Progress) -> bool:

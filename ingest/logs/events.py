@@ -49,7 +49,8 @@ class Event:
     the file's last one began. `pattern_role` is what such lines are as a rule, `role` what this one is here.
     `handler` is the pattern's, `tells` that of all patterns of the line. `linked` tells that its traceback
     came of the one above it, `handled` that another came of its own, `passing` that its program may have
-    gone on after it. `rest` are the lines below a message that does not say the reason itself.
+    gone on after it. `rest` are the lines below a message that does not say the reason itself. `calm` and
+    `logged` are those of its traceback; what a logger calls an error is logged too.
     """
 
     pattern: str
@@ -74,6 +75,8 @@ class Event:
     handled: bool = False
     passing: bool = False
     rest: str = ""
+    calm: int = 0
+    logged: bool = False
     count: int = 1
     last: int = 0
     last_time: str = ""

@@ -131,6 +131,8 @@ class FailureLog:
             traceback=traceback.start if traceback else 0,
             linked=traceback.linked if traceback else False,
             rest=self._masking.clean(traceback.rest) if traceback else "",
+            calm=traceback.calm if traceback else 0,
+            logged=traceback.logged if traceback else levels.is_error(line.level),
             passing=row.passing,
             count=max(1, int(match[1])) if match else 1,
             handler=row.handler,

@@ -20,6 +20,11 @@ _WORD = re.compile(rb"\b(?:ERROR|CRITICAL|FATAL)\b")
 _LEVEL = re.compile(r"(?:ERR|CRIT|FATAL)")
 
 
+def is_error(level: str) -> bool:
+    """Tell whether a level is that of an error or of worse."""
+    return _LEVEL.match(level) is not None
+
+
 def error_levels(block: Block) -> Iterator[Line]:
     """Give the lines near a block's end whose own prefix has the level of an error.
 
@@ -33,7 +38,7 @@ def error_levels(block: Block) -> Iterator[Line]:
         number += newlines(block.data, counted, begin)
         counted = begin
         line = lines.parse_line(block.data[begin:end], number, match.start() - begin)
-        if _LEVEL.match(line.level):
+        if is_error(line.level):
             found += 1
             yield line
         number, counted = number + 1, end + 1

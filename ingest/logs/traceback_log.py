@@ -6,6 +6,7 @@ One whose last line no pattern knows becomes an event of its own.
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from itertools import islice
 
 from corpus.log_patterns import Handler, Pattern, PatternTable
@@ -21,6 +22,7 @@ from ingest.logs.stacks import tracebacks
 from ingest.logs.stacks.open_tracebacks import Stacks
 from ingest.logs.stacks.stack import above
 from ingest.logs.stacks.tracebacks import Traceback
+from ingest.logs.survival import calm, is_logged
 
 # How many lines above a traceback may tell when it was printed.
 CLOCK_ABOVE = 60
@@ -46,9 +48,11 @@ class TracebackLog:
         if self._stacks.ending(line.source, line.number) or self.is_quoted_code(line):
             return  # the words stand in what another traceback says or shows
         found = tracebacks.at(at.block, at.offset, line.number, at.parsed)
+        rows = tuple(islice(above(at.block, at.offset, line.number, at.parsed), CLOCK_ABOVE if found else 0))
         # Python prints no time before a traceback: that of the nearest line above tells.
-        rows = islice(above(at.block, at.offset, line.number, at.parsed), CLOCK_ABOVE)
         clock = line.time or next((row.time for row in rows if row.time), "")
+        own = [row for row in rows if row.source == line.source and row.body.strip()]
+        found = [replace(one, calm=calm(own), logged=is_logged(line, own)) for one in found[:1]] + found[1:]
         if found or line.body.startswith("Traceback "):
             self.flush(line.source)
         for traceback in found:
@@ -141,5 +145,7 @@ class TracebackLog:
             traceback=traceback.start,
             linked=traceback.linked,
             rest=self._masking.clean(traceback.rest),
+            calm=traceback.calm,
+            logged=traceback.logged,
             handler=row.handler,
         )

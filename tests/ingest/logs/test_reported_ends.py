@@ -67,3 +67,21 @@ def test_that_a_file_which_a_package_brings_along_is_the_packages(
     root = read(traceback(f"FileNotFoundError: [Errno 2] No such file or directory: '{path}'")).root
     assert root is not None
     assert (root.cause == "package-incompatible") == (cause is not None)
+
+
+@each_row(
+    "message, cause",
+    [
+        ("ModuleNotFoundError: No module named 'src.data.shards'", "user-code-error"),
+        ("ModuleNotFoundError: No module named 'quux.data.shards'", "package-incompatible"),
+        ("ImportError: cannot import name 'Net' from 'models.unet' (/job/models/unet.py)", "user-code-error"),
+        (
+            "ImportError: cannot import name 'Net' from 'quux.unet' (/env/quux/unet.py)",
+            "package-incompatible",
+        ),
+    ],
+)
+def test_that_a_folder_of_the_jobs_own_is_no_package(message: str, cause: str, read: ReadLog) -> None:
+    root = read(traceback(message)).root
+    assert root is not None
+    assert root.cause == cause

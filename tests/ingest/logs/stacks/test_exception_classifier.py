@@ -441,6 +441,7 @@ def test_that_an_exception_that_was_handled_has_the_calls_of_what_came_of_it() -
         ("AssertionError: loss is not of shape (2, 3)", "assert ok, text", "user-code-error"),
         ("sqlite3.OperationalError: no such table: shards", "cursor.execute(query)", "dataset-schema"),
         ("sqlite3.OperationalError: disk I/O error", "cursor.execute(query)", "external-service-failed"),
+        ("OSError: cannot find empty port in range: 7860-7860", "raise OSError(text)", "port-in-use"),
         ("ValueError: found 0 images in /data/x", "raise ValueError(text)", "dataset-unreadable"),
         ("ValueError: column 'score' is missing", "raise ValueError(text)", "dataset-schema"),
         ("ValueError: the moon is in the wrong house", "value = parse(text)", "user-code-error"),

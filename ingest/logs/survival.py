@@ -1,0 +1,78 @@
+"""What a process lived on after: what a logger told of it is no root of an end that has a reason of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+
+from ingest.logs import levels
+from ingest.logs.events import Event
+from ingest.logs.lines import Line
+from ingest.logs.stacks.stack import EXCEPTION
+
+# So many lines without a word of trouble a process says that has gone on.
+CALM = 3
+# How many lines above a stack its logger's announcement may stand: others write between.
+NEAR = 2
+
+_TROUBLE = re.compile(
+    r"(?i)err(?:or|no)?\b|error|fail|exception|traceback|warn|abort|kill|fatal|crash|died|dead\b|refused|retr(?:y|ies)|"
+    r"time[ds]?[ -]?out|shut|terminat|closing|clean|teardown|exit|unable|could not|cannot|can't|stop|失败|错误|异常|退出"
+)
+# What of a message may be a name, and what a part of one has that no plain word has.
+_NAME = re.compile(r"[A-Za-z_][\w./:+-]{3,200}")
+_UNPLAIN = re.compile(r"_[A-Za-z]|[A-Za-z]_")
+MIN_NAME = 5
+_RAISED = re.compile(r"raise\b")
+
+
+def calm(rows: Iterable[Line]) -> int:
+    """Count the lines of a process up to the nearest that speaks of trouble; the nearest line is the first."""
+    return sum(1 for _ in takewhile(_is_calm, rows))
+
+
+def _is_calm(row: Line) -> bool:
+    return not (row.body[:1].isspace() or levels.is_error(row.level) or _TROUBLE.search(row.text))
+
+
+def is_logged(header: Line, rows: Sequence[Line]) -> bool:
+    """Tell whether a logger announced the stack that begins at a header: what it has, its process caught."""
+    return any(levels.is_error(row.level) for row in (header, *rows[:NEAR]))
+
+
+def names_in(text: str) -> frozenset[str]:
+    """Give the names in a message that are nobody's plain words: of modules, libraries, files."""
+    found = (part for match in _NAME.finditer(text) for part in re.split(r"[./]|::", match[0]))
+    parts = (part.strip(":+-") for part in found)
+    return frozenset(part for part in parts if len(part) > MIN_NAME and _UNPLAIN.search(part))
+
+
+def is_survived(event: Event, events: Sequence[Event]) -> bool:
+    """Tell whether the process that logged a failure lived on calmly and ended by something else.
+
+    The end has a stack of its own that nobody announced, tells a cause, and names nothing that the failure
+    names. What a program raises by itself may be what it makes of the failure.
+    """
+    if not event.logged or event.kind != "error":
+        return False
+    return any(
+        later.source == event.source and later.traceback > event.last and _ends_by_itself(later, event)
+        for later in events
+    )
+
+
+def _ends_by_itself(later: Event, event: Event) -> bool:
+    is_own = later.pattern_role == "origin" and later.cause is not None and later.strength != "hints"
+    is_own = is_own and later.calm >= CALM and not (later.logged or later.linked)
+    is_made = bool(later.frames) and _RAISED.match(later.frames[-1].code) is not None
+    if not is_own or (is_made and later.handler == "unknown-exception"):
+        return False
+    is_same = later.cause == event.cause or _kind(later) == _kind(event)
+    return not is_same and names_in(later.body).isdisjoint(names_in(event.body))
+
+
+def _kind(event: Event) -> str:
+    """Give the name of the exception that an event's line tells of."""
+    match = EXCEPTION.match(event.body)
+    return event.exception or (match["type"] if match else event.pattern)

@@ -1,0 +1,75 @@
+"""What a process logged and lived on after is no root of an end that has a reason of its own."""
+
+from __future__ import annotations
+
+from ingest.logs.lines import parse_line
+from ingest.logs.survival import calm, names_in
+from tests.factories import ReadLog, prefixed, traceback
+from tests.tables import each_row
+
+STAMP = "2025-10-01 10:00:0{second},001 {level} {name}: {text}\n"
+CAUGHT = STAMP.format(second=0, level="ERROR", name="index", text="could not fetch the index") + traceback(
+    "requests.exceptions.ConnectTimeout: HTTPSConnectionPool(host='idx.local', port=443): Max retries exceeded"
+)
+CALM = "".join(
+    STAMP.format(second=number, level="INFO", name="setup", text=text)
+    for number, text in enumerate(("using the local copy", "12044 rows", "1.2 B parameters"), 1)
+)
+SLIP = traceback("KeyError: 'cosine_warm'", code="schedule = SCHEDULES[name]")
+RAISED = traceback("quux.OddError: the moon", code="raise OddError(text)")
+SAME = traceback("requests.exceptions.ConnectTimeout: HTTPSConnectionPool(host='other.local', port=443): odd")
+TIED = "2025-10-01 10:00:00,001 ERROR ops: could not build\n" + traceback(
+    "ImportError: Failed to import the compiled CUDA ops of fused_rope"
+)
+LOADED = "WARNING: could not load the library fused_rope: libx.so.11.0: cannot open shared object file: odd\n"
+MISSED = traceback("AttributeError: '_OpNamespace' 'ops' object has no attribute 'fused_rope'")
+
+
+@each_row(
+    "text, is_last",
+    [
+        (CAUGHT + CALM + SLIP, True),
+        # The process has not shown that it lives, or the end is what it makes of the failure.
+        (CAUGHT + SLIP, False),
+        (CAUGHT + CALM + RAISED, False),
+        (CAUGHT + CALM + SAME, False),
+        # Nobody caught the first one: its process ended by it, and another went on.
+        (traceback("KeyError: 'x'") + CALM + SLIP, False),
+        # Another process's life says nothing of this one's.
+        (prefixed("(Worker pid=11) ", CAUGHT) + CALM + SLIP, False),
+        # What the end misses is what could not be made before.
+        (TIED + CALM + MISSED, False),
+        (LOADED + CALM + MISSED, False),
+    ],
+)
+def test_that_a_logged_failure_is_survived_where_another_ends_a_calm_process(
+    text: str, is_last: bool, read: ReadLog
+) -> None:
+    root = read(text).root
+    assert root is not None
+    assert (root.line == text.count("\n")) == is_last
+
+
+@each_row(
+    "rows, expected",
+    [
+        (["loaded", "12 rows"], 2),
+        (["loaded", "WARNING: odd", "12 rows"], 1),
+        (["loaded", "  indented"], 1),
+        (["connection refused"], 0),
+    ],
+)
+def test_that_calm_lines_are_counted_to_the_nearest_of_trouble(rows: list[str], expected: int) -> None:
+    assert calm(parse_line(row.encode(), 1) for row in rows) == expected
+
+
+@each_row(
+    "text, expected",
+    [
+        ("could not load fused_rope: gone", {"fused_rope"}),
+        ("no module named flash_attn_2_cuda.ops", {"flash_attn_2_cuda"}),
+        ("the moon is in the wrong house", set()),
+    ],
+)
+def test_that_names_are_told_from_plain_words(text: str, expected: set[str]) -> None:
+    assert names_in(text) == expected
