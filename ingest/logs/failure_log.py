@@ -181,9 +181,8 @@ def _toned_down(row: Pattern, line: Line, traceback: Traceback | None) -> Patter
         row = row.model_copy(update={"kind": "warning", "strength": "hints"})
     if traceback is not None:
         return row
-    # What NCCL says at this level of its own failures counts by its row.
-    said_by_nccl = line.body.startswith("NCCL INFO ") and not row.said_at_info
-    if line.level in REMARKS or said_by_nccl:
+    is_remark = line.level in REMARKS or line.body.startswith("NCCL INFO ")
+    if is_remark and not row.said_at_info:
         # A remark that mentions a failure's words: it stands only where nothing else does.
         return row.model_copy(update={"role": "wrapper", "strength": "hints"})
     # A warning means what it says, and may be survived.

@@ -1,4 +1,4 @@
-"""What a process lived on after: what a logger told of it is no root of an end that has a reason of its own."""
+"""What a process lived on after: what it logged is no root of an end that has a reason of its own."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ CALM = 3
 NEAR = 2
 
 _TROUBLE = re.compile(
-    r"(?i)err(?:or|no)?\b|error|fail|exception|traceback|warn|abort|kill|fatal|crash|died|dead\b|refused|retr(?:y|ies)|"
-    r"time[ds]?[ -]?out|shut|terminat|closing|clean|teardown|exit|unable|could not|cannot|can't|stop|失败|错误|异常|退出"
+    r"(?i)err(?:or|no)?\b|error|fail|exception|traceback|warn|abort|kill|fatal|crash|died|dead\b|refused|"
+    r"retr(?:y|ies)|time[ds]?[ -]?out|shut|terminat|closing|clean|teardown|exit|unable|could not|cannot|"
+    r"can't|stop|失败|错误|异常|退出"
 )
 # What of a message may be a name, and what a part of one has that no plain word has.
 _NAME = re.compile(r"[A-Za-z_][\w./:+-]{3,200}")
@@ -28,7 +29,7 @@ _RAISED = re.compile(r"raise\b")
 
 
 def calm(rows: Iterable[Line]) -> int:
-    """Count the lines of a process up to the nearest that speaks of trouble; the nearest line is the first."""
+    """Count a process's lines, from the nearest up, to the first that speaks of trouble."""
     return sum(1 for _ in takewhile(_is_calm, rows))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 from corpus.log_patterns import Handler, Pattern, PatternTable
 from ingest.logs.events import Event, EventLog
@@ -26,6 +26,8 @@ from ingest.logs.survival import calm, is_logged
 
 # How many lines above a traceback may tell when it was printed.
 CLOCK_ABOVE = 60
+# How many of them, of all processes, may tell that its own had gone on calmly.
+CALM_ABOVE = 24
 # How many exceptions that Python ignores are remembered until their stacks are read.
 _REMARKS = 64
 
@@ -48,10 +50,11 @@ class TracebackLog:
         if self._stacks.ending(line.source, line.number) or self.is_quoted_code(line):
             return  # the words stand in what another traceback says or shows
         found = tracebacks.at(at.block, at.offset, line.number, at.parsed)
-        rows = tuple(islice(above(at.block, at.offset, line.number, at.parsed), CLOCK_ABOVE if found else 0))
+        rows = islice(above(at.block, at.offset, line.number, at.parsed), CLOCK_ABOVE if found else 0)
+        nearest = tuple(islice(rows, CALM_ABOVE))
         # Python prints no time before a traceback: that of the nearest line above tells.
-        clock = line.time or next((row.time for row in rows if row.time), "")
-        own = [row for row in rows if row.source == line.source and row.body.strip()]
+        clock = line.time or next((row.time for row in chain(nearest, rows) if row.time), "")
+        own = [row for row in nearest if row.source == line.source and row.body.strip()]
         found = [replace(one, calm=calm(own), logged=is_logged(line, own)) for one in found[:1]] + found[1:]
         if found or line.body.startswith("Traceback "):
             self.flush(line.source)

@@ -46,6 +46,16 @@ def test_that_plain_words_above_a_report_of_the_end_are_the_root(
     assert cause is None or root.cause == cause
 
 
+@each_row("level, strength", [("INFO", "suggests"), ("WARNING", "suggests")])
+def test_that_a_launcher_tells_of_a_signal_at_any_level(level: str, strength: str, read: ReadLog) -> None:
+    told = (
+        f"[2025-02-20 20:27:14,902] [{level}] [launch.py:328:handler] Main process received SIGINT, exiting"
+    )
+    root = read(told + "\n").root
+    assert root is not None
+    assert (root.cause, root.strength) == ("scheduler-terminated", strength)
+
+
 def test_that_a_torchscript_failure_is_what_its_own_stack_ends_with(read: ReadLog) -> None:
     root = read(SCRIPTED).root
     assert root is not None
@@ -74,11 +84,8 @@ def test_that_a_file_which_a_package_brings_along_is_the_packages(
     [
         ("ModuleNotFoundError: No module named 'src.data.shards'", "user-code-error"),
         ("ModuleNotFoundError: No module named 'quux.data.shards'", "package-incompatible"),
-        ("ImportError: cannot import name 'Net' from 'models.unet' (/job/models/unet.py)", "user-code-error"),
-        (
-            "ImportError: cannot import name 'Net' from 'quux.unet' (/env/quux/unet.py)",
-            "package-incompatible",
-        ),
+        ("ImportError: cannot import name 'Net' from 'models.unet' (/job/unet.py)", "user-code-error"),
+        ("ImportError: cannot import name 'Net' from 'quux.unet' (/env/unet.py)", "package-incompatible"),
     ],
 )
 def test_that_a_folder_of_the_jobs_own_is_no_package(message: str, cause: str, read: ReadLog) -> None:

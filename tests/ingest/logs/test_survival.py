@@ -9,7 +9,7 @@ from tests.tables import each_row
 
 STAMP = "2025-10-01 10:00:0{second},001 {level} {name}: {text}\n"
 CAUGHT = STAMP.format(second=0, level="ERROR", name="index", text="could not fetch the index") + traceback(
-    "requests.exceptions.ConnectTimeout: HTTPSConnectionPool(host='idx.local', port=443): Max retries exceeded"
+    "requests.exceptions.ConnectTimeout: HTTPSConnectionPool(host='idx.local', port=443): Max retries"
 )
 CALM = "".join(
     STAMP.format(second=number, level="INFO", name="setup", text=text)
