@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from corpus import library
-from corpus.schema import LogCondition, Record
+from corpus.schema import Expression, LogCondition, Record
 
 FILE = "job_kinds.yaml"
 # The kind of a job that no row tells.
@@ -28,11 +28,19 @@ class JobSigns(Record):
     trains: bool = True
 
 
+class MachineTool(Record):
+    """Commands, files and variables by an expression, and the traits of jobs whose machines have none."""
+
+    expression: Expression
+    absent: Annotated[tuple[str, ...], Field(min_length=1)]
+
+
 class JobTable(Record):
-    """Kinds, of which the first that is shown counts, and traits, which each stand alone."""
+    """Kinds, of which the first that is shown counts, traits, which each stand alone, and machines' tools."""
 
     kinds: tuple[JobSigns, ...] = ()
     traits: tuple[JobSigns, ...] = ()
+    tools: tuple[MachineTool, ...] = ()
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -52,8 +60,10 @@ def load(*folders: Path) -> JobTable:
 def _loaded(folders: tuple[Path, ...]) -> JobTable:
     kinds: tuple[JobSigns, ...] = ()
     traits: tuple[JobSigns, ...] = ()
+    tools: tuple[MachineTool, ...] = ()
     for folder in folders:
         if (path := folder / FILE).exists():
             table = library.validated(JobTable, library.read_yaml(path), str(path))
             kinds, traits = (*table.kinds, *kinds), (*table.traits, *traits)
-    return JobTable(kinds=kinds, traits=traits)
+            tools = (*table.tools, *tools)
+    return JobTable(kinds=kinds, traits=traits, tools=tools)

@@ -49,6 +49,11 @@ class ReportView(EvaluationContext):
         traits = (row.name for row in job_kinds.load().traits if _shows(row, whole))
         return frozenset({self.kind.name if self.kind else job_kinds.UNKNOWN, *traits})
 
+    def can_run(self, text: str) -> bool:
+        """Tell whether the machine that the job shows has the commands, files and variables of a text."""
+        tools = (tool for tool in job_kinds.load().tools if not self.job.isdisjoint(tool.absent))
+        return not any(re.search(tool.expression, text) for tool in tools)
+
     @cached_property
     def kind(self) -> JobSigns | None:
         """The first kind of job that the log shows; None where it shows none."""

@@ -123,11 +123,17 @@ def _checks(
         # Nothing failed; where no end was seen either, say how to find out.
         wanted = () if judged.has_ended else library.causes[UNKNOWN_CAUSE].checks
         return tuple(
-            known.check(check.to(language), language) for check in wanted if all_hold(check.when, view)
+            known.check(check.to(language), language)
+            for check in wanted
+            if all_hold(check.when, view) and view.can_run(check.en)
         )
     is_replaced = known.message is not None and known.message.replaces_case
     of_cases = [check for case in judged.cases[:1] if not is_replaced for check in case.checks]
-    fitting = [check for check in (*of_cases, *judged.cause.checks) if all_hold(check.when, view)]
+    fitting = [
+        check
+        for check in (*of_cases, *judged.cause.checks)
+        if all_hold(check.when, view) and view.can_run(check.en)
+    ]
     checks = dict.fromkeys(check.to(language) for check in fitting)
     shown = tuple(checks)[: 8 if judged.verdict == "unknown" else 5]
     return tuple(known.check(check, language) for check in shown)

@@ -24,7 +24,13 @@ def procedure_of(answer: Diagnosis, report: CrashReport, library: Library) -> Pr
     if answer.verdict != "diagnosed":
         return None
     view, is_written = report.view(), answer.patch is not None or answer.command is not None
-    found = (row for row in library.procedures if row.cause == answer.cause and all_hold(row.when, view))
+    found = (
+        row
+        for row in library.procedures
+        if row.cause == answer.cause
+        and all_hold(row.when, view)
+        and all(view.can_run(step.run) for step in (*row.look, row.act))
+    )
     return next((row for row in found if row.always or not is_written), None)
 
 

@@ -92,6 +92,9 @@ def _job_kinds(library: Library, table: PatternTable) -> Iterator[str]:
         # A row that asked for what the table tells would ask itself.
         asking = [text for text in signs if "job" in subjects_of(text)]
         yield from (f"{job_kinds.FILE}: {row.name}: {text} asks for another row" for text in asking)
+    for tool in job_kinds.load().tools:
+        unknown = sorted({*tool.absent} - {row.name for row in job_kinds.load().traits})
+        yield from (f"{job_kinds.FILE}: {tool.expression}: there is no trait {name}" for name in unknown)
 
 
 def known_facts(table: PatternTable) -> frozenset[str]:

@@ -22,6 +22,7 @@ from corpus.library import Library
 from corpus.message import Message
 from corpus.schema import SettingSpec
 from corpus.version_ranges import overlap
+from ingest.logs.conditions import ReportView
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.anchors import names_package, rank_starters
@@ -65,6 +66,11 @@ class Grounds:
     def frameworks(self) -> frozenset[str]:
         """The frameworks that the job runs, as its log, its command and its files show them."""
         return shown_frameworks(self.report) | self.commands.keys()
+
+    @cached_property
+    def view(self) -> ReportView:
+        """What conditions are held against."""
+        return self.report.view()
 
     @cached_property
     def rank_starters(self) -> frozenset[str]:
@@ -130,11 +136,13 @@ def refused(
 
 
 def _unanchored(change: ProposedChange, grounds: Grounds, has_sign: bool) -> str:
-    """Say that the job shows nothing of the package, or of the program that would start its ranks."""
+    """Say that the job shows nothing of the package, of the machine, or of what would start its ranks."""
     row = known_frameworks().row(change.framework)
     is_installed = change.kind == "package" and row.installs and not has_sign
     if is_installed and not names_package(change.key, grounds.report):
         return Message("changes.package-not-shown", package=change.key)
+    if not grounds.view.can_run(f"{change.key} {change.to}"):
+        return Message("changes.not-on-machine")
     is_rank_option = row.starts_ranks and change.key.startswith("--")
     if is_rank_option and change.framework not in grounds.rank_starters:
         return Message("changes.not-launched", framework=change.framework)

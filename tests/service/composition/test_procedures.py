@@ -14,8 +14,8 @@ from tests.tables import each_row
 from tests.warm import explained
 
 LOOKS = frozenset(
-    "awk c++ cat df dirname dmesg du env free grep head hf kubectl ls lsof namei nvcc nvidia-smi ps python "  # noqa: SIM905 - a list of 28 words is read faster so
-    "ray sacct scontrol sinfo sort ss tail ulimit uniq uptime".split()
+    "awk c++ cat df dirname dmesg du env free grep head hf kubectl ls lsof namei nvcc nvidia-smi ps python "  # noqa: SIM905 - a list of 29 words is read faster so
+    "quota ray sacct scontrol sinfo sort ss tail ulimit uniq uptime".split()
 )
 # Of programs that can act too, the words with which they only look.
 ONLY = {"ray": "status list", "scontrol": "show", "hf": "auth", "kubectl": "get debug", "python": "-c"}
@@ -100,12 +100,12 @@ def test_that_the_log_s_own_values_stand_in_the_commands(
 def test_that_a_change_that_can_be_made_comes_alone_unless_the_machine_must_be_mended_first(
     triage: Triage,
 ) -> None:
-    """A full disk needs no steps where a patch moves what is written; a broken card always does."""
+    """A taken port needs no steps where a patch names another one; a broken card always does."""
     answer = explained(triage, XID)
     report = CrashReport("a.log", (), None, (), (), (), Limits(0, 0))
     library = whole_corpus()
     for patch in (None, "--- a/run.sh\n"):
-        for cause, expected in ((answer.cause, True), ("disk-full", patch is None), ("nan-or-inf", False)):
+        for cause, expected in ((answer.cause, True), ("port-in-use", patch is None), ("nan-or-inf", False)):
             given = answer.model_copy(update={"cause": cause, "patch": patch})
             assert bool(with_steps(given, report, library, "en").steps) == expected
     assert not with_steps(answer.model_copy(update={"verdict": "unknown"}), report, library, "en").steps

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from corpus.keys import canonical
 from ingest.logs.inputs import sources
 from service.pipeline.triage import Triage
@@ -138,3 +140,32 @@ def test_that_a_common_progress_bar_shows_no_framework(triage: Triage) -> None:
     oom = stack("/job/train.py:main", "/job/net.py:forward", error="RuntimeError: broken")
     names = {item.name for item in diagnosed(triage, sources.from_text(progress + oom), "en").frameworks}
     assert names <= {"pytorch", "python"}
+
+
+def test_that_no_check_step_or_change_names_what_the_machine_has_not(triage: Triage) -> None:
+    """On another maker's card or another system, none of NVIDIA's or Linux' commands is named."""
+    step = ("/job/train.py:main", "/job/train.py:training_step")
+    full = ("/job/train.py:save", f"{TORCH}/serialization.py:save")
+    write = (
+        "RuntimeError: [enforce fail at inline_container.cc:778] . PytorchStreamWriter failed writing file"
+    )
+    mps = "RuntimeError: MPS backend out of memory (MPS allocated: 8.45 GiB, max allowed: 9.07 GiB)."
+    cuda = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 10.75 GiB total capacity)"
+    windows = stack(*full, error=f"{write} data/1: file write failed").replace(
+        "/job/", "C:\\Users\\me\\job\\"
+    )
+    rows = {
+        stack(*step, error=mps): False,
+        stack(*step, error=cuda): True,
+        windows: False,
+        stack(*full, error=f"{write} data/1: file write failed"): True,
+    }
+    told = {log: diagnosed(triage, sources.from_text(log), "en") for log in rows}
+    texts = {
+        log: " ".join(
+            [*found.checks, *(step.run for step in found.steps), *(made.key for made in found.changes)]
+        )
+        for log, found in told.items()
+    }
+    tools = re.compile(r"nvidia-smi|torch\.cuda|use_liger_kernel|\bdf -|\brm -")
+    assert {log: bool(tools.search(text)) for log, text in texts.items()} == rows
