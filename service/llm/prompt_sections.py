@@ -125,6 +125,23 @@ def _borders(prompt_context: PromptContext, candidates: Sequence[str]) -> Iterat
                 apart = confusion.to(prompt_context.language)
                 rank = 1.4 if confusion.cause in near else 1.5
                 yield PromptRow("candidates", rank, f"- {name} or {confusion.cause}: {apart}")
+    yield from _neighbours_words(prompt_context, candidates)
+
+
+def _neighbours_words(prompt_context: PromptContext, candidates: Sequence[str]) -> Iterator[PromptRow]:
+    """Say what neighbours of the likeliest say of it that its own row does not: those of its category."""
+    causes = prompt_context.library.causes
+    if not candidates:
+        return
+    first = causes[candidates[0]]
+    for cause in causes.values():
+        is_told = cause.id in candidates or any(cause.id == own.cause for own in first.confused_with)
+        if is_told or cause.category != first.category:
+            continue
+        for confusion in cause.confused_with:
+            if confusion.cause == first.id:
+                apart = confusion.to(prompt_context.language)
+                yield PromptRow("candidates", 1.6, f"- {cause.id} or {first.id}: {apart}")
 
 
 def _facts(prompt_context: PromptContext) -> Iterator[PromptRow]:

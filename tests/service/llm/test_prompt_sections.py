@@ -98,6 +98,12 @@ def test_the_borders_of_candidates_are_told(triage: Triage) -> None:
     wanted = {other.cause for other in prompt_context.library.causes[first].confused_with}
     assert wanted == {other for cause, other in pairs if cause == first}
     assert [pair for pair in pairs if pair[0] != first and pair[1] not in near] == []
+    kernel = "slurmstepd: error: Detected 1 oom_kill event in StepId=9.0. Some tasks have been OOM Killed.\n"
+    prompt_context, killed = sent(triage, steps(1, 2) + kernel, 20000)
+    assert prompt_context.candidates[0].cause == "host-oom-kill"
+    rows = section(killed, "Candidate causes")
+    assert any(row.startswith("- cpu-offload-pressure or host-oom-kill: ") for row in rows)
+    assert len(rows) == len(set(rows))
 
 
 def test_what_is_left_out_is_told(triage: Triage) -> None:
