@@ -1,0 +1,1 @@
+"""Closed loops: a job fails for real, the first change proposed for it is made, and the job runs again."""
