@@ -16,7 +16,7 @@ from ingest.configfiles.shell.spelling import is_unset
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import MASK, Redactor
 from service.composition import reasons
-from service.patching import patches, python_file
+from service.patching import launchers, limits, patches, python_file
 from service.patching.commands import corrected_command
 from service.patching.patches import ConfigFile, FileEdit, PatchedFiles
 from service.patching.target import PatchTarget
@@ -143,10 +143,10 @@ def patch_targets(
         _target(change, report.version(change.framework), library)
         for change in changes
         # Guidance in words is nothing to write, nor what was not checked.
-        if (not is_guidance(change.to) or _is_gone(change))
+        if (not is_guidance(change.to) or _says_all(change))
         and (
             change.status == "verified"
-            or (change.by == "rules" and (change.kind == "package" or _is_gone(change)))
+            or (change.by == "rules" and (change.kind == "package" or _says_all(change)))
         )
     ]
 
@@ -156,7 +156,19 @@ def _is_gone(change: ProposedChange) -> bool:
     return change.kind == "env" and is_unset(change.to)
 
 
+def _says_all(change: ProposedChange) -> bool:
+    """Tell whether a change can be written although its value is told in words: the key says what to do."""
+    return _is_gone(change) or (
+        change.kind == "command"
+        and (limits.parted(change.key) is not None or launchers.is_launcher(change.key))
+    )
+
+
 def _target(change: ProposedChange, version: str | None, library: Library) -> PatchTarget:
+    if change.kind == "command" and (limit := limits.parted(change.key)):
+        return PatchTarget(change.framework, change.kind, limit[:1], limit[1])
+    if change.kind == "command" and launchers.is_launcher(change.key):
+        return PatchTarget(change.framework, change.kind, (change.key,), True)
     spec = library.setting(change.framework, change.key, version)
     names = dict.fromkeys((change.key, *library.names(change.framework, change.key, version)))
     return PatchTarget(

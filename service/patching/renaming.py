@@ -24,6 +24,8 @@ def former_names(target: PatchTarget) -> PatchTarget:
 
 def in_script(script: Script, target: PatchTarget) -> list[WordEdit]:
     """Give the edits that rename the arguments of a script; none where it has the right name only."""
+    if is_sign(target):
+        return _signed(script, target)
     found, right = (
         overrides.places(script, former_names(target)),
         overrides.places(script, replace(target, replaces=None)),
@@ -44,6 +46,33 @@ def in_script(script: Script, target: PatchTarget) -> list[WordEdit]:
     if any(place.form == "deleted" for place in found):
         raise NotPatchableError(Message("patch.taken-out-line", lines=found[0].line))
     return [_renamed(place.word, target) for place in found]
+
+
+def is_sign(target: PatchTarget) -> bool:
+    """Tell whether a key is to stand with another sign alone: `+trainer.nnodes` as `trainer.nnodes`."""
+    return target.replaces is not None and unsigned(target.replaces) == unsigned(target.names[0])
+
+
+def has_sign(script: Script, target: PatchTarget) -> bool:
+    """Tell whether the script writes the key with its new sign, wherever it does."""
+    found = overrides.places(script, former_names(target))
+    return bool(found) and all(signs(place.word.text) == signs(target.names[0]) for place in found)
+
+
+def _signed(script: Script, target: PatchTarget) -> list[WordEdit]:
+    found = overrides.places(script, former_names(target))
+    if not found:
+        raise NotPatchableError(Message("patch.script-not-set", replaces=target.replaces))
+    edits = []
+    for place in found:
+        begin = len(signs(place.word.text))
+        units = place.word.units
+        if any(unit.computed for unit in units[: begin + 1]):
+            raise NotPatchableError(
+                Message("patch.line-name-composed", line=place.line, name=target.replaces or "")
+            )
+        edits.append(WordEdit(units[0].start, units[begin].start, signs(target.names[0])))
+    return edits
 
 
 def _renamed(word: Word, target: PatchTarget) -> WordEdit:

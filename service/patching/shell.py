@@ -24,7 +24,7 @@ from ingest.configfiles.shell.launches import SCRIPT, stages
 from ingest.configfiles.shell.spelling import is_unset
 from ingest.configfiles.shell.syntax import Script, parse
 from ingest.configfiles.shell.words import WordEdit
-from service.patching import directives, environment, installs, overrides, renaming
+from service.patching import directives, environment, installs, launchers, limits, overrides, renaming
 from service.patching.target import PatchTarget
 
 # Settings that a script can only hand to another file.
@@ -76,6 +76,8 @@ def holds(text: str, target: PatchTarget) -> bool:
     """Tell whether the value stands where the framework reads it."""
     try:
         script, way = parse(text.replace("\r\n", "\n")), _way(target)
+        if renaming.is_sign(target):
+            return renaming.has_sign(script, target)
         if target.replaces is not None and overrides.places(script, renaming.former_names(target)):
             return False
         if way.hold(script, target):
@@ -141,6 +143,10 @@ def _way(target: PatchTarget) -> EditMethod:
             _slurm_edits,
             _slurm_hold,
         )
+    if target.kind == "command" and launchers.is_launcher(target.names[0]):
+        return EditMethod(launchers.hold, launchers.edits, launchers.hold)
+    if limits.is_limit(target):
+        return EditMethod(lambda script, it: bool(limits.places(script, it)), limits.edits, limits.hold)
     if target.kind == "command" or target.spelled in ("command", "directive"):
         raise NotPatchableError(Message("patch.command-own-run-hand"))
     return EditMethod(lambda script, it: bool(overrides.places(script, it)), overrides.edits, overrides.hold)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from corpus.message import Message
 from ingest.configfiles import yaml_document
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.manifests import is_manifest
-from ingest.configfiles.tree import Step, TreeEdit, TreeEntry
+from ingest.configfiles.tree import Step, TreeEdit, TreeEntry, TreeNode
 from ingest.configfiles.values import meant, same
 from ingest.configfiles.yaml_document import YamlFile
 from service.patching import manifest, renaming
@@ -38,6 +38,7 @@ def apply(text: str, target: PatchTarget, name: str = "") -> str:
     document = yaml_document.read(text)
     if is_manifest(document):
         return manifest.apply(document, target)
+    target = _own_key(document, target)
     if _says(document, target, name):
         return text
     return yaml_document.applied(document, [_edit(document, target, name)])
@@ -86,9 +87,31 @@ def _asked(
 ) -> bool:
     try:
         document = yaml_document.read(text)
-        return of_manifest(document, target) if is_manifest(document) else of_settings(document, target, name)
+        if is_manifest(document):
+            return of_manifest(document, target)
+        return of_settings(document, _own_key(document, target), name)
     except NotPatchableError:
         return False
+
+
+def _own_key(document: YamlFile, target: PatchTarget) -> PatchTarget:
+    """Give an argument of a call (`DataLoader.num_workers`) as the one key by which the file has it.
+
+    A program's own configuration names it so; where several keys do, or none, the target stays as it is.
+    """
+    argument = target.call_argument[1]
+    found = [entry for entry in _entries(document.only()) if argument and entry.key == argument]
+    if len(found) != 1:
+        return target
+    key = ".".join(map(str, found[0].path[1:]))  # without the number of the document
+    return replace(target, kind="setting", names=(key,), spelled="yaml")
+
+
+def _entries(node: TreeNode) -> Iterator[TreeEntry]:
+    """Give all keys of a mapping and of those below it."""
+    for entry in node.entries:
+        yield entry
+        yield from _entries(entry.node)
 
 
 def _edit(document: YamlFile, target: PatchTarget, name: str) -> TreeEdit:

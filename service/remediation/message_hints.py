@@ -17,6 +17,7 @@ from ingest.logs.report import CrashReport
 from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import fits_place, settable_frameworks
 from service.remediation.named_options import is_stray_command
+from service.remediation.setting_values import number_of
 
 Way = Literal["up", "down", "on", "off", "set", "named", "checked"]
 
@@ -100,6 +101,8 @@ _LEAST = re.compile(
     r"^[`'\"]?(?:\s*\([^)]{1,20}\))?\s*(?:must|should|has to|can)(?: be|not be|not)? (?:at least|no less "
     r"than|>=|greater than or equal to|less than|smaller than|below) (?P<low>\d+)\b"
 )
+# A comparison, as checks are told: `num_workers > 0`.
+_COMPARED = re.compile(r"^[`'\"]?\s*(?P<sign>[<>]=?)\s*(?P<number>\d{1,9})(?![\w.%])")
 MOST = 4
 
 
@@ -160,20 +163,30 @@ def hinted_changes(
     for event in _speaking(cause, report):
         at_root = report.root is not None and 0 <= event.line - report.root.line <= _BELOW
         for named in () if is_stray_command(event.body) else read_hints(event.body):
-            if named.way == "named" and not (
-                at_root and "wrong-value" in library.causes[cause].messages_name
-            ):
-                continue
+            is_blamed = at_root and "wrong-value" in library.causes[cause].messages_name
             for advice in _meant(named, cause, report, library, settings):
-                # What one sentence only names, a further one may say what to do with.
+                if named.way == "named" and not is_blamed and not _is_beyond(advice, settings):
+                    continue
+                # What one sentence only names, a further one may say what to do with. A bound says it too.
                 before = found.get((advice.framework, advice.key))
-                if before is None or (before.way == "named" and advice.way != "named"):
+                is_bare = before is not None and before.way == "named" and before.low is before.high is None
+                if before is None or (is_bare and advice.way != "named"):
                     found[advice.framework, advice.key] = advice
     for name in checked:
         for advice in _checked(name, cause, report, library, settings):
             known = found.get((advice.framework, advice.key), advice)
             found[advice.framework, advice.key] = replace(known, is_checked=True)
     return sorted(found.values(), key=lambda advice: advice.is_last_resort)[:MOST]
+
+
+def _is_beyond(advice: MessageHint, settings: Sequence[Setting]) -> bool:
+    """Tell whether the job's value lies beyond the bounds that a message gives."""
+    values = [value_of(key, settings) for key in (advice.key, advice.key.rpartition(".")[2])]
+    known = next((value for value in values if value is not None), advice.spec.default)
+    now = number_of(known, "float") if isinstance(known, (str, int, float)) else None
+    return now is not None and (
+        (advice.low is not None and now < advice.low) or (advice.high is not None and now > advice.high)
+    )
 
 
 def _checked(
@@ -244,6 +257,9 @@ def _way(sentence: str, begin: int, since: int) -> Way | None:
 
 def _bounds(rest: str) -> tuple[int | None, int | None]:
     """Give the least and the greatest value that a message allows for the name before."""
+    if found := _COMPARED.match(rest):
+        number, strict = int(found["number"]), len(found["sign"]) == 1
+        return (number + strict, None) if found["sign"][0] == ">" else (None, number - strict)
     if found := _RANGE.match(rest):
         low, high = int(found["low"]), int(found["high"])
         return (low, high) if low < high else (None, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from corpus.frameworks import known_frameworks
+from corpus.keys import canonical
 from corpus.library import Library
 from corpus.message import words
 from corpus.schema import ChangeKind, Language, Scalar, SettingSpec
@@ -36,6 +37,8 @@ def renamed_change(rename: Rename, language: Language) -> ProposedChange:
         and "[redacted:" not in str(value)
     )
     why = "changes.renamed" if rename.known else "changes.misspelt"
+    if canonical(rename.old) == canonical(rename.new):
+        why = "changes.signed"
     return ProposedChange(
         framework=rename.framework,
         kind=kind_of(spec),
@@ -79,5 +82,6 @@ def refusal_change(
         from_=present,
         to=to,
         why=words(why, language, key=option.key),
-        status="verified" if spec is not None and option.nearest else "unverified",
+        # The program's own words tell that it has the option and takes the value; the catalogue need not.
+        status="verified" if option.nearest and (spec is not None or present is not None) else "unverified",
     )

@@ -7,11 +7,12 @@ and most command lines of the field print.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from corpus.keys import canonical
+from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 
 _OPTION = r"(?P<key>--[A-Za-z][\w.-]{1,60})"
@@ -31,6 +32,14 @@ _KEY = re.compile(r"--[A-Za-z][\w.-]{1,60}")
 _CHOICE = re.compile(r"[^\s,'\"]+")
 # A word that is no option comes first: a command that a shell joined to this one, with options of its own.
 _STRAY_COMMAND = re.compile(r"unrecognized arguments: (?!-)")
+# The values that a message lists in quotes: enumerations of Transformers (transformers/utils/generic.py),
+# pydantic's literals, and most checks that are written by hand.
+_WORD = r"['\"][\w.-]{1,40}['\"]"
+_LISTED = re.compile(
+    r"(?i)\b(?:one of|choose|select|available|supported|valid|allowed|possible|expected|options|choices|"
+    rf"should be|must be|in)\b[^'\"\n]{{0,60}}(?P<choices>{_WORD}(?:(?:, ?| or |, or ){_WORD})+)"
+)
+_QUOTED = re.compile(r"['\"]([\w.-]{1,40})['\"]")
 # Longer lists are no choice that a person makes from a line.
 MOST_CHOICES = 12
 
@@ -50,10 +59,12 @@ class NamedOption:
 
     @property
     def nearest(self) -> str | None:
-        """Give the one choice that the value is a slip of; None where that is not plain."""
+        """Give the one choice that the value is a slip or a longer form of; None where that is not plain."""
         spelled = {canonical(choice).lower(): choice for choice in self.choices}
         wanted = canonical(self.present or "").lower()
-        found = get_close_matches(wanted, spelled, n=2, cutoff=0.75)
+        found = get_close_matches(wanted, spelled, n=2, cutoff=0.75) or [
+            choice for choice in spelled if _shortens(choice, wanted) or _shortens(wanted, choice)
+        ]
         return spelled[found[0]] if len(found) == 1 else None
 
 
@@ -62,14 +73,37 @@ def is_stray_command(message: str) -> bool:
     return bool(_STRAY_COMMAND.search(message))
 
 
-def named_options(report: CrashReport) -> list[NamedOption]:
-    """Give the options that the failing lines refuse by name, each once."""
+def _shortens(short: str, long: str) -> bool:
+    """Tell whether a word leaves letters out of another one and begins as it does: `bf16` and `bfloat16`."""
+    letters = iter(long)
+    return len(short) > 1 and short[:1] == long[:1] and all(letter in letters for letter in short)
+
+
+def named_options(report: CrashReport, settings: Sequence[Setting] = ()) -> list[NamedOption]:
+    """Give the options that the failing lines refuse, by name or by the value that `settings` have."""
     found: dict[str, NamedOption] = {}
     for event in report.standing:
         if event.kind == "error":
-            for option in read_options(event.body):
+            for option in (*read_options(event.body), *_by_value(event.body, settings)):
                 found.setdefault(canonical(option.key), option)
     return list(found.values())
+
+
+def _by_value(message: str, settings: Sequence[Setting]) -> Iterator[NamedOption]:
+    """Read what a message that lists values says of another one, which one setting of the job has."""
+    for match in _LISTED.finditer(message):
+        choices = tuple(_QUOTED.findall(match["choices"]))
+        rest = message[: match.start("choices")] + message[match.end("choices") :]
+        told = {
+            canonical(setting.key): NamedOption(setting.key, setting.value, choices)
+            for setting in settings
+            if re.fullmatch(r"[A-Za-z][\w.-]*", setting.value)
+            and setting.value not in choices
+            and re.search(rf"(?<![\w.-]){re.escape(setting.value)}(?![\w-])", rest)
+        }
+        if len(told) == 1 and len(choices) <= MOST_CHOICES:
+            yield from told.values()
+            return
 
 
 def read_options(message: str) -> Iterator[NamedOption]:

@@ -67,7 +67,7 @@ def _from_cases(
     held = [trace.key for trace in trace_values(assessment) if canonical(trace.key) in offered]
     checked = tuple(dict.fromkeys((*held, *assessment.checked_names)))
     advice = [] if renamed or is_known else hinted_changes(cause, report, library, settings, checked)
-    refusals = named_options(report) if "wrong-value" in named else []
+    refusals = named_options(report, settings) if "wrong-value" in named else []
     if "unknown-setting" in named:
         told = {canonical(option.key) for option in refusals}
         unknown = find_refused(report, settings, renamed)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from corpus.keys import canonical, pattern, unsigned
+from corpus.keys import canonical, pattern, signs, unsigned
 from corpus.library import Library, fits
 from corpus.schema import SettingSpec
 from ingest.logs.configs.launch import Setting
@@ -19,6 +19,7 @@ from ingest.logs.report import CrashReport
 from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import settable_frameworks
 from service.remediation.named_options import NamedOption, is_stray_command
+from service.remediation.own_names import own_names, signed_names, stands_for, written_like
 
 # Facts of a message that there is no such setting: they hold its key, or the words that they quote.
 _FIELDS = ("key", "argument", "reason", "name")
@@ -50,6 +51,10 @@ def find_renames(report: CrashReport, library: Library, settings: Sequence[Setti
         rename = next(_candidates(old, report, library, settings), None)
         if rename is not None:
             found.setdefault((rename.framework, rename.new), rename)
+    for new in [] if found else signed_names(report):
+        spec = SettingSpec(framework=_owner(report), key=new, type="any", spelled="hydra")
+        rename = Rename(spec.framework, unsigned(new), spec, new, False, value_of(unsigned(new), settings))
+        found[rename.framework, new] = rename
     return list(found.values())[:MOST]
 
 
@@ -106,19 +111,42 @@ def _candidates(
     value = next((setting.value for setting in settings if canonical(setting.key) == canonical(old)), None)
     bare = unsigned(old)
     mine = settable_frameworks(report)
-    for framework in dict.fromkeys(
-        (*(found.name for found in report.frameworks if found.name in mine), *sorted(mine))
-    ):
-        version = report.version(framework)
-        if library.setting(framework, bare, version) is not None:
-            continue  # the version has it: something else is wrong
-        known = next(_by_history(framework, bare, version, library), None)
+    order = dict.fromkeys((*(found.name for found in report.frameworks if found.name in mine), *sorted(mine)))
+    # Where the version has it, something else is wrong; that an unknown one has not, the message says.
+    held = {name: library.setting(name, bare, report.version(name)) for name in order}
+    lacking = [
+        name
+        for name, spec in held.items()
+        if spec is None or (report.version(name) is None and canonical(spec.key) != canonical(bare))
+    ]
+    for framework in lacking:
+        known = next(_by_history(framework, bare, report.version(framework), library), None)
         if known is not None:
             yield Rename(framework, bare, known[0], known[1], True, value)
-            continue
-        near = _by_spelling(framework, bare, version, library)
+    if own := _by_own_names(old, report, settings):
+        spec = SettingSpec(
+            framework=_owner(report), key=own, type="any", spelled="flag" if signs(own) else "hydra"
+        )
+        yield Rename(spec.framework, bare, spec, own, False, value)
+    for framework in lacking:
+        near = _by_spelling(framework, bare, report.version(framework), library)
         if near is not None:
             yield Rename(framework, bare, near[0], near[1], False, value)
+
+
+def _owner(report: CrashReport) -> str:
+    """Name the framework that the job's own options count for, the first one that it configures."""
+    mine = settable_frameworks(report)
+    return next((found.name for found in report.frameworks if found.name in mine), "python")
+
+
+def _by_own_names(old: str, report: CrashReport, settings: Sequence[Setting]) -> str:
+    """Give the one name of the job's own program that is most like the wrong one, or the empty string."""
+    names = [name for name in own_names(report, settings) if canonical(name) != canonical(old)]
+    ranked = sorted(names, key=lambda name: _likeness(old, name), reverse=True)
+    near = [name for name in ranked[:1] if _likeness(old, name) >= NEAR]
+    found = near or [name for name in names if stands_for(old, name)]
+    return written_like(found[0], old) if len(found) == 1 else ""
 
 
 def _by_history(

@@ -57,6 +57,7 @@ def close(job: LoopJob, triage: Triage, wheels: Path | None = None, keep: Path |
         absent = [text for text in job.shows if text not in log]
         if failed.timed_out or failed.returncode == 0 or absent:
             told = f"the log lacks {absent[0]!r}" if absent else f"exit status {failed.returncode}"
+            told = f"still running after {job.timeout_s} s" if failed.timed_out else told
             return LoopResult(job.id, "not shown", why=told)
         context = _explained(job, triage, folder, failed)
         _kept(keep, f"{job.id}.answer.json", context.first.to_json(indent=1).encode())

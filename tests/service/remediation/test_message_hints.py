@@ -308,3 +308,16 @@ def test_that_what_the_source_checks_comes_before_what_the_cause_alone_calls_for
         ["--max-model-len", "--numa-bind", "--max-num-seqs"],
         ["--max-num-seqs", "--max-model-len", "--numa-bind"],
     ]
+
+
+def test_that_a_comparison_in_a_message_gives_a_bound() -> None:
+    """The bound is the nearest whole number that the comparison allows."""
+    rows = {
+        "`drop_last` option needs num_workers > 0": (1, None),
+        "num_workers >= 2 is required": (2, None),
+        "only works for top_k_size <= 8": (None, 8),
+        "keep top_k_size < 8": (None, 7),
+        "keep top_k_size < 8.5 %": (None, None),
+    }
+    made = {text: (read_hints(text)[-1].low, read_hints(text)[-1].high) for text in rows}
+    assert made == rows

@@ -54,7 +54,7 @@ def test_that_the_option_is_proposed_though_no_catalogue_has_it() -> None:
         "p-tune",
         "p_tune",
         "flag",
-        "unverified",
+        "verified",
     )
     words = {
         NamedOption("--k", "9", ("1", "2")): "one of: 1, 2",
@@ -65,3 +65,22 @@ def test_that_the_option_is_proposed_though_no_catalogue_has_it() -> None:
         option: propose_changes((), told, library(), (), "en", refusals=[option])[0][0].to for option in words
     }
     assert found == words
+
+
+def test_that_a_value_is_led_back_to_the_one_setting_that_has_it() -> None:
+    """A message that lists what is taken and quotes another value means the setting that has this value."""
+    body = (
+        "ValueError: 'cosin' is not a valid Schedule, please select one of ['linear', 'cosine', 'constant']"
+    )
+    told = report(failed(text=body, body=body, kind="error"))
+    mine = [setting("--lr_scheduler_type", "cosin"), setting("--seed", "7")]
+    (option,) = named_options(told, mine)
+    assert (option.key, option.present, option.nearest) == ("--lr_scheduler_type", "cosin", "cosine")
+    assert named_options(told, [*mine, setting("--name", "cosin")]) == []
+    assert named_options(told, [setting("--lr_scheduler_type", "cosine_with_restarts")]) == []
+
+
+def test_that_a_shorter_form_of_a_value_is_a_slip_too() -> None:
+    precisions = ("fp32", "fp16", "bf16")
+    assert NamedOption("--precision", "bfloat16", precisions).nearest == "bf16"
+    assert NamedOption("--precision", "float", precisions).nearest is None

@@ -1,0 +1,68 @@
+"""Names that the job's own program has: its usage prints them, its code defines them, its files set them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from corpus.keys import canonical, signs
+from ingest.logs.configs.launch import Setting
+from ingest.logs.report import CrashReport
+
+_OPTION = re.compile(r"(?<![\w.-])--[A-Za-z][\w.-]{1,60}")
+# argparse prints its usage before the error that it exits with: Lib/argparse.py, ArgumentParser.error.
+_USAGE, _ERROR = re.compile(r"^\W{0,3}usage: ", re.IGNORECASE), re.compile(r"\berror: ")
+# Options that code defines for argparse, click or typer.
+_DEFINED = re.compile(
+    r"\b(?:add_argument|[Oo]ption)\((?:[^()\"']{0,80}|[\"']-\w[\"'],?\s*)*"
+    r"[\"'](?P<name>--[A-Za-z][\w.-]{1,60})[\"']"
+)
+# What the program itself takes the wrong name for: click, Python 3.12 and later, omegaconf.
+_MEANT = re.compile(r"(?i)\bdid you mean:?\s+(?:one of:?\s*)?['\"`]?(?P<name>--[\w.-]+|[A-Za-z_][\w.]*)")
+# Settings of a file or of code, not of the command line that has the wrong name.
+_GIVEN = frozenset({"flag", "hydra", "env"})
+
+
+def own_names(report: CrashReport, settings: Sequence[Setting]) -> list[str]:
+    """Give the names that the job's program takes for sure, each once, what its message suggests first."""
+    found = dict.fromkeys(
+        (
+            *(match["name"] for event in report.standing for match in _MEANT.finditer(event.body)),
+            *_printed(report),
+            *(match["name"] for text in report.launches for match in _DEFINED.finditer(text)),
+            *(setting.key for setting in settings if setting.spelled not in _GIVEN),
+        )
+    )
+    return list({canonical(name): name for name in reversed(found)}.values())[::-1]
+
+
+def _printed(report: CrashReport) -> Iterator[str]:
+    """Give the options of the usage that stands before an error."""
+    within = False
+    for _, text in sorted(report.texts.items()):
+        within = bool(_USAGE.search(text)) or (within and not _ERROR.search(text))
+        if within:
+            yield from _OPTION.findall(text)
+
+
+# What Hydra says of the sign before a key: hydra/_internal/config_loader_impl.py.
+_SIGNED = re.compile(
+    r"(?:To append to your config use|Either remove \+ prefix:) '?(?P<name>\+?[A-Za-z_][\w.@/-]*)="
+)
+
+
+def signed_names(report: CrashReport) -> list[str]:
+    """Give the keys that a message wants written with another sign, as it writes them."""
+    texts = (text for _, text in sorted(report.texts.items()))
+    return list(dict.fromkeys(match["name"] for text in texts for match in _SIGNED.finditer(text)))
+
+
+def stands_for(old: str, new: str) -> bool:
+    """Tell whether a name is the first letters of another one's words: `lr` of `learning_rate`."""
+    short, words = canonical(old), canonical(new).split("_")
+    return len(words) > 1 and short == "".join(word[:1] for word in words)
+
+
+def written_like(name: str, old: str) -> str:
+    """Give a name with the signs of the command line that the wrong one has."""
+    return name if signs(name) or not signs(old) else signs(old) + name
