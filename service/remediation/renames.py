@@ -112,13 +112,8 @@ def _candidates(
     bare = unsigned(old)
     mine = settable_frameworks(report)
     order = dict.fromkeys((*(found.name for found in report.frameworks if found.name in mine), *sorted(mine)))
-    # Where the version has it, something else is wrong; that an unknown one has not, the message says.
-    held = {name: library.setting(name, bare, report.version(name)) for name in order}
-    lacking = [
-        name
-        for name, spec in held.items()
-        if spec is None or (report.version(name) is None and canonical(spec.key) != canonical(bare))
-    ]
+    # Where the version has it, something else is wrong.
+    lacking = [name for name in order if library.setting(name, bare, report.version(name)) is None]
     for framework in lacking:
         known = next(_by_history(framework, bare, report.version(framework), library), None)
         if known is not None:
