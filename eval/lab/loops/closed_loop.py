@@ -25,6 +25,10 @@ from .trial import INSTALL_FAILED, NotTriedError, Trial, first_step, trial_of
 Ending = Literal["cured", "not cured", "no change", "in words", "not tried", "not shown", "skipped"]
 
 
+# What pip says of a package that the folder of wheels does not hold.
+_NO_WHEEL = "No matching distribution found"
+
+
 @dataclass(frozen=True)
 class LoopResult:
     """What became of a job: whether its first change cured it, what that was and how it was made.
@@ -121,7 +125,9 @@ def _tried(
     again = _run_changed(job, trial, folder, wheels)
     _kept(keep, f"{job.id}.again.log", again.output)
     log = again.output.decode("utf-8", "replace")
-    if trial.way == "package" and again.returncode == INSTALL_FAILED:
+    if (trial.way == "package" and again.returncode == INSTALL_FAILED) or (
+        _NO_WHEEL in log and again.returncode
+    ):
         return LoopResult(job.id, "not tried", cause, told, trial.way, "not in the folder of wheels")
     if again.returncode == 0 and job.done in log:
         return LoopResult(job.id, "cured", cause, told, trial.way)
