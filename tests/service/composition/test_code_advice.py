@@ -74,6 +74,32 @@ from tests.warm import explained
             "`del norm`",
         ),
         (
+            raised("TypeError: string indices must be integers, not 'str'", "/job/a.py:9:read:x = row['a']"),
+            "a.py:9",
+            "`row` is a string here",
+        ),
+        (
+            raised("TypeError: iteration over a 0-d tensor", "/job/a.py:9:read:for part in loss:"),
+            "a.py:9",
+            "the dimension of `loss`",
+        ),
+        (
+            raised(
+                "FileNotFoundError: [Errno 2] No such file or directory: 'runs/best.pt'",
+                "/job/a.py:9:read:state = open(path)",
+            ),
+            "a.py:9",
+            "the full path in place of `runs/best.pt`",
+        ),
+        (
+            raised(
+                "FileNotFoundError: [Errno 2] No such file or directory: '/data/runs/best.pt'",
+                "/job/a.py:9:read:state = open(path)",
+            ),
+            "a.py:9",
+            "a path that exists in place of `/data/runs/best.pt`",
+        ),
+        (
             raised("AssertionError", "/job/run.py:40:check:assert len(names) == width"),
             "run.py:40",
             "`len(names) == width` is false",
