@@ -162,6 +162,24 @@ def test_signatures_need_no_index(triage: Triage, read: ReadLog) -> None:
     assert {item.owner for item in found.ranked} == {match.case.id for match in found.signatures}
 
 
+@each_row(
+    "path, is_data",
+    [
+        ("/data/set/rows.json", True),
+        ("/models/out/config.json", False),
+        ("/models/out/generation_config.json", False),
+        ("/models/out/model.safetensors.index.json", False),
+        ("/env/lib/python3.11/site-packages/quux/types.json", False),
+    ],
+)
+def test_that_no_model_or_package_keeps_data_in_its_own_files(
+    path: str, is_data: bool, triage: Triage, read: ReadLog
+) -> None:
+    missing = f"FileNotFoundError: [Errno 2] No such file or directory: '{path}'"
+    found = Retriever(triage.library, None, None).retrieve(read(traceback(missing)))
+    assert any(match.case.cause == "dataset-unreadable" for match in found.signatures) == is_data
+
+
 def test_the_query_says_what_failed_and_no_secret(read: ReadLog) -> None:
     """The words to search with hold the root's message, exception and calls, redacted."""
     token = "hf_" + "A" * 34
