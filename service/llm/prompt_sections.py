@@ -334,7 +334,8 @@ def _cases(prompt_context: PromptContext) -> Iterator[PromptRow]:
         case = library.cases[name]
         yield PromptRow(
             "cases",
-            3.2 + place,
+            # A title is short, and what is not sent cannot be cited.
+            1.55 + place / 100,
             f"[case:{name}] {case.title.to(prompt_context.language)} (cause: {case.cause})",
             number=10 * place,
             case=name,
