@@ -174,7 +174,9 @@ def _root_vote(root: Event, signatures: Sequence[SignatureMatch]) -> float:
         if match.at_root and match.case.cause != root.cause and match.conditions > 1
     ]
     quoted = any(case.signatures.quotes_message for case in rivals)
-    return vote * RIVAL if quoted or (rivals and root.strength != "states") else vote
+    if quoted:
+        return vote * RIVAL * RIVAL
+    return vote * RIVAL if rivals and root.strength != "states" else vote
 
 
 def _case_vote(match: SignatureMatch, root: Event) -> float:
