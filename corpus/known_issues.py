@@ -56,10 +56,14 @@ class KnownIssue(Record):
         told = {"package": package, "versions": versions, "fixed": self.fixed}
         title = in_both("packages.known-bug" if self.fixed else "packages.known-bug-open", **told)
         moves = self.moves or ({package: f">={self.fixed}"} if self.fixed else {})
-        changes = [
-            Change(framework="pip", kind="package", key=name, to=to, why=title) for name, to in moves.items()
-        ]
         quoted = self.message.replace("'", r"\x27")
+        said = f"message:'{quoted}'"
+        # What the log says word for word is the sign of the package in the job, whether or not it is named.
+        changes = [
+            Change(framework="pip", kind="package", key=name, to=to, when=(said,), why=title)
+            for name, to in moves.items()
+        ]
+        others = [change.model_copy(update={"when": (said, *change.when)}) for change in self.workaround]
         # The source of a release proves it, a merged change is the maintainers' word, a thread its writers'.
         kind, says = next(meant for mark, meant in _SOURCES.items() if mark in self.source)
         return {
@@ -68,9 +72,9 @@ class KnownIssue(Record):
             "cause": self.cause,
             "action": self.action,
             "frameworks": {self.framework: self.affected, **self.beside},
-            "signatures": {"all": [f"message:'{quoted}'", *self.when], "none": list(self.unless)},
+            "signatures": {"all": [said, *self.when], "none": list(self.unless)},
             "refines": list(self.refines),
-            "changes": [change.model_dump() for change in (*changes, *self.workaround)],
+            "changes": [change.model_dump() for change in (*changes, *others)],
             "sources": [{"url": self.source, "kind": kind, "says": says}],
             "body": {"en": f"{title.en} {self.says.en}", "zh": f"{title.zh}{self.says.zh}"},
         }

@@ -98,11 +98,11 @@ def known_issues() -> Iterator[KnownIssue]:
 
 
 def test_that_each_known_bug_is_found_by_its_own_example_alone(triage: Triage) -> None:
-    """A row's example below its calls is answered with its cause and what mends it, and fits no other row."""
+    """An example below the calls of its row is answered with that row alone, and with what mends it."""
     rows = {f"{row.framework}/{row.id}": row for row in known_issues()}
     wrong: dict[str, object] = {}
     for name, row in rows.items():
-        for example in row.examples:
+        for example in row.examples if row.calls else ():
             context = opened(triage, sources.from_text(failed(example, *row.calls)))
             view, case = context.assessment.report.view(), triage.library.cases[name]
             applying = [other for other in rows if signature_applies(triage.library.cases[other], view)]
@@ -110,5 +110,5 @@ def test_that_each_known_bug_is_found_by_its_own_example_alone(triage: Triage) -
             asked = [(change.key, change.to, name) for change in case.changes[:1]]
             if (applying, context.first.cause, told) != ([name], case.cause, asked):
                 wrong[f"{name}: {example}"] = applying, context.first.cause, told
-    assert len(rows) > 20
+    assert sum(bool(row.calls) for row in rows.values()) > 100
     assert wrong == {}
