@@ -39,6 +39,11 @@ _LISTED = re.compile(
     r"(?i)\b(?:one of|choose|select|available|supported|valid|allowed|possible|expected|options|choices|"
     rf"should be|must be|in)\b[^'\"\n]{{0,60}}(?P<choices>{_WORD}(?:(?:, ?| or |, or ){_WORD})+)"
 )
+# A group's choices, a row each: hydra/_internal/config_loader_impl.py, _missing_config_error.
+_GROUP = re.compile(
+    r"Could not find '(?P<key>[\w/.-]+)/(?P<now>[\w.-]+)'\s+Available options in '(?P=key)':\s*\n"
+    r"(?P<choices>(?:\s*[\w./-]+(?:\n|$))+)"
+)
 _QUOTED = re.compile(r"['\"]([\w.-]{1,40})['\"]")
 # Longer lists are no choice that a person makes from a line.
 MOST_CHOICES = 12
@@ -86,6 +91,10 @@ def named_options(report: CrashReport, settings: Sequence[Setting] = ()) -> list
         if event.kind == "error":
             for option in (*read_options(event.body), *_by_value(event.body, settings)):
                 found.setdefault(canonical(option.key), option)
+    for match in _GROUP.finditer("\n".join(text for _, text in sorted(report.texts.items()))):
+        choices = tuple(match["choices"].split())
+        if len(choices) <= MOST_CHOICES:
+            found.setdefault(canonical(match["key"]), NamedOption(match["key"], match["now"], choices))
     return list(found.values())
 
 

@@ -71,9 +71,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for job in chosen:
         result = close(job, triage, options.wheels, options.raw)
         results.append(result)
+        # After each job, so that what an interruption leaves is kept.
+        record(results, jobs, options.out)
         shown = " | ".join(part for part in (result.cause, result.change, result.way, result.why) if part)
         sys.stdout.write(f"{result.ending:<10} {job.id}: {shown}\n")
         sys.stdout.flush()
-    record(results, jobs, options.out)
     sys.stdout.write(f"{summary(results)}\n")
     return int(any(result.ending == "not shown" for result in results))

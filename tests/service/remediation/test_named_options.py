@@ -84,3 +84,13 @@ def test_that_a_shorter_form_of_a_value_is_a_slip_too() -> None:
     precisions = ("fp32", "fp16", "bf16")
     assert NamedOption("--precision", "bfloat16", precisions).nearest == "bf16"
     assert NamedOption("--precision", "float", precisions).nearest is None
+
+
+def test_that_the_choices_of_a_group_stand_a_row_each() -> None:
+    """Hydra lists them below the one that it lacks; what it says of its search path is none."""
+    rows = ("In 'main': Could not find 'model/lama'", "", "Available options in 'model':", "\tgpt", "\tllama")
+    below = ("Config search path:", "\tprovider=hydra, path=pkg://hydra.conf")
+    told = report(failed(line=1, text=rows[0]), surroundings=tuple(enumerate((*rows, *below), 1)))
+    (option,) = named_options(told)
+    assert option == NamedOption("model", "lama", ("gpt", "llama"))
+    assert option.nearest == "llama"
