@@ -10,21 +10,30 @@ export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 # Tests start the program hundreds of times: what was compiled once is kept, whatever the surroundings say.
 export PYTHONDONTWRITEBYTECODE :=
 
+# On a terminal the installer shows what it loads and how far it is; elsewhere the steps' lines are enough.
+QUIET := $(if $(MAKE_TERMOUT),,--quiet)
+
 .PHONY: install run sample test test-all check lint types gate eval lab bench fuzz lock clean
 
 $(STAMP): requirements.lock pyproject.toml
+	@echo "1/4 A Python environment in $(VENV)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^uv==' requirements.lock)"
+	@echo "2/4 The $$(grep -c == requirements.lock) packages of the lock file, 3 GB: the first time some minutes"
 	@# Compiled at once: a start should not compile five hundred modules, whoever owns the folder.
-	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --requirements requirements.lock
+	@$(BIN)/uv pip install $(QUIET) --compile-bytecode --python $(BIN)/python --requirements requirements.lock
+	@echo "3/4 whycrash itself"
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@echo "4/4 Its modules, compiled"
 	@$(BIN)/python -m compileall -q corpus ingest service eval/*.py ui whycrash
 	@touch $@
 
 install: $(STAMP)  ## Install what the lock file names.
 
 run: $(STAMP)  ## Bring the index up to date, then serve the chat page and the API; ctrl-C stops them.
+	@echo "Bringing the index up to date; the first time it is built"
 	@$(BIN)/whycrash ingest
+	@echo "Starting the server; ctrl-C stops it"
 	@$(BIN)/whycrash serve
 
 sample: $(STAMP)  ## Explain the bundled sample crash.
