@@ -82,7 +82,7 @@ def process(api_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
     with subprocess.Popen([sys.executable, script, api_home, str(address.port)], env=environment) as started:
         try:
-            wait_for(lambda: _is_up(address), 90)
+            wait_for(lambda: _is_up(address))
             yield address, started.pid
         finally:
             started.terminate()

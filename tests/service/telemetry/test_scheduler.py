@@ -6,6 +6,7 @@ import sys
 
 from service.telemetry import scheduler
 from tests.tables import each_row
+from tests.waiting import PATIENCE
 
 
 @each_row(
@@ -24,18 +25,18 @@ def test_that_the_state_that_says_most_is_taken(rows: str, state: str, code: int
 
 
 @each_row(
-    ("job", "command", "reason"),
+    ("job", "command", "timeout_s", "reason"),
     [
-        ("", ("sacct",), "no Slurm job"),
-        ("77; rm -rf x", ("sacct",), "no Slurm job"),
-        ("77", ("/no/sacct",), "No such file"),
-        ("77", (sys.executable, "-c", ""), "no such job"),
-        ("77", (sys.executable, "-c", "raise SystemExit('denied')"), "denied"),
-        ("77", (sys.executable, "-c", "import time; time.sleep(60)"), "TimeoutExpired"),
+        ("", ("sacct",), PATIENCE, "no Slurm job"),
+        ("77; rm -rf x", ("sacct",), PATIENCE, "no Slurm job"),
+        ("77", ("/no/sacct",), PATIENCE, "No such file"),
+        ("77", (sys.executable, "-c", ""), PATIENCE, "no such job"),
+        ("77", (sys.executable, "-c", "raise SystemExit('denied')"), PATIENCE, "denied"),
+        ("77", (sys.executable, "-c", "import time; time.sleep(600)"), 0.5, "TimeoutExpired"),
     ],
 )
 def test_that_accounting_that_cannot_be_asked_says_why(
-    job: str, command: tuple[str, ...], reason: str
+    job: str, command: tuple[str, ...], timeout_s: float, reason: str
 ) -> None:
-    found = scheduler.read_scheduler(job, command, timeout_s=1.0)
+    found = scheduler.read_scheduler(job, command, timeout_s)
     assert reason in (found.state.unavailable or "")
