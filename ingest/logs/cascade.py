@@ -222,6 +222,8 @@ CLUE_WORTH = 5
 # Functions that keep what a run has made; what a tracker could not take is no result.
 _KEEPING = re.compile(r"^_?(?:save|export|upload|push)(?:_\w+)?$|^(?:as|to)_directory$")
 _TRACKING = re.compile(r"/(?:wandb|swanlab|mlflow|tensorboard\w*|comet_ml|clearml|trackio)/")
+# What came so often while work went on is a remark that comes with each step.
+ROUTINE = 10
 # How many lines may follow the last sign of work in a text that is said to go on until its end.
 LAST_WORDS = 100
 # How near each other lines are that several processes print of one signal.
@@ -412,9 +414,11 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
     # Another file of the job may be the one that says how it ended: a job's output beside its errors.
     if any(run.finished for run in runs if run is not progress) and not timeline.is_last_word(event):
         return True
-    # What came again and again, with work going on between, needs only one sign of life after its last time.
+    # What came again and again, with work going on between, needs only one sign of life after its last time,
+    # and none where nothing but a common word speaks of a failure.
     latest = progress.latest[-1].line if progress.latest else 0
-    return event.count > 1 and latest > event.last and progress.goes_on_after(event.line)
+    is_routine = event.pattern_role == "wrapper" and event.cause is None and event.count >= ROUTINE
+    return event.count > 1 and (latest > event.last or is_routine) and progress.goes_on_after(event.line)
 
 
 def _is_caught(event: Event, events: Sequence[Event]) -> bool:

@@ -16,10 +16,11 @@ CALM = 3
 # How many lines above a stack its logger's announcement may stand: others write between.
 NEAR = 2
 
+# The last four are Chinese: failed, error, exception, exits.
 _TROUBLE = re.compile(
     r"(?i)err(?:or|no)?\b|error|fail|exception|traceback|warn|abort|kill|fatal|crash|died|dead\b|refused|"
     r"retr(?:y|ies)|time[ds]?[ -]?out|shut|terminat|closing|clean|teardown|exit|unable|could not|cannot|"
-    r"can't|stop|失败|错误|异常|退出"
+    r"can't|stop|\u5931\u8d25|\u9519\u8bef|\u5f02\u5e38|\u9000\u51fa"
 )
 # What of a message may be a name, and what a part of one has that no plain word has.
 _NAME = re.compile(r"[A-Za-z_][\w./:+-]{3,200}")

@@ -445,7 +445,9 @@ def test_that_an_exception_that_was_handled_has_the_calls_of_what_came_of_it() -
         ("ValueError: found 0 images in /data/x", "raise ValueError(text)", "dataset-unreadable"),
         ("ValueError: column 'score' is missing", "raise ValueError(text)", "dataset-schema"),
         ("ValueError: the moon is in the wrong house", "value = parse(text)", "user-code-error"),
-        ("RuntimeError: the moon is in the wrong house", "value = parse(text)", None),
+        ("RuntimeError: the moon is in the wrong house", "value = parse(text)", "user-code-error"),
+        ("OSError: [Errno 9] Bad file descriptor", "name = input()", "user-code-error"),
+        ("FileNotFoundError: Dataset not found.", "raise FileNotFoundError(text)", "file-missing-or-denied"),
     ],
 )
 def test_that_a_scripts_own_check_is_its_own_unless_it_says_more(
