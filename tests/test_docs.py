@@ -29,6 +29,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in docs.pages()}
 MOST_LINES = 150
 
+_LIKELY = re.compile(r"about \d+ %")
 _BLOCK = re.compile(r"<!-- test: (?P<name>\w+) -->\n```(?:console|python)\n(?P<body>.*?)```", re.DOTALL)
 _LINK = re.compile(r"(?:\]\(|(?:src|href)=\")(?P<to>[^)\s\"]+)")
 _PATH = re.compile(r"`((?:corpus|ingest|service|eval|ui|tests|docs|whycrash)/[\w./-]*)")
@@ -73,14 +74,15 @@ def test_documented_python_runs(body: str, capsys: pytest.CaptureFixture[str]) -
 @each_row("body", [*_blocks("answer")])
 def test_a_sample_answer_is_what_the_program_prints(body: str) -> None:
     """Its lines stand in the output in this order; `...` is for lines that are left out."""
-    command, *expected = [row.rstrip() for row in body.splitlines()]
+    # How likely a cause is depends on the vectors in use.
+    command, *expected = [_LIKELY.sub("about N %", row.rstrip()) for row in body.splitlines()]
     result = CliRunner().invoke(
         app,
         shlex.split(command.removeprefix("$ whycrash ")),
         env={"COLUMNS": "100", "TERM": "dumb"},
         catch_exceptions=False,
     )
-    printed = [row.rstrip() for row in result.stdout.splitlines()]
+    printed = [_LIKELY.sub("about N %", row.rstrip()) for row in result.stdout.splitlines()]
     at = 0
     for number, row in enumerate(expected):
         if row == "...":

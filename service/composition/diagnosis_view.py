@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from corpus.keys import levels, pattern
 from corpus.message import words
 from corpus.schema import Action, ChangeKind, Language, Scalar
+from ingest.logs.lines import parse_line
 from service.composition import phrases
 from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import (
@@ -27,6 +28,9 @@ from service.schemas.diagnosis import (
 
 # Changes that come first where no patch says which do.
 AT_ONCE = 2
+# A cause that is less likely than this is shown in amber.
+DOUBTFUL = 0.7
+_CITED = re.compile(r"\s*\[case:[^\]\s]+\]")
 # How configurations write that a setting has no value: Python, YAML 1.2 (10.3.2) and JSON, an empty variable.
 _NOT_SET = frozenset({"", "None", "null", "Null", "NULL", "~"})
 
@@ -167,6 +171,7 @@ def change_view(change: ProposedChange, language: Language, frameworks: Iterable
 class DiagnosisView:
     """A diagnosis as every rendering shows it, in the language of its reader.
 
+    `confidence` is the probability that `cause` is right.
     `verdict` tells a log that shows a good end from one that only stops; `is_probable` that the cause is
     to be checked before one acts on it; `rests_on_end` that the way in which the job ended proves the
     cause. `ended` says how the job ended, empty where nobody told. `changes` are all that may cure, in
@@ -182,6 +187,7 @@ class DiagnosisView:
     verdict: ShownVerdict
     is_probable: bool
     cause: str | None
+    confidence: float
     standing: Standing
     rests_on_end: bool
     action: Action
@@ -212,6 +218,26 @@ class DiagnosisView:
         return words(f"diagnosis.{row}", self.language, **values)
 
     @property
+    def proof(self) -> str:
+        """The root's message without what stands before it: times, ranks, levels; empty for none."""
+        if self.root is None:
+            return ""
+        body = parse_line(self.root.text.encode(), self.root.line).body.strip()
+        return body or self.root.text
+
+    @property
+    def happened(self) -> str:
+        """What is told of the failure besides the root's line itself, in Markdown without cases."""
+        quoted = f"[{self.root.place}] " if self.root is not None else None
+        told = phrases.untitled_text(self.explanation)
+        # The first paragraph quotes the line, which every rendering shows by itself.
+        return "\n\n".join(part for part in told if quoted is None or not part.startswith(quoted))
+
+    def part(self, title: Literal["why", "do", "collect"]) -> str:
+        """Give a titled part of the explanation, without the cases that it rests on; empty for none."""
+        return _CITED.sub("", phrases.titled_text(self.explanation, title, self.language))
+
+    @property
     def names_cause(self) -> bool:
         """Tell whether the answer names a cause, be it one of two."""
         return self.verdict in ("diagnosed", "ambiguous")
@@ -222,9 +248,18 @@ class DiagnosisView:
         return "end" if self.rests_on_end else self.standing
 
     @property
+    def is_doubtful(self) -> bool:
+        """Tell whether the named cause may well be another."""
+        return self.names_cause and self.confidence < DOUBTFUL
+
+    @property
     def standing_words(self) -> str:
-        """What the answer rests on, within a line; empty where it rests on nothing."""
-        return standing_words(self.standing_name, self.language)
+        """How likely the cause is and what it rests on, within a line; empty where it rests on nothing."""
+        rests = standing_words(self.standing_name, self.language)
+        if not self.names_cause:
+            return rests
+        likely = self.words("likely", percent=f"{self.confidence:.0%}".rstrip("%"))
+        return " · ".join(part for part in (likely, rests) if part)
 
 
 def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> DiagnosisView:
@@ -240,6 +275,7 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
         verdict=shown_verdict(diagnosis),
         is_probable=diagnosis.verdict == "diagnosed" and diagnosis.standing == "hypothesis",
         cause=diagnosis.cause if names_cause else None,
+        confidence=diagnosis.confidence,
         standing=diagnosis.standing,
         rests_on_end=diagnosis.rests_on_end,
         action=diagnosis.action,

@@ -97,7 +97,9 @@ class Explanation:
 
     def _of_failure(self, cause: Cause) -> list[str]:
         root, is_unknown = self.assessment.report.root, self.judged.verdict == "unknown"
-        collect = self._titled("collect", cause.advice.to(self.language, self.assessment.holds))
+        collect = phrases.titled(
+            "collect", cause.advice.to(self.language, self.assessment.holds), self.language
+        )
         if is_unknown and root is None and not self.end.is_failure:
             # Say that a text tells neither of a failure nor of a good end.
             said = phrase(self.end.silence, self.language)
@@ -113,8 +115,12 @@ class Explanation:
         else:
             means = self.message.means(self.language) if self.message else cause.means.to(self.language)
             look = self.message.look(self.language) if self.message else ""
-            parts.append(self._titled("why", means))
-            parts.append(self._titled("do", look or cause.advice.to(self.language, self.assessment.holds)))
+            parts.append(phrases.titled("why", means, self.language))
+            parts.append(
+                phrases.titled(
+                    "do", look or cause.advice.to(self.language, self.assessment.holds), self.language
+                )
+            )
             parts.append(self.end.next if root is None else "")
         aftermath = self._failure.aftermath(ended_in_failure=self.end.is_failure)
         parts += [self._vote(cause), aftermath, self._machine(), self._past_crashes()]
@@ -123,9 +129,6 @@ class Explanation:
     @property
     def _failure(self) -> FailureText:
         return FailureText(self.assessment, self.library, self.language)
-
-    def _titled(self, title: str, text: str) -> str:
-        return f"**{phrase(title, self.language)}.** {text}"
 
     def _from_case(self, case: Case) -> list[str]:
         sections = [
@@ -136,9 +139,9 @@ class Explanation:
         why = sections[1] if len(sections) > 1 else sections[0]
         if self.message is not None:
             why = f"{self.message.means(self.language)} {why}"
-        rows = [self._titled("why", f"{why} [case:{case.id}]")]
+        rows = [phrases.titled("why", f"{why} [case:{case.id}]", self.language)]
         if len(sections) > 2:
-            rows.append(self._titled("do", f"{sections[2]} [case:{case.id}]"))
+            rows.append(phrases.titled("do", f"{sections[2]} [case:{case.id}]", self.language))
         return rows
 
     def _vote(self, cause: Cause) -> str:

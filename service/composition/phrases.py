@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import takewhile
 
 from corpus import phases
 from corpus.message import words
@@ -28,6 +29,27 @@ _FACTS: Mapping[str, tuple[str, ...]] = {
 def phrase(name: str, language: Language, **values: object) -> str:
     """Give a sentence in `language` with its values filled in."""
     return words(f"answer.{name}", language, **values)
+
+
+def titled(title: str, text: str, language: Language) -> str:
+    """Give a paragraph of an explanation with its title before it."""
+    return f"{_title(title, language)}{text}"
+
+
+def titled_text(explanation: str, title: str, language: Language) -> str:
+    """Give the paragraph of an explanation that has a title, without it; empty where there is none."""
+    start = _title(title, language)
+    found = (part for part in explanation.split("\n\n") if part.startswith(start))
+    return next(found, start).removeprefix(start)
+
+
+def untitled_text(explanation: str) -> list[str]:
+    """Give the paragraphs of an explanation before the first one with a title."""
+    return list(takewhile(lambda part: not part.startswith("**"), explanation.split("\n\n")))
+
+
+def _title(title: str, language: Language) -> str:
+    return f"**{phrase(title, language)}.** "
 
 
 def phase(name: str, language: Language) -> str:

@@ -30,6 +30,7 @@ from ui.cli.options import (
     FromKubernetes,
     FromRay,
     FromSlurm,
+    Full,
     HealthyRun,
     HealthyTemplates,
     HostAddress,
@@ -114,6 +115,7 @@ def explain(
     patch: PatchFile = None,
     apply: ApplyPatch = False,
     undo: UndoPatch = False,
+    full: Full = False,
 ) -> None:
     """Explain why a job died. Exit code 0: explained, 3: unknown, 4: no failure found, 2: misuse."""
     # Imported here, as in each command: a command should start with what it needs and no more.
@@ -141,6 +143,7 @@ def explain(
             outcome=outcome,
             patch=patch,
             apply=apply,
+            full=full,
         )
     )
 

@@ -64,6 +64,9 @@ SchedulerState = Annotated[
         help="What its scheduler says of its end, such as OUT_OF_MEMORY or OOMKilled.",
     ),
 ]
+Full = Annotated[
+    bool, typer.Option("--full", help="Print all that there is, not what one acts on in one screen.")
+]
 PatchFile = Annotated[
     Path | None, typer.Option("--patch", metavar="FILE", help="Write the patch to this file as well.")
 ]

@@ -125,7 +125,7 @@ def _explain(
     command: Sequence[str], ended: JobExit, copy: LogBuffer, snapshot: Path | None, options: RunOptions
 ) -> None:
     from service.pipeline.triage import Triage
-    from ui.cli import explain
+    from ui.cli.answer import render
     from ui.cli.console import err, load_settings, progress
 
     settings = load_settings()
@@ -142,7 +142,7 @@ def _explain(
         triage = Triage(settings, report)
         final = _answered(triage, settings, _source(command, copy), ended.outcome, snapshot, options)
     if not options.quiet:
-        explain.render(final, err())
+        render(final, err())
     if options.out:
         options.out.write_text(final.to_json(indent=2) + "\n", encoding="utf-8")
     if options.post:

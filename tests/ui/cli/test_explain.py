@@ -18,7 +18,7 @@ from tests.tables import each_row
 from tests.ui.shell import EXPLAINED, HEALTHY, KILLED, MISUSE, UNKNOWN, bash, said, whycrash
 from tests.warm import BARE, EVERY, INCIDENTS, WRITE_UPS, answered, explained, script
 from tests.warm import HEALTHY as HEALTHY_LOG
-from ui.cli.explain import render
+from ui.cli.answer import render
 
 CODES = {"diagnosed": EXPLAINED, "ambiguous": EXPLAINED, "unknown": UNKNOWN, "no-failure": HEALTHY}
 
@@ -44,7 +44,7 @@ def printed(answer: Diagnosis, width: int = 100, *, terminal: bool = False) -> s
         force_terminal=terminal,
         color_system="truecolor" if terminal else None,
     )
-    render(answer, console)
+    render(answer, console, full=True)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from corpus.message import words
 from ingest.logs.inputs import jobs
 from service.llm.stages import FinalStage, Stage
 from service.llm.triage_context import TriageContext
@@ -47,7 +48,7 @@ def test_the_first_answer_is_printed_before_the_models(warm: Path, triage: Triag
     assert ended.code == EXPLAINED
     assert (
         -1
-        < ended.out.index("Evidence")
+        < ended.out.index(words("cli.full", "en"))
         < ended.out.index("What the model (openai:scripted) says")
         < ended.out.index(said)
     )

@@ -1,0 +1,339 @@
+"""A diagnosis on a terminal: what one acts on in one screen, or all of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from corpus.message import words
+from corpus.schema import Language
+from service.composition.diagnosis_view import (
+    ChangeView,
+    DiagnosisView,
+    as_written,
+    diagnosis_view,
+    source_words,
+)
+from service.composition.phrases import phrase
+from service.schemas.diagnosis import Diagnosis, ProcedureStep
+
+_STYLES = {
+    "diagnosed": "bold red",
+    "ambiguous": "bold yellow",
+    "unknown": "bold yellow",
+    "open-end": "bold yellow",
+    "no-failure": "bold green",
+}
+_CODE = re.compile(r"(`[^`\n]*`)")
+_SENTENCE = re.compile(r"[.!?](?=\s|$)|[。！？]")
+# The rows of a screen, and of each part of a short answer at the most.
+_SCREEN = 30
+_ROWS_HAPPENED = 3
+_ROWS_MEANS = 3
+_ROWS_UNKNOWN = 6
+_ROWS_ADVICE = 5
+_ROWS_WHY = 2
+_ROWS_PATCH = 8
+# A few rows more are not worth a note that they are left out.
+_SLACK = 3
+_ROWS_COMMAND = 4
+_CHANGES = 3
+_STEPS = 3
+_CHECKS = 3
+# What is less likely is no reason to look elsewhere first.
+_LIKELY = 0.1
+
+
+def style(view: DiagnosisView) -> str:
+    """Give the colour of a conclusion; one that may well be wrong is amber."""
+    return "bold yellow" if view.is_doubtful else _STYLES[view.verdict]
+
+
+def _head(view: DiagnosisView, width: int) -> Group:
+    rows = [Text(view.headline, style=style(view))]
+    if view.cause:
+        named = " · ".join(part for part in (view.cause, view.standing_words) if part)
+        rows.append(Text(named, style="dim"))
+    if view.ended:
+        rows.append(Text(view.ended, style="dim"))
+    if view.root is not None:
+        # Two rows: the whole line stands among the evidence.
+        message = _shortened(view.proof, 2 * width - len(view.root.place) - 4)
+        proof = Text(f"{view.root.place}  ", style="cyan").append(message, style="bright_black")
+        rows.append(proof)
+    return Group(*rows)
+
+
+def render(diagnosis: Diagnosis, console: Console, *, full: bool = False) -> None:
+    """Print a diagnosis for a person: what one acts on in a screen, or with `full` all that there is."""
+    view = diagnosis_view(diagnosis)
+    console.print(_head(view, console.width))
+    if full:
+        _print_full(view, console)
+        if console.is_terminal:
+            # What stands above may have scrolled away.
+            console.print()
+            console.print(_head(view, console.width))
+    else:
+        _print_short(view, console)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Rows that are printed together, below an empty one.
+
+    `is_whole` rows are to be used as they are: no width wraps them. Of the blocks that have a number in
+    `spare`, that with the highest goes first where a screen has no room for all.
+    """
+
+    rows: Sequence[RenderableType]
+    is_whole: bool = False
+    spare: int = 0
+
+    def height(self, console: Console) -> int:
+        """Count its rows on a console, the empty one included."""
+        if self.is_whole:
+            return 1 + len(self.rows)
+        return 1 + sum(len(console.render_lines(row, pad=False)) for row in self.rows)
+
+    def print(self, console: Console) -> None:
+        """Print it."""
+        console.print()
+        for row in self.rows:
+            console.print(row, soft_wrap=self.is_whole)
+
+
+def _print_short(view: DiagnosisView, console: Console) -> None:
+    """Print what one acts on: what happened, the first change with its patch or the steps, one check."""
+    blocks = list(_short_blocks(view, console.width))
+    room = _SCREEN - len(console.render_lines(_head(view, console.width), pad=False))
+    while sum(block.height(console) for block in blocks) > room:
+        spare = max(blocks, key=lambda block: block.spare)
+        if not spare.spare:
+            break
+        blocks.remove(spare)
+    for block in blocks:
+        block.print(console)
+
+
+def _short_blocks(view: DiagnosisView, width: int) -> Iterator[_Block]:
+    """Give the parts of a short answer, in their order."""
+    most = _ROWS_UNKNOWN if view.verdict == "unknown" else _ROWS_HAPPENED
+    if happened := _shortened(view.happened, most * width):
+        yield _Block([markdown(happened)], spare=0 if view.verdict == "unknown" else 2)
+    if means := _shortened(view.part("why"), _ROWS_MEANS * width):
+        yield _Block([markdown(means)], spare=1)
+    if view.changes:
+        yield _Block(_first_changes(view, width))
+    elif not view.steps and (advice := _shortened(view.part("do"), _ROWS_ADVICE * width)):
+        yield _Block([Text(phrase("do", view.language), style="bold"), markdown(advice)])
+    yield from _to_use(view, most=_ROWS_PATCH, most_columns=_ROWS_COMMAND * width)
+    if view.steps and not view.patch:
+        # Beside a change the commands alone say enough.
+        rows = [
+            row for number, step in enumerate(view.steps[:_STEPS], 1) for row in _step(view, number, step)
+        ]
+        brief = [row for row in rows if isinstance(row, Text)] if view.changes else rows
+        yield _Block([_title(view, "steps"), *brief])
+    if checks := _short_checks(view):
+        yield _Block(checks, spare=3 if view.changes or view.steps else 0)
+    if others := _alternatives(view, width):
+        yield _Block(others, spare=0 if view.is_doubtful else 4)
+    yield _Block([Text(_say("full", view.language), style="dim")])
+
+
+def _first_changes(view: DiagnosisView, width: int) -> list[RenderableType]:
+    """Give the first change with its reason, the others by name."""
+    first, *others = view.changes
+    rows: list[RenderableType] = [Text(_say("changes", view.language), style="bold")]
+    rows += _change(replace(first, why=_shortened(first.why, _ROWS_WHY * width)))
+    rows += [row for change in others[: _CHANGES - 1] for row in list(_change(change))[:1]]
+    return rows
+
+
+def _short_checks(view: DiagnosisView) -> list[RenderableType]:
+    """Give the first check; several where looking closer is all that there is to do."""
+    most = _CHECKS if view.checks_come_first and not view.steps else 1
+    if not view.checks or (view.steps and not view.patch):
+        return []
+    return [_title(view, _checks_title(view)), *(Text(f"  - {check}") for check in view.checks[:most])]
+
+
+def _alternatives(view: DiagnosisView, width: int) -> list[RenderableType]:
+    """Give the causes that may be it instead, with how likely each is."""
+    likely = [item for item in view.alternatives if item.confidence >= _LIKELY]
+    if not likely or not view.names_cause:
+        return []
+    rows = [
+        Text(_shortened(f"  {item.confidence:.0%} {item.cause}: {item.tell_apart}", 2 * width))
+        for item in likely[:2]
+    ]
+    return [_title(view, "alternatives"), *rows]
+
+
+def _shortened(text: str, most: int) -> str:
+    """Cut a text to about `most` columns, behind a sentence where one ends there, else behind a word."""
+    if cell_len(text) <= most:
+        return text
+    cut = set_cell_size(text, most)
+    ends = [found.end() for found in _SENTENCE.finditer(cut)]
+    if ends and ends[-1] > len(cut) // 3:
+        return cut[: ends[-1]].rstrip()
+    cut = cut.rsplit(" ", 1)[0]
+    # A quote that is cut open would swallow what follows.
+    return f"{cut}…`" if cut.count("`") % 2 else f"{cut}…"
+
+
+def _print_full(view: DiagnosisView, console: Console) -> None:
+    """Print all of a diagnosis: what to change, then why, and the proof."""
+    for row in changes(view):
+        console.print()
+        console.print(row)
+    for part in _to_use(view):
+        part.print(console)
+    if view.steps:
+        console.print()
+        console.print(Group(_title(view, "steps"), *_steps(view)))
+    console.print()
+    if view.changes or view.steps:
+        console.print(_title(view, "why"))
+    console.print(markdown(view.explanation))
+    if view.model_explanation:
+        console.print(Text(f"\n{view.words('model', model=view.model)}:", style="bold"))
+        console.print(markdown(view.model_explanation))
+    for block in (_evidence(view), _sources(view), _lists(view)):
+        if block:
+            console.print()
+            console.print(Group(*block))
+    if view.redactions:
+        console.print(Text(view.words("redacted", count=view.redactions), style="dim"))
+
+
+def _to_use(
+    view: DiagnosisView, most: int | None = None, most_columns: int | None = None
+) -> Iterator[_Block]:
+    """Give the patch and the command as they are, whatever the terminal's width: they are to be used.
+
+    A diff shows `most` rows at the most. Where `most_columns` is given, a command that is longer is left
+    out, as it is where a patch makes the change.
+    """
+    for name, diff in (("patch", view.patch), ("suggestion", view.suggestion)):
+        rows = [
+            Text(line, style={"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""))
+            for line in (diff or "").rstrip("\n").split("\n")
+        ]
+        if diff:
+            shown = rows if most is None or len(rows) <= most + _SLACK else rows[:most]
+            more = _say("more-rows", view.language, count=len(rows) - len(shown))
+            note = [Text(more, style="dim")] if len(shown) < len(rows) else []
+            yield _Block([_title(view, name), *shown, *note], is_whole=True)
+    is_told = most_columns is None or (not view.patch and len(view.command or "") <= most_columns)
+    if view.command and is_told:
+        yield _Block([_title(view, "command"), Text(view.command)], is_whole=True)
+
+
+def markdown(text: str) -> RenderableType:
+    """Lay out an explanation."""
+    # Imported here: its parser is a slow import, and what prints JSON needs none.
+    from rich.markdown import Markdown
+
+    # Log text inside the explanation is data; HTML and links in it are shown as written.
+    parts = _CODE.split(text)
+    return Markdown(
+        "".join(
+            part if _CODE.fullmatch(part) else part.replace("<", "&lt;").replace("](", "]\\(")
+            for part in parts
+        )
+    )
+
+
+def _title(view: DiagnosisView, name: str) -> Text:
+    return Text(view.words(name), style="bold")
+
+
+def _evidence(view: DiagnosisView) -> list[RenderableType]:
+    if not view.evidence:
+        return []
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    table.add_column(justify="right", style="cyan", no_wrap=True)
+    table.add_column(overflow="fold")
+    for item in view.evidence:
+        table.add_row(item.place, Text(item.text[:300]).append(f"  — {item.why}", style="dim"))
+    return [_title(view, "evidence"), table]
+
+
+def _sources(view: DiagnosisView) -> list[RenderableType]:
+    if not view.sources:
+        return []
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    table.add_column(justify="right", style="cyan", no_wrap=True)
+    table.add_column(overflow="fold")
+    for place in view.sources:
+        told = Text(source_words(place, view.language))
+        table.add_row(place.place, told.append(f"\n{place.url}", style="dim") if place.url else told)
+    return [_title(view, "sources"), table]
+
+
+def changes(view: DiagnosisView) -> list[RenderableType]:
+    """Give what may cure, and what helps to find out more, as a block each; nothing where there is none."""
+    blocks = ((_say("changes", view.language), view.changes), (view.words("find-out"), view.looks))
+    return [
+        Group(Text(title, style="bold"), *(row for change in changes for row in _change(change)))
+        for title, changes in blocks
+        if changes
+    ]
+
+
+def _change(change: ChangeView) -> Iterator[RenderableType]:
+    was = change.was()
+    head = Text(f"  {as_written(change)}" + (f"  ({was})" if was else ""), style="bold green")
+    yield head.append(f"  [{', '.join((*change.owners, change.kind_words))}]", style="dim")
+    costs = f"{_say('costs', change.language)}: {change.costs}" if change.costs else ""
+    yield Padding(Text(change.why), (0, 0, 0, 4))
+    for text, style in ((costs, "dim"), (change.doubt, "yellow")):
+        if text:
+            yield Padding(Text(text, style=style), (0, 0, 0, 4))
+
+
+def _steps(view: DiagnosisView) -> Iterator[RenderableType]:
+    """Give the steps with their numbers."""
+    for number, step in enumerate(view.steps, 1):
+        yield from _step(view, number, step)
+
+
+def _step(view: DiagnosisView, number: int, step: ProcedureStep) -> Iterator[RenderableType]:
+    """Give a step; one that acts has another colour and says what it costs."""
+    yield Text(f"  {number}. ").append(step.run, style="bold yellow" if step.acts else "cyan")
+    yield Padding(Text(step.why, style="dim"), (0, 0, 0, 5))
+    if step.costs:
+        costs = f"{_say('costs', view.language)}: {step.costs}"
+        yield Padding(Text(costs, style="dim"), (0, 0, 0, 5))
+
+
+def _lists(view: DiagnosisView) -> list[RenderableType]:
+    rows: list[RenderableType] = []
+    if view.alternatives and view.names_cause:
+        texts = [
+            Text(f"  - {item.confidence:.0%} {item.cause}: {item.tell_apart}") for item in view.alternatives
+        ]
+        rows += [_title(view, "alternatives"), *texts]
+    if view.checks:
+        rows += [_title(view, _checks_title(view)), *(Text(f"  - {check}") for check in view.checks)]
+    if view.verdict == "diagnosed":
+        rows += [Text(f"  {item.id}  {' '.join(item.urls[:2])}", style="dim") for item in view.cited[:3]]
+    return rows
+
+
+def _checks_title(view: DiagnosisView) -> str:
+    return "look" if view.verdict in ("no-failure", "open-end") else "checks"
+
+
+def _say(name: str, language: Language, **values: object) -> str:
+    return words(f"cli.{name}", language, **values)
