@@ -64,8 +64,8 @@ def _head(view: DiagnosisView, width: int) -> Group:
     if view.ended:
         rows.append(Text(view.ended, style="dim"))
     if view.root is not None:
-        # Two rows: the whole line stands among the evidence.
-        message = _shortened(view.proof, 2 * width - len(view.root.place) - 4)
+        # Three rows: the whole line stands among the evidence.
+        message = _shortened(view.proof, 3 * width - len(view.root.place) - 6)
         proof = Text(f"{view.root.place}  ", style="cyan").append(message, style="bright_black")
         rows.append(proof)
     return Group(*rows)
@@ -89,23 +89,27 @@ def render(diagnosis: Diagnosis, console: Console, *, full: bool = False) -> Non
 class _Block:
     """Rows that are printed together, below an empty one.
 
-    `is_whole` rows are to be used as they are: no width wraps them. Of the blocks that have a number in
-    `spare`, that with the highest goes first where a screen has no room for all.
+    `is_whole` rows are to be used as they are: no width wraps them. One that `goes_on` has no empty row
+    above. Of the blocks that have a number in `spare`, that with the highest goes first where a screen has
+    no room for all.
     """
 
     rows: Sequence[RenderableType]
     is_whole: bool = False
+    goes_on: bool = False
     spare: int = 0
 
     def height(self, console: Console) -> int:
         """Count its rows on a console, the empty one included."""
+        above = 0 if self.goes_on else 1
         if self.is_whole:
-            return 1 + len(self.rows)
-        return 1 + sum(len(console.render_lines(row, pad=False)) for row in self.rows)
+            return above + len(self.rows)
+        return above + sum(len(console.render_lines(row, pad=False)) for row in self.rows)
 
     def print(self, console: Console) -> None:
         """Print it."""
-        console.print()
+        if not self.goes_on:
+            console.print()
         for row in self.rows:
             console.print(row, soft_wrap=self.is_whole)
 
@@ -127,11 +131,13 @@ def _short_blocks(view: DiagnosisView, width: int) -> Iterator[_Block]:
     """Give the parts of a short answer, in their order."""
     most = _ROWS_UNKNOWN if view.verdict == "unknown" else _ROWS_HAPPENED
     if happened := _shortened(view.happened, most * width):
-        yield _Block([markdown(happened)], spare=0 if view.verdict == "unknown" else 2)
+        yield _Block([markdown(happened)], spare=0 if view.verdict == "unknown" else 3)
     if means := _shortened(view.part("why"), _ROWS_MEANS * width):
-        yield _Block([markdown(means)], spare=1)
+        yield _Block([markdown(means)], spare=2)
     if view.changes:
-        yield _Block(_first_changes(view, width))
+        yield _Block(_first_change(view, width))
+        others = [row for change in view.changes[1:_CHANGES] for row in list(_change(change))[:1]]
+        yield _Block(others, goes_on=True, spare=1)
     elif not view.steps and (advice := _shortened(view.part("do"), _ROWS_ADVICE * width)):
         yield _Block([Text(phrase("do", view.language), style="bold"), markdown(advice)])
     yield from _to_use(view, most=_ROWS_PATCH, most_columns=_ROWS_COMMAND * width)
@@ -143,19 +149,18 @@ def _short_blocks(view: DiagnosisView, width: int) -> Iterator[_Block]:
         brief = [row for row in rows if isinstance(row, Text)] if view.changes else rows
         yield _Block([_title(view, "steps"), *brief])
     if checks := _short_checks(view):
-        yield _Block(checks, spare=3 if view.changes or view.steps else 0)
-    if others := _alternatives(view, width):
-        yield _Block(others, spare=0 if view.is_doubtful else 4)
+        yield _Block(checks, spare=4 if view.changes or view.steps else 0)
+    if alternatives := _alternatives(view, width):
+        yield _Block(alternatives, spare=0 if view.is_doubtful else 5)
     yield _Block([Text(_say("full", view.language), style="dim")])
 
 
-def _first_changes(view: DiagnosisView, width: int) -> list[RenderableType]:
-    """Give the first change with its reason, the others by name."""
-    first, *others = view.changes
-    rows: list[RenderableType] = [Text(_say("changes", view.language), style="bold")]
-    rows += _change(replace(first, why=_shortened(first.why, _ROWS_WHY * width)))
-    rows += [row for change in others[: _CHANGES - 1] for row in list(_change(change))[:1]]
-    return rows
+def _first_change(view: DiagnosisView, width: int) -> list[RenderableType]:
+    """Give the first change with its reason; what was just said is not said again."""
+    first = view.changes[0]
+    is_told = first.why.replace("`", "") in view.part("why").replace("`", "")
+    shown = replace(first, why="" if is_told else _shortened(first.why, _ROWS_WHY * width))
+    return [Text(_say("changes", view.language), style="bold"), *_change(shown)]
 
 
 def _short_checks(view: DiagnosisView) -> list[RenderableType]:
@@ -230,7 +235,9 @@ def _to_use(
             for line in (diff or "").rstrip("\n").split("\n")
         ]
         if diff:
-            shown = rows if most is None or len(rows) <= most + _SLACK else rows[:most]
+            is_cut = most is not None and len(rows) > most + _SLACK
+            # What stays as it is goes first: one is to see the change.
+            shown = [row for row in rows if not row.plain.startswith(" ")][:most] if is_cut else rows
             more = _say("more-rows", view.language, count=len(rows) - len(shown))
             note = [Text(more, style="dim")] if len(shown) < len(rows) else []
             yield _Block([_title(view, name), *shown, *note], is_whole=True)
@@ -296,10 +303,9 @@ def _change(change: ChangeView) -> Iterator[RenderableType]:
     head = Text(f"  {as_written(change)}" + (f"  ({was})" if was else ""), style="bold green")
     yield head.append(f"  [{', '.join((*change.owners, change.kind_words))}]", style="dim")
     costs = f"{_say('costs', change.language)}: {change.costs}" if change.costs else ""
-    yield Padding(Text(change.why), (0, 0, 0, 4))
-    for text, style in ((costs, "dim"), (change.doubt, "yellow")):
+    for text, colour in ((change.why, ""), (costs, "dim"), (change.doubt, "yellow")):
         if text:
-            yield Padding(Text(text, style=style), (0, 0, 0, 4))
+            yield Padding(Text(text, style=colour), (0, 0, 0, 4))
 
 
 def _steps(view: DiagnosisView) -> Iterator[RenderableType]:
