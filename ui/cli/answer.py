@@ -38,6 +38,7 @@ _SCREEN = 30
 _ROWS_HAPPENED = 3
 _ROWS_MEANS = 3
 _ROWS_UNKNOWN = 6
+_ROWS_MODEL = 6
 _ROWS_ADVICE = 5
 _ROWS_WHY = 2
 _ROWS_PATCH = 8
@@ -152,6 +153,9 @@ def _short_blocks(view: DiagnosisView, width: int) -> Iterator[_Block]:
         yield _Block(checks, spare=4 if view.changes or view.steps else 0)
     if alternatives := _alternatives(view, width):
         yield _Block(alternatives, spare=0 if view.is_doubtful else 5)
+    if view.model_explanation:
+        said = _shortened(view.model_explanation, _ROWS_MODEL * width)
+        yield _Block([Text(f"{view.words('model', model=view.model)}:", style="bold"), markdown(said)])
     yield _Block([Text(_say("full", view.language), style="dim")])
 
 
