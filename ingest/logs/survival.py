@@ -31,11 +31,10 @@ _RAISED = re.compile(r"raise\b")
 
 def calm(rows: Iterable[Line]) -> int:
     """Count a process's lines, from the nearest up, to the first that speaks of trouble."""
-    return sum(1 for _ in takewhile(_is_calm, rows))
-
-
-def _is_calm(row: Line) -> bool:
-    return not (row.body[:1].isspace() or levels.is_error(row.level) or _TROUBLE.search(row.text))
+    troubles = (
+        row.body[:1].isspace() or levels.is_error(row.level) or _TROUBLE.search(row.text) for row in rows
+    )
+    return sum(1 for _ in takewhile(lambda trouble: not trouble, troubles))
 
 
 def is_logged(header: Line, rows: Sequence[Line]) -> bool:

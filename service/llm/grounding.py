@@ -180,17 +180,11 @@ def _free(
 
 def _is_opposed(ours: ProposedChange, to: str) -> bool:
     """Tell whether a value would move a setting the other way than the offered one does."""
-    now, offered_value, wanted = (_number(value) for value in (ours.from_, ours.to, to))
-    if now is None or offered_value is None or wanted is None:
+    try:
+        now, offered_value, wanted = (float(str(value)) for value in (ours.from_, ours.to, to))
+    except ValueError:
         return False
     return (offered_value - now) * (wanted - now) < 0
-
-
-def _number(value: object) -> float | None:
-    try:
-        return float(str(value))
-    except ValueError:
-        return None
 
 
 def offered(pick: Pick, prompt_context: PromptContext) -> ProposedChange | None:

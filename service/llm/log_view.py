@@ -56,7 +56,7 @@ ANYBODY = Writer()
 
 
 @dataclass(frozen=True, slots=True)
-class Hits:
+class FoundLines:
     """Lines that were searched for, the first and last of them, and whether there are more between.
 
     How many more is not told: a count of lines that are not masked would tell what stands in a secret.
@@ -100,7 +100,7 @@ class LogView:
             }
         return dict(sorted((found or known).items()))
 
-    def search(self, wanted: Sequence[Sequence[str]], span: Span, writer: Writer = ANYBODY) -> Hits:
+    def search(self, wanted: Sequence[Sequence[str]], span: Span, writer: Writer = ANYBODY) -> FoundLines:
         """Give lines of a span that hold all words of one of the alternatives, whatever their case.
 
         Only those of the writer. The first and the last of them, where they are many. Words within a secret
@@ -131,7 +131,7 @@ class LogView:
             for number, text in there.items()
             if any(all(word in text.lower() for word in words) for words in alternatives)
         }
-        return Hits(rows, count > FIRST_HITS + LAST_HITS)
+        return FoundLines(rows, count > FIRST_HITS + LAST_HITS)
 
     def _holding(self, alternatives: Sequence[Sequence[bytes]], span: Span, writer: Writer) -> Iterator[int]:
         """Give the numbers of the writer's lines of a span whose bytes hold the words of an alternative."""

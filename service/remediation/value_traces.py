@@ -151,17 +151,12 @@ def _names(root: Event, assessment: Assessment) -> Iterator[ValueTrace]:
     words |= {item.key: item.line for item in assessment.settings}
     plain = {canonical(word).lower(): word for word in words if word not in named}
     for name in islice(named, MOST_TRACES):
-        near = get_close_matches(canonical(name).lower(), plain, n=1, cutoff=ALIKE)
-        if near and _is_slip(canonical(name), near[0]):
-            other = plain[near[0]]
-            yield ValueTrace("name", {"given": name, "other": other}, words[other])
-
-
-def _is_slip(name: str, other: str) -> bool:
-    """Tell whether names differ by spelling alone: not by a number, nor by an ending such as of a plural."""
-    same_numbers = _DIGITS.findall(name) == _DIGITS.findall(other)
-    low = name.lower()
-    return same_numbers and (low == other or not (low.startswith(other) or other.startswith(low)))
+        low = canonical(name).lower()
+        near = next(iter(get_close_matches(low, plain, n=1, cutoff=ALIKE)), "")
+        # By spelling alone: not by a number, nor by an ending such as of a plural.
+        is_longer = low != near and (low.startswith(near) or near.startswith(low))
+        if near and not is_longer and _DIGITS.findall(low) == _DIGITS.findall(near):
+            yield ValueTrace("name", {"given": name, "other": plain[near]}, words[plain[near]])
 
 
 def _paths(root: Event, assessment: Assessment) -> Iterator[ValueTrace]:

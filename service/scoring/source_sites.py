@@ -50,7 +50,9 @@ def find_sites(report: CrashReport) -> tuple[LineSite, ...]:
             shown = site.nearest(version)
             known = version_of(site, report)
             in_file = any(frame.file.replace("\\", "/").endswith(f"/{site.file}") for frame in event.frames)
-            is_sure = in_file or (_is_release(shown, known) if known else not event.frames)
+            # Two versions of one minor release, such as `2.6.0` and `2.6.1+cu124`, have the same places.
+            is_release = bool(known) and shown.split(".")[:2] == str(known).split(".")[:2]
+            is_sure = in_file or is_release or not (known or event.frames)
             place = LineSite(event.line, site, shown, event is report.root, is_sure)
             found.setdefault((site.package, site.file, site.symbol), place)
     return tuple(found.values())[:MAX_TOLD]
@@ -67,11 +69,6 @@ def site_of(event: Event, report: CrashReport) -> Site | None:
         ),
         None,
     )
-
-
-def _is_release(shown: str, known: str) -> bool:
-    """Tell whether two versions are of one minor release: `2.6.0` and `2.6.1+cu124`."""
-    return shown.split(".")[:2] == known.split(".")[:2]
 
 
 def version_of(site: Site, report: CrashReport) -> str | None:

@@ -136,7 +136,11 @@ def _short_blocks(view: DiagnosisView, width: int) -> Iterator[_Block]:
     if means := _shortened(view.part("why"), _ROWS_MEANS * width):
         yield _Block([markdown(means)], spare=2)
     if view.changes:
-        yield _Block(_first_change(view, width))
+        first = view.changes[0]
+        # What was just said is not said again.
+        is_told = first.why.replace("`", "") in view.part("why").replace("`", "")
+        first = replace(first, why="" if is_told else _shortened(first.why, _ROWS_WHY * width))
+        yield _Block([Text(_say("changes", view.language), style="bold"), *_change(first)])
         others = [row for change in view.changes[1:_CHANGES] for row in list(_change(change))[:1]]
         yield _Block(others, goes_on=True, spare=1)
     elif not view.steps and (advice := _shortened(view.part("do"), _ROWS_ADVICE * width)):
@@ -144,10 +148,8 @@ def _short_blocks(view: DiagnosisView, width: int) -> Iterator[_Block]:
     yield from _to_use(view, most=_ROWS_PATCH, most_columns=_ROWS_COMMAND * width)
     if view.steps and not view.patch:
         # Beside a change the commands alone say enough.
-        rows = [
-            row for number, step in enumerate(view.steps[:_STEPS], 1) for row in _step(view, number, step)
-        ]
-        brief = [row for row in rows if isinstance(row, Text)] if view.changes else rows
+        rows = _steps(view, view.steps[:_STEPS])
+        brief = [row for row in rows if isinstance(row, Text)] if view.changes else [*rows]
         yield _Block([_title(view, "steps"), *brief])
     if checks := _short_checks(view):
         yield _Block(checks, spare=4 if view.changes or view.steps else 0)
@@ -157,14 +159,6 @@ def _short_blocks(view: DiagnosisView, width: int) -> Iterator[_Block]:
         said = _shortened(view.model_explanation, _ROWS_MODEL * width)
         yield _Block([Text(f"{view.words('model', model=view.model)}:", style="bold"), markdown(said)])
     yield _Block([Text(_say("full", view.language), style="dim")])
-
-
-def _first_change(view: DiagnosisView, width: int) -> list[RenderableType]:
-    """Give the first change with its reason; what was just said is not said again."""
-    first = view.changes[0]
-    is_told = first.why.replace("`", "") in view.part("why").replace("`", "")
-    shown = replace(first, why="" if is_told else _shortened(first.why, _ROWS_WHY * width))
-    return [Text(_say("changes", view.language), style="bold"), *_change(shown)]
 
 
 def _short_checks(view: DiagnosisView) -> list[RenderableType]:
@@ -209,7 +203,7 @@ def _print_full(view: DiagnosisView, console: Console) -> None:
         part.print(console)
     if view.steps:
         console.print()
-        console.print(Group(_title(view, "steps"), *_steps(view)))
+        console.print(Group(_title(view, "steps"), *_steps(view, view.steps)))
     console.print()
     if view.changes or view.steps:
         console.print(_title(view, "why"))
@@ -312,19 +306,14 @@ def _change(change: ChangeView) -> Iterator[RenderableType]:
             yield Padding(Text(text, style=colour), (0, 0, 0, 4))
 
 
-def _steps(view: DiagnosisView) -> Iterator[RenderableType]:
-    """Give the steps with their numbers."""
-    for number, step in enumerate(view.steps, 1):
-        yield from _step(view, number, step)
-
-
-def _step(view: DiagnosisView, number: int, step: ProcedureStep) -> Iterator[RenderableType]:
-    """Give a step; one that acts has another colour and says what it costs."""
-    yield Text(f"  {number}. ").append(step.run, style="bold yellow" if step.acts else "cyan")
-    yield Padding(Text(step.why, style="dim"), (0, 0, 0, 5))
-    if step.costs:
-        costs = f"{_say('costs', view.language)}: {step.costs}"
-        yield Padding(Text(costs, style="dim"), (0, 0, 0, 5))
+def _steps(view: DiagnosisView, steps: Sequence[ProcedureStep]) -> Iterator[RenderableType]:
+    """Give steps with their numbers; one that acts has another colour and says what it costs."""
+    for number, step in enumerate(steps, 1):
+        yield Text(f"  {number}. ").append(step.run, style="bold yellow" if step.acts else "cyan")
+        yield Padding(Text(step.why, style="dim"), (0, 0, 0, 5))
+        if step.costs:
+            costs = f"{_say('costs', view.language)}: {step.costs}"
+            yield Padding(Text(costs, style="dim"), (0, 0, 0, 5))
 
 
 def _lists(view: DiagnosisView) -> list[RenderableType]:

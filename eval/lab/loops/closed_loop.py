@@ -17,7 +17,7 @@ from ingest.logs.inputs import jobs as inputs
 from service.llm.triage_context import TriageContext
 from service.patching.application import apply_edits, take_back
 from service.pipeline.triage import Triage, read_config
-from service.schemas.diagnosis import Diagnosis, Outcome
+from service.schemas.diagnosis import Outcome
 
 from .jobs import LoopJob
 from .trial import INSTALL_FAILED, NotTriedError, Trial, first_step, trial_of
@@ -51,7 +51,10 @@ def close(job: LoopJob, triage: Triage, wheels: Path | None = None, keep: Path |
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "job"
         folder.mkdir()
-        _lay_out(job, folder)
+        shared = {name: (SCRIPTS / source).read_text(encoding="utf-8") for name, source in job.shared.items()}
+        for name, text in (shared | dict(job.files)).items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
         try:
             failed = _run(job, folder, job.launch, wheels)
         except CgroupUnavailableError as error:
@@ -66,13 +69,6 @@ def close(job: LoopJob, triage: Triage, wheels: Path | None = None, keep: Path |
         context = _explained(job, triage, folder, failed)
         _kept(keep, f"{job.id}.answer.json", context.first.to_json(indent=1).encode())
         return _tried(job, context, folder, wheels, keep)
-
-
-def _lay_out(job: LoopJob, folder: Path) -> None:
-    shared = {name: (SCRIPTS / source).read_text(encoding="utf-8") for name, source in job.shared.items()}
-    for name, text in (shared | dict(job.files)).items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
 
 
 def _missing(job: LoopJob, wheels: Path | None) -> str:
@@ -117,7 +113,11 @@ def _tried(
     job: LoopJob, context: TriageContext, folder: Path, wheels: Path | None, keep: Path | None
 ) -> LoopResult:
     """Make the first change, run again, and take it back to the byte."""
-    cause, told = context.first.cause or "", _told(context.first)
+    cause = context.first.cause or ""
+    told = "; ".join(
+        f"{change.framework}: {change.key} {change.from_ or ''}-> {change.to}"
+        for change in first_step(context.first.changes)
+    )
     try:
         trial = trial_of(job, context)
     except NotTriedError as error:
@@ -152,10 +152,3 @@ def _run_changed(job: LoopJob, trial: Trial, folder: Path, wheels: Path | None) 
         changed = [name for name, text in job.files.items() if (folder / name).read_bytes() != text.encode()]
         if changed:
             raise RuntimeError(f"{job.id}: not undone to the byte: {', '.join(changed)}")
-
-
-def _told(answer: Diagnosis) -> str:
-    return "; ".join(
-        f"{change.framework}: {change.key} {change.from_ or ''}-> {change.to}"
-        for change in first_step(answer.changes)
-    )

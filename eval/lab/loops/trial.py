@@ -68,7 +68,10 @@ def trial_of(job: LoopJob, context: TriageContext) -> Trial:
     if all(change.kind == "env" and (is_unset(change.to) or not is_guidance(change.to)) for change in step):
         return Trial("environment", "\n".join((*map(_exported, step), job.launch)))
     if all(change.kind == "package" for change in step):
-        return Trial("package", _installed(step, job.launch))
+        # Installed beside the environment, which stays as it is.
+        wanted = " ".join(shlex.quote(_requirement(change)) for change in step)
+        pip = f"python -m pip install --quiet --target {_SITE} {wanted} || exit {INSTALL_FAILED}"
+        return Trial("package", f"{pip}\nexport PYTHONPATH={_SITE}\n{job.launch}")
     if all(_OF_THE_SHELL.fullmatch(change.key) for change in step):
         return Trial("environment", "\n".join((*(change.key for change in step), job.launch)))
     if step[0].kind == "command":
@@ -81,13 +84,6 @@ def _exported(change: ProposedChange) -> str:
         return f"unset {change.key}"
     value = str(int(change.to) if isinstance(change.to, bool) else change.to)
     return f"export {change.key}={shlex.quote(value)}"
-
-
-def _installed(step: Sequence[ProposedChange], launch: str) -> str:
-    """Install beside the environment, which stays as it is, and start the job with it."""
-    wanted = " ".join(shlex.quote(_requirement(change)) for change in step)
-    pip = f"python -m pip install --quiet --target {_SITE} {wanted} || exit {INSTALL_FAILED}"
-    return f"{pip}\nexport PYTHONPATH={_SITE}\n{launch}"
 
 
 def _requirement(change: ProposedChange) -> str:
