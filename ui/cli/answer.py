@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rich.cells import cell_len, set_cell_size
@@ -264,26 +264,28 @@ def _title(view: DiagnosisView, name: str) -> Text:
 
 
 def _evidence(view: DiagnosisView) -> list[RenderableType]:
-    if not view.evidence:
-        return []
-    table = Table(box=None, show_header=False, padding=(0, 1))
-    table.add_column(justify="right", style="cyan", no_wrap=True)
-    table.add_column(overflow="fold")
-    for item in view.evidence:
-        table.add_row(item.place, Text(item.text[:300]).append(f"  — {item.why}", style="dim"))
-    return [_title(view, "evidence"), table]
+    rows = [
+        (item.place, Text(item.text[:300]).append(f"  — {item.why}", style="dim")) for item in view.evidence
+    ]
+    return [_title(view, "evidence"), _beside_places(rows)] if rows else []
 
 
 def _sources(view: DiagnosisView) -> list[RenderableType]:
-    if not view.sources:
-        return []
+    rows = []
+    for place in view.sources:
+        told = Text(source_words(place, view.language))
+        rows.append((place.place, told.append(f"\n{place.url}", style="dim") if place.url else told))
+    return [_title(view, "sources"), _beside_places(rows)] if rows else []
+
+
+def _beside_places(rows: Iterable[tuple[str, Text]]) -> Table:
+    """Lay texts out beside the log's lines that they are about."""
     table = Table(box=None, show_header=False, padding=(0, 1))
     table.add_column(justify="right", style="cyan", no_wrap=True)
     table.add_column(overflow="fold")
-    for place in view.sources:
-        told = Text(source_words(place, view.language))
-        table.add_row(place.place, told.append(f"\n{place.url}", style="dim") if place.url else told)
-    return [_title(view, "sources"), table]
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def changes(view: DiagnosisView) -> list[RenderableType]:
