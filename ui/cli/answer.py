@@ -40,7 +40,7 @@ _ROWS_MEANS = 3
 _ROWS_UNKNOWN = 6
 _ROWS_MODEL = 6
 _ROWS_ADVICE = 5
-_ROWS_WHY = 2
+_ROWS_WHY = 4
 _ROWS_PATCH = 8
 # A few rows more are not worth a note that they are left out.
 _SLACK = 3
