@@ -13,12 +13,14 @@ export PYTHONDONTWRITEBYTECODE :=
 # On a terminal the installer shows what it loads and how far it is; elsewhere the steps' lines are enough.
 QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 
-.PHONY: install run sample test test-all check lint types gate eval lab bench fuzz lock clean
+.PHONY: install run sample test test-all check lint types gate eval lab bench fuzz attack sbom audit lock clean
 
 $(STAMP): requirements.lock pyproject.toml
 	@echo "1/4 A Python environment in $(VENV)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^uv==' requirements.lock)"
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(VENV)/installer.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(VENV)/installer.txt
+	@# What has another hash than the lock says is refused, here and above.
 	@echo "2/4 The $$(grep -c == requirements.lock) packages of the lock file, 3 GB: the first time some minutes"
 	@# Compiled at once: a start should not compile five hundred modules, whoever owns the folder.
 	@$(BIN)/uv pip install $(QUIET) --compile-bytecode --python $(BIN)/python --requirements requirements.lock
@@ -40,10 +42,10 @@ sample: $(STAMP)  ## Explain the bundled sample crash.
 	@$(BIN)/whycrash explain eval/incidents/w-easyr1-offload-host-ram/log.txt --config eval/incidents/w-easyr1-offload-host-ram/run.sh
 
 test: $(STAMP)  ## Run the tests, without those that take long: what kills clusters, loads real models, reads for minutes.
-	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not long"
+	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not long"
 
 test-all: $(STAMP)  ## Run all tests.
-	@$(BIN)/python -m pytest -n auto --dist loadfile
+	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 lint: $(STAMP)
 	@$(BIN)/ruff check .
@@ -69,11 +71,24 @@ bench: $(STAMP)  ## Measure speed and memory.
 fuzz: $(STAMP)  ## Throw damaged input at the reader, the archives and the launch files.
 	@$(BIN)/python -m eval.fuzz --seconds 180
 
-lock: pyproject.toml  ## Resolve every extra together and write the exact versions.
-	@$(BIN)/uv pip compile pyproject.toml --all-extras --python-version 3.11 --no-header --no-annotate --no-emit-index-url --quiet -o requirements.lock
-	@# torch without its local tag, which names a wheel that only some indexes carry, and without the CUDA
-	@# packages of the other build: where that one is installed, the installer adds what it needs.
-	@sed -i -e 's/^\(torch==[0-9.]*\)+.*/\1/' -e '/^nvidia-ml-py==/!{/^\(nvidia-\|cuda-\|triton==\)/d}' requirements.lock
+attack: $(STAMP)  ## Attack a server and the command line on loopback; tell of each attack whether it was held.
+	@$(BIN)/python -m eval.attack
+
+sbom: $(STAMP)  ## Write a bill of materials to out/sbom.json, and list the licences; fail where one is refused.
+	@$(BIN)/python -m eval.supply_chain sbom out/sbom.json
+	@$(BIN)/python -m eval.supply_chain licences
+
+audit: $(STAMP)  ## Compare the lock with ADVISORIES, a checkout of PyPA's advisory database; fail where one applies.
+	@$(BIN)/python -m eval.supply_chain audit "$(ADVISORIES)"
+
+lock: pyproject.toml  ## Resolve every extra together and write the exact versions with the hashes of their files.
+	@$(BIN)/uv pip compile pyproject.toml --all-extras --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --quiet -o requirements.lock
+	@# torch without its local tag, which names a wheel that only some indexes carry, and so without hashes, which
+	@# would be those of one index; and without the CUDA packages of the other build: where that one is installed,
+	@# the installer adds what it needs.
+	@awk '/^[^ ]/ {gone = /^(nvidia-|cuda-|triton==)/ && !/^nvidia-ml-py==/; bare = /^torch==/} gone {next} \
+	  bare {if (/^torch==/) {sub(/[+ ].*/, ""); print} next} {print}' requirements.lock > requirements.lock.new
+	@mv requirements.lock.new requirements.lock
 
 clean:
 	rm -rf $(VENV) out

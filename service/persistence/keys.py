@@ -1,12 +1,8 @@
-"""API keys, without their secrets, and beside the database the mark that there ever were any.
-
-A database that was damaged, deleted or put back from an old copy knows of no key. Were that alone to count,
-whoever can reach the address would be let in where a key was asked for a moment before.
-"""
+"""API keys, without their secrets; which of them count says the signed list beside the database."""
 
 from __future__ import annotations
 
-import os
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
@@ -18,18 +14,12 @@ from sqlalchemy import Row, insert, or_, select, update
 from corpus.message import Message
 from service.persistence import sanitizer
 from service.persistence.database import Database
+from service.persistence.key_seal import KeySeal
 from service.persistence.schema import KEYS
 from service.schemas.errors import DiskFullError, NotFoundError, StoreError
 from service.schemas.records import KeyRecord
 
-# The file under the home folder that says that this installation has, or had, API keys.
-MARK = "keyed"
-_SAYS = """\
-This installation of whycrash has, or had, API keys: its server lets nobody in without one, also where the \
-database knows of none.
-`whycrash keys add NAME` makes one. Delete this file, with the server stopped, to let this machine in \
-without a key again.
-"""
+_LOG = logging.getLogger("whycrash.keys")
 # A busy key would otherwise cost a write for each request.
 _EACH = timedelta(minutes=1)
 
@@ -37,24 +27,17 @@ _EACH = timedelta(minutes=1)
 class KeyRepository:
     """The API keys that were ever made; a revoked one stays, so that its past requests have a name."""
 
-    def __init__(self, database: Database, home: Path) -> None:
+    def __init__(self, database: Database, home: Path, *, shared: bool = False) -> None:
+        """Open the keys; in a database that several servers share, no list of one of them can be whole."""
         self._database = database
-        self.mark = home / MARK
+        self._shared = shared
+        self.seal = KeySeal(home)
         self._noted: dict[str, datetime] = {}
+        self._told: set[str] = set()
 
     def were_ever(self) -> bool:
-        """Tell whether there ever were keys, whatever the database says now.
-
-        What cannot be looked up is taken for yes.
-        """
-        try:
-            # Not `exists`, to which a folder that may not be read is one that is not there.
-            self.mark.stat()
-        except FileNotFoundError:
-            return False
-        except OSError:
-            return True
-        return True
+        """Tell whether there ever were keys, whatever the database says now."""
+        return self.seal.exists()
 
     def add(self, record: KeyRecord) -> None:
         """Keep a new key; raises StoreError where it cannot be kept that there are keys."""
@@ -63,7 +46,7 @@ class KeyRepository:
             "scopes": " ".join(record.scopes),
         }
         # First: if the process ends here, access stays restricted.
-        self._note_keyed()
+        self._sign(record)
         with self._database.write(durable=True) as connection:
             connection.execute(insert(KEYS).values(**values))
 
@@ -76,20 +59,35 @@ class KeyRepository:
         return _record(row)
 
     def all(self) -> tuple[KeyRecord, ...]:
-        """Give all keys, oldest first."""
+        """Give all keys that this installation has made, oldest first.
+
+        What else a database of its own holds was put there by somebody else, or was revoked since.
+        """
         with _legible(), self._database.read() as connection:
             found = tuple(
                 _record(row) for row in connection.execute(select(KEYS).order_by(KEYS.c.created, KEYS.c.id))
             )
-        if found and not self.were_ever():
-            # Made by a version that kept no mark, or by a server with another home over the same database.
-            with suppress(StoreError):
-                self._note_keyed()
-        return found
+        if self._shared:
+            if found:
+                # Made by a server with another home over the same database.
+                with suppress(StoreError):
+                    self.seal.note()
+            return found
+        # An installation that never had a key has no list, and gets none by being asked.
+        kept = self.seal.signed(found) if found else ()
+        if refused := {record.id for record in found} - {record.id for record in kept} - self._told:
+            self._told |= refused
+            _LOG.error(
+                "keys in the database that were not made here, or changed since, are not taken: %s",
+                ", ".join(sorted(refused)),
+            )
+        return kept
 
     def revoke(self, key: str, now: datetime) -> None:
         """Make a key invalid from now on, or leave it so; raises NotFoundError."""
-        self.get(key)
+        record = self.get(key)
+        # First, as above: a copy of the database from before brings the key back to nobody.
+        self._sign(record.model_copy(update={"revoked": record.revoked or now}))
         with self._database.write(durable=True) as connection:
             connection.execute(
                 update(KEYS).where(KEYS.c.id == key, KEYS.c.revoked.is_(None)).values(revoked=now)
@@ -109,20 +107,12 @@ class KeyRepository:
         with suppress(StoreError, DiskFullError), self._database.write() as connection:
             connection.execute(update(KEYS).where(KEYS.c.id == key, due).values(last_used=now))
 
-    def _note_keyed(self) -> None:
-        try:
-            self.mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with (
-                suppress(FileExistsError),
-                os.fdopen(os.open(self.mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file,
-            ):
-                file.write(_SAYS)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise StoreError(
-                Message("errors.cannot-written-set-whycrash", parent=self.mark, reason=error.strerror)
-            ) from error
+    def _sign(self, record: KeyRecord) -> None:
+        if self._shared:
+            self.seal.note()
+            return
+        self.all()  # where there is no list yet, those that are there are taken into it first
+        self.seal.sign([record])
 
 
 def _record(row: Row[Any]) -> KeyRecord:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from corpus.schema import Action
+from ingest.logs import clock
+from ingest.logs.lines import message_of
 from service.schemas.diagnosis import ProposedChange, Standing, Verdict
 from service.schemas.records import JobState
 
-_TOLD = ("verdict", "cause", "category", "standing", "action", "headline")
+_TOLD = ("verdict", "cause", "category", "standing", "action", "headline", "confidence")
+# So many characters of a failing line's message are kept.
+PROOF = 300
 
 
 class OutcomeSummary(NamedTuple):
@@ -19,6 +23,8 @@ class OutcomeSummary(NamedTuple):
 
     `engine` is what wrote it, `time` the root line's own, `change` the first one as the contract has it.
     `tokens` are what a model read and wrote for it and whether that was counted, None where none was asked.
+    `confidence` is the probability that the cause is right, `proof` the root line's message; both are unknown
+    of answers that were kept before they were.
     """
 
     verdict: Verdict
@@ -31,6 +37,8 @@ class OutcomeSummary(NamedTuple):
     time: str | None
     change: Mapping[str, Any] | None
     tokens: tuple[int, int, bool] | None = None
+    confidence: float | None = None
+    proof: str = ""
 
     @property
     def ended_well(self) -> bool:
@@ -63,6 +71,18 @@ class JobSummaryRow(NamedTuple):
     node_names: tuple[str, ...]
     gist: OutcomeSummary | None
 
+    @property
+    def died_at(self) -> datetime | None:
+        """When the job died: as it was given, else as its log's root line says."""
+        if self.ended or self.started or self.gist is None:
+            return self.ended or self.started
+        told = self.gist.time
+        seconds = clock.parse_time(told, self.finished.year if self.finished else None) if told else None
+        try:
+            return datetime.fromtimestamp(seconds, UTC) if seconds is not None else None
+        except (ValueError, OverflowError, OSError):
+            return None  # a wrong date in the log
+
 
 def pack_summary(plain: Mapping[str, Any]) -> str:
     """Give the outcome summary of an answer, which is given as its cleaned values, as it is stored."""
@@ -76,7 +96,9 @@ def pack_summary(plain: Mapping[str, Any]) -> str:
         engine["tokens"]["received"],
         engine["tokens"]["counted"],
     )
+    root = next((item["text"] for item in plain["evidence"] if item["role"] == "root"), "")
     told = {name: plain[name] for name in _TOLD} | {
+        "proof": message_of(root)[:PROOF],
         "engine": engine["name"],
         "time": time,
         "change": change,

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
+
+from sqlalchemy import text
 
 from service.persistence.audit import AuditLog
 from service.persistence.batches import BatchRepository
 from service.persistence.clock import Clock
 from service.persistence.database import PATIENCE, Database, address
+from service.persistence.errors import LOCK_WAIT
 from service.persistence.keys import KeyRepository
 from service.persistence.opening import open_database, version
 from service.persistence.requests import RequestRepository
@@ -16,8 +20,11 @@ from service.persistence.retention import Retention
 from service.persistence.schema import VERSIONS
 from service.persistence.seen_events import SeenEvents
 from service.persistence.triages import TriageRepository
-from service.schemas.errors import RequestError
+from service.schemas.errors import RequestError, StoreError
 from service.settings import Settings
+
+# Seconds for which a database that stored something is taken to store more: who watches a server asks often.
+STORES = 5.0
 
 
 class Store:
@@ -26,14 +33,17 @@ class Store:
     Methods raise StoreError where the database cannot be reached, is locked or damaged, and DiskFullError.
     """
 
-    def __init__(self, database: Database, home: Path, replaced: Path | None = None) -> None:
+    def __init__(
+        self, database: Database, home: Path, replaced: Path | None = None, *, shared: bool = False
+    ) -> None:
         self.database = database
         # Where a damaged database was moved to when this one was made in its place; its batches are in their
         # journals.
         self.replaced = replaced
+        self._stored_at = -STORES
         self.triages = TriageRepository(database)
         self.batches = BatchRepository(database)
-        self.keys = KeyRepository(database, home)
+        self.keys = KeyRepository(database, home, shared=shared)
         self.requests = RequestRepository(database)
         self.seen = SeenEvents(database)
         self.audit = AuditLog(database)
@@ -50,7 +60,7 @@ class Store:
         aside; SettingsError where the URL cannot be used.
         """
         database, replaced = open_database(address(settings), replace_damaged, timeout)
-        return cls(database, settings.home, replaced)
+        return cls(database, settings.home, replaced, shared=bool(settings.database.get_secret_value()))
 
     def renew(self, settings: Settings) -> None:
         """Go on with a new database where this one's file is damaged.
@@ -66,10 +76,12 @@ class Store:
         return self.database.place
 
     def check(self) -> str:
-        """Say what is wrong with the database; empty is nothing."""
+        """Say what is wrong with the database, or what keeps it from storing anything; empty is nothing."""
         try:
             with self.database.read() as connection:
                 found = version(connection)
+            if found == VERSIONS[-1] and monotonic() - self._stored_at > STORES:
+                self._rewrite_version()
         except RequestError as error:
             return str(error)
         return (
@@ -77,6 +89,17 @@ class Store:
             if found == VERSIONS[-1]
             else f"The database {self.place} has the schema {found or 'of nothing'}, not {VERSIONS[-1]}."
         )
+
+    def _rewrite_version(self) -> None:
+        """Write a row as it is: a full disk, a quota or a read-only file system refuses that too."""
+        try:
+            with self.database.write() as connection:
+                connection.execute(text("UPDATE alembic_version SET version_num = version_num"))
+        except StoreError as error:
+            # It waited for others who store something.
+            if error.wait != LOCK_WAIT:
+                raise
+        self._stored_at = monotonic()
 
     def close(self) -> None:
         """Close all connections."""

@@ -1,0 +1,1 @@
+"""Attacks on a server and on the command line that are started for it, on loopback alone."""
