@@ -193,7 +193,7 @@ def insertion(
     if parent.style == "flow":
         return _in_flow(document, parent, _flow(document, written)[1:-1], path, value)
     column = _column(text, parent.entries[0].start) if parent.entries else _column(text, parent.start)
-    return _new_lines(text, _tail(document, parent), _block(document, written, column), path, value)
+    return _new_lines(text, end_of(document, parent), _block(document, written, column), path, value)
 
 
 def appended(document: YamlFile, sequence: TreeNode, value: object) -> TreeEdit:
@@ -214,7 +214,7 @@ def appended(document: YamlFile, sequence: TreeNode, value: object) -> TreeEdit:
         rows = [" " * column + "- " + first.lstrip(), *rest]
     else:
         rows = [" " * column + "- " + _flow(document, value, inside=False)]
-    return _new_lines(text, _tail(document, sequence), rows, path, value)
+    return _new_lines(text, end_of(document, sequence), rows, path, value)
 
 
 def _column(text: str, offset: int) -> int:
@@ -241,7 +241,7 @@ def _step(document: YamlFile) -> int:
     return min((width for width in widths if width > 0), default=2)
 
 
-def _tail(document: YamlFile, node: TreeNode) -> int:
+def end_of(document: YamlFile, node: TreeNode) -> int:
     """Give where the text of a node's last part ends.
 
     A block's own end lies behind the comments that follow.
@@ -254,11 +254,11 @@ def _tail(document: YamlFile, node: TreeNode) -> int:
             raise NotPatchableError(
                 Message("patch.list-line-ends-unusually", text=line_of(document.text, node.start))
             )
-        return _tail(document, last)
+        return end_of(document, last)
     last_entry = max(node.entries, key=lambda entry: entry.start)
     if last_entry.alias or last_entry.node.style == "empty":
         return _span(document, last_entry)[1]
-    return _tail(document, last_entry.node)
+    return end_of(document, last_entry.node)
 
 
 def _new_lines(

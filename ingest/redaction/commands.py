@@ -33,11 +33,17 @@ COMMANDS = (
     _command(
         r"(?:snmp-server|r[ow]community6?)\W",
         rf"\b(?:snmp-server[ ]+community|r[ow]community6?)[ ]+['\"]?(?P<secret>{WORD}{{4,64}})",
-        entropy.is_key,
+        entropy.is_given,
     ),
     _command(
         r"snmp(?:walk|bulkwalk|get|getnext|bulkget|set|table|status|inform|trap|df)\W",
         rf"\bsnmp\w{{2,8}}\b[^\n]{{0,200}}?\s-[cAX]{_FLAG_VALUE}",
+        None,
+    ),
+    # Of several the last one, too.
+    _command(
+        r"snmp(?:walk|bulkwalk|get|getnext|bulkget|set|table|status|inform|trap|df)\W",
+        rf"\bsnmp\w{{2,8}}\b[^\n]{{0,300}}\s-[cAX]{_FLAG_VALUE}",
         None,
     ),
     _command(
@@ -94,7 +100,7 @@ COMMANDS = (
     ),
     _command(
         r"curl\W",
-        r"\bcurl\b[^\n]{0,500}?[\s'\"](?:-u|--user)['\"]?,?[ "
+        r"\bcurl\b[^\n]{0,500}?[\s'\"](?:-\w{0,6}u|--user)['\"]?,?[ "
         r"=]{0,2}['\"]?(?P<secret>[^\s:'\"]{16,200}):(?=[\s'\"]|\Z)",
         entropy.is_key,
     ),
@@ -172,8 +178,10 @@ COMMANDS = (
     ),
     _call(
         "secret",
-        r"(?:login|Experiment|Key|KeyCredential|OpenAI|ZhipuAI|InferenceClient|BearerAuth|set_api_key)",
+        r"(?:login|Experiment|Key|KeyCredential|OpenAI|ZhipuAI|InferenceClient|"
+        r"BearerAuth|Fernet|AESGCM|set_api_key)",
         rf"(?:\blogin|\.login|Experiment|(?:Api|API)Key|KeyCredential|OpenAI|ZhipuAI|InferenceClient|"
-        rf"BearerAuth|set_api_key)\(\s?{_QUOTE}(?P<secret>[A-Za-z0-9._~+/=-]{{16,400}}){_QUOTE}",
+        rf"BearerAuth|Fernet|AESGCM|set_api_key)\(\s?b?{_QUOTE}"
+        rf"(?P<secret>[A-Za-z0-9._~+/=-]{{16,400}}){_QUOTE}",
     ),
 )

@@ -17,17 +17,24 @@ _WORDS = (
     rf"hot|by)[_.-])[A-Za-z0-9]{{1,30}}[_.-]){{0,8}}"
 )
 _LAST = (
-    r"(?:passw(?:or)?d|passphrase|pass|pwd|secret|credentials?|token[_.-]secret|auth|auth[_.-]?token|"
+    r"(?:passw(?:or)?d|pass[ _-]?phrase|passcode|pass|pwd|pw|secret|cred(?:ential)?s?|token[_.-]secret|auth|"
+    r"auth[_.-]?token|jwt|bearer|(?:auth|session)[_.-]?cookie|requirepass|masterauth|authtok|"
+    r"device[_.-]?code|(?:src|dest)?(?:store|key)pass|"
     r"access[_.-]?token|hub[_.-]?token|refresh[_.-]?token|"
     r"(?:api|secret|access|private|auth|encryption|signing|master|account|license|wandb|ssh|client|server|"
+    r"application|app|insert|ingest|unseal|recovery|cipher|shared|"
     r"storage|service|hmac)[_.-]?key|token)"
 )
-_LAST_SIEVE = r"(?:passw(?:or)?d|passphrase|pass|pwd|secret|credentials?|auth|[a-z0-9_.-]key|token)"
+_LAST_SIEVE = (
+    r"(?:passw(?:or)?d|phrase|passcode|pass|pwd|pw|secret|creds?|credentials?|auth|[a-z0-9_.-]key|token|jwt|"
+    r"bearer|cookie|masterauth|authtok|device_code|device-code)"
+)
 # A value that a name without anything else beside it gives away; no option, no variable, no path, and none of
 # the words for nothing.
 _PLAIN = r"[^\s'\"\\,;:&|<>(){}\[\]\x80-\xff-][^\s'\"\\,;&|<>(){}\[\]\x80-\xff]{3,200}"
 _BARE_VALUE = (
-    rf"(?:\"{NOTHING}(?P<quoted>[^\"\n\\]{{4,400}})\"|'{NOTHING}(?P<single>[^'\n\\]{{4,400}})'|"
+    rf"(?:\$(?=['\"]))?(?:\"{NOTHING}(?P<quoted>(?:[^\"\n\\]|\\[\"\\]){{4,400}})\"|"
+    rf"'{NOTHING}(?P<single>(?:[^'\n\\]|\\[^\n]){{4,400}})'|"
     rf"\\\"{NOTHING}(?P<escaped>[^\"\n\\]{{4,400}})\\\"|{NOTHING}(?P<secret>{_PLAIN}))"
 )
 _CALLS = (
@@ -54,7 +61,7 @@ CALLED = (
     # `--db-password X`, `-Dspring.datasource.password=X`, `++wandb.api_key=X`
     _called(
         "secret",
-        rf"[-+][a-z0-9_.-]*{_LAST_SIEVE}['\"]?(?:[ =]|%20|%3D)",
+        rf"[-+][a-z0-9_.-]*{_LAST_SIEVE}['\"]?(?:[ =,]|%20|%3D)",
         rf"(?<![^\s'\"=,;(\[])(?:--?|\+\+?|~){_WORDS}{_LAST}['\"]?(?![\w.-])",
         r"(?:[ \t]{1,4}|=|['\"]?,[ ]?)",
         entropy.is_given,
@@ -63,12 +70,23 @@ CALLED = (
     # `DB_PASS=X`, `pass: X`, `"accessToken": "X"`, `config.auth_token=X`
     _called(
         "secret",
-        rf"{_LAST_SIEVE}['\"\\]{{0,3}}[\])]?[ \t]{{0,8}}(?:=>|:=|=|:)[ "
+        rf"{_LAST_SIEVE}['\"\\]{{0,3}}[\])]?[ \t]{{0,8}}(?:=>|->|:=|=|:)[ "
         rf"\t]{{0,8}}(?:[^\s\d]|\d[^\s,;]{{0,200}}[A-Za-z!@#$^&*])",
-        rf"(?<![A-Za-z0-9$/]){_WORDS}(?:{_LAST}|(?-i:[a-z][A-Za-z0-9]{{0,30}}(?:Pass|Password|Secret|Token|"
+        rf"(?<![A-Za-z0-9$/]){_WORDS}(?:{_LAST}|"
+        rf"(?-i:(?!existing|imagePull)[A-Za-z][A-Za-z0-9]{{0,30}}(?:Pass|"
+        rf"Password|Secret|"
+        rf"Token|"
         rf"ApiKey|AccessKey|PrivateKey)))(?:\\?['\"])?\]?",
-        r"[ \t]{0,8}(?:=>|:=|=|:)[ \t]{0,8}",
+        r"[ \t]{0,8}(?:=>|->|:=|=|:)[ \t]{0,8}",
         entropy.is_given,
+    ),
+    # | DB_PASSWORD | X |
+    _called(
+        "secret",
+        rf"{_LAST_SIEVE}['\"`]?[ \t]*\|",
+        rf"(?<![A-Za-z0-9$/]){_WORDS}{_LAST}['\"`]?",
+        r"[ \t]{0,60}\|[ \t]{0,4}`?",
+        entropy.is_cell,
     ),
     # `setenv DB_PASSWORD X`, `set -gx API_TOKEN X`, `secret_access_key X`
     _called(
@@ -96,6 +114,14 @@ CALLED = (
         r"(?i)user(?:add|mod)\W",
         rf"(?i)\buser(?:add|mod)\b[^\n]{{0,200}}?\s(?:-p|--password)[ "
         rf"=]?['\"]?(?P<secret>[^\s'\"-]{WORD}{{3,200}})",
+        far=True,
+        shaped=False,
+    ),
+    # `chpasswd <<< "bob:X"`
+    SecretKind(
+        "command-password",
+        r"(?i)chpasswd\W[^\n]{0,80}<<",
+        rf"(?i)\bchpasswd\b[^\n]{{0,80}}?<<<?\s*['\"]?[^\s:'\"]{{1,80}}:(?P<secret>(?!\$){WORD}{{4,200}})",
         far=True,
         shaped=False,
     ),

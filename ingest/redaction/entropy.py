@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 
 # A word, or words put together as names are; after them a number may stand.
@@ -19,10 +21,37 @@ _NUMBER = re.compile(rb"\d{1,7}|(?=[^.,:_-]*[.,:_-])[\d.,:eE+_-]+")
 _PATH = re.compile(rb"~?\.{0,2}/(?:[A-Za-z_.][a-z_.-]+|[\w.-]+/[\w./-]+\.\w{2,5}\Z)(?:/|\Z)|[A-Z]:\\")
 _NONE = re.compile(
     rb"(?i)(?:none|null|nil|true|false|empty|dummy|default|required|missing|undefined|unset|files|prompt|"
-    rb"changeme|placeholder|redacted|hidden|x{3,}|\.{3,}|\*{2,})\Z"
+    rb"changeme|placeholder|[\[(<]?(?:redacted|hidden|masked|filtered|removed|scrubbed|sanitized|nil)[\])>]?|"
+    rb"x{3,}|\.{3,}|\*{2,}|(?:your|insert|enter)[_-].*|.*_here|incorrect|invalid|wrong|expired|"
+    rb"rejected|mismatch\w*|failed|denied|authentication|accepted|unknown|changed|blank|not|set|unset)[`.]?\Z"
 )
 # Where a program takes it from, and not what it is.
-_CALL = re.compile(rb"(?:os\.(?:environ|getenv)|getenv\(|getpass|process\.env)\b")
+_CALL = re.compile(
+    rb"(?:os\.(?:environ|getenv)|getenv\(|getpass|process\.env)\b|"
+    rb"(?:var|vars|local|module|data|secrets|inputs|env)\.[a-z_][\w.-]*\Z|"
+    # Another name, a metavariable, a call, a tag of YAML, and what a shell says where a variable is not set.
+    rb"[A-Za-z_]\w*(?:\.\w+)*\.\w*(?:token|key|passw(?:or)?d|secret|credentials?)\Z|"
+    rb"(?:[A-Z]+_)*(?:PASSWORD|TOKEN|SECRET|KEY|PASS)\Z|[A-Za-z_][\w.]*\(['\"]?\Z|![A-Za-z]{2,10}\Z|"
+    rb"\?[\w ]*\}?\Z|"
+    rb"(?:Optional|Union|Annotated|Literal|Final|List|Dict|Callable|list|dict|tuple|type)\["
+)
+# A variable, or a place to be filled in, stands for a secret and is none.
+_REFERENCE = re.compile(
+    rb"[:@]?(?:\$[A-Za-z_]\w*|\$\{[^{}\s]{1,80}\}|\$\([^()]{1,80}\)|%[A-Za-z_]\w*%|\{\{[^{}]{1,80}\}\}|"
+    rb"<[a-z_ -]{1,40}>)\Z"
+)
+
+
+def is_reference(value: bytes) -> bool:
+    """Tell whether a value only says where another one stands: a variable, a template's place."""
+    return _REFERENCE.match(value) is not None
+
+
+def is_fetched(value: bytes) -> bool:
+    """Tell whether a value says where a program takes it from: a call, a variable."""
+    return is_reference(value) or _CALL.match(value) is not None
+
+
 _AMOUNT = re.compile(rb"\d[\d.]*(?:[mun]?s|min|[hmx%]|[kKMGT]i?B?)\Z")
 _HEX_ONLY = re.compile(rb"[0-9a-f\s]+|[0-9A-F\s]+")
 
@@ -54,7 +83,7 @@ def is_nothing(value: bytes) -> bool:
 
 def is_telling(value: bytes) -> bool:
     """Tell whether a value that a secret's name stands before is one: no path and no word for nothing."""
-    return not (is_path(value) or _NONE.match(value) or _CALL.match(value))
+    return not (is_path(value) or _NONE.match(value) or is_fetched(value))
 
 
 def is_secret(value: bytes) -> bool:
@@ -101,7 +130,9 @@ _SAID = re.compile(
     rb"wrong|error|str|string|bytes|int|bool|float|optional|any|type|object|self|env|file|stdin|ask|prompt|"
     rb"keyring|store|cache|oauth2?|ldap|krb5|munge|through|mean|sum|token-mean|"
     rb"your[_-].*|my[_-]?(?:token|key|password|secret).*|<.*|\[.*|x+|example.*|insecure|permission|denied|"
-    rb"passed|skipped|ok|fail|failure|success|step|true|false)\Z"
+    rb"passed|skipped|ok|fail|failure|success|step|true|false|enabled?|disabled?|required|optional|active|"
+    rb"inactive|plain|ssl|tls|sasl|iam|jwt|sso|saml|kerberos|gssapi|simple|"
+    rb"manual|private|public|user|service|server|client|anonymous)\Z"
 )
 
 
@@ -124,6 +155,40 @@ def is_given(value: bytes) -> bool:
     )
 
 
+_SPOKEN = re.compile(rb"[A-Za-z]+(?:[-_/.'][A-Za-z]+)*")
+
+
+def is_made(value: bytes) -> bool:
+    """Tell whether a word of a sentence is none of its language: digits or signs are among its letters."""
+    value = value.rstrip(b".:")
+    return is_given(value) and _SPOKEN.fullmatch(value) is None and any(char >= 65 for char in value)
+
+
+def is_dense(value: bytes) -> bool:
+    """Tell whether a run holds capitals and digits, as base64 does, and a digest in hexadecimal does not."""
+    return (
+        is_drawn(value)
+        and not _HEX_ONLY.fullmatch(value)
+        and any(48 <= char < 58 for char in value)
+        and any(65 <= char < 91 for char in value)
+    )
+
+
+def is_encoded_text(value: bytes) -> bool:
+    """Tell whether a run is base64 of a text of one byte a character, its cut end left out."""
+    run = value.rstrip(b"=")
+    try:
+        text = base64.b64decode(run[: len(run) // 4 * 4], validate=True)
+    except binascii.Error:
+        return False
+    return all(32 <= char < 127 or char in b"\t\r\n" for char in text)
+
+
+def is_cell(value: bytes) -> bool:
+    """Tell whether the cell beside a secret's name holds one: neither words nor what is said of one."""
+    return is_given(value) and is_secret(value)
+
+
 _WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
 
 
@@ -131,6 +196,12 @@ def is_identity(value: bytes) -> bool:
     """Tell whether 18 digits have the check digit of GB 11643, as an identity card's number has."""
     told = sum(weight * (digit - 48) for weight, digit in zip(_WEIGHTS, value, strict=False))
     return value[17:].upper() == b"10X98765432"[told % 11 : told % 11 + 1]
+
+
+def is_iban(value: bytes) -> bool:
+    """Tell whether letters and digits have the check digits of ISO 13616: the remainder by 97 is 1."""
+    plain = value.replace(b" ", b"").decode()
+    return int("".join(str(int(char, 36)) for char in plain[4:] + plain[:4])) % 97 == 1
 
 
 def is_telephone(value: bytes) -> bool:

@@ -7,11 +7,15 @@ ASCII and a secret is found between Chinese characters too.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 from ingest.redaction import entropy
+
+if TYPE_CHECKING:
+    from ingest.logs.scanner import SpanFinder
 
 _NOT_BEHIND = r"(?<![A-Za-z0-9])"
 # What a secret's characters are once it has begun.
@@ -34,7 +38,8 @@ class SecretKind:
     it stand. `back` and `ahead` say how many bytes a match may go beyond its row; a kind that `wraps` is
     looked for over row ends: where the row ends with what the sieve found, or anywhere in it (`far`), or
     where the next row begins with what `below` says; what the next row adds must look drawn by chance where
-    not the shape alone tells the secret. One that `yields` is left where another kind is found.
+    not the shape alone tells the secret. One that `yields` is left where another kind is found. The
+    expression of a `linear` one is a user's: Hyperscan alone reads it, whose time no text can stretch.
     """
 
     name: str
@@ -50,11 +55,16 @@ class SecretKind:
     far: bool = False
     shaped: bool = True
     yields: bool = False
+    linear: bool = False
 
     @property
     def is_local(self) -> bool:
         """Tell whether a match begins no earlier than the word in which its condition is met."""
-        return not self.back and "[^\\n" not in self.prefilter
+        return not self.back and not self.linear and "[^\\n" not in self.prefilter
+
+    def matches(self, text: bytes) -> Iterator[re.Match[bytes]]:
+        """Give what the expression finds in a text, in its order."""
+        return _linear_matches(self.expression, text) if self.linear else self.compiled().finditer(text)
 
     def compiled(self) -> re.Pattern[bytes]:
         """Give the expression for bytes; made when it is first needed, since most logs need few of them."""
@@ -64,6 +74,24 @@ class SecretKind:
 @cache
 def _compiled(expression: str) -> re.Pattern[bytes]:
     return re.compile(expression.encode())
+
+
+_ANYTHING = re.compile(rb"(?s:.+)")
+
+
+def _linear_matches(expression: str, text: bytes) -> Iterator[re.Match[bytes]]:
+    """Yield what Hyperscan finds: all that any of its matches covers, since it tells of each end."""
+    for begin, end in _span_finder(expression).spans(text):
+        if match := _ANYTHING.match(text, begin, end):
+            yield match
+
+
+@cache
+def _span_finder(expression: str) -> SpanFinder:
+    # Imported here: who sets no expressions, and whoever reads settings alone, does not wait for Hyperscan.
+    from ingest.logs.scanner import SpanFinder
+
+    return SpanFinder(expression)
 
 
 def _issued(
@@ -158,6 +186,9 @@ ISSUED = (
     ),
     _issued("jwt", "eyJ", r"[A-Za-z0-9_-]", r"{8,4000}\.[A-Za-z0-9_-]{8,8000}(?:\.[A-Za-z0-9_-]{8,2000})?"),
     _issued("kubernetes-key", "LS0tLS1CRUdJTi", r"[A-Za-z0-9+/]", r"{40,16000}={0,2}"),
+    _issued("issuer-token", "ATBB ATATT3 ATCTT3", r"[A-Za-z0-9_=-]", r"{24,300}"),
+    _issued("issuer-token", "gAAAAA", r"[A-Za-z0-9_-]", r"{50,4000}={0,2}"),
+    _issued("issuer-token", "oy2", r"[a-z0-9]", r"{43}", _END),
     _issued("sendgrid-key", "SG.", r"[\w-]", r"{16,32}\.[\w-]{16,64}"),
 )
 
@@ -211,8 +242,10 @@ SHAPED = (
     SecretKind(
         "wandb-key",
         r"(?i)wandb[\w .,:=%\"'(\\+-]{0,120}?(?:[0-9a-f]{8}|[0-9a-f]{0,7}[\"'\\]{0,2}\s*\n)",
-        rf"(?i)wandb[\w .,:=\"'(+-]{{0,100}}?(?<!commit[ :=])(?<!commit: )(?<!sha[ :=])(?<!sha: "
-        rf")(?<!revision[ :=])(?P<secret>(?<![0-9a-zA-Z])[0-9a-f]{{40}}){_END}",
+        # A commit, a run and a file have forty digits, too; what they are is said between.
+        rf"(?i)wandb(?:(?!(?:commit|sha|rev|revision|hash|digest|head|ref|branch|git|version|run|"
+        rf"id|artifact)(?![a-z]))"
+        rf"[\w .,:=\"'(+-]){{0,100}}?(?P<secret>(?<![0-9a-zA-Z])[0-9a-f]{{40}}){_END}",
         ("wandb",),
         r"[\w .,:=\"'(+-]{1,60}?[0-9a-f]{8}",
     ),
@@ -225,6 +258,17 @@ SHAPED = (
         ("$apr1$", "$6$", "$5$", "$1$", "$y$", "$2y$", "$2b$", "$argon2id$"),
         "[A-Za-z0-9./$=,+-]{8}",
     ),
+    SecretKind(
+        "discord-token",
+        r"[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}",
+        rf"{_NOT_BEHIND}[MNO][A-Za-z0-9_-]{{22,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,40}}",
+        check=entropy.is_dense,
+    ),
+    SecretKind(
+        "issuer-token",
+        r"pat[A-Za-z0-9]{14}\.[0-9a-f]{8}",
+        rf"{_NOT_BEHIND}pat[A-Za-z0-9]{{14}}\.[0-9a-f]{{64}}",
+    ),
     SecretKind("age-key", r"AGE-SECRET-KEY-", rf"AGE-SECRET-KEY-[0-9A-Z]{{58,60}}{_END}"),
 )
 
@@ -232,14 +276,15 @@ SHAPED = (
 # dashes.
 _LABEL = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?"
 _BEFORE_ROW = r"(?:\([^()\n]{1,80}\) ?|[ \t]{1,24})?"
-_ROW_OF_KEY = rf"{_BEFORE_ROW}(?:[A-Za-z0-9+/]{{64}}|[A-Za-z0-9+/]{{70}})"
+_ROW_OF_KEY = rf"{_BEFORE_ROW}(?:[A-Za-z0-9+/]{{64}}|[A-Za-z0-9+/]{{70}}|[A-Za-z0-9+/]{{76}})"
 PRIVATE = (
     SecretKind(
         "private-key",
         r"PRIVATE(?: |%20|\+|\\u0020)KEY",
         rf"-{{4,5}} ?BEGIN {_LABEL}-{{0,5}}(?:(?>(?:[^-]|-(?!-)){{0,16000}})-{{4,5}} ?END {_LABEL}-{{0,5}}|"
         r"[^\n]*(?>(?:\n[^\n]{0,200}?[A-Za-z0-9+/=]{60,100}[ "
-        r"\t]*\r?(?=\n|\Z))*)(?:\n[^\n]{0,80}?[A-Za-z0-9+/]{4,59}={1,2}[ \t]*\r?(?=\n|\Z))?)",
+        r"\t]*\r?(?=\n|\Z))*)(?:\n[^\n]{0,80}?[A-Za-z0-9+/]{4,59}(?:={1,2}|\.{3}|\xe2\x80\xa6)[ "
+        r"\t]*\r?(?=\n|\Z))?)",
         ahead=20_000,
         wraps=False,
     ),
@@ -260,7 +305,8 @@ PRIVATE = (
     ),
     SecretKind(
         "private-key",
-        r"[A-Za-z0-9+/]{64}\r?\n(?:\([^()\n]*\) ?|[ \t]*)[A-Za-z0-9+/]{64}",
+        # From the row's begin on: a run of letters that may begin anywhere takes a third of the whole pass.
+        r"^(?:\([^()\n]*\) ?|[ \t]*)[A-Za-z0-9+/]{64,76}\r?\n(?:\([^()\n]*\) ?|[ \t]*)[A-Za-z0-9+/]{64}",
         rf"(?m:^)(?:{_ROW_OF_KEY}\r?(?:\n|\Z)){{2,}}+(?:{_BEFORE_ROW}[A-Za-z0-9+/]{{2,69}}={{0,2}}(?=\s|"
         rf"\Z))?",
         check=entropy.is_base64,
@@ -374,9 +420,10 @@ ADDRESSED = (
     ),
     SecretKind(
         "url-signature",
-        r"(?i)(?:X-(?:Goog|Tos|Obs|Oss|Cos)-(?:Sig|Sec|Cred)|q-sign|[?&6D]Signature\W|AccessKeyId\W)",
+        r"(?i)(?:X-(?:Goog|Tos|Obs|Oss|Cos)-(?:Sig|Sec|Cred)|q-sign|[?&6D](?:Signature|Policy)\W|"
+        r"AccessKeyId\W)",
         r"(?i)(?:X-(?:Goog|Tos|Obs|Oss|Cos)-(?:Signature|Security-Token|Credential)|q-signature|"
-        r"[?&]Signature|(?:OSS|AWS|Google)AccessKeyId)=(?P<secret>[^&\s'\"\\]{16,4000})",
+        r"[?&](?:Signature|Policy)|(?:OSS|AWS|Google)AccessKeyId)=(?P<secret>[^&\s'\"\\]{16,4000})",
         starts=(
             "X-Goog-Signature",
             "X-Goog-Credential",

@@ -49,12 +49,24 @@ def _beside(
 
 
 _CHINESE = "密码|口令|密碼|令牌|密钥|秘钥|金鑰|私钥|授权码|凭证|凭据"
+# What Japanese and Korean call one; behind the name stands a particle, and behind the value, without a
+# blank, the verb.
+_JAPANESE_KOREAN = (
+    "パスワード|パスフレーズ|暗証番号|トークン|シークレット|秘密鍵|秘密キー|APIキー|API キー|アクセスキー|"
+    "認証キー|비밀번호|패스워드|비번|암호|토큰|시크릿|비밀키|비밀 키|API키|API 키|인증키|인증 키|액세스 키|"
+    "접근 키|개인키"
+)
+_PARTICLE = "は|が|を|の値は|은|는|이|가|을|를|값은"
 _LOGIN = (
-    r"(?i)(?:\.login|basicauth|digestauth|auth['\"\\]{0,4}(?:\s|%20)?(?:[=:]|%3[AaDd])(?:\s|%20)?)(?:\(|%28|"
+    r"(?i)(?:\.login|basicauth|digestauth|(?:auth|creds?|credentials?|login)['\"\\]{0,4}"
+    r"(?:\s|%20)?(?:[=:]|%3[AaDd])(?:\s|%20)?)(?:\(|%28|"
     r"\[)"
 )
-_LOGIN_OF = rf"(?i)(?:\.login|basicauth|digestauth|(?<![a-z])auth{_QUOTE}?\s?[=:]\s?)[(\[]"
-_KEYS = r"(?:api|access|secret|auth|bearer|account|license|private)[ _-]?(?:key|token|secret)"
+_LOGIN_OF = (
+    rf"(?i)(?:\.login|basicauth|digestauth|(?<![a-z])(?:auth|creds?|credentials?|login){_QUOTE}?\s?[=:]\s?)"
+    r"[(\[]"
+)
+_KEYS = r"(?:api|access|session|secret|auth|bearer|account|license|private)[ _-]?(?:key|token|secret)"
 BESIDE = (
     # "the password of job is ...", "Incorrect API key provided: ...", "using API key ..."
     _beside(
@@ -65,9 +77,9 @@ BESIDE = (
     ),
     _beside(
         "secret",
-        r"(?i)(?:api|access|secret|auth|bearer|account|license|private)(?: "
+        r"(?i)(?:api|access|session|secret|auth|bearer|account|license|private)(?: "
         r"|_|-|%20)?(?:key|token|secret)(?:\s|%20|\\)",
-        rf"(?i:(?<![A-Za-z]){_KEYS})(?i:{_AMONG} (?:is|was|to|provided|given|used):?| "
+        rf"(?i:(?<![A-Za-z]){_KEYS})(?i:{_AMONG} (?:is|was|to|provided|given|used|in use):?| "
         rf"\[[^\]\n]{{0,40}}\]:)? ['\"`]?(?P<secret>[A-Za-z0-9._~+/*-]{{11,400}}[A-Za-z0-9=])",
     ),
     _beside(
@@ -76,11 +88,21 @@ BESIDE = (
         r"(?i:\btoken)(?i: (?:for|of) [^\s.:=;,]{1,60})? (?i:is|was):? "
         r"['\"`]?(?P<secret>[A-Za-z0-9._~+/-]{11,4000}[A-Za-z0-9=])",
     ),
-    _beside(
+    SecretKind(
         "password",
         rf"(?:{decode_named(_CHINESE)})",
         rf"(?:{_CHINESE})(?:[\xe4-\xe9][\x80-\xbf]{{2}}){{0,8}}?(?:(?:是|为|為|叫)(?::|：)? "
         rf"?|(?:】|」|\])(?::|：)? ?| )(?:['\"`]|“|‘|「)?(?P<secret>{_HELD}{{5,400}})",
+        check=entropy.is_made,
+        shaped=False,
+    ),
+    SecretKind(
+        "password",
+        rf"(?:{decode_named(_JAPANESE_KOREAN)})",
+        rf"(?:{_JAPANESE_KOREAN})(?:[ _]?(?:キー|키|ID))?(?:[ ]?(?:{_PARTICLE}))?[ \t]?(?:=|:|：|＝|->)?"
+        rf"[ \t]?(?:['\"`]|“|‘|「|『)?(?P<secret>{_HELD}{{6,400}})",
+        check=entropy.is_secret,
+        shaped=False,
     ),
     # <password>...</password>, and <name>...secret.key</name><value>...</value>
     SecretKind(
@@ -234,8 +256,9 @@ BESIDE = (
     # Databases' passwords hold what an address cannot.
     SecretKind(
         "url-credentials",
-        r"(?i)(?:sql|redis|rediss|mongodb|\+srv|amqps?|clickhouse|\+\w{2,20})(?::|%3A|\\u003a)(?:/|%2F|\\)",
-        r"(?i)(?:sql|rediss?|mongodb|\+srv|amqps?|clickhouse|sql\+\w{2,20})://"
+        r"(?i)(?:sql|postgres|redis|rediss|mongodb|\+srv|amqps?|clickhouse|\+\w{2,20})(?::|%3A|\\u003a)"
+        r"(?:/|%2F|\\)",
+        r"(?i)(?:sql|postgres|rediss?|mongodb|\+srv|amqps?|clickhouse|sql\+\w{2,20})://"
         r"(?P<secret>[^\s/:@\"']{0,100}:(?!\*{2,}@)[^\s\"'<>]{1,300})@"
         r"(?=[\w.-]{1,200}(?::\d|[/?\s\"',)]|\Z))",
         wraps=False,

@@ -29,7 +29,7 @@ _IS_LONG = (
 # What stands where a secret would: nothing, a mask, a variable.
 NOTHING = r"(?!None\b|null\b|true\b|false\b|nil\b|\*\*|<|\[redacted|\$[A-Za-z_{(]|%\(|\{\{)"
 # Plain characters, and letters of two bytes; Chinese text behind a value is no part of it.
-_VALUE = r"(?:[^\s'\",;)}\]\\\x80-\xff]|\\(?![nrtu'\"\\/])|[\xc2-\xdf][\x80-\xbf])"
+VALUE = r"(?:[^\s'\",;)}\]\\\x80-\xff]|\\(?![nrtu'\"\\/])|[\xc2-\xdf][\x80-\xbf])"
 # Between a flag and its value: blanks, the parts of a list, the end of a row that goes on (in a diff, the
 # next begins with its sign).
 _APART = r"(?>(?:['\"]?,?[= ]+(?:\$(?=['\"]))?['\"]?|\\\r?\n[ +-]?[ \t]*+)+)"
@@ -51,7 +51,7 @@ _PASSWORDS_SIEVE = (
     rf"passe|{decode_named('密码|口令|密碼|授权码|パスワード|비밀번호|암호|пароль|Пароль|contraseña')})(?:[_-]?\d{{1,2}})?"
 )
 SECRETS = (
-    r"(?:secret(?:[._-]?access)?(?:[._-]?key)?(?:[_-]?id)?|api[_-]?(?:secret|key)|"
+    r"(?:(?<!existing)(?<!pull)secret(?:[._-]?access)?(?:[._-]?key)?(?:[_-]?id)?|api[_-]?(?:secret|key)|"
     r"access[._-]?key(?:[_-]?(?:id|secret))?|"
     r"(?<![a-z])(?:private|encryption|signing|master|auth|account|license|service|storage|certificate|"
     r"deploy|admin|hmac|subscription|ssh|"
@@ -91,7 +91,7 @@ _CUT_BEARERS = "token _pat 令牌"
 _LONG_VALUE = r"[A-Za-z0-9._~+/-]{12,4000}=*"
 
 
-def _named(
+def kind_of_name(
     name: str,
     before: str,
     prefilter: str,
@@ -121,7 +121,7 @@ def _named(
     )
 
 
-def _flag(
+def kind_of_flag(
     name: str,
     before: str,
     prefilter: str,
@@ -146,7 +146,7 @@ def _flag(
     )
 
 
-WORD = r"[^\s'\"\\\x80-\xff]"
+WORD = r"(?:[^\s'\"\\\x80-\xff]|[\xc3-\xdf][\x80-\xbf])"
 
 
 def _command(programs: str, prefilter: str, expression: str, shaped: bool = False) -> SecretKind:
@@ -204,7 +204,8 @@ NAMED = (
         "authorization",
         rf"(?i)authorization(?:['\"]?\s*[:=]|\\|%|{AT_END})",
         r"(?i)\b(?:proxy-)?authorization['\"]?[ \t]*[:=][ "
-        r"\t]*['\"]?(?:(?:bearer|basic|token|digest|negotiate|apikey|bot|key|aws4-hmac-sha256)[ "
+        r"\t]*['\"]?(?:\[(?!redacted:))?(?:(?:bearer|basic|token|digest|negotiate|apikey|bot|key|"
+        r"aws4-hmac-sha256)[ "
         r"\t]+|[A-Za-z-]{3,24}[ \t]+(?=\S{0,40}\d|\[redacted))?(?P<secret>[^\s'\",\\]{8,8000})",
         check=entropy.is_telling,
         far=True,
@@ -228,9 +229,10 @@ NAMED = (
     ),
     SecretKind(
         "cookie",
-        rf"(?i)(?:sess(?:ion)?_?id|_session|sessdata|connect\.sid|csrf_?token|xsrf)(?:=|%|\\|{AT_END})",
+        rf"(?i)(?:sess(?:ion)?_?id|_session|sessdata|connect\.sid|csrf_?token|xsrf)(?:=|['\"]:|%|\\|"
+        rf"{AT_END})",
         r"(?i)(?:[jp](?:hp)?sess(?:ion)?id|(?<![a-z])session_?id|[a-z0-9]{1,30}_session|sessdata|"
-        r"connect\.sid|csrf_?token|_?xsrf)=(?P<secret>[^;\s'\",&]{12,4000})",
+        r"connect\.sid|csrf_?token|_?xsrf)(?:=|['\"]:[ ]?['\"])(?P<secret>[^;\s'\",&]{12,4000})",
         check=entropy.is_key,
         starts=(
             "jsessionid",
@@ -247,10 +249,10 @@ NAMED = (
     ),
     SecretKind(
         "api-header",
-        rf"(?i)x-(?:[a-z]{{1,12}}-)?(?:api|auth|access|subscription|functions|vault)?-?(?:key|"
-        rf"token)(?:['\"]?\s*[:=]|\\|%|{AT_END})",
-        r"(?i)\bx-(?:[a-z]{1,12}-)?(?:api|auth|access|subscription|functions|vault)?-?(?:key|"
-        r"token)['\"]?[ \t]*[:=][ \t]*['\"]?(?P<secret>[^\s'\",\\]{8,4000})",
+        rf"(?i)x-(?:[a-z]{{1,12}}-)?(?:api|auth|access|subscription|functions|vault|honeycomb)?-?(?:key|"
+        rf"token|team)(?:['\"]?\s*[:=]|\\|%|{AT_END})",
+        r"(?i)\bx-(?:(?:[a-z]{1,12}-)?(?:api|auth|access|subscription|functions|vault)?-?(?:key|"
+        r"token)|honeycomb-team)['\"]?[ \t]*[:=][ \t]*['\"]?(?P<secret>[^\s'\",\\]{8,4000})",
         check=entropy.is_secret,
         starts=("x-api-key", "x-auth-token", "x-access-token", "x-token"),
         after=AFTER_NAME,
@@ -271,7 +273,7 @@ NAMED = (
     _command(
         "curl",
         r"(?i)curl\W",
-        rf"(?i)\bcurl\b[^\n]{{0,500}}?[\s'\"](?:-u|--user|-U|--proxy-user)['\"]?,?[ "
+        rf"(?i)\bcurl\b[^\n]{{0,500}}?[\s'\"](?:-\w{{0,6}}[uU]|--user|--proxy-user)['\"]?,?[ "
         rf"=]{{0,2}}['\"]?[^\s:'\"]{{0,100}}:(?P<secret>{WORD}{{3,200}})",
     ),
     _command(
@@ -318,7 +320,8 @@ NAMED = (
     SecretKind(
         "netrc",
         r"(?i)login(?:\s|%20|\\)",
-        r"(?i)\blogin\s{1,20}[^\s'\"]{1,200}\s{1,20}password\s{1,20}(?P<secret>[^\s'\"\\]{4,400})",
+        r"(?i)\blogin\s{1,20}[^\s'\"]{1,200}(?:\s{1,20}account\s{1,20}\S{1,80})?"
+        r"\s{1,20}password\s{1,20}(?P<secret>[^\s'\"\\]{4,400})",
         ahead=600,
         far=True,
         starts=("login",),
@@ -327,37 +330,40 @@ NAMED = (
     ),
     SecretKind(
         "pgpass",
-        r"(?::|%3A)(?:\d{4,5}|\*|%2A)(?::|%3A)[A-Za-z_*][\w*-]*(?::|%3A)|(?:^|"
-        r"[^\w.:/@-])[\w*][\w.*-]{0,100}(?::|%3A)(?:\d{4,5}|\*|%2A):?[\w*-]*[\"'\\]{0,2}\r?\n",
+        # A row that ends with host and port alone is any server's; `below` knows what goes on with it.
+        r"(?::|%3A)(?:\d{4,5}|\*|%2A)(?::|%3A)(?:[A-Za-z_*][\w*-]*(?::|%3A)|[\w*-]*[\"'\\]{0,2}\r?\n)",
         r"(?<![\w.:/@-])[\w*][\w.*-]{0,100}:(?:\d{4,5}|"
-        r"\*):[A-Za-z_*][\w*-]{0,62}:[A-Za-z_*][\w*-]{0,62}:(?P<secret>[^\s:'\"\\]{4,200})(?=[\s'\"\\]|\Z)",
-        check=entropy.is_key,
+        r"\*):[A-Za-z_*][\w*-]{0,62}:[A-Za-z_*][\w*-]{0,62}:(?P<secret>(?:[^\s:'\"\\]|\\[:\\]){4,200})"
+        r"(?=[\s'\"\\]|\Z)",
+        check=entropy.is_made,
         below=r"\d{0,5}:[A-Za-z_*][\w*-]*:[A-Za-z_*][\w*-]*:[^\s:]",
     ),
-    _named(
+    kind_of_name(
         "password",
         PASSWORDS,
         _PASSWORDS_SIEVE,
-        rf"{_VALUE}{{4,400}}",
+        rf"{VALUE}{{4,400}}",
         "{4,400}",
         _CUT_PHRASES,
         entropy.is_telling,
     ),
-    _named(
-        "secret", SECRETS, _SECRETS_SIEVE, rf"{_VALUE}{{8,4000}}", "{8,4000}", _CUT_KEYS, entropy.is_secret
+    kind_of_name(
+        "secret", SECRETS, _SECRETS_SIEVE, rf"{VALUE}{{8,4000}}", "{8,4000}", _CUT_KEYS, entropy.is_secret
     ),
-    _named("token", TOKENS, _TOKENS_SIEVE, _LONG_VALUE, "{12,4000}", _CUT_BEARERS, entropy.is_key, _IS_LONG),
-    _named(
+    kind_of_name(
+        "token", TOKENS, _TOKENS_SIEVE, _LONG_VALUE, "{12,4000}", _CUT_BEARERS, entropy.is_key, _IS_LONG
+    ),
+    kind_of_name(
         "secret",
         r"(?-i:[A-Z0-9_]{2,40}_KEY)",
         r"(?-i:[A-Z0-9]_KEY)",
-        rf"{_VALUE}{{16,4000}}",
+        rf"{VALUE}{{16,4000}}",
         "{16,4000}",
         "_KEY",
         entropy.is_key,
         below=r"[A-Z0-9_]{0,30}_KEY['\"]?\]?[ \t]?[=:]",
     ),
-    _named(
+    kind_of_name(
         "access-pair",
         r"(?<![a-z0-9])(?:[a-z0-9_]{1,40}_)?(?:ak|sk)",
         r"(?:^|[^a-z0-9]|%[2-7][0-9A-F])[as]k",
@@ -367,12 +373,16 @@ NAMED = (
         entropy.is_key,
         _IS_LONG,
     ),
-    _flag(
+    kind_of_flag(
         "password", PASSWORDS, _PASSWORDS_SIEVE, r"[^\s'\"-][^\s'\"]{3,400}", _CUT_PHRASES, entropy.is_telling
     ),
-    _flag("secret", SECRETS, _SECRETS_SIEVE, r"[^\s'\"-][^\s'\"]{7,4000}", _CUT_KEYS, entropy.is_secret),
-    _flag("token", TOKENS, r"-[a-z0-9_-]*token", _LONG_VALUE, _CUT_BEARERS, entropy.is_drawn, _BEHIND_FLAG),
-    _flag(
+    kind_of_flag(
+        "secret", SECRETS, _SECRETS_SIEVE, r"[^\s'\"-][^\s'\"]{7,4000}", _CUT_KEYS, entropy.is_secret
+    ),
+    kind_of_flag(
+        "token", TOKENS, r"-[a-z0-9_-]*token", _LONG_VALUE, _CUT_BEARERS, entropy.is_drawn, _BEHIND_FLAG
+    ),
+    kind_of_flag(
         "access-pair",
         r"(?:ak|sk)",
         r"-[as]k",
@@ -390,6 +400,7 @@ NAMED = (
         r"(?:com|org|net|edu|io|ai|cn|de|fr|uk|jp|kr|in|ru|eu|gov|co|dev|cloud|us|ca|au|ch|nl|se|tw|hk|sg|"
         r"info|me|app|xyz|tech|it|es|pl|br|ac|mil|int|top|vip|cc|site|online|biz|link|live|group|team|ltd|"
         r"work|pro|name|mobi|asia|store|cloud|nz|za|il|tr|sa|ae|my|th|vn|id|ph|at|be|dk|fi|no|pt|gr|cz|hu|"
+        r"example|local|internal|lan|corp|"
         r"ro|ie|ar|cl|mx)\b(?!:[\w~/])",
         yields=True,
         below=r"[A-Za-z0-9._%+-]{0,40}@[A-Za-z0-9-]{1,63}\.[A-Za-z]",

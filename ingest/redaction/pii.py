@@ -32,6 +32,28 @@ PEOPLE = (
         wraps=False,
     ),
     SecretKind(
+        "phone",
+        r"\+[1-9]\d{0,2}[ -]\(?\d{2,4}\)?[ -]?\d{2}",
+        r"(?<![\w+.-])\+(?P<secret>[1-9]\d{0,2}[ -]\(?\d{2,4}\)?(?:[ -]?\d{2,8}){1,4})(?![\w.])",
+        check=entropy.is_telephone,
+        wraps=False,
+    ),
+    SecretKind(
+        "phone",
+        r"\(\d{3}\) \d{3}-\d{4}",
+        r"\(\d{3}\) \d{3}-\d{4}(?!\d)",
+        check=entropy.is_telephone,
+        wraps=False,
+    ),
+    SecretKind(
+        "iban",
+        r"IBAN\W",
+        r"\bIBAN[ :=]{1,3}(?P<secret>[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,4})?)"
+        r"(?![A-Za-z0-9])",
+        check=entropy.is_iban,
+        wraps=False,
+    ),
+    SecretKind(
         "id-number",
         r"[1-9]\d{5}(?:19|20)\d{2}[01]\d[0-3]\d{4}[\dXx]",
         r"(?<![\w.])[1-9]\d{5}(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dXx](?![\w.])",

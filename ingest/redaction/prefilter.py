@@ -10,7 +10,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 
@@ -18,8 +18,9 @@ import numpy as np
 
 from ingest.logs.scanner import Finder
 from ingest.redaction import views
-from ingest.redaction.table import KINDS
-from ingest.redaction.views import BARE, BEFORE_ROW, COLOURS, CONTROL, ESCAPES, NESTED, UNSEEN
+from ingest.redaction.extra import extra_kinds, extra_text
+from ingest.redaction.table import KINDS, SHIPPED
+from ingest.redaction.views import BARE, BEFORE_ROW, CODED, COLOURS, CONTROL, ESCAPES, FOREIGN, NESTED, UNSEEN
 
 # A value that reaches its row's end may go on; one of megabytes is no row that a terminal has cut.
 LONGEST_TAIL = 4096
@@ -33,10 +34,17 @@ ROWS, BYTES_A_ROW = 8192, 256
 SEAMS_A_ROW = 2
 # Fewer bytes than this between two rows that are masked unread are masked with them.
 NEAR = 64
+# The numbers of the signs that a text reads otherwise than it is written.
+_SIGNS = (f"{BARE}|{UNSEEN}", CONTROL, NESTED, FOREIGN, CODED)
+_BARE, _CONTROL, _NESTED, _FOREIGN, _CODED = range(len(_SIGNS))
 _BLANK = re.compile(rb"\s")
 _CLOSING = b"\"'\\ \t\r"
-_BETWEEN = _CLOSING + b":="
+_BETWEEN = _CLOSING + b":=|"
 _ROW_START = re.compile(BEFORE_ROW)
+# A terminal's link to an address that may hold a secret.
+_LINK = re.compile(rb"\x1b\][^\x07\x1b\n]{0,400}://[^\x07\x1b\n]{0,400}[@=]")
+# What may begin what stands before a row.
+_MARKS = frozenset(bytes([code]) for code in b" \t([+>|0123456789")
 _NO_TAILS: tuple[bytes, ...] = ()
 _SEAM_START = (
     r"^(?:\([^()\n]*\)|\[[^\[\]\n]*\]:?|\d{4}-\d\d-\d\d[T ][\d:.,]+Z? |\d{1,4}: )?[ \t]*[+>|]?[ \t]*[\"']?"
@@ -102,14 +110,16 @@ class Prefilter:
             head[-1:] + rest[:1] for rest, heads in self._rests.items() for head, _ in heads
         )
         self._longest = max(map(len, self._rests))
+        # A match that may end anywhere meets its condition as often as it has bytes.
+        self._linear = frozenset(
+            number for number, group in enumerate(self._kinds) if any(KINDS[each].linear for each in group)
+        )
         self._far = frozenset(number for number, kind in enumerate(KINDS) if kind.far)
         below = [(number, kind.below) for number, kind in enumerate(KINDS) if kind.below]
-        # Behind the kinds: what makes a text read otherwise than it is written.
-        self._bare = len(numbers)
-        self._finder = Finder(
-            [*numbers, f"{BARE}|{UNSEEN}", CONTROL, NESTED],
-            cache,
-            once=[self._bare, self._bare + 1, self._bare + 2],
+        self._finder = Finder(list(numbers), cache)
+        # What makes a text read otherwise than it is written; among the kinds it would slow them all down.
+        self._signs = Finder(
+            _SIGNS, cache, once=[number for number in range(len(_SIGNS)) if number != _FOREIGN]
         )
         self._seams = Finder(
             [f"(?i){_SEAM_START}(?:{'|'.join(sorted(group))}){after}" for after, group in tails.items()]
@@ -147,17 +157,23 @@ class Prefilter:
         Each comes with the rows that may hold a secret, and the numbers of those beyond.
         """
         plain = ESCAPES.sub(b"", data) if b"\x1b" in data else data
-        ends = self._finder.ends(plain)
-        special = {number for number, _ in ends if number >= self._bare}
-        if self._bare in special:
+        found = self._signs.ends(plain)
+        signs = {number for number, _ in found}
+        if _BARE in signs:
             plain = COLOURS.sub(b"", data)
-            ends = self._finder.ends(plain)
-        yield (plain, *self._rows(plain, ends))
-        others = (
-            {views.uncontrolled(data), views.without_backspaces(data)} if self._bare + 1 in special else set()
-        )
-        for other in others | ({views.unnested(data)} if self._bare + 2 in special else set()):
-            yield (other, *self._rows(other, self._finder.ends(other)))
+            found = self._signs.ends(plain)
+        if _FOREIGN in signs:
+            ends = [end for number, end in found if number == _FOREIGN]
+            plain = views.with_signs_of_ascii(plain, ends)
+        others = {views.uncontrolled(data), views.without_backspaces(data)} if _CONTROL in signs else set()
+        if _NESTED in signs:
+            others.add(views.unnested(data))
+        if b"\x1b]" in data and _LINK.search(data):
+            others.add(data)
+        if _CODED in signs:
+            others.add(views.decoded(plain))
+        for text in (plain, *others):
+            yield (text, *self._rows(text, self._finder.ends(text)))
 
     def _rows(
         self, plain: bytes, ends: Sequence[tuple[int, int]]
@@ -170,15 +186,13 @@ class Prefilter:
         # How many rows of a text are looked at one by one.
         begin, end, most, beyond = 0, -1, (ROWS + len(plain) // BYTES_A_ROW), list[int]()
         for at, (number, place) in enumerate(ends):
-            if number >= self._bare:
-                continue
             if len(rows) > most:
-                beyond = [place - 1 for number, place in ends[at:] if number < self._bare]
+                beyond = [place - 1 for _, place in ends[at:]]
                 break
             if not begin <= place - 1 <= end or (end - begin >= ON and end - place < LEFT):
                 begin, end = _row(plain, place - 1)
             found, wanted = self._kinds[number], rows[begin, end]
-            wanted.hits += 1
+            wanted.hits += number not in self._linear
             wanted.first = min(wanted.first, place)
             if not found <= wanted.kinds:
                 wanted.kinds |= found
@@ -216,8 +230,9 @@ class Prefilter:
                 seam = plain.rfind(b"\n", 0, place)
                 end = plain.find(b"\n", place)
                 end = len(plain) if end < 0 else end
-                start = _ROW_START.match(plain, seam + 1)
-                begin, done = start.end() if start else seam + 1, 0
+                begin, done = seam + 1, 0
+                if plain[begin : begin + 1] in _MARKS and (start := _ROW_START.match(plain, begin)):
+                    begin = start.end()
                 tails = self._tails(plain, seam, begin) if seam >= 0 else ()
             if seam < 0 or not (tails or pattern in self._whole):
                 continue
@@ -308,7 +323,12 @@ def save_prefilter(folder: Path) -> None:
     _CACHE[:] = [folder]
 
 
-@cache
 def load_prefilter() -> Prefilter:
-    """Give the prefilter; compiled once in a process."""
+    """Give the prefilter; compiled once in a process, and anew where the user's own patterns are others."""
+    return _prefilter(extra_text())
+
+
+@lru_cache(maxsize=1)
+def _prefilter(extra: str) -> Prefilter:
+    KINDS[:] = (*SHIPPED, *extra_kinds(extra))
     return Prefilter(_CACHE[0] if _CACHE else None)

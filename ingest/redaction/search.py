@@ -34,6 +34,8 @@ WIDEST = 4096
 LOOK = 4
 # Fewer characters in the row below tell nobody anything, and are the beginning of many words.
 SHORTEST = 4
+# A run of capitals and digits among its letters that begins a row by chance is shorter.
+DRAWN = 16
 # A word with a number behind it is rarely as long.
 LONG_RUN = 8
 _ASSIGNS = re.compile(rb"[A-Za-z_][\w.-]*=[^=]|\d{2,4}[-/:]\d\d[-/:]\d\d")
@@ -226,16 +228,19 @@ def _within(
 
 def _matches(view: TextView, number: int, until: int = sys.maxsize) -> Iterator[re.Match[bytes]]:
     """Yield what an expression finds, beginning no later than `until`, and its check does not let stand."""
-    check = KINDS[number].check
-    for match in KINDS[number].compiled().finditer(view.text):
+    kind = KINDS[number]
+    for match in kind.matches(view.text):
         if match.start() > until:
             return
         first, last = _secret(match)
         secret = view.text[first:last]
         is_masked = (
-            _MASKED.fullmatch(secret) or _in_mask(view.text, match.start()) or _in_mask(view.text, first)
+            _MASKED.fullmatch(secret)
+            or (not kind.linear and entropy.is_reference(secret.split(b":", 1)[-1]))
+            or _in_mask(view.text, match.start())
+            or _in_mask(view.text, first)
         )
-        if secret and not is_masked and (check is None or check(secret)):
+        if secret and not is_masked and (kind.check is None or kind.check(secret)):
             yield match
 
 
@@ -322,13 +327,16 @@ def _going_on(data: bytes, spot: CandidateRow, most: int) -> _Below:
         return _Below(end)
     is_narrow = spot.end - spot.begin < NARROWEST
     indented: int | None = None
+    is_drawn = True
     for _ in range(most):
         newline = data.find(b"\n", end + 1, end + 2 + 2 * WIDEST)
         below = newline if newline >= 0 else min(len(data), end + 2 + 2 * WIDEST)
         row, lower = _FIRST_OF_ROW.match(data, end + 1, below), _Width.of(data[end + 1 : below])
         if row is None or (indented is not None and abs(indented - len(row["blank"])) > 1):
             return _Below(end)
-        if is_narrow or lower.exceeds(width):
+        # What is drawn goes on however wide its row is: cells of a box are filled to no common width.
+        is_drawn = is_drawn and len(row["run"]) >= DRAWN and entropy.is_dense(row["run"])
+        if (is_narrow or lower.exceeds(width)) and not is_drawn:
             return _Below(below, is_wide=True) if end == spot.end else _Below(end)
         # A row with blanks is the last one, unless it is as wide as the terminal too.
         is_last = not lower.equals(width) and (row["rest"].strip(_CLOSING) or row["rest"][:1].isspace())

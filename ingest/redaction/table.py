@@ -8,8 +8,9 @@ from ingest.redaction.kinds import ADDRESSED, ISSUED, PRIVATE, SHAPED, SecretKin
 from ingest.redaction.labelled import BESIDE
 from ingest.redaction.named import NAMED
 from ingest.redaction.pii import PEOPLE
+from ingest.redaction.prose import PROSE
 
-KINDS: tuple[SecretKind, ...] = (
+SHIPPED: tuple[SecretKind, ...] = (
     *PRIVATE,
     *ISSUED,
     *SHAPED,
@@ -19,4 +20,8 @@ KINDS: tuple[SecretKind, ...] = (
     *COMMANDS,
     *PEOPLE,
     *CALLED,
+    *PROSE,
 )
+
+# Behind them stand the user's own (`ingest/redaction/extra.py`), once a prefilter with them is loaded.
+KINDS: list[SecretKind] = [*SHIPPED]

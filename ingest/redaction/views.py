@@ -5,9 +5,10 @@ A view knows for each of its characters which bytes of the text as given it stan
 
 from __future__ import annotations
 
+import html
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -56,20 +57,36 @@ _QUOTED = re.compile(
 )
 # A row's end, as a terminal or an author breaks a text: quotes or a backslash before it, and what each row
 # begins with.
+_BOX = rb"(?:\||\xe2\x94[\x82\x83]|\xe2\x95\x91)"
 BEFORE_ROW = (
-    rb"(?:[ \t]*(?:\([^()\n]{1,80}\)|\[(?!redacted:)[^\[\]\n]{1,60}\]:?|\d{4}-\d\d-\d\d[T ][\d:.,]+Z?(?= "
-    rb")|\d{1,4}:(?= )) ?)?(?P<blank>[ \t]*)[+>|]?[ \t]*"
+    rb"(?:[ \t]*(?:\([^()\n]{1,80}\)|(?:\[(?!redacted:)[^\[\]\n]{1,60}\]:?(?: (?=\[))?){1,3}+|"
+    rb"\d{4}-\d\d-\d\d[T ][\d:.,]+Z?(?= "
+    rb")|\d{1,4}:(?= )) ?)?(?P<blank>[ \t]*)(?:(?:[+>]|" + _BOX + rb")[ \t]*){0,4}+"
 )
-_SEAM = rb"(?:[\"'](?:[ \t]*[\\+])?|\\)?\r?\n" + BEFORE_ROW + rb"[\"']?"
+# A box closes its rows, too.
+_ROW_END = rb"(?:[ \t]*" + _BOX + rb"[ \t]*)?\r?\n"
+_SEAM = rb"(?:[\"'](?:[ \t]*[\\+])?|\\)?" + _ROW_END + BEFORE_ROW + rb"[\"']?"
+_BOXES = rb" \t|\xe2"
 _JOINED = re.compile(
-    rb"(?=[" + _FIRST + rb"\"'\\\r\n])(?:(?P<none>" + _COLOURS + rb")|(?P<seam>" + _SEAM + rb"))"
+    rb"(?=["
+    + _FIRST
+    + rb"\"'\\\r\n"
+    + _BOXES
+    + rb"])(?:(?P<none>"
+    + _COLOURS
+    + rb")|(?P<seam>"
+    + _SEAM
+    + rb"))"
 )
+_BARE_SEAM = rb"(?P<seam>\\?" + _ROW_END + BEFORE_ROW + rb")"
 _JOINED_BARE = re.compile(
-    rb"(?=[" + _FIRST + rb"\\\r\n])(?:(?P<none>" + _COLOURS + rb")|(?P<seam>\\?\r?\n" + BEFORE_ROW + rb"))"
+    rb"(?=[" + _FIRST + rb"\\\r\n" + _BOXES + rb"])(?:(?P<none>" + _COLOURS + rb")|" + _BARE_SEAM + rb")"
 )
 # The same where there are no colours, which takes a third of the time.
 _HINT = re.compile(rb"(?=[" + _FIRST + rb"])(?:[^\[^]|\[[0-9;])")
 _PLAIN_SEAM = re.compile(rb"(?=[\\\r\n])(?P<seam>\\?\r?\n" + BEFORE_ROW + rb")")
+_BOXED_SEAM = re.compile(rb"(?=[\\\r\n" + _BOXES + rb"])" + _BARE_SEAM)
+_BOXED = re.compile(_BOX + rb"[ \t]*\r?\n")
 _INDENT = re.compile(rb"\n" + BEFORE_ROW)
 _OPEN_END = re.compile(rb"(?=[\"'\\+\n])(?:[\"'\\+]\r?\n|\n" + BEFORE_ROW + rb"[\"'])")
 # Written by JSON, Python, URLs and pages; several backslashes or `25`s where one writer wrote what another
@@ -78,13 +95,51 @@ _CODED = re.compile(
     rb"(?=[" + _FIRST + rb"\\%&])(?:(?P<none>" + _COLOURS + rb"|\\+(?:u001[bB]|x1[bB]|033|e)\[[0-9;]*m)|"
     rb"\\+u(?P<code>[0-9a-fA-F]{4})|\\+x(?P<hex>[0-9a-fA-F]{2})|\\+(?P<letter>[nrtb])|\\+(?P<plain>[\"'/])|"
     rb"%(?:25){0,8}(?P<percent>[0-9a-fA-F]{2})|"
-    rb"&(?P<name>quot|amp|lt|gt|apos);|&#(?P<number>\d{2,3});)"
+    rb"&(?P<entity>#\d{2,7}|#[xX][0-9a-fA-F]{2,6}|[A-Za-z]{2,8});)"
 )
+# What only a second reader takes out.
+_CODED_AGAIN = re.compile(rb"\\[\"'/]|%[2-7][0-9A-Fa-f]|&#?[A-Za-z0-9]{2,8};")
+AGAIN = 2
+# Written so in another place than a value's own, as any of the rules asks for it already.
+CODED = r"&(?:#[0-9xX]|[A-Za-z]{2,8};)|%(?:25)*(?:3[AaDdFf]|2[26])|\\[\\]+[\"'u]|\\u00[2-7]|\\x[2-7]"
+# Blanks, bars, arrows and quotes beside those of ASCII, and its letters in the width of Chinese ones.
+_SIGNS = {
+    char.encode(): sign
+    for sign, chars in (
+        (b" ", "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"),
+        (b"|", "\u00a6\u2502\u2503\u2506\u2507\u250a\u250b\u254e\u254f\u2551\uff5c"),
+        (b"->", "\u2192\u21a6\u21d2\u2794\u279c\u27f6"),
+        (b"'", "\u2018\u2019\u201a\u201b"),
+        (b'"', "\u201c\u201d\u201e\u201f\u300c\u300d\u300e\u300f"),
+    )
+    for char in chars
+}
+# The marks of Chinese sentences keep their own sign.
+_SIGNS |= {
+    chr(code).encode(): bytes([code - 0xFEE0])
+    for code in range(0xFF0D, 0xFF5B)
+    if code not in (0xFF1B, 0xFF1F)
+}
+
+
+def _any_of(signs: Iterable[bytes]) -> str:
+    """Write the expression of some signs by their first bytes, which is how `re` finds them quickly."""
+    lasts: dict[bytes, list[int]] = {}
+    for sign in sorted(signs):
+        lasts.setdefault(sign[:-1], []).append(sign[-1])
+
+    def written(codes: Iterable[int]) -> str:
+        return "".join(f"\\x{code:02x}" for code in codes)
+
+    return "|".join(f"{written(first)}[{written(last)}]" for first, last in lasts.items())
+
+
+FOREIGN = _any_of(_SIGNS)
+_FOREIGN = re.compile(FOREIGN.encode())
 # What a shell takes for a quote within quotes.
 NESTED = r"'\"'\"'|'\\''"
 _NESTED = re.compile(_COLOURS + rb"|(?P<quote>" + NESTED.encode() + rb")")
 _LETTERS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b""}
-_NAMES = {b"quot": b'"', b"amp": b"&", b"lt": b"<", b"gt": b">", b"apos": b"'"}
 
 
 @dataclass(slots=True)
@@ -137,8 +192,12 @@ def view_of(text: bytes) -> list[TextView]:
         views.append(_rewritten(text, _QUOTED, _nothing))
     if (b"\\" in text or b"%" in text or b"&" in text) and _CODED.search(text):
         views.append(_rewritten(text, _CODED, _plain))
-        if b'\\"' in views[-1].text:  # what was escaped before it was put into a URL
+        for _ in range(AGAIN):  # what was escaped before it was put into a URL, a page, a string
+            if not _CODED_AGAIN.search(views[-1].text):
+                break
             views.append(_over(views[-1], _rewritten(views[-1].text, _CODED, _plain)))
+    if _FOREIGN.search(views[-1].text):
+        views.append(_over(views[-1], _rewritten(views[-1].text, _FOREIGN, lambda found: _SIGNS[found[0]])))
     return views
 
 
@@ -150,6 +209,28 @@ def is_nested(text: bytes) -> bool:
 def unnested(text: bytes) -> bytes:
     """Give the text without colours, and with a shell's quotes within quotes as they are read."""
     return _NESTED.sub(_one_quote, text)
+
+
+def with_signs_of_ascii(text: bytes, ends: Iterable[int]) -> bytes:
+    """Give the text with the signs of ASCII for those that are read alike and end at these places.
+
+    It has as many rows. To look for the signs again would take longer than to find secrets.
+    """
+    parts, done = list[bytes](), 0
+    for end in ends:
+        sign = text[end - 3 : end] if text[end - 3 : end] in _SIGNS else text[end - 2 : end]
+        parts += (text[done : end - len(sign)], _SIGNS[sign])
+        done = end
+    return b"".join((*parts, text[done:]))
+
+
+def decoded(text: bytes) -> bytes:
+    """Give the text with its escapes written out, in as many rows."""
+    for _ in range(1 + AGAIN):
+        text = _CODED.sub(lambda match: b" " if (plain := _plain(match)) == b"\n" else plain, text)
+        if not _CODED_AGAIN.search(text):
+            break
+    return text
 
 
 def without_backspaces(text: bytes) -> bytes:
@@ -170,7 +251,11 @@ def joined_rows(text: bytes) -> list[TextView]:
 
     Cut anywhere, at a blank, between strings, and with its escapes written out.
     """
-    expression = _JOINED_BARE if _HINT.search(text) else _PLAIN_SEAM
+    expression = _PLAIN_SEAM
+    if _HINT.search(text):
+        expression = _JOINED_BARE
+    elif _BOXED.search(text):
+        expression = _BOXED_SEAM
     indent = min((len(match["blank"]) for match in _INDENT.finditer(text)), default=0)
     # A row that begins with a single blank more than others is not indented; the text was cut before it.
     whole = _rewritten(
@@ -243,11 +328,12 @@ def _plain(match: re.Match[bytes]) -> bytes:
         return _visible(chr(int(value, 16)).encode("utf-8", "surrogatepass"))
     if kind in ("hex", "percent"):
         return _visible(bytes([int(value, 16)]))
-    if kind == "number":
-        return bytes([int(value)]) if 32 <= int(value) < 127 else match[0]
-    return {"letter": _LETTERS, "name": _NAMES}.get(kind or "", {}).get(
-        value, b"" if kind == "none" else value
-    )
+    if kind == "entity":
+        plain = html.unescape(match[0].decode()).encode("utf-8", "surrogatepass")
+        return match[0] if plain == match[0] else _visible(plain)
+    if kind == "letter":
+        return _LETTERS[value]
+    return b"" if kind == "none" else value
 
 
 def _visible(char: bytes) -> bytes:

@@ -162,6 +162,9 @@ class ScriptReader:
             word = changeable(self._script, held)
         except NotPatchableError:
             return None
+        # A default, and a variable that serves others, are changed for a run that is known: not here.
+        if not word.plain or word.text != self._filled(held):
+            return None
         style = HYDRA if spelling == "hydra" else ("1", "0") if spelling == "env" else ("true", "false")
         return self._at(word, scope, partial(self._written, word, style=style))
 

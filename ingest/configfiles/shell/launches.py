@@ -93,9 +93,19 @@ class ProgramWords:
             return not row.is_launcher and not row.runs_nothing
         return framework == self.owner or framework in known.read_by(self.owner)
 
+    def is_called(self, program: str) -> bool:
+        """Tell whether a program that calls itself so (`train.py`, `vllm serve`) is this one."""
+        own = {_stem(word.text) for word in self.words[: self.names]}
+        return any(_stem(word) in own for word in program.split() if not word.startswith("-"))
+
     def takes(self, framework: str) -> bool:
         """Tell whether a further setting of the framework can be given to the program."""
         return framework == self.owner or framework in known_frameworks().taken_by(self.owner)
+
+
+def _stem(word: str) -> str:
+    """Give a program's name without its folder, its package and its ending."""
+    return word.rsplit("/", 1)[-1].removesuffix(".py").rsplit(".", 1)[-1]
 
 
 def stages(script: Script) -> list[ProgramWords]:

@@ -65,12 +65,13 @@ def unused(script: Script) -> Iterator[list[Word]]:
 
 
 def literal(script: Script, value: Word) -> Word:
-    """Give the word that holds a value: the value itself, or what its variable is assigned.
+    """Give the word that holds a value: the value itself, its default, or what its variable is assigned.
 
     Raises NotPatchableError where the script computes it.
     """
-    if value.plain:
-        return value
+    held = value if value.plain else value.default()
+    if held is not None:
+        return held
     reference = value.reference()
     if reference is None or reference.items:
         raise NotPatchableError(Message("patch.line-value-computed", line=value.line, text=value.text))
@@ -78,22 +79,22 @@ def literal(script: Script, value: Word) -> Word:
 
 
 def changeable(script: Script, value: Word) -> Word:
-    """Give the word that holds a value.
+    """Give the word that holds a value and nothing else: where its variable serves others, the use itself.
 
-    Raise NotPatchableError too where its variable serves other settings.
+    Raises NotPatchableError where the script computes it.
     """
     reference = value.reference()
-    if reference is not None:
-        own = range(value.start, value.end)
-        uses = [
-            use
-            for use in script.uses
-            if use.name == reference.name and not use.printed and use.start not in own
-        ]
-        if uses and literal(script, value):
-            lines = ", ".join(sorted({str(script.line(use.start)) for use in uses}, key=int))
-            raise NotPatchableError(Message("patch.used-elsewhere-line", value=_where(value), lines=lines))
-    return literal(script, value)
+    held = literal(script, value)
+    if reference is None:
+        return held
+    # `X=${X:-8}` reads itself.
+    own = [each.words[0] for each in script.assignments if each.name == reference.name and not each.array]
+    spans = [range(word.start, word.end) for word in (value, *own)]
+    is_shared = any(
+        use.name == reference.name and not use.printed and not any(use.start in span for span in spans)
+        for use in script.uses
+    )
+    return value if is_shared else held
 
 
 def _where(value: Word) -> str:
@@ -114,7 +115,7 @@ def _assigned(script: Script, value: Word, name: str) -> Word:
         lines = ", ".join(str(script.line(each.start)) for each in held)
         raise NotPatchableError(Message("patch.assigned-more-once-lines", value=_where(value), lines=lines))
     _refuse_unless_plain(script, value, held[0])
-    word = held[0].words[0]
+    word = held[0].words[0].default() or held[0].words[0]
     # Without quotes around it, the variable's value is cut at blanks where it is used.
     return replace(word, splits=True) if value.units[0].quote == "" else word
 
@@ -123,7 +124,7 @@ def _refuse_unless_plain(script: Script, value: Word, held: Assignment) -> None:
     line = script.line(held.start)
     if held.array or held.append or held.prefix or held.branch:
         raise NotPatchableError(Message("patch.line-not-assign-plainly", value=_where(value), line=line))
-    if not held.words[0].plain:
+    if not held.words[0].plain and held.words[0].default() is None:
         raise NotPatchableError(
             Message("patch.line-computes", value=_where(value), line=line, text=held.words[0].text)
         )

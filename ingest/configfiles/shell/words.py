@@ -25,6 +25,11 @@ _SPECIAL = {'"': re.compile(r"([$`\"\\])"), "<<": re.compile(r"([$`\\])")}
 _BRACES = re.compile(r"\{[^{}\0]*(?:,|\.\.)[^{}\0]*\}")
 _VARIABLE = re.compile(r"\$(?:(?P<bare>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)(?P<all>\[[@*]\])?\})")
 
+# What a variable or an argument is where it is not given: plain text, or in quotes of its own.
+_DEFAULT = re.compile(
+    r"\$\{(?:[A-Za-z_]\w*|\d+):?[-=](?P<quote>\"?)(?P<text>[\w./:@%+,=-]+)(?P=quote)\}", re.ASCII
+)
+
 
 class CharacterUnit(NamedTuple):
     """One character as bash passes it, or (`computed`) an expression that bash replaces.
@@ -108,6 +113,20 @@ class Word:
             return None
         found = _VARIABLE.fullmatch(self.units[0].text)
         return found and Reference(found["bare"] or found["braced"], bool(found["all"]), self.units[0].quote)
+
+    def default(self) -> Word | None:
+        """Give the word within `${NAME:-word}`, where this one is that and nothing else."""
+        if len(self.units) != 1 or not self.units[0].computed:
+            return None
+        unit = self.units[0]
+        found = _DEFAULT.fullmatch(unit.text)
+        if found is None:
+            return None
+        start, quote = unit.start + found.start("text"), _quote(found["quote"]) or unit.quote
+        units = [
+            CharacterUnit(each, start + at, start + at + 1, quote) for at, each in enumerate(found["text"])
+        ]
+        return Word(tuple(units), start, units[-1].end, self.source, True, self.branch, quote)
 
     def replaced(self, new: str) -> WordEdit:
         """Write `new` in the word's own quoting; a word of mixed quoting is quoted as a whole."""

@@ -17,7 +17,7 @@ from ingest.redaction import redactor as redact
 from ingest.redaction.redactor import Redactor
 from ingest.redaction.table import KINDS
 from tests.ingest import planted_names
-from tests.ingest.redaction import planted, planted_jobs
+from tests.ingest.redaction import planted, planted_jobs, test_redaction_recall, test_redactor
 from tests.ingest.redaction.planted import Planted
 from tests.tables import each_row
 
@@ -272,6 +272,8 @@ def test_every_row_of_the_table_finds_something(number: int) -> None:
     texts = (
         [item.text for item in SECRETS if item.form not in CUT]
         + [item.text for item in (*planted_jobs.secrets(), *planted_names.secrets())]
+        + [row.format(secret) for _, row, secret in test_redactor.SECRETS]
+        + [item.text for name in ("a", "b") for item in test_redaction_recall.texts(name)]
         + list(_OWN)
     )
     assert any(
@@ -286,7 +288,7 @@ def test_the_sieve_is_kept_and_loaded(tmp_path: Path) -> None:
     """What was compiled once is read from its folder the next time, and finds the same."""
     data = "\n".join(item.text for item in SECRETS[:60]).encode()
     first = prefilter.Prefilter(tmp_path).spots(data)
-    assert len(list(tmp_path.glob("*.hsdb"))) == 2
+    assert len(list(tmp_path.glob("*.hsdb"))) == 3
     assert prefilter.Prefilter(tmp_path).spots(data) == first
 
 

@@ -73,6 +73,26 @@ SECRETS: tuple[tuple[str, str, str], ...] = (
     ("email", "mail {} please", "jane.doe@example.com"),
     ("phone", "call phone: {} now", "138" + "0013" + "8000"),
     ("id-number", "identity {} of", "11010519491231" + "002X"),
+    ("iban", "refund to IBAN {} please", "DE02" + "1203 0000 0000 2020 51"),
+    ("discord-token", "improper token '{}'", "M" + LETTERS[:23] + ".Gx4abc." + LETTERS[10:48]),
+    ("licence-key", "product key {} was taken", "AB3DE-4FGH5-JK6LM-7NPQ8-RS9TU"),
+    (
+        "seed-phrase",
+        "mnemonic: {} (read)",
+        "cloud spoon arrow metal piano river stone grape candle mirror wagon tunnel",
+    ),
+    ("encoded", "config {}", "eyJkYl9wYXNzd29yZCI6ICJLb3JtMHJhbi0yMiIsICJ4IjogMX0="),
+    ("encrypted", "$ANSIBLE_VAULT;1.1;AES256\n{}\n", HEX[:60] + "\n" + HEX[:60]),
+    ("secret", "azauth key: {} refused", LETTERS[:62] + "Qk8=="),
+    ("password", "le mot de passe de la base est {} mais", "Libellule-8"),
+    ("password", "the passphrase of the key was '{}', and", "three dull herons"),
+    ("password", "mon mot: try pwd {} for it", "kingfisher#3"),
+    ("authorization", "send: 'AUTH PLAIN {}'", "AGFsaWNlAEZlcm4xMjM0"),
+    ("secret", "CREATE SECRET (TYPE S3, SECRET '{}')", LETTERS[:40]),
+    ("secret", "error: argument --cipher_key: invalid hex: '{}'", HEX[:48] + "zz"),
+    ("command-password", "\n+ echo {}\n+ passwd --stdin bob\n", "Vetch-Bean-92"),
+    ("password", "\nrequirepass {}\nmaxmemory 8gb\n", "sn0wfall-Elk-9"),
+    ("phone", "call me at +{} tonight", "49 171 " + "5550123"),
 )
 
 
@@ -87,7 +107,7 @@ def test_a_secret_is_masked_by_its_kind(kind: str, text: str, secret: str) -> No
     assert not [part for part in secret.split("\n") if part in cleaned]
     assert cleaned.startswith("before ")
     # A cut key and a cookie go on to the end of their line.
-    assert kind in ("private-key", "cookie") or cleaned.endswith(("after", "after'", '"}'))
+    assert kind in ("private-key", "cookie", "encrypted") or cleaned.endswith(("after", "after'", '"}'))
     assert redactor.count >= 1
 
 

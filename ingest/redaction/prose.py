@@ -1,0 +1,266 @@
+"""Secrets as people write them: in sentences of several languages, phrases, licences, beside a bare key."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+
+from ingest.redaction import entropy
+from ingest.redaction.kinds import SecretKind
+from ingest.redaction.named import decode_named
+
+_HELD = r"[^\s'\"`,;<>()\[\]{}|\x80-\xff]"
+# What a password is called where people write to each other, and what stands between it and its value.
+_ABROAD = (
+    "пароль|Пароль|mot de passe|contraseña|contrasena|passwort|kennwort|senha|wachtwoord|hasło|lösenord|"
+    "salasana|heslo|jelszó|parolası|şifre|mật khẩu|kata sandi"
+)
+_EQUALS = r"(?:lautet|ist|est|es|é|è|är|on|je|jest|is|это|là|adalah|:|=)"
+_WORDS_BETWEEN = r"(?:[ ][^\s:=\"'`]{1,40}){0,6}?"
+# What a configuration's values are called, as base64 writes it: at each of the three places that a name may
+# have in a group of three bytes, without the letters that its neighbours decide.
+_ENCODED_NAMES: tuple[str, ...] = (
+    "password",
+    "passwd",
+    "secret",
+    "token",
+    "api_key",
+    "apiKey",
+    "uthorization",
+    "PASSWORD",
+)
+_ENCODED_NAMES += ("SECRET", "TOKEN", "API_KEY", "_KEY=", "private_key", "PRIVATE KEY")
+
+
+def _in_base64(name: str) -> list[str]:
+    found = []
+    for lead in range(3):
+        whole = base64.b64encode(b" " * lead + name.encode()).decode().rstrip("=")
+        first = (lead * 8 + 5) // 6
+        found.append(whole[first : (lead + len(name)) * 8 // 6])
+    return found
+
+
+_ENCODED = "|".join(sorted({part for name in _ENCODED_NAMES for part in _in_base64(name) if len(part) > 5}))
+_BELOW_KEYS = r"(?:api|access|private|certificate|encryption|unseal|recovery|licen[cs]e)[ _-]key"
+_BAR = r"(?:\||│|┃|║)"
+_LICENCE = r"(?:licen[cs]e|(?:serial|activation|product)[ _-]?(?:key|code|number|no))"
+_SHAPE = r"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}"
+
+
+def _said(
+    prefilter: str,
+    expression: str,
+    *,
+    name: str = "password",
+    check: Callable[[bytes], bool] = entropy.is_made,
+) -> SecretKind:
+    return SecretKind(name, rf"(?i){prefilter}", rf"(?i){expression}", check=check, wraps=False, shaped=False)
+
+
+PROSE = (
+    # "try pwd X", "the passphrase was 'some words'", "le mot de passe de la base est X"
+    _said(
+        r"(?:password|passwd|passphrase|pwd|\Wpw|passcode)(?:\s|%20)",
+        rf"(?<![\w-])(?:password|passwd|passphrase|pwd|pw|passcode)"
+        rf"(?:[ ](?:type|enter|use|try|of))?[ ]['\"`]?(?P<secret>{_HELD}{{6,200}})",
+    ),
+    _said(
+        r"pass(?:word|phrase|code|wd)(?:\s|%20)[^\n]{0,80}?(?:is|was|to|:)(?:\s|%20|\\)",
+        r"(?<![\w-])pass(?:word|phrase|code|wd)(?:[ ][^\s:=\"']{1,40}){0,6}?(?:[ ](?:is|was|to)|:)[ ]"
+        r"(?:\"(?P<quoted>[^\"\n\\]{6,200})\"|'(?P<single>[^'\n\\]{6,200})')",
+        check=entropy.is_telling,
+    ),
+    _said(
+        rf"(?:{decode_named(_ABROAD)})",
+        rf"(?:{_ABROAD}){_WORDS_BETWEEN}[ ]?{_EQUALS}:?[ ]['\"`]?(?P<secret>{_HELD}{{5,200}})",
+    ),
+    # Licences, phrases of a wallet.
+    SecretKind(
+        "licence-key",
+        rf"(?i)(?:{_LICENCE}[^\n]{{0,80}}[^A-Za-z0-9-][A-Z0-9]{{4,6}}-[A-Z0-9]{{4,6}}-[A-Z0-9]{{4}}|"
+        rf"(?:serial|activation|product)[ _-]?(?:key|code|number)[^\n]{{0,60}}\n)",
+        rf"(?i:{_LICENCE})(?i:[ _-]?(?:key|code|number|no))?[^\n]{{0,60}}(?:\n[^\n]{{0,80}}?)?"
+        rf"(?<![A-Za-z0-9-])(?P<secret>{_SHAPE})(?![A-Za-z0-9-])",
+        ahead=240,
+        wraps=False,
+    ),
+    _said(
+        r"(?:mnemonic|wallet|(?:seed|recovery|secret)(?:\s|_|%20)phrase)\W",
+        r"(?:mnemonic|wallet|(?:seed|recovery|secret)[ _]phrase)\b[^\n:=|]{0,60}[:=|][ ]?['\"]?"
+        r"(?P<secret>(?:[a-z]{3,8}[ ]){11,23}[a-z]{3,8})",
+        name="seed-phrase",
+        check=entropy.is_telling,
+    ),
+    # A bare key in base64: in hexadecimal it would be a digest of anything.
+    SecretKind(
+        "secret",
+        r"(?i)key(?:[ ]\d)?['\"\\]{0,3}(?:[ ]?[:=]|%3A|%3D)[ '\"\\]{0,4}(?:[A-Za-z0-9+/_-]{16}|"
+        r"[A-Za-z0-9+/_-]{0,15}\r?\n)",
+        r"(?i:key)(?:[ ]\d{1,2})?['\"]?[ ]?[:=][ ]?['\"]?(?P<secret>[A-Za-z0-9+/_-]{32,400}={0,2})"
+        r"(?![A-Za-z0-9./_-])",
+        check=entropy.is_dense,
+    ),
+    # A configuration in base64 holds secrets where it names some.
+    SecretKind(
+        "encoded",
+        rf"(?:{_ENCODED})",
+        rf"(?<![A-Za-z0-9+/])(?P<secret>[A-Za-z0-9+/]{{0,8000}}?(?:{_ENCODED})"
+        r"[A-Za-z0-9+/]{8,16000}={0,2})",
+        check=entropy.is_encoded_text,
+        wraps=False,
+    ),
+    # argparse repeats what it refuses.
+    _said(
+        r"argument [^\n]{0,20}--[a-z0-9_-]*(?:pass|pw|secret|token|key|auth)[^\n]{0,80}:[^\n]{0,80}'",
+        r"argument (?:-\w/)?--[\w-]*(?:pass(?:word|wd)?|pw|secret|token|[_-]key|auth)(?:/\S{1,40})?:"
+        r"[^'\n]{0,80}'"
+        r"(?P<secret>[^'\n]{6,400})'",
+        name="secret",
+    ),
+    # A directive of a server's file: `requirepass X`, alone in its row.
+    _said(
+        r"^[\w.-]{0,30}(?:pass|passwd|password|pw|secret|auth)[ \t]+\S{6}",
+        r"(?m:^)[ \t]*[\w.-]{0,30}(?:pass|passwd|password|pw|secret|auth)[ \t]{1,20}['\"]?"
+        r"(?P<secret>[^\s'\"]{6,200})['\"]?[ \t]*\r?(?:\Z|(?=\n))",
+    ),
+    # SQL: SECRET 'X', and strings that stand side by side.
+    _said(
+        r"(?:secret|password|token|_key)['\"]?[ ]+['\"]",
+        r"(?<![A-Za-z0-9])(?:\w{0,40}_)?(?:secret|password|session_token|token|secret_key|access_key|api_key)"
+        r"['\"]?[ ]{1,4}(?:'(?P<single>[^'\n\\]{6,400})'|\"(?P<quoted>[^\"\n\\]{6,400})\")",
+        name="secret",
+        check=entropy.is_secret,
+    ),
+    # A shell that traces writes each part of a pipe in a row of its own.
+    SecretKind(
+        "command-password",
+        r"(?i)^\++ [^\n]{0,200}(?:--stdin|password-stdin|with-token|chpasswd|sudo[^\n]{0,40} -S|kinit|"
+        r"cryptsetup)",
+        r"(?m:^)\++[ ](?:echo|printf)[ ](?:-\w[ ]|%s[ ])?"
+        r"(?:'(?P<single>[^'\n]{4,400})'|['\"]?(?P<secret>(?!\$)[^\s'\"|]{4,400})['\"]?)[ ]*\r?\n"
+        r"\++[ ][^\n]{0,200}?(?:--stdin|password-stdin|with-token|chpasswd|sudo[^\n]{0,40} -S|kinit|"
+        r"cryptsetup)",
+        back=500,
+        wraps=False,
+    ),
+    # SMTP: AUTH PLAIN X
+    _said(
+        r"auth(?:\s|%20)(?:plain|login|xoauth2|cram-md5)\s",
+        r"\bauth[ ](?:plain|login|xoauth2)[ ](?P<secret>[A-Za-z0-9+/]{8,2000}={0,2})",
+        name="authorization",
+    ),
+    SecretKind(
+        "encrypted",
+        r"\$ANSIBLE_VAULT;",
+        r"\$ANSIBLE_VAULT;[^\s]{1,60}(?P<secret>(?:\r?\n[^\n]{0,60}?[0-9a-f]{20,100}[ \t]*"
+        r"(?=\r?\n|\Z)){1,400})",
+        ahead=16_000,
+        wraps=False,
+    ),
+    # `kinit bob <<< 'X'`
+    _said(
+        r"(?:kinit|cryptsetup|passwd|gpg|login|sudo)[^\n]{0,120}<<<",
+        r"\b(?:kinit|cryptsetup|passwd|gpg|login|sudo)\b[^\n]{0,120}?<<<[ ]?['\"]?"
+        r"(?P<secret>[^\s'\"]{4,200})",
+        name="command-password",
+        check=entropy.is_telling,
+    ),
+    _said(
+        r"etcdctl[^\n]{0,200}--user",
+        r"\betcdctl\b[^\n]{0,200}?--user[ =][^\s:]{1,60}:(?P<secret>\S{3,200})",
+        name="command-password",
+        check=entropy.is_telling,
+    ),
+    # A name and, alone in the row below it, the value; in a box, too.
+    SecretKind(
+        "secret",
+        rf"(?i)(?:password|passphrase|secret|token|{_BELOW_KEYS})[^\n]{{0,120}}:[ \t]*{_BAR}?[ \t]*\r?\n",
+        rf"(?i)(?:password|passphrase|secret|token|{_BELOW_KEYS})\b[^\n]{{0,120}}?:"
+        rf"[ \t]*{_BAR}?[ \t]*\r?\n[ \t]*{_BAR}?[ \t]*"
+        rf"(?P<secret>[^\s'\"\x80-\xff]{{8,400}})[ \t]*{_BAR}?[ \t]*\r?(?=\n|\Z)",
+        check=entropy.is_key,
+        ahead=440,
+        wraps=False,
+        shaped=False,
+    ),
+    # What is quoted right behind the word is it.
+    _said(
+        r"pass(?:word|phrase|wd)[ ]['\"]",
+        r"(?<![\w-])pass(?:word|phrase|wd)[ ](?:'(?P<single>[^\s'\\]{4,200})'|"
+        r"\"(?P<quoted>[^\s\"\\]{4,200})\")",
+        check=entropy.is_telling,
+    ),
+    _said(
+        r"cookie[ ]['\"]",
+        r"\bcookie[ ]['\"](?P<secret>[A-Za-z0-9_-]{12,400})['\"]",
+        name="cookie",
+        check=entropy.is_key,
+    ),
+    _said(
+        r"(?:with|using|use)(?:\s|%20)(?:(?:the|my|this|our)(?:\s|%20))?key(?:\s|%20)",
+        r"\b(?:with|using|use)[ ](?:(?:the|my|this|our)[ ])?key[ ](?P<secret>[A-Za-z0-9_-]{24,400})(?![\w.])",
+        name="secret",
+        check=entropy.is_key,
+    ),
+    _said(
+        r"name=[\"'\\]{0,4}(?:password|passwd|secret|token|api_key)[\"'\\]{0,4}(?:\\r|\r|\n)",
+        r"name=[\"']?(?:password|passwd|secret|token|api_key)[\"']?(?:\r?\n){2}(?P<secret>[^\r\n]{4,400})",
+        name="secret",
+        check=entropy.is_telling,
+    ),
+    _said(
+        r"<signature(?:value)?>",
+        r"<signature(?:value)?>\s{0,4}(?P<secret>[A-Za-z0-9+/]{40,4000}={0,2})",
+        name="authorization",
+        check=entropy.is_key,
+    ),
+    # All that stands behind these schemes, of which the last word is the signature.
+    _said(
+        r"authorization[^\n]{0,8}(?:digest|oauth|hawk)\W",
+        r"authorization['\"]?[ ]?[:=][ ]?['\"]?(?:digest|oauth|hawk)[ ](?P<secret>[^\r\n]{8,4000})",
+        name="authorization",
+        check=entropy.is_telling,
+    ),
+    _said(
+        r"x-[a-z0-9-]{0,40}signature",
+        r"\bx-[a-z0-9-]{0,40}signature[a-z0-9-]{0,20}['\"]?[ ]?[:=][ ]?['\"]?(?:(?:sha\d{1,3}|v\d)=)?"
+        r"(?P<secret>[A-Za-z0-9+/]{24,400}={0,2})",
+        name="authorization",
+        check=entropy.is_key,
+    ),
+    # Fields of a page's form.
+    _said(
+        r"(?:samlresponse|csrf[_-]?token|authenticity_token)",
+        r"name=[\"'](?:samlresponse|csrf[_-]?token|authenticity_token)[\"'][ ](?:value|content)=[\"']"
+        r"(?P<secret>[^\"'\s]{16,8000})",
+        name="secret",
+        check=entropy.is_key,
+    ),
+    SecretKind(
+        "private-key",
+        r"BEGIN OpenVPN Static key",
+        r"-----BEGIN OpenVPN Static key V1-----(?P<secret>(?:\r?\n[^\n]{0,60}?[0-9a-f]{16,64}[ \t]*"
+        r"(?=\r?\n|\Z)){1,40})",
+        ahead=4000,
+        wraps=False,
+    ),
+    SecretKind(
+        "licence-key",
+        r"(?:FEATURE|INCREMENT) [^\n]{8,200}[0-9A-F]{12}",
+        r"\b(?:FEATURE|INCREMENT)[ ][^\n]{8,200}?[ ](?P<secret>[0-9A-F]{12,400})(?![0-9A-Fa-f])",
+        wraps=False,
+    ),
+    _said(
+        r"\blogin[ ]\S+[ ]['\"]",
+        r"\blogin[ ][^\s:'\"]{1,200}[ ]\"(?P<secret>[^\"\n\\]{4,200})\"",
+        check=entropy.is_telling,
+    ),
+    # Go's form of a database's address.
+    _said(
+        r"@(?:tcp|udp|unix)\(",
+        r"(?<![\w.-])[\w.-]{1,60}:(?P<secret>[^\s@]{3,100})@(?:tcp|udp|unix)\(",
+        name="url-credentials",
+        check=entropy.is_telling,
+    ),
+)
