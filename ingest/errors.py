@@ -90,3 +90,15 @@ class ModelError(IngestError):
 
 class PoolLostError(IngestError):
     """The workers of a pool cannot be started or reached; all that they had is to be handed out again."""
+
+
+class ArtefactError(InputError):
+    """A file beside the log is damaged, hostile or not known; it is left out."""
+
+
+class InvalidExpressionError(IngestError):
+    """An expression cannot be matched in linear time; the message is Hyperscan's reason."""
+
+
+class RedactionPatternError(IngestError):
+    """What WHYCRASH_REDACT_EXTRA says is neither a name nor an expression that can be used."""

@@ -7,206 +7,16 @@ collateral while an earlier candidate stands; the specific beats the generic.
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, NamedTuple
 
 from ingest.logs.events import CascadeRole, Event
+from ingest.logs.progress import Progress
+from ingest.logs.stacks.own_calls import raises_itself
 from ingest.logs.stacks.stack import EXCEPTION
-from ingest.logs.survival import is_survived, names_in
+from ingest.logs.survival import is_overtaken, is_survived, names_in
 from ingest.logs.timeline import Timeline
-
-
-@dataclass(frozen=True, slots=True)
-class ProgressMark:
-    """A line that tells of progress; `step` is -1 where it counts nothing.
-
-    Marks of one `series` (one kind of line of one process) count the same thing. `total` is where the count
-    ends, 0 where the line does not say it; a bar's count may be of anything.
-    """
-
-    line: int
-    step: float
-    series: str = ""
-    total: float = 0.0
-    is_bar: bool = False
-
-
-class Settling(NamedTuple):
-    """A line that only who survived failures of these `patterns` (with `*`) prints.
-
-    It tells of those that its own stream said within so many lines above it; of any where `within` is 0.
-    """
-
-    line: int
-    source: str
-    patterns: tuple[str, ...]
-    within: int = 0
-
-    def tells_of(self, event: Event) -> bool:
-        """Tell whether the failure is one of those."""
-        away = self.line - event.last
-        return (
-            0 < away <= (self.within or away)
-            and event.source == self.source
-            and event.kind == "error"
-            and any(fnmatchcase(event.pattern, name) for name in self.patterns)
-        )
-
-
-@dataclass
-class Progress:
-    """Marks of progress: how many, the latest ones, and where the run said that it was done.
-
-    `step` is the last training step that the run itself counted; a progress bar may count anything.
-    `finished` is where it said that it was done, `closed` the latest sign of any kind of a good end, `last`
-    the latest mark, and `whole` the latest one that counts all of the run's steps, whose greatest total is
-    `total`. `settling` are lines that show failures to have been survived. `asked` is where the job was told
-    to end, and `obeyed` where it showed that it had; 0 where there is none.
-    """
-
-    LATEST = 4096
-
-    count: int = 0
-    step: float | None = None
-    latest: deque[ProgressMark] = field(default_factory=lambda: deque(maxlen=Progress.LATEST))
-    finished: int = 0
-    closed: int = 0
-    last: ProgressMark | None = None
-    whole: ProgressMark | None = None
-    total: float = 0.0
-    settling: deque[Settling] = field(default_factory=lambda: deque(maxlen=Progress.LATEST))
-    asked: int = 0
-    obeyed: int = 0
-    _last: dict[str, float] = field(default_factory=dict)
-    _since: Counter[str] = field(default_factory=Counter)
-
-    def add(self, mark: ProgressMark) -> None:
-        """Note a mark; a bar redrawn at the same step is no new progress."""
-        self.last = mark
-        if mark.total > 1:
-            self.whole, self.total = mark, max(self.total, mark.total)
-        # Whoever has ended may still evaluate, which bars show; steps of more than the last moment are work.
-        if self.closed and not mark.is_bar and len(self._since) < self.LATEST:
-            self._since[mark.series] += 1
-        if mark.step < 0 or self._last.get(mark.series) != mark.step:
-            if len(self._last) < self.LATEST:
-                self._last[mark.series] = mark.step
-            self.count += 1
-            self.latest.append(mark)
-
-    def close(self, line: int, *, finished: bool) -> None:
-        """Note a sign of a good end; `finished` where the run itself says that it is done."""
-        self.closed = line
-        self._since.clear()
-        if finished:
-            self.finished = line
-        # What stands far below belongs to another run of the same file.
-        if self.asked and not self.obeyed and line - self.asked < LAST_WORDS:
-            self.obeyed = line
-
-    def ask(self, line: int) -> None:
-        """Note that the job was told to end, by the first line that says so."""
-        if not self.asked or self.obeyed or line - self.asked >= LAST_WORDS:
-            self.asked, self.obeyed = line, 0
-
-    def ends_as_asked(self, event: Event) -> bool:
-        """Tell whether an event is of the end that the job was asked for and came to in good order.
-
-        A signal to all processes of a group reaches them in any order.
-        """
-        first = self.asked - (TOGETHER if event.kind == "kill" else 0)
-        return self.obeyed > 0 and first < event.line < self.obeyed + TOGETHER
-
-    @property
-    def well_ended(self) -> int:
-        """The line of the latest sign of a good end; 0 where there is none, or work went on behind it."""
-        return self.closed if max(self._since.values(), default=0) <= IN_FLIGHT else 0
-
-    def reached(self, last_line: int) -> ProgressMark | None:
-        """Give the mark of the last of all steps, if the text ends behind it."""
-        whole = self.whole
-        is_last = (
-            whole is not None
-            and whole.step >= whole.total == self.total
-            and last_line - whole.line < LAST_WORDS
-        )
-        return whole if is_last else None
-
-    def trim(self, line: int | None) -> None:
-        """Keep only the marks that can tell whether work went on after a line.
-
-        All go where nothing failed.
-        """
-        kept = [] if line is None else [mark for mark in self.latest if mark.line > line]
-        self.latest = deque(kept, maxlen=self.LATEST)
-        self._last.clear()
-
-    def goes_on_after(self, line: int, end_counts: bool = True) -> bool:
-        """Tell whether work went on after a line.
-
-        The run ended well, or a count rose, or more than a few marks.
-
-        One mark may have been in flight when the failure came, so a single one proves nothing. The good end
-        counts where `end_counts`: a script may praise itself whatever became of its job.
-        """
-        if end_counts and self.finished > line:
-            return True
-        first: dict[str, float] = {}
-        plain = 0
-        for mark in reversed(self.latest):
-            if mark.line <= line:
-                break
-            plain += mark.step < 0
-            if plain > IN_FLIGHT or 0 <= mark.step < first.setdefault(mark.series, mark.step):
-                return True
-        return False
-
-
-@dataclass(frozen=True, slots=True)
-class LogEnd:
-    """How a text ends, as far as no failure says it.
-
-    `closed`: it shows a good end, at `line`. `open`: the job works on until the last lines, the last sign of
-    it at `line`. `unseen`: neither. `step` and `total` are those of the last step, where the text counts
-    them.
-    """
-
-    kind: Literal["closed", "open", "unseen"] = "unseen"
-    line: int = 0
-    step: float | None = None
-    total: float | None = None
-
-
-UNSEEN = LogEnd()
-
-
-def log_end(runs: Sequence[Progress], timeline: Timeline) -> LogEnd:
-    """Tell how the job's text ends: one part's good end is the job's, as one rank speaks for all."""
-    last_lines = [part.first + part.lines - 1 for part in timeline.parts]
-    told = [run.well_ended for run in runs if run.well_ended]
-    steps = [run.step for run in runs if run.step is not None]
-    step = max(steps, default=None)
-    whole = max((run.total for run in runs if run.total), default=None)
-    if told:
-        return LogEnd("closed", max(told), step, whole)
-    reached = [mark for run, line in zip(runs, last_lines, strict=True) if (mark := run.reached(line))]
-    if reached:
-        return LogEnd("closed", reached[-1].line, reached[-1].step, reached[-1].total)
-    counted = max((run.whole for run in runs if run.whole), key=lambda mark: mark.step, default=None)
-    step = max(
-        (value for value in (step, counted.step if counted else None) if value is not None), default=None
-    )
-    marks = [
-        (line - run.last.line, run.last.line) for run, line in zip(runs, last_lines, strict=True) if run.last
-    ]
-    if not marks:
-        return UNSEEN
-    away, line = min(marks)
-    return LogEnd("open" if away < LAST_WORDS else "unseen", line, step, whole)
 
 
 @dataclass(frozen=True)
@@ -219,17 +29,15 @@ class Cascade:
 
 # Of lines that follow a failure, one that tells a cause is worth looking this many lines further for.
 CLUE_WORTH = 5
+# How many lines above a traceback its program's last warnings stand.
+RIGHT_ABOVE = 3
 # Functions that keep what a run has made; what a tracker could not take is no result.
 _KEEPING = re.compile(r"^_?(?:save|export|upload|push)(?:_\w+)?$|^(?:as|to)_directory$")
 _TRACKING = re.compile(r"/(?:wandb|swanlab|mlflow|tensorboard\w*|comet_ml|clearml|trackio)/")
 # What came so often while work went on is a remark that comes with each step.
 ROUTINE = 10
-# How many lines may follow the last sign of work in a text that is said to go on until its end.
-LAST_WORDS = 100
-# How near each other lines are that several processes print of one signal.
-TOGETHER = 10
-# Lines without a count that other processes may still print after one has failed.
-IN_FLIGHT = 2
+# What was caught so often, over two steps and more, is what the job lived with.
+HABIT = 50
 
 # What an event is worth as the root, best first. The same worth goes by place in the log.
 _CLEAR, _PLAIN, _HINTED, _FOLLOWED, _PASSED, _REPEATED = range(6)
@@ -253,16 +61,19 @@ def arrange_cascade(
     recovered = {
         id(event)
         for event in events
-        if _is_recovered(event, runs, timeline)
+        if (_is_recovered(event, runs, timeline) and not _is_reported(event, events))
         or (event.passing and _is_caught(event, events))
         or is_survived(event, events)
-    }
+        or is_overtaken(event, events)
+    } | {id(event) for event in _lived_with(events, runs, timeline)}
     # Once a run has said that it is done, or ends because it was told to, what falls over while it closes is
     # no failure of it.
     closing = {
         id(event)
         for event in events
-        if event.pattern_role != "origin" and _is_closing(event, runs[timeline.number(event.line)])
+        if event.pattern_role != "origin"
+        and (run := runs[timeline.number(event.line)])
+        and (0 < run.finished < event.line or run.ends_as_asked(event))
     }
     standing = [event for event in events if id(event) not in recovered | closing]
     root = min(standing, key=partial(_worth, timeline), default=None)
@@ -272,8 +83,10 @@ def arrange_cascade(
         recovered.remove(id(told))
         root = told
     root = _killed_after(root, standing) or root
-    if root is not None and (missed := _warned_of(root, warnings)):
-        root = missed
+    root = _led_to(root, standing) or root
+    idle = [event for event in warnings if event.leads_to and not _is_recovered(event, runs, timeline)]
+    if root is not None and (missed := _led_to(root, idle) or _warned_of(root, warnings)):
+        root = replace(missed, kind="error", strength="suggests", pattern_role="origin")
         events = sorted([*events, root], key=lambda event: event.line)
     if root is None and not any(run.count or run.finished for run in runs):
         # A few pasted lines without any sign of a run: what warns is what was asked about, where it tells a
@@ -300,9 +113,27 @@ def _placed(
             role = "teardown"
         elif id(event) in recovered:
             role = "recovered"
+        if root is not None and _ends_the_rest(event, root):
+            event = replace(event, pattern_role="collateral")
         placed.append(replace(event, role="root" if event is root else role))
         chosen = placed[-1] if event is root else chosen
     return Cascade(tuple(placed), chosen)
+
+
+def _ends_the_rest(event: Event, root: Event) -> bool:
+    """Tell whether an end from outside met a job that had failed by itself, by its uncaught exception above.
+
+    A launcher that waits for others, or a script that goes on, is there until the scheduler ends it.
+    """
+    is_uncaught = bool(root.frames) and root.frames[0].function == "<module>" and not root.logged
+    return (
+        is_uncaught
+        and root.kind == "error"
+        and root.pattern_role == "origin"
+        and event.kind == "kill"
+        and event.line > root.last
+        and event.traceback == 0
+    )
 
 
 def arrange_worded(
@@ -372,25 +203,66 @@ def _killed_after(root: Event | None, standing: Sequence[Event]) -> Event | None
     )
 
 
+def _led_to(root: Event | None, standing: Sequence[Event]) -> Event | None:
+    """Give what was told above a failure that comes of it, as its pattern says, and names it no more.
+
+    What a program only warned of as it began, it meets again in other words.
+    """
+    return next(
+        (
+            event
+            for event in standing
+            if root is not None
+            and event.leads_to
+            and event.cause not in (None, root.cause)
+            and event.last < (root.traceback or root.line)
+            and re.search(event.leads_to, root.body)
+        ),
+        None,
+    )
+
+
 def _warned_of(root: Event, warnings: Sequence[Event]) -> Event | None:
     """Give the warning above an exception that tells why what it misses is not there.
 
-    They are tied by a name that both have (a module, a library, a file), not by their order alone.
+    They are tied by a name that both have (a module, a library, a file), not by their order alone. Right
+    above an exception that the job's own code raises, and that no pattern knows, a warning is its reason:
+    whoever caught and logged that gives up.
     """
     if not root.traceback or root.strength == "states":
         return None
     names = names_in(root.body)
+    gives_up = root.handler == "unknown-exception" and root.calm == 0 and raises_itself(root.frames)
     told = (
         event
         for event in warnings
-        if event.cause and event.last < root.traceback and not names.isdisjoint(names_in(event.body))
+        if event.cause
+        and event.last < root.traceback
+        and (
+            not names.isdisjoint(names_in(event.body))
+            or (gives_up and root.traceback - event.last <= RIGHT_ABOVE)
+        )
     )
-    first = next((event for event in told if event.source in ("", root.source)), None)
-    return replace(first, kind="error", strength="suggests", pattern_role="origin") if first else None
+    return next((event for event in told if event.source in ("", root.source)), None)
 
 
-def _is_closing(event: Event, run: Progress) -> bool:
-    return 0 < run.finished < event.line or run.ends_as_asked(event)
+def _is_reported(event: Event, events: Iterable[Event]) -> bool:
+    """Tell whether a launcher's report below names the rank that this uncaught exception ended.
+
+    What other ranks did in the meantime is no recovery of that one.
+    """
+    is_uncaught = bool(event.frames) and event.frames[0].function == "<module>" and not event.logged
+    return (
+        is_uncaught
+        and event.rank.isdecimal()
+        and any(
+            report.pattern_role == "wrapper"
+            and "code" in report.facts
+            and str(report.facts.get("rank")) == event.rank
+            and report.line > event.last
+            for report in events
+        )
+    )
 
 
 def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) -> bool:
@@ -421,6 +293,24 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
     return event.count > 1 and (latest > event.last or is_routine) and progress.goes_on_after(event.line)
 
 
+def _lived_with(events: Iterable[Event], runs: Sequence[Progress], timeline: Timeline) -> Iterator[Event]:
+    """Give the caught failures that came `HABIT` times, over steps: their last time ends no job either.
+
+    An exception at one place is one, whatever its message says of the sample. Calls that begin at a module
+    were caught by nobody, and such a process prints them once.
+    """
+    kinds: dict[tuple[str, str, str], list[Event]] = {}
+    for event in events:
+        if event.logged or (event.frames and event.frames[0].function != "<module>"):
+            place = f"{event.frames[-1].file}:{event.frames[-1].function}" if event.frames else ""
+            kinds.setdefault((event.pattern, event.exception, place), []).append(event)
+    for alike in kinds.values():
+        first, last = min(event.line for event in alike), max(event.last for event in alike)
+        progress = runs[timeline.number(last)]
+        if sum(event.count for event in alike) >= HABIT and progress.steps_between(first, last) > 1:
+            yield from alike
+
+
 def _is_caught(event: Event, events: Sequence[Event]) -> bool:
     """Tell whether a later traceback of the same process went on from where this one's exception was caught.
 
@@ -439,8 +329,8 @@ def _is_caught(event: Event, events: Sequence[Event]) -> bool:
 
 def _worth(timeline: Timeline, event: Event) -> tuple[int, float, int]:
     rank, time, line = _ranked(timeline, event)
-    # What came of an exception without words of its own has some.
-    is_mute = event.handled and event.body == event.exception
+    # What came of an exception without words of its own has some, and so has what it only announces.
+    is_mute = event.announces or (event.handled and event.body == event.exception)
     return max(rank, _HINTED) if is_mute else rank, time, line
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -41,6 +41,11 @@ class ReportView(EvaluationContext):
     launches: Sequence[str] = ()
     command: str = ""
     dated: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def known(self) -> dict[str, bool]:
+        """Which conditions hold, of those that were asked: hundreds of cases share theirs."""
+        return {}
 
     @cached_property
     def job(self) -> frozenset[str]:
@@ -126,7 +131,10 @@ class _ItemView(EvaluationContext):
 
 def holds(condition: str, view: ReportView) -> bool:
     """Tell whether one condition holds; what the log does not tell does not."""
-    return parse(condition).evaluate(view).holds is True
+    known = view.known
+    if condition not in known:
+        known[condition] = parse(condition).evaluate(view).holds is True
+    return known[condition]
 
 
 def all_hold(conditions: Sequence[str], view: ReportView) -> bool:
@@ -159,22 +167,9 @@ def _frame(expression: str, view: ReportView) -> bool:
     return False
 
 
-def _code(expression: str, view: ReportView) -> bool:
-    """Hold the expression against the line of source that the innermost call stands in."""
+def _finds(expression: str, texts: Iterable[str]) -> bool:
     compiled = re.compile(expression)
-    return any(event.frames and compiled.search(event.frames[-1].code) for event in view.focused)
-
-
-def _message(expression: str, view: ReportView) -> bool:
-    """Hold the expression against what the failing lines say: of the one in focus, else of all."""
-    compiled = re.compile(expression)
-    return any(compiled.search(event.text) for event in view.focused)
-
-
-def _stack(expression: str, view: ReportView) -> bool:
-    """Hold the expression against all calls of any traceback of the job, the outermost first."""
-    compiled = re.compile(expression)
-    return any(compiled.search(" ".join(map(str, event.frames))) for event in view.events if event.frames)
+    return any(compiled.search(text) for text in texts)
 
 
 def _framework(argument: str, view: ReportView) -> bool:
@@ -203,9 +198,16 @@ _TESTS: Mapping[str, Callable[[str, ReportView], bool]] = {
     ),
     "cause": lambda name, view: view.root is not None and view.root.cause == name,
     "frame": _frame,
-    "code": _code,
-    "message": _message,
-    "stack": _stack,
+    # The line of source that the innermost call stands in.
+    "code": lambda expression, view: _finds(
+        expression, (event.frames[-1].code for event in view.focused if event.frames)
+    ),
+    # What the failing lines say: of the one in focus, else of all.
+    "message": lambda expression, view: _finds(expression, (event.text for event in view.focused)),
+    # All calls of any traceback of the job, the outermost first.
+    "stack": lambda expression, view: _finds(
+        expression, (" ".join(map(str, event.frames)) for event in view.events if event.frames)
+    ),
     "exception": lambda expression, view: any(
         re.search(expression, event.exception) for event in view.focused if event.exception
     ),

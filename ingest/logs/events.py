@@ -47,10 +47,10 @@ class Event:
     those of the job that did not, and of these `silent` those that tell of no other failure either. `usual`
     tells that a healthy run of the same job says it too, `earlier_run` that a run said it which ended before
     the file's last one began. `pattern_role` is what such lines are as a rule, `role` what this one is here.
-    `handler` is the pattern's, `tells` that of all patterns of the line. `linked` tells that its traceback
-    came of the one above it, `handled` that another came of its own, `passing` that its program may have
-    gone on after it. `rest` are the lines below a message that does not say the reason itself. `calm` and
-    `logged` are those of its traceback; what a logger calls an error is logged too.
+    `handler` and `leads_to` are the pattern's, `tells` that of all patterns of the line. `linked` tells that
+    its traceback came of the one above it, `handled` that another came of its own, `passing` that its program
+    may have gone on after it. `rest` are the lines below a message that does not say the reason itself.
+    `announces`, `calm` and `logged` are those of its traceback; what a logger calls an error is logged too.
     """
 
     pattern: str
@@ -75,6 +75,7 @@ class Event:
     handled: bool = False
     passing: bool = False
     rest: str = ""
+    announces: bool = False
     calm: int = 0
     logged: bool = False
     count: int = 1
@@ -89,6 +90,7 @@ class Event:
     role: CascadeRole = "collateral"
     handler: Handler | None = None
     tells: tuple[Tells, ...] = ()
+    leads_to: str = ""
 
     @property
     def weight(self) -> tuple[int, int]:
@@ -139,8 +141,10 @@ class EventLog:
         # A first sight without its traceback takes the frames of a later one: the same failure told twice.
         told = known if known.frames or not event.frames else event
         frames = told.frames
-        if event.linked and event.line > known.line and own_call(frames) is None and own_call(event.frames):
-            # Raised once more of itself, further out: there the calls of the job's own code show.
+        is_further_out = event.linked or event.kind == "kill"
+        if is_further_out and event.line > known.line and own_call(frames) is None and own_call(event.frames):
+            # Raised once more of itself, further out, or met by the main process after its workers: there the
+            # calls of the job's own code show.
             frames = event.frames
         self._groups[key] = replace(
             known,

@@ -50,8 +50,11 @@ class FailureLog:
         self._tracebacks = traceback_log
         self._around: dict[int, tuple[tuple[int, bytes], ...]] = {}
 
-    def add(self, rows: Sequence[Pattern], at: PlacedLine, sight: Sighting) -> None:
-        """Take in a line with the patterns of failures and warnings that match it."""
+    def add(self, rows: Sequence[Pattern], at: PlacedLine, sight: Sighting, *, ignored: bool = False) -> None:
+        """Take in a line with the patterns of failures and warnings that match it.
+
+        What Python has `ignored` follows from another failure, where there is one.
+        """
         known = [row for row in rows if not row.last_resort]
         line = at.line
         # General words of a failure are none in a traceback, whose last line tells, nor where the run goes
@@ -64,13 +67,27 @@ class FailureLog:
             return
         ranked = sorted(
             known or rows,
-            key=lambda row: (row.generic, _ROLE[row.role], not row.cause, _STRENGTH[row.strength]),
+            key=lambda row: (
+                not row.announces,
+                row.generic,
+                _ROLE[row.role],
+                not row.cause,
+                _STRENGTH[row.strength],
+            ),
         )
         fields = self._fields(ranked, line)
         traceback = self._tracebacks.ended_by(at)
         if _VALIDATION.search(line.body):
             self._note_misfit(at)
         best = _toned_down(ranked[0], line, traceback)
+        if (
+            best.kind == "error"
+            and traceback is None
+            and tracebacks.ends_warning(at.block, at.offset, line, at.parsed)
+        ):
+            best = best.model_copy(update={"role": "wrapper"})
+        if ignored and best.role == "origin":
+            best = best.model_copy(update={"role": "collateral"})
         event = self._event(best, line, traceback, fields, ranked)
         sight.group = self._events.add(event)
         self._notes.progress.timeline.event(line.number, line.time)
@@ -110,13 +127,17 @@ class FailureLog:
     ) -> Event:
         """Make the event of a line; `row` is the first of those that are `ranked`, as the line means it."""
         match = _REPEATED.search(line.body)
+        # A message that a console broke is whole in its traceback.
+        whole = f"{traceback.exception}: {traceback.message}" if traceback else ""
+        is_broken = traceback and traceback.message and whole.startswith(line.body.rstrip())
+        body = whole if is_broken else line.body
         return Event(
             row.id,
             row.kind,
             row.role,
             line.number,
             self._masking.shown(line.text, row),
-            self._masking.shown(line.body, row),
+            self._masking.shown(body, row),
             cause=row.cause,
             strength=row.strength,
             source=self._masking.clean(line.source),
@@ -131,12 +152,14 @@ class FailureLog:
             traceback=traceback.start if traceback else 0,
             linked=traceback.linked if traceback else False,
             rest=self._masking.clean(traceback.rest) if traceback else "",
+            announces=traceback.announces if traceback else False,
             calm=traceback.calm if traceback else 0,
             logged=traceback.logged if traceback else levels.is_error(line.level),
             passing=row.passing,
             count=max(1, int(match[1])) if match else 1,
             handler=row.handler,
             tells=tuple(told for other in ranked for told in other.tells),
+            leads_to=row.leads_to,
         )
 
     def note_error_levels(self, block: Block, row: Pattern) -> None:

@@ -6,7 +6,9 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from corpus.call_lines import CallLine, dated_packages
 from corpus.frameworks import cued_frameworks, known_frameworks
+from ingest.logs.stacks.stack import Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,8 @@ class FrameworkLog:
         return tuple(sorted(found, key=lambda each: (rank.get(each.name, len(rank)), each.line)))
 
 
-def dated_versions(texts: Iterable[str]) -> Mapping[str, str]:
-    """Give the range of versions that lines leave open for each framework whose words date it."""
+def dated_versions(texts: Iterable[str], frames: Iterable[Frame] = ()) -> Mapping[str, str]:
+    """Give the range of versions that lines and calls leave open for each framework which they date."""
     rows = [row for row in known_frameworks().rows.values() if row.dated_by]
     found: dict[str, dict[str, None]] = {}
     for text in texts:
@@ -65,4 +67,7 @@ def dated_versions(texts: Iterable[str]) -> Mapping[str, str]:
             for sign in row.dated_by:
                 if match := re.search(sign.says, text):
                     found.setdefault(row.id, {})[sign.versions.format(**match.groupdict())] = None
+    calls = (CallLine(frame.file, frame.line, frame.function, frame.code) for frame in frames)
+    for package, versions in dated_packages(calls).items():
+        found.setdefault(known_frameworks().of_package(package), {})[versions] = None
     return {name: ",".join(ranges) for name, ranges in found.items()}

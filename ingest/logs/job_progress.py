@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from corpus.log_patterns import Pattern
-from ingest.logs.cascade import Progress, ProgressMark, Settling
+from ingest.logs.checkpoints import Checkpoint, checkpoint_of
 from ingest.logs.facts import Value
 from ingest.logs.lines import Line
 from ingest.logs.phases import Phases
+from ingest.logs.progress import Progress, ProgressMark, Settling
 from ingest.logs.scanner import Tally
 from ingest.logs.timeline import Timeline
 from ingest.logs.wording import counts_part
 
+# So many of the latest checkpoints are remembered, with the part that told of each.
+CHECKPOINTS = 16
 # A progress bar: what it counts need not be training steps.
 _BAR = re.compile(r"\d%\|")
+
+
+class Saving(NamedTuple):
+    """A checkpoint, the part that told of it, and how far that had counted by then."""
+
+    made: Checkpoint
+    part: int
+    counted: Mapping[str, float]
 
 
 class JobProgress:
@@ -28,6 +41,7 @@ class JobProgress:
         self.timeline = Timeline()
         self.runs: list[Progress] = []
         self.phases = Phases()
+        self._checkpoints: deque[Saving] = deque(maxlen=CHECKPOINTS)
         self.size = 0
         self.lines = 0
 
@@ -54,12 +68,36 @@ class JobProgress:
         self.runs[-1].close(number, finished=finished)
 
     def excuse(self, row: Pattern, line: Line) -> None:
-        """Note a line that only who survived a failure prints, or who was told to end."""
+        """Note a line that only who survived a failure prints, who was told to end, or who died of one."""
         if row.settles:
             settling = Settling(line.number, line.source, row.settles, row.settles_within)
             self.runs[-1].settling.append(settling)
         if row.asked:
             self.runs[-1].ask(line.number)
+        if row.dies:
+            self.runs[-1].died = line.number
+
+    def save(self, row: Pattern, number: int, fields: Mapping[str, Value]) -> None:
+        """Note a line that tells of a checkpoint which is being written, or was."""
+        if (made := checkpoint_of(row, number, fields)) is not None:
+            self._checkpoints.append(Saving(made, len(self.runs) - 1, self.runs[-1].counted))
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """Give the last checkpoint that is whole: it was told so, or steps followed that were counted.
+
+        What one library says that it wrote may be a part of what another began, and then that is the whole.
+        """
+        cut: set[str | int | None] = set()
+        for made, part, counted in reversed(self._checkpoints):
+            if not made.is_done and not self.runs[part].goes_beyond(counted):
+                # What stood there before is written over, and what is of the same step lacks this part.
+                cut |= {made.path, made.step} - {"", None}
+            elif not {made.path, made.step} & cut:
+                begun = (item.made for item in self._checkpoints if not item.made.is_done)
+                whole = next((item for item in begun if item.step == made.step), made)
+                return made if made.step is None else whole
+        return None
 
     def enter(self, phase: str, number: int) -> None:
         """Note a line that tells a phase."""

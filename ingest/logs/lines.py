@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ingest.logs.json_records import unwrap_record
 from ingest.logs.prefixes import infer_rank, strip_prefix
@@ -12,6 +14,12 @@ MAX_TEXT = 6000
 
 # Prefixes nest: Kubernetes' time, Slurm's label, Ray's actor and the logger's own head on one line.
 DEPTH = 8
+
+# What prefixes tell, in the order of the fields of a `Line`.
+_FIELDS = ("actor", "pid", "node", "rank", "time", "level", "told")
+
+# A bar of tqdm, behind which another writer's line goes on: `3%|#   | 7/200 [00:03<01:20, 2.1it/s]`.
+_BAR = re.compile(r"[^|\n]{0,200}?\d{1,3}%\|[^|\n]{0,300}\|[^\[\]\n]{0,80}\[[^\[\]\n]{0,300}\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,40 +46,34 @@ class Line:
     @property
     def source(self) -> str:
         """Name the stream that printed the line; equal for lines of one process."""
-        parts = [self.actor] if self.actor else []
-        parts += [
-            f"{key}={value}"
-            for key, value in (("rank", self.rank), ("pid", self.pid), ("ip", self.node))
-            if value
-        ]
-        return " ".join(parts)
+        return _source(self.actor, self.rank, self.pid, self.node)
+
+
+@lru_cache(2048)
+def _source(actor: str, rank: str, pid: str, node: str) -> str:
+    parts = [actor] if actor else []
+    parts += [f"{key}={value}" for key, value in (("rank", rank), ("pid", pid), ("ip", node)) if value]
+    return " ".join(parts)
 
 
 def parse_line(raw: bytes, number: int, column: int | None = None) -> Line:
     r"""Parse a raw line; of a line redrawn with `\r`, the part that holds byte `column`, else the last."""
     segment, at = _segment(raw, column)
     text = _clipped(segment, at)
+    return Line(number, text, *_taken_apart(text))
+
+
+def message_of(text: str) -> str:
+    """Give what a line says behind a progress bar and prefixes; all of it where nothing else is there."""
+    bar = _BAR.match(text)
+    return _taken_apart((text[bar.end() :] if bar is not None else text).strip())[0].strip() or text
+
+
+# The stacks above several failures are looked at again and again, and much of a log is said more than once.
+@lru_cache(1024)
+def _taken_apart(text: str) -> tuple[str, ...]:
+    """Give a line's body and what `_FIELDS` names: prefix after prefix is taken off until none is left."""
     fields: dict[str, str] = {}
-    body = _message(text, fields)
-    if not fields:
-        return Line(number, text, body)
-    get = fields.get
-    return Line(
-        number,
-        text,
-        body,
-        get("actor", ""),
-        get("pid", ""),
-        get("node", ""),
-        get("rank", ""),
-        get("time", ""),
-        get("level", ""),
-        get("told", ""),
-    )
-
-
-def _message(text: str, fields: dict[str, str]) -> str:
-    """Take prefix after prefix off until none is left, and note what they say."""
     body = text
     for depth in range(DEPTH):
         rest = strip_prefix(body, fields, is_inner=depth > 0)
@@ -81,7 +83,7 @@ def _message(text: str, fields: dict[str, str]) -> str:
             break
         body = rest
     infer_rank(body, fields)
-    return body
+    return (body, *(fields.get(name, "") for name in _FIELDS)) if fields else (body,)
 
 
 def _opened(body: str, fields: dict[str, str]) -> str | None:

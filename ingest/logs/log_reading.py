@@ -9,7 +9,7 @@ from itertools import groupby
 from corpus.frameworks import known_frameworks
 from corpus.log_patterns import Pattern, PatternTable
 from ingest.logs import lines
-from ingest.logs.cascade import arrange_worded, log_end
+from ingest.logs.cascade import arrange_worded
 from ingest.logs.conditions import ReportView
 from ingest.logs.context_lines import MAX_AROUND, TAIL, last_rows
 from ingest.logs.derived_facts import derive_facts
@@ -20,6 +20,7 @@ from ingest.logs.inputs.sources import LogSource
 from ingest.logs.job_notes import JobNotes
 from ingest.logs.masking import Masking
 from ingest.logs.placed_line import PlacedLine
+from ingest.logs.progress import log_end
 from ingest.logs.refinement import refine_events
 from ingest.logs.repeats import FULL, LINE_HEAD, STACKS, Repeats, Sighting, stack_wording
 from ingest.logs.report import CrashReport, Limits
@@ -141,14 +142,16 @@ class LogReading:
             # What code a traceback quotes may tell what the job was doing; it never is a failure's message.
             self._notes.seen.update(row.id for row in rows if row.kind == "fact")
             return
-        is_message = not self._tracebacks.is_ignored(line) and not _VARIABLE.match(line.body)
-        failing = [row for row in rows if row.fails or row.kind == "warning"]
+        ignored = self._tracebacks.is_ignored(line)
+        failing = [
+            row for row in rows if (row.fails or row.kind == "warning") and row.counts(ignored=ignored)
+        ]
         for row in (row for row in rows if not row.fails and row.kind != "warning"):
             if row.handler == "ignored-exception":
                 self._tracebacks.ignore_below(line)
             self._notes.add_line(row, at)
-        if failing and is_message:
-            self._failures.add(failing, at, sight)
+        if failing and not _VARIABLE.match(line.body):
+            self._failures.add(failing, at, sight, ignored=ignored)
 
     def report(self, source: LogSource | JobSource) -> CrashReport:
         """Order what was gathered and give the report."""
@@ -184,6 +187,7 @@ class LogReading:
             log_end=log_end(progress.runs, progress.timeline),
             marks=progress.marks,
             last_step=progress.last_step,
+            checkpoint=progress.checkpoint,
             has_begun=has_begun,
             marked_phase=progress.phases.before(root_line or progress.lines, has_begun=has_begun),
             surroundings=self._failures.surroundings(root_line),

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from itertools import chain, groupby, islice, pairwise
 
 from corpus.log_patterns import Pattern, PatternTable
 from ingest.logs.copied_text import dedented, restored
@@ -32,6 +32,9 @@ MOST_SAID = 4
 NARROWEST, WIDEST = 40, 260
 MOST_JOINED = 24
 
+# A row of a box with text alone between its sides, and any row of a drawn one.
+_BOX_ROW = re.compile(r"\s*[│|] *(?P<text>[^│|\n]*?) *[│|]\s*$")
+_DRAWN = re.compile(r"\s*[│|╭╰+┌└].*[│|╮╯+┐┘]\s*$")
 _CALL = re.compile(r'\s*File "[^"\n]+", line \d')
 _QUOTED = re.compile(r"`{1,3}([^`\n]{3,})`{1,3}|\"([^\"\n]{3,})\"")
 _LISTED = re.compile(r"'((?:[^'\\\n]|\\.){3,})'|\"((?:[^\"\\\n]|\\.){3,})\"")
@@ -78,7 +81,7 @@ class Pastes:
 
     def _read(self, data: bytes) -> bytes:
         rows = data.decode("utf-8", "surrogateescape").split("\n")
-        joins = list(islice(_joins(rows), MOST_READINGS))
+        joins = list(islice(chain(_boxed(rows), _joins(rows)), MOST_READINGS))
         if not joins and len(rows) > MOST_ROWS:
             return data
         known = self._known(rows)
@@ -144,6 +147,16 @@ def _says_more(new: frozenset[Pattern], old: frozenset[Pattern]) -> bool:
     return failing <= new and (telling or (not old and notes))
 
 
+def _boxed(rows: Sequence[str]) -> Iterator[Reading]:
+    """Give the rows of each paragraph in a drawn box as the line that they were; a table's have none."""
+    texts = [match["text"] if (match := _BOX_ROW.match(row)) else "" for row in rows]
+    for is_text, group in groupby(range(len(rows)), key=lambda place: bool(texts[place])):
+        places = list(group)
+        if is_text and 1 < len(places) <= MOST_JOINED:
+            first, last = places[0], places[-1]
+            yield Reading(first, last, (" ".join(texts[first : last + 1]),))
+
+
 def _joins(rows: Sequence[str]) -> Iterator[Reading]:
     """Give the rows that a terminal or a mail may have wrapped, as the line that they were.
 
@@ -156,7 +169,7 @@ def _joins(rows: Sequence[str]) -> Iterator[Reading]:
             continue
         words = [row.split(None, 1)[0] for row in rows[begin + 1 : end]]
         full = [
-            len(row.rstrip()) + 1 + len(word) > widest
+            len(row.rstrip()) + 1 + len(word) > widest and not _DRAWN.match(row)
             for row, word in zip(rows[begin:end], words, strict=False)
         ]
         for first in (place for place, is_full in enumerate(full, begin) if is_full):

@@ -6,11 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from corpus.log_patterns import PatternTable
+from corpus.outcomes import load as load_endings
+from corpus.outcomes import told_signal
+from corpus.schema import Strength
 from ingest.logs.conditions import ReportView, all_hold
 from ingest.logs.derived_facts import DERIVED
 from ingest.logs.events import Event
 from ingest.logs.stacks.exception_classifier import classify_exception
 from ingest.logs.stacks.stack import Frame
+
+# The kind of fact that tells how a process ended: its exit code, its signal.
+EXIT = "exit"
 
 
 def refine_events(events: Sequence[Event], job: ReportView, table: PatternTable) -> tuple[Event, ...]:
@@ -32,12 +38,27 @@ def refine_event(event: Event, job: ReportView, table: PatternTable, outer: Sequ
         exact = next((refinement for refinement in row.refine if all_hold(refinement.when, view)), None)
         if exact:
             event = replace(event, cause=exact.cause, strength=exact.strength or event.strength)
+    if row and row.fact == EXIT:
+        event = _from_outside(event)
     in_plain_words = event.pattern in table.last_resort
     told = classify_exception(event, table.exceptions, outer, in_plain_words=in_plain_words)
     if in_plain_words and told.cause != event.cause:
         # What only said that something failed says what: it is no mere echo.
         return replace(told, pattern_role="origin")
     return told
+
+
+def _from_outside(event: Event) -> Event:
+    """Let a signal that no process of a job sends to another stand by itself: it follows no failure.
+
+    A launcher sends SIGTERM to the others once one has failed; a terminal's SIGHUP comes of nothing here.
+    """
+    name = told_signal(event.facts)
+    row = load_endings().of_signal(name) if name else None
+    if row is None or not row.outside or row.cause is None:
+        return event
+    strength: Strength = "states" if row.proof == "established" else "suggests"
+    return replace(event, cause=row.cause, strength=strength, pattern_role="origin")
 
 
 def _outer_calls(events: Sequence[Event]) -> dict[int, tuple[Frame, ...]]:

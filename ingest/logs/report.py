@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ingest.logs import phases
-from ingest.logs.cascade import UNSEEN, LogEnd
+from ingest.logs.checkpoints import Checkpoint
 from ingest.logs.conditions import ReportView
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event, masked
 from ingest.logs.facts import Fact
 from ingest.logs.frameworks import Framework, dated_versions
+from ingest.logs.progress import UNSEEN, LogEnd
 from ingest.logs.timeline import Place, Timeline
 
 # Reasons in `omitted` for which a log was not read to its end.
@@ -50,9 +51,9 @@ class CrashReport:
     `surroundings` are the rows around the root's line, `nearby` those around the other failures. `seen`
     holds the ids of the patterns that matched and speak of no failure; `novel` the last lines that a healthy
     run, where one was given, has none like; `has_begun` tells that steps were counted before the failure and
-    since the last start; `command` the line and text of the command that started the job, where the log shows
-    it; `launches` the job's own files, each with its name in the last line; `is_whole` tells that every line
-    that is not blank is held.
+    since the last start; `checkpoint` is the last one that is known to be whole; `command` the line and text
+    of the command that started the job, where the log shows it; `launches` the job's own files, each with
+    its name in the last line; `is_whole` tells that every line that is not blank is held.
     """
 
     source: str
@@ -66,6 +67,7 @@ class CrashReport:
     log_end: LogEnd = UNSEEN
     marks: int = 0
     last_step: float | None = None
+    checkpoint: Checkpoint | None = None
     has_begun: bool = False
     marked_phase: str = ""
     surroundings: tuple[tuple[int, str], ...] = ()
@@ -167,4 +169,5 @@ class CrashReport:
 
     @cached_property
     def _dated(self) -> Mapping[str, str]:
-        return dated_versions(tuple(dict.fromkeys(self.texts.values())))
+        frames = dict.fromkeys(frame for event in self.events for frame in event.frames)
+        return dated_versions(tuple(dict.fromkeys(self.texts.values())), frames)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ingest.logs import phases
-from ingest.logs.cascade import Progress, ProgressMark
 from ingest.logs.events import Event
+from ingest.logs.progress import Progress
 from ingest.logs.scanner import Block, newlines
 from ingest.logs.timeline import Timeline
 
@@ -136,7 +136,10 @@ def _back_at_start(events: Sequence[Event], runs: Sequence[Progress], timeline: 
         if not event.traceback or not phases.sets_up(event.frames):
             continue
         run = runs[timeline.number(event.line)]
-        counted = any(_is_far(mark) and mark.line < event.traceback for mark in run.latest)
+        # A bar counts work only from some steps on: it may be that of a checkpoint's few parts.
+        counted = any(
+            mark.step >= (SHARDS if mark.is_bar else 1) and mark.line < event.traceback for mark in run.latest
+        )
         earlier = [
             other
             for other in events
@@ -147,8 +150,3 @@ def _back_at_start(events: Sequence[Event], runs: Sequence[Progress], timeline: 
         if counted and earlier and alone and not run.goes_on_after(event.line):
             found.append(event.traceback)
     return found
-
-
-def _is_far(mark: ProgressMark) -> bool:
-    """Tell whether a mark counts work; a bar may be that of a checkpoint's few parts."""
-    return mark.step >= (SHARDS if mark.is_bar else 1)

@@ -24,6 +24,7 @@ import numpy as np
 
 from corpus.errors import InvalidCorpusError
 from corpus.log_patterns import Pattern
+from ingest.errors import InvalidExpressionError
 
 BLOCK = 4 << 20
 BEFORE = 64 << 10
@@ -327,6 +328,35 @@ class Finder:
             scratch=scratch,
         )
         return found
+
+
+class SpanFinder:
+    """A compiled expression that tells what it covers in some bytes; any thread may ask."""
+
+    def __init__(self, expression: str) -> None:
+        """Compile it; raises InvalidExpressionError where it cannot be matched in linear time."""
+        flags = [hyperscan.HS_FLAG_MULTILINE | hyperscan.HS_FLAG_SOM_LEFTMOST]
+        try:
+            self._database = _database([expression.encode()], [0], flags, None)
+        except hyperscan.error as error:
+            # Behind a semicolon it names a flag of its own.
+            raise InvalidExpressionError(str(error).split(";")[0].rstrip(".")) from error
+
+    def spans(self, data: bytes) -> list[tuple[int, int]]:
+        """Give the places that matches cover, in their order; those that overlap or touch are one."""
+        found: list[tuple[int, int]] = []
+        self._database.scan(
+            data,
+            match_event_handler=lambda _number, start, end, _flags, _context: found.append((start, end)),
+            scratch=hyperscan.Scratch(self._database),
+        )
+        joined: list[tuple[int, int]] = []
+        for start, end in sorted(found):
+            if joined and start <= joined[-1][1]:
+                joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+            else:
+                joined.append((start, end))
+        return joined
 
 
 def windows(block: Block, failures: Iterable[int]) -> list[tuple[int, int]]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
+from corpus import trouble_words
 from ingest.logs import levels
 from ingest.logs.events import Event
 from ingest.logs.lines import Line
@@ -16,12 +17,6 @@ CALM = 3
 # How many lines above a stack its logger's announcement may stand: others write between.
 NEAR = 2
 
-# The last four are Chinese: failed, error, exception, exits.
-_TROUBLE = re.compile(
-    r"(?i)err(?:or|no)?\b|error|fail|exception|traceback|warn|abort|kill|fatal|crash|died|dead\b|refused|"
-    r"retr(?:y|ies)|time[ds]?[ -]?out|shut|terminat|closing|clean|teardown|exit|unable|could not|cannot|"
-    r"can't|stop|\u5931\u8d25|\u9519\u8bef|\u5f02\u5e38|\u9000\u51fa"
-)
 # What of a message may be a name, and what a part of one has that no plain word has.
 _NAME = re.compile(r"[A-Za-z_][\w./:+-]{3,200}")
 _UNPLAIN = re.compile(r"_[A-Za-z]|[A-Za-z]_")
@@ -31,8 +26,9 @@ _RAISED = re.compile(r"raise\b")
 
 def calm(rows: Iterable[Line]) -> int:
     """Count a process's lines, from the nearest up, to the first that speaks of trouble."""
+    trouble = trouble_words.trouble()
     troubles = (
-        row.body[:1].isspace() or levels.is_error(row.level) or _TROUBLE.search(row.text) for row in rows
+        row.body[:1].isspace() or levels.is_error(row.level) or trouble.search(row.text) for row in rows
     )
     return sum(1 for _ in takewhile(lambda trouble: not trouble, troubles))
 
@@ -60,6 +56,27 @@ def is_survived(event: Event, events: Sequence[Event]) -> bool:
     return any(
         later.source == event.source and later.traceback > event.last and _ends_by_itself(later, event)
         for later in events
+    )
+
+
+def is_overtaken(event: Event, events: Sequence[Event]) -> bool:
+    """Tell whether what its program did about an exception failed by itself and ended the process.
+
+    What a handler raises tells of the exception in other words; what a call of it meets, such as a folder
+    that may not be written, is a failure of its own. One of the same cause is the same failure, met again.
+    """
+    if not (event.handled and event.traceback and event.strength != "states"):
+        return False
+    below = (other for other in events if other.source == event.source and other.traceback > event.line)
+    *_, last = None, *takewhile(lambda other: other.linked, below)
+    return (
+        last is not None
+        and not last.handled
+        and last.pattern_role == "origin"
+        and last.cause not in (None, event.cause)
+        and last.strength == "states"
+        and bool(last.frames)
+        and not _RAISED.match(last.frames[-1].code)
     )
 
 

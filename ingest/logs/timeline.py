@@ -26,6 +26,9 @@ JITTER = 5.0
 # A year for clocks that name none, where no other clock of the job names one; only differences matter then.
 YEAR = 2024
 _YEAR = re.compile(r"\b(20\d\d)\b")
+# So many forms of clocks are told apart.
+FORMS = 64
+_DIGIT = re.compile(r"\d")
 # The last lines of a part, where what stands ended it.
 LAST_LINES = 40
 
@@ -61,6 +64,8 @@ class Timeline:
     parts: list[Part] = field(default_factory=list)
     _times: dict[int, str] = field(default_factory=dict)
     _clock: str = ""
+    # By the form of the clocks: how many there were, the first and the last.
+    _clocks: dict[str, tuple[int, str, str]] = field(default_factory=dict, repr=False)
     _order: dict[int, float] = field(default_factory=dict)
     _course: list[tuple[int, float]] = field(default_factory=list, repr=False)
     _stride: int = 1
@@ -82,7 +87,23 @@ class Timeline:
 
     def see(self, time: str) -> None:
         """Note the time of a line, which those below it without one share."""
-        self._clock = time or self._clock
+        if not time:
+            return
+        self._clock = time
+        form = f"{len(self.parts)} {_DIGIT.sub('0', time)}"
+        if form in self._clocks or len(self._clocks) < FORMS:
+            count, first, _ = self._clocks.get(form, (0, time, ""))
+            self._clocks[form] = (count + 1, first, time)
+
+    @property
+    def seconds(self) -> float | None:
+        """Give how long the job printed, by the clock that it printed most; None where none tells a day."""
+        spans = []
+        for count, first, last in self._clocks.values():
+            began, ended = parse_time(first, YEAR), parse_time(last, YEAR)
+            if began is not None and ended is not None and ended > began:
+                spans.append((count, ended - began))
+        return max(spans)[1] if spans else None
 
     def mark(self, step: float, time: str) -> None:
         """Note when the part reached a step."""

@@ -41,22 +41,33 @@ class TracebackLog:
         self._notes = notes
         self._events = events
         self._stacks = Stacks()
-        # By stream, the latest lines in which Python said that it ignores an exception.
+        # By stream, the latest lines below which stands an exception that Python said it ignores.
         self._ignored: dict[str, deque[int]] = {}
+        # By stream, the last line that ended one.
+        self._last_ignored: dict[str, Line] = {}
 
     def begin(self, at: PlacedLine, sight: Sighting) -> None:
         """Read the traceback that a line begins."""
         line = at.line
         if self._stacks.ending(line.source, line.number) or self.is_quoted_code(line):
             return  # the words stand in what another traceback says or shows
-        found = tracebacks.at(at.block, at.offset, line.number, at.parsed)
-        rows = islice(above(at.block, at.offset, line.number, at.parsed), CLOCK_ABOVE if found else 0)
+        # One that was read along with another, as it is woven into that.
+        is_read = self._stacks.begins(line.source, line.number)
+        found = [] if is_read else tracebacks.at(at.block, at.offset, line.number, at.parsed)
+        reach = CLOCK_ABOVE if found or is_read else 0
+        rows = islice(above(at.block, at.offset, line.number, at.parsed), reach)
         nearest = tuple(islice(rows, CALM_ABOVE))
         # Python prints no time before a traceback: that of the nearest line above tells.
         clock = line.time or next((row.time for row in chain(nearest, rows) if row.time), "")
         own = [row for row in nearest if row.source == line.source and row.body.strip()]
+        # Ranks that print at once have their remarks and headers among each other.
+        remark = next((row for row in own if not row.body.startswith("Traceback ")), line)
+        if self._is_below_ignored(line.source, remark.number + 1):
+            self.ignore_below(
+                remark if remark.number + 1 == line.number else replace(line, number=line.number - 1)
+            )
         found = [replace(one, calm=calm(own), logged=is_logged(line, own)) for one in found[:1]] + found[1:]
-        if found or line.body.startswith("Traceback "):
+        if found or (line.body.startswith("Traceback ") and not is_read):
             self.flush(line.source)
         for traceback in found:
             self._stacks.open(line.source, traceback, line.number, sight)
@@ -88,7 +99,12 @@ class TracebackLog:
         """Tell whether a line ends an exception that Python itself says it ignores."""
         stack = self._stacks.ending(line.source, line.number)
         begin = stack.traceback.start if stack else line.number
-        return self._is_below_ignored(line.source, begin)
+        last = self._last_ignored.get(line.source)
+        is_again = last is not None and last.number + 1 == line.number and last.body == line.body
+        found = is_again or self._is_below_ignored(line.source, begin)
+        if found:
+            self._last_ignored[line.source] = line
+        return found
 
     def _is_below_ignored(self, source: str, number: int) -> bool:
         return number - 1 in self._ignored.get(source, ())
@@ -130,6 +146,7 @@ class TracebackLog:
         """Forget what was open in a file."""
         self._stacks = Stacks()
         self._ignored.clear()
+        self._last_ignored.clear()
 
     def _event(self, row: Pattern, traceback: Traceback) -> Event:
         text = self._masking.shown(traceback.text)
@@ -148,6 +165,7 @@ class TracebackLog:
             traceback=traceback.start,
             linked=traceback.linked,
             rest=self._masking.clean(traceback.rest),
+            announces=traceback.announces,
             calm=traceback.calm,
             logged=traceback.logged,
             handler=row.handler,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from corpus.log_patterns import Pattern
-from ingest.logs.lines import Line
+from ingest.logs.lines import Line, message_of
 
 # Whoever says so goes on without what failed.
 _SHRUGGED = re.compile(
@@ -22,8 +22,10 @@ _SHRUGGED = re.compile(
 _GOES_ON = re.compile(
     r"(?i)\b(?:retr(?:y|ies|ied|ying)|re-?start(?:ed|ing)|re-?connect(?:ed|ing)|skip(?:ped|ping)|"
     r"recover(?:ed|ing)|resum(?:ed|ing)|"
-    r"(?:0|no|without(?: any)?) (?:\w+ "
-    r")?(?:fail(?:ed|ures?)|errors?|crash\w*)|(?:fail(?:ed|ures?)|errors?)[ =:]{1,3}0\b|not a git "
+    r"(?:0|no) (?:\w+ )?(?:fail(?:ed|ures?)|errors?|crash\w*)|"
+    r"without (?:\w+ ){0,3}(?:fail(?:ed|ing|ures?)|errors?|exceptions?|crash\w*|oom|out of memory)\b|"
+    r"(?:did|does|do|has|have)(?: not|n't) (?:fail|crash|run out of memory)(?:ed)?\b|"
+    r"(?:fail(?:ed|ures?)|errors?)[ =:]{1,3}0\b|not a git "
     r"repository|(?:no|without(?: any)?|(?:did|has|have) not) (?:\w+ )?improv(?:e|ed|ements?)\b|"
     r"early[ -]?stopping (?:was |is )?(?:triggered|activated|reached)\b)|"
     r"忽略|跳过|重试|重启|恢复|失败(?:数|次数)?[:：= ]{0,2}0\b|没有(?:失败|错误|异常)"
@@ -37,6 +39,7 @@ _SUPPOSED = re.compile(
     r"可能(?:会|导致|引起)|避免|防止|以免|如果|万一"
 )
 _ENDED = re.compile(r"(?i)(?<!be )\b(?:killed|aborted|terminated|stopped|failed|died|crashed|exited)\b")
+_DIED = re.compile(r"(?i)\b(?:killed|aborted|failed|died|dead|crashed|vanished)\b")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")
 # Clauses of words, and how many of them a program's message may have.
 _CLAUSE = re.compile(r"[\u3400-\u9fff]{4,}[，。！？；：、,]|[a-z]{2,}(?: [a-z']{1,20}){4,}[.!?](?= [A-Z]|$)")
@@ -63,8 +66,13 @@ def shrugs(body: str) -> bool:
 
 
 def goes_on(body: str) -> bool:
-    """Tell whether a line that speaks of a failure says too that the run goes on, or that there was none."""
-    return _GOES_ON.search(body) is not None
+    """Tell whether a line that speaks of a failure says too that the run goes on, or that there was none.
+
+    Who died without an error has died.
+    """
+    found = _GOES_ON.search(body)
+    is_without = found is not None and found[0].lower().startswith("without")
+    return found is not None and not (is_without and _DIED.search(body, 0, found.start()))
 
 
 def happened(body: str) -> str:
@@ -96,9 +104,11 @@ def unquoted(body: str) -> str:
 def holds(row: Pattern, line: Line) -> bool:
     """Tell whether a pattern that the scanner proposed for a line holds for it.
 
-    Of an anchored one the scanner does not know what stands before the message, nor what follows it.
+    Of an anchored one the scanner does not know what stands before the message, nor what follows it. A shell
+    writes on where a progress bar left the row open.
     """
-    return not row.is_anchored or says(row, line.body) or says(row, line.text)
+    texts = (line.body, line.text, message_of(line.text))
+    return not row.is_anchored or any(says(row, text) for text in dict.fromkeys(texts))
 
 
 def says(row: Pattern, text: str) -> bool:

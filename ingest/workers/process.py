@@ -8,12 +8,13 @@ import os
 import resource
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Protocol
 
+from ingest.redaction.extra import extra_text, use_extra
 from ingest.workers.messages import Notice, TaskEnd, WorkerReady
 
 # Workers share the cores: each computes on one, and does not spin for another.
@@ -40,18 +41,21 @@ class WorkerProgram:
 
     `make` is a function of a module that imports nothing slow: numpy and others read how many threads they
     may use when they are imported, and the worker bounds that before it calls `make`. `memory` is what tasks
-    may take beside what is loaded, bytes; 0 is no bound.
+    may take beside what is loaded, bytes; 0 is no bound. `extra` is what else is masked: what is secret to
+    the process that makes the program is secret to its workers, on whatever machine they are.
     """
 
     make: Callable[..., TaskHandler]
     arguments: tuple[Any, ...] = ()
     memory: int = 0
+    extra: str = field(default_factory=extra_text)
 
     def opened(self) -> tuple[TaskHandler, WorkerReady]:
         """Make the handler and load it, within the process that is to run it."""
         os.environ.update(dict.fromkeys(SINGLE, "1"))
         # What is loaded here stays: the collector need not look for garbage in it, now or after each task.
         gc.disable()
+        use_extra(self.extra)
         handler = self.make(*self.arguments)
         wrong = handler.load()
         gc.freeze()

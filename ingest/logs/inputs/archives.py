@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from ingest.logs.inputs.files import open_found
-from ingest.logs.inputs.members import CONFIG, JobLimits, Member, Skipped, kind_of
+from ingest.logs.inputs.members import ARTEFACT, CONFIG, JobLimits, Member, Skipped, kind_of
 from ingest.logs.inputs.streams import Readable
 
 
@@ -22,6 +22,7 @@ class Contents:
     skipped: Skipped
     logs: list[Member] = field(default_factory=list)
     configs: list[Member] = field(default_factory=list)
+    artefacts: list[Member] = field(default_factory=list)
     seen: int = 0
     close: Callable[[], None] = lambda: None
 
@@ -41,14 +42,15 @@ class Contents:
         reason = kind_of(name)
         if reason is None and len(self.logs) >= self.limits.files:
             reason = "beyond_limit"
-        if reason in (None, CONFIG):
+        if reason in (None, CONFIG, ARTEFACT):
             return True
         self.skipped.add(str(reason), name)
         return False
 
     def add(self, name: str, opener: Callable[[], Readable]) -> None:
         """Take a wanted file."""
-        (self.configs if kind_of(name) == CONFIG else self.logs).append(Member(name, opener))
+        kinds = {CONFIG: self.configs, ARTEFACT: self.artefacts}
+        kinds.get(kind_of(name) or "", self.logs).append(Member(name, opener))
 
     def stop(self, name: str) -> None:
         """Say that there are more files than are looked at."""

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from corpus.message import Message
+from ingest.artefacts.file_heads import HEAD, is_dump
 from ingest.errors import (
     ArchiveInputError,
     BinaryInputError,
@@ -68,6 +69,7 @@ class JobSource:
     single: LogSource | None = field(default=None, repr=False)
     on_close: list[Callable[[], None]] = field(default_factory=list, repr=False)
     skipped: Skipped = field(default_factory=Skipped, repr=False)
+    artefacts: list[Member] = field(default_factory=list, repr=False)
 
     def parts(self) -> Iterator[LogSource]:
         """Yield each readable file, open; it is closed when the next is asked for.
@@ -87,8 +89,19 @@ class JobSource:
                 continue
             count += 1
             yield from self._lent(source)
+        if told := self._told_by_artefacts():
+            count += 1
+            yield from self._lent(told)
         if not count:
             raise _nothing(self.name, self.skipped)
+
+    def _told_by_artefacts(self) -> LogSource | None:
+        if not self.artefacts:
+            return None
+        # Few jobs have any, and an answer does not wait for what reads them.
+        from ingest.logs.inputs.artefacts import read_artefacts
+
+        return read_artefacts(self.artefacts, self.skipped)
 
     def _lent(self, source: LogSource) -> Iterator[LogSource]:
         """Give a log until the next one is asked for, and note what it left out."""
@@ -106,10 +119,17 @@ class JobSource:
         source = None
         try:
             source = LogSource(member.label, member.open(), limits=self.limits, budget=self.budget)
-            source.head()
+            if is_dump(source.head()[:HEAD]):
+                source.close()
+                self.artefacts.append(member)
+                return None
         except (InputError, OSError) as error:
             if source is not None:
                 source.close()
+            if isinstance(error, BinaryInputError):
+                # Pickles are told apart when they are read.
+                self.artefacts.append(member)
+                return None
             reason = _reason(error)
             self.skipped.add(reason, member.label)
             return None
@@ -225,7 +245,8 @@ def _job(
         job.on_close.append(contents.close)
         job.configs = _configs(contents)
         job.members = sorted(contents.logs, key=lambda member: order(member.name))
-        if not job.members:
+        job.artefacts = contents.artefacts
+        if not (job.members or job.artefacts):
             raise _nothing(name, contents.skipped)
     except InputError:
         job.close()

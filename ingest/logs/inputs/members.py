@@ -14,6 +14,8 @@ NAMED = 5
 MAX_CONFIGS = 20
 CONFIG_BYTES = 1 << 20
 CONFIG = "config"
+# What a tool wrote beside the log, if its content is of a kind that is known.
+ARTEFACT = "artefact"
 LONGEST_NAME = 300
 
 
@@ -91,6 +93,7 @@ _KINDS = tuple(
         (CONFIG, r"(?:^|/)(?:requirements[^/]*\.txt|Dockerfile[^/]*|Makefile|hostfile)$"),
         (CONFIG, r"(?:^|/)(?:ds_|zero|deepspeed|accelerate|[^/]*config|[^/]*args)[^/]*\.json$"),
         ("checkpoint", r"\.(?:pt|pth|ckpt|safetensors|bin|distcp|gguf|onnx|h5|pdparams|model)$"),
+        (ARTEFACT, r"rank[_-]?\d{1,6}[^/]{0,40}\.(?:json|pkl|pickle)$"),
         ("not_a_log", r"\.(?:npy|npz|pkl|pickle|arrow|parquet|idx|metadata|db|sqlite|csv|tsv|lock)$"),
         ("image", r"\.(?:png|jpe?g|gif|svg|webp|bmp|ico|pdf|mp4|wav)$"),
         ("nested_archive", r"\.(?:tar|tgz|tbz2?|txz|zip|whl|jar|7z|rar|tar\.(?:gz|zst|xz|bz2))$"),
@@ -123,7 +126,7 @@ _WRITERS = tuple(
 
 
 def kind_of(name: str) -> str | None:
-    """Give CONFIG, the reason why a file is no log, or None where its content is to tell."""
+    """Give CONFIG, ARTEFACT, the reason why a file is no log, or None where its content is to tell."""
     return next((kind for kind, expression in _KINDS if expression.search(name)), None)
 
 

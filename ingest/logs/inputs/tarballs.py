@@ -12,6 +12,7 @@ from tarfile import EOFHeaderError, InvalidHeaderError  # type: ignore[attr-defi
 from typing import IO, BinaryIO, cast
 
 from corpus.message import Message
+from ingest.artefacts.file_heads import HEAD, is_dump
 from ingest.errors import BinaryInputError, BombInputError, BrokenArchiveError, PartialInputError
 from ingest.logs.inputs.archives import Contents
 from ingest.logs.inputs.compression import codec_of
@@ -220,7 +221,7 @@ def _copy(stream: _TarStream, spool: BinaryIO, size: int, limit: int) -> bool:
 
 
 def _is_binary(head: bytes) -> bool:
-    if codec_of(head):
+    if codec_of(head) or is_dump(head[:HEAD]):
         return False
     try:
         refuse_binary("", head)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, islice
 
 from ingest.logs.lines import Line
 from ingest.logs.stacks import stack
@@ -20,6 +20,10 @@ _BOX_END = re.compile(r"\s*(?:╰─|\+--)")
 # A path that is wider than the box goes on in the next row, so rows are joined before they are read.
 _BOX_FRAME = re.compile(r"(?P<file>\S.*?):(?P<line>\d{1,9}) ?in (?P<function>.+)$")
 _BOX_CODE = re.compile(r"\s*(?:❱|>|\\u2771)\s*\d+ (?P<code>.+)")
+
+# Over how many rows more a console may break a message.
+MOST_WRAPPED = 12
+_BEGINS = re.compile(r"Traceback \(|\s*[╭+][─-]")
 
 _CELL = re.compile(r"(?P<type>[A-Za-z_][\w.]*)\s{2,}Traceback \(most recent call last\)\s*$")
 _CELL_FRAME = re.compile(
@@ -46,7 +50,7 @@ def _box(first: Line, lines: Iterator[Line]) -> list[Traceback]:
         rows.append(row["text"] if row else "")
     frames = tuple(_box_frames(rows))
     end = next((line for line in stack.of(first.source, lines, 3) if line.body.strip()), first)
-    exception = stack.EXCEPTION.match(end.body)
+    exception = stack.EXCEPTION.match(_unwrapped(end, first, lines))
     if exception is None:
         return [Traceback(first.number, end.number, first.source, frames, "", "", end.text)] if frames else []
     return [
@@ -60,6 +64,20 @@ def _box(first: Line, lines: Iterator[Line]) -> list[Traceback]:
             end.text,
         )
     ]
+
+
+def _unwrapped(end: Line, first: Line, lines: Iterator[Line]) -> str:
+    """Give the exception's line as it was before the console, as wide as the box, broke it at blanks."""
+    width = len(first.body.rstrip())
+    whole, last = end.body, end.body
+    for line in islice(lines, MOST_WRAPPED):
+        word = line.body.split(None, 1)[0] if line.body.strip() else ""
+        is_full = len(last.rstrip()) + 1 + len(word) > width
+        is_other = line.source != first.source or line.level or line.time or _BEGINS.match(line.body)
+        if is_other or not (word and is_full):
+            break
+        whole, last = f"{whole.rstrip()} {line.body.strip()}", line.body
+    return whole
 
 
 def _box_frames(rows: Iterable[str]) -> list[Frame]:

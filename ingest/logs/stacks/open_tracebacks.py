@@ -43,6 +43,10 @@ class Stacks:
         """Give the traceback that ends in a line."""
         return self._ends.get(source, {}).get(number)
 
+    def begins(self, source: str, number: int) -> bool:
+        """Tell whether an open traceback of a stream begins in a line."""
+        return any(stack.traceback.start == number for stack in self._ends.get(source, {}).values())
+
     def settle(self, number: int) -> None:
         """Note that a pattern knows the line, which was counted and not read."""
         if stack := self._lines.get(number):

@@ -13,6 +13,7 @@ STANDARD = re.compile(
     r"/lib(?:64)?/python3\.\d+/(?!site-packages|dist-packages)|^<frozen|^<string>|\.p(?:yx|xi)$"
     r"|(?i:^[a-z]:/(?:.{0,200}/)?(?:python3?\d*|(?:ana|mini)conda\d?|envs/[^/]+)/lib/(?!site-packages))"
 )
+_RAISES = re.compile(r"raise\b|(?:sys\.)?exit\(")
 # Packages, and the modules that a hub's scripts are kept as.
 _INSTALLED = re.compile(r"(?i:(?:site|dist)-packages/)|/huggingface/modules/")
 
@@ -20,6 +21,11 @@ _INSTALLED = re.compile(r"(?i:(?:site|dist)-packages/)|/huggingface/modules/")
 def own_call(frames: Sequence[Frame]) -> Frame | None:
     """Give the innermost call in the job's own code."""
     return next((frame for frame in reversed(frames) if frame.line and is_own(frame)), None)
+
+
+def raises_itself(frames: Sequence[Frame]) -> bool:
+    """Tell whether the job's own code raises an exception that it made itself, as it gives up."""
+    return bool(frames) and is_own(frames[-1]) and _RAISES.match(frames[-1].code) is not None
 
 
 def is_own(frame: Frame) -> bool:

@@ -59,7 +59,8 @@ class Traceback:
     stack of compiled code names it first, so there `end` equals `start`. `remote` is the name of the
     remote call or process where the exception came out of another one. `linked` tells that it came of the
     one above it, while that was handled. `rest` are the next lines of the process, where the message opens
-    what only they tell. `calm` is how many lines right above it its process said without a word of trouble,
+    what only they tell; `announces` tells that these are another stack, whose exception is the reason.
+    `calm` is how many lines right above it its process said without a word of trouble,
     `logged` that a logger announced it, which has it in hand.
     """
 
@@ -74,6 +75,7 @@ class Traceback:
     language: Language = "python"
     linked: bool = False
     rest: str = ""
+    announces: bool = False
     calm: int = 0
     logged: bool = False
 

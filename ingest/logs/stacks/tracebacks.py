@@ -16,6 +16,7 @@ from ingest.logs.lines import Line, printable
 from ingest.logs.scanner import Block, newlines
 from ingest.logs.stacks import boxed_traceback, native, panics, stack
 from ingest.logs.stacks.stack import Frame, Traceback
+from ingest.logs.stacks.woven import read_woven
 
 __all__ = ["Frame", "Traceback", "at", "headless", "last", "quotes", "under"]
 
@@ -50,6 +51,11 @@ _CUT = re.compile(
 )
 # A message that names nothing and promises the reason: it stands in the lines below.
 _OPENS = re.compile(r"(?:^|:|(?i:\b(?:exceptions?|errors?|fail(?:ed|ures?)|following)\b[.!]?))\s*$")
+# The first row of a Python warning; its message may go on over so many rows more, which may stand
+# among so many of all processes.
+_WARNS = re.compile(r"\S.{0,400}:\d{1,9}: [A-Z]\w*Warning: ")
+WARNED_OVER = 4
+WARNED_AMONG = 12
 # How far from the end the last frame of a stack may stand that nothing announces.
 REACH = 16 << 10
 _REPEATED = re.compile(r"\s*\[Previous line repeated \d{1,9} more times?\]")
@@ -73,8 +79,22 @@ def at(block: Block, offset: int, number: int, known: dict[int, Line] | None = N
     for reader in _READERS:
         found = reader(first, lines, earlier)
         if found is not None:
-            return found
+            return found or _woven(block, offset, number, known)
     return []
+
+
+def _woven(block: Block, offset: int, number: int, known: dict[int, Line]) -> list[Traceback]:
+    """Read a stack that broke off as another one's first line came, where their rows can be told apart."""
+    lines = stack.below(block, offset, number, known)
+    first = next(lines)
+    if not _START.search(first.body):
+        return []
+    return read_woven(
+        first,
+        stack.of(first.source, lines),
+        lambda body: _START.search(body) is not None,
+        lambda body: _frame(match) if (match := _FRAME.match(body)) else None,
+    )
 
 
 def headless(block: Block, offset: int, line: Line, known: dict[int, Line]) -> Traceback | None:
@@ -124,6 +144,27 @@ def last(block: Block) -> Traceback | None:
 def under(block: Block, offset: int, line: Line, known: dict[int, Line], most: int) -> list[Line]:
     """Give the next lines of the process that printed a line."""
     return list(stack.of(line.source, stack.below(block, offset, line.number, known), most + 1))[1:]
+
+
+def ends_warning(block: Block, offset: int, line: Line, known: dict[int, Line]) -> bool:
+    """Tell whether a line goes on with the message of a warning that Python prints.
+
+    Its first row names file, line and category, and the statement that warned stands below the message,
+    indented (CPython, `warnings.formatwarning`). The message may have several rows, blank ones too, and a
+    progress bar may stand open before it or be drawn among them.
+    """
+    near = islice(stack.below(block, offset, line.number, known), 1, 1 + WARNED_AMONG)
+    below = (row.body for row in stack.of(line.source, near, WARNED_OVER) if row.body.strip())
+    statement = next((body for body in below if body[0].isspace() or _START.search(body)), "")
+    if not statement[:1].isspace() or _FRAME.match(statement):
+        return False
+    near = islice(stack.above(block, offset, line.number, known), WARNED_AMONG)
+    for row in stack.of(line.source, near, WARNED_OVER):
+        if _WARNS.match(row.body.lstrip()):
+            return True
+        if row.body[:1].isspace() and row.body.strip():
+            return False
+    return False
 
 
 def _inside(block: Block, offset: int, line: Line, known: dict[int, Line]) -> list[Line]:
@@ -304,6 +345,8 @@ class _OpenTraceback:
         for line in stack.near(lines, self._start, self._last, len(self.frames)):
             body = self.cut(line.body)
             if _START.search(body) or _FRAME.match(body):
+                announces = not is_linked and self.found[-1].message.rstrip().endswith(":")
+                self.found[-1] = replace(self.found[-1], announces=announces)
                 return False
             opens = opens and not line.level and not stack.links(body)
             if opens:

@@ -1,0 +1,242 @@
+"""How far a job came and how its text ends: marks of progress, signs of a good end, runs that begin again."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Literal, NamedTuple
+
+from ingest.logs.events import Event
+from ingest.logs.timeline import Timeline
+
+# How many lines may follow the last sign of work in a text that is said to go on until its end.
+LAST_WORDS = 100
+# How near each other lines are that several processes print of one signal.
+TOGETHER = 10
+# Lines without a count that other processes may still print after one has failed.
+IN_FLIGHT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressMark:
+    """A line that tells of progress; `step` is -1 where it counts nothing.
+
+    Marks of one `series` (one kind of line of one process) count the same thing. `total` is where the count
+    ends, 0 where the line does not say it; a bar's count may be of anything.
+    """
+
+    line: int
+    step: float
+    series: str = ""
+    total: float = 0.0
+    is_bar: bool = False
+
+
+class Settling(NamedTuple):
+    """A line that only who survived failures of these `patterns` (with `*`) prints.
+
+    It tells of those that its own stream said within so many lines above it; of any where `within` is 0.
+    """
+
+    line: int
+    source: str
+    patterns: tuple[str, ...]
+    within: int = 0
+
+    def tells_of(self, event: Event) -> bool:
+        """Tell whether the failure is one of those."""
+        away = self.line - event.last
+        return (
+            0 < away <= (self.within or away)
+            and event.source == self.source
+            and event.kind == "error"
+            and any(fnmatchcase(event.pattern, name) for name in self.patterns)
+        )
+
+
+@dataclass
+class Progress:
+    """Marks of progress: how many, the latest ones, and where the run said that it was done.
+
+    `step` is the last training step that the run itself counted; a progress bar may count anything.
+    `finished` is where it said that it was done, `closed` the latest sign of any kind of a good end, `last`
+    the latest mark, and `whole` the latest one that counts all of the run's steps, whose greatest total is
+    `total`. `settling` are lines that show failures to have been survived. `asked` is where the job was told
+    to end, and `obeyed` where it showed that it had; `died` is where its main program said that it dies of an
+    exception. 0 where there is none.
+    """
+
+    LATEST = 4096
+
+    count: int = 0
+    step: float | None = None
+    latest: deque[ProgressMark] = field(default_factory=lambda: deque(maxlen=Progress.LATEST))
+    finished: int = 0
+    closed: int = 0
+    last: ProgressMark | None = None
+    whole: ProgressMark | None = None
+    total: float = 0.0
+    settling: deque[Settling] = field(default_factory=lambda: deque(maxlen=Progress.LATEST))
+    asked: int = 0
+    obeyed: int = 0
+    died: int = 0
+    _last: dict[str, float] = field(default_factory=dict)
+    _since: Counter[str] = field(default_factory=Counter)
+    _again: dict[str, float] = field(default_factory=dict)
+    _is_restarted: bool = False
+
+    def add(self, mark: ProgressMark) -> None:
+        """Note a mark; a bar redrawn at the same step is no new progress."""
+        self.last = mark
+        if mark.total > 1:
+            self.whole, self.total = mark, max(self.total, mark.total)
+        # Whoever has ended may still evaluate, which bars show; steps of more than the last moment are work.
+        if self.closed and not mark.is_bar and len(self._since) < self.LATEST:
+            self._since[mark.series] += 1
+            self._see_restart(mark)
+        if mark.step < 0 or self._last.get(mark.series) != mark.step:
+            if len(self._last) < self.LATEST:
+                self._last[mark.series] = mark.step
+            self.count += 1
+            self.latest.append(mark)
+
+    def _see_restart(self, mark: ProgressMark) -> None:
+        """See a count that fell behind the good end and rises again: another run works on."""
+        again = self._again.get(mark.series)
+        if again is not None and mark.step > again:
+            self._is_restarted = True
+        elif self._last.get(mark.series, mark.step) > mark.step >= 0:
+            self._again[mark.series] = mark.step
+
+    def close(self, line: int, *, finished: bool) -> None:
+        """Note a sign of a good end; `finished` where the run itself says that it is done."""
+        self.closed = line
+        self._since.clear()
+        self._again.clear()
+        self._is_restarted = False
+        if finished:
+            self.finished = line
+        # What stands far below belongs to another run of the same file.
+        if self.asked and not self.obeyed and line - self.asked < LAST_WORDS:
+            self.obeyed = line
+
+    def ask(self, line: int) -> None:
+        """Note that the job was told to end, by the first line that says so."""
+        if not self.asked or self.obeyed or line - self.asked >= LAST_WORDS:
+            self.asked, self.obeyed = line, 0
+
+    def ends_as_asked(self, event: Event) -> bool:
+        """Tell whether an event is of the end that the job was asked for and came to in good order.
+
+        A signal to all processes of a group reaches them in any order.
+        """
+        first = self.asked - (TOGETHER if event.kind == "kill" else 0)
+        return self.obeyed > 0 and first <= event.line < self.obeyed + TOGETHER
+
+    @property
+    def counted(self) -> Mapping[str, float]:
+        """Give how far each series of marks has counted."""
+        return {series: step for series, step in self._last.items() if step >= 0}
+
+    def goes_beyond(self, counted: Mapping[str, float]) -> bool:
+        """Tell whether something counted on from there; of nothing, whether anything counts."""
+        if not counted:
+            return bool(self._last)
+        return any(self._last.get(series, step) > step for series, step in counted.items())
+
+    def steps_between(self, first: int, last: int) -> int:
+        """Count the steps, of the latest ones, that the run told of between two lines."""
+        return sum(1 for mark in self.latest if first < mark.line < last and not mark.is_bar)
+
+    @property
+    def well_ended(self) -> int:
+        """The line of the latest sign of a good end; 0 where there is none, or work went on behind it."""
+        is_last = not self._is_restarted and max(self._since.values(), default=0) <= IN_FLIGHT
+        return self.closed if is_last else 0
+
+    def reached(self, last_line: int) -> ProgressMark | None:
+        """Give the mark of the last of all steps, if the text ends behind it."""
+        whole = self.whole
+        is_last = (
+            whole is not None
+            and whole.step >= whole.total == self.total
+            and last_line - whole.line < LAST_WORDS
+        )
+        return whole if is_last else None
+
+    def trim(self, line: int | None) -> None:
+        """Keep only the marks that can tell whether work went on after a line.
+
+        All go where nothing failed.
+        """
+        kept = [] if line is None else [mark for mark in self.latest if mark.line > line]
+        self.latest = deque(kept, maxlen=self.LATEST)
+        self._last.clear()
+
+    def goes_on_after(self, line: int, end_counts: bool = True) -> bool:
+        """Tell whether work went on after a line.
+
+        The run ended well, or a count rose, or more than a few marks.
+
+        One mark may have been in flight when the failure came, so a single one proves nothing; of a main
+        program that has died, the processes that it left still draw their bars. The good end counts where
+        `end_counts`: a script may praise itself whatever became of its job.
+        """
+        if end_counts and self.finished > line:
+            return True
+        first: dict[str, float] = {}
+        plain = 0
+        for mark in reversed(self.latest):
+            if mark.line <= line:
+                break
+            if mark.is_bar and line <= self.died < mark.line:
+                continue
+            plain += mark.step < 0
+            if plain > IN_FLIGHT or 0 <= mark.step < first.setdefault(mark.series, mark.step):
+                return True
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnd:
+    """How a text ends, as far as no failure says it.
+
+    `closed`: it shows a good end, at `line`. `open`: the job works on until the last lines, the last sign of
+    it at `line`. `unseen`: neither. `step` and `total` are those of the last step, where the text counts
+    them.
+    """
+
+    kind: Literal["closed", "open", "unseen"] = "unseen"
+    line: int = 0
+    step: float | None = None
+    total: float | None = None
+
+
+UNSEEN = LogEnd()
+
+
+def log_end(runs: Sequence[Progress], timeline: Timeline) -> LogEnd:
+    """Tell how the job's text ends: one part's good end is the job's, as one rank speaks for all."""
+    last_lines = [part.first + part.lines - 1 for part in timeline.parts]
+    told = [run.well_ended for run in runs if run.well_ended]
+    steps = [run.step for run in runs if run.step is not None]
+    step = max(steps, default=None)
+    whole = max((run.total for run in runs if run.total), default=None)
+    if told:
+        return LogEnd("closed", max(told), step, whole)
+    reached = [mark for run, line in zip(runs, last_lines, strict=True) if (mark := run.reached(line))]
+    if reached:
+        return LogEnd("closed", reached[-1].line, reached[-1].step, reached[-1].total)
+    counted = max((run.whole for run in runs if run.whole), key=lambda mark: mark.step, default=None)
+    step = max(
+        (value for value in (step, counted.step if counted else None) if value is not None), default=None
+    )
+    marks = [
+        (line - run.last.line, run.last.line) for run, line in zip(runs, last_lines, strict=True) if run.last
+    ]
+    if not marks:
+        return UNSEEN
+    away, line = min(marks)
+    return LogEnd("open" if away < LAST_WORDS else "unseen", line, step, whole)
