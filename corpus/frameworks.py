@@ -17,6 +17,9 @@ from corpus.errors import InvalidCorpusError
 from corpus.library import FRAMEWORKS, pages, read_yaml, validated
 from corpus.schema import Expression, Program, Record
 
+# The folder of an environment, up to what is installed in it: people call it after what they once made it
+# for, and run anything there (`/envs/verl/lib/python3.12/site-packages/vllm/...`).
+_ENVIRONMENT = re.compile(r"[^\s\"'=:,(]*/(?=(?:lib|lib64)/python\d[\d.]*/|bin/)")
 # What a framework is to a job: what its user chose to train or to serve with; what these run on; what starts
 # the job's processes; what runs beside them; what every machine has.
 Layer = Literal["trainer", "engine", "library", "cluster", "place", "launcher", "tool", "machine"]
@@ -138,6 +141,8 @@ class KnownFramework(Record):
     - `package`: what it is called on the package index, where that is another name.
     - `components`: parts of its jobs that fail one by one; of several that a stack shows, the first counts.
     - `modules`: modules that its packages bring, and the packages.
+    - `resume`: how its jobs go on from a checkpoint, as one writes it; `{path}` stands for the checkpoint,
+      `{name}` for the last part of its path.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
@@ -176,6 +181,7 @@ class KnownFramework(Record):
     dated_by: tuple[VersionSign, ...] = ()
     package: str = ""
     modules: dict[str, str] = Field(default_factory=dict)
+    resume: str = ""
 
 
 @dataclass(frozen=True)
@@ -297,6 +303,10 @@ class FrameworkTable:
         """Name the frameworks whose settings a framework's programs take by the very same names."""
         return self.forks(owner) | frozenset(self.row(owner).extends)
 
+    def of_package(self, package: str) -> str:
+        """Name the framework that a package of the index is; the package's own name where it is none."""
+        return next((row.id for row in self.rows.values() if package in (row.package, row.id)), package)
+
     def forks(self, owner: str) -> frozenset[str]:
         """Name the frameworks that a framework's programs start."""
         return frozenset(row.id for row in self.rows.values() if owner and row.started_as == owner)
@@ -352,4 +362,5 @@ def known_frameworks() -> FrameworkTable:
 @lru_cache(1024)
 def cued_frameworks(text: str) -> tuple[str, ...]:
     """Name the frameworks that a path, command or module in `text` speaks of."""
-    return tuple(name for name, expression in known_frameworks().cues if expression.search(text))
+    shown = _ENVIRONMENT.sub("", text)
+    return tuple(name for name, expression in known_frameworks().cues if expression.search(shown))

@@ -52,15 +52,18 @@ class KnownIssue(Record):
 
     def fields(self, package: str) -> dict[str, Any]:
         """Give the fields of the case that it is."""
-        versions = f" {self.affected}" if self.affected else ""
+        # From the lower bound to the upper one, as one reads a range.
+        bounds = sorted(filter(None, self.affected.split(",")), key=lambda bound: bound.startswith("<"))
+        versions = f" {','.join(bounds)}" if bounds else ""
         told = {"package": package, "versions": versions, "fixed": self.fixed}
         title = in_both("packages.known-bug" if self.fixed else "packages.known-bug-open", **told)
+        why = Text(en=f"{title.en}.", zh=f"{title.zh}。")
         moves = self.moves or ({package: f">={self.fixed}"} if self.fixed else {})
         quoted = self.message.replace("'", r"\x27")
         said = f"message:'{quoted}'"
         # What the log says word for word is the sign of the package in the job, whether or not it is named.
         changes = [
-            Change(framework="pip", kind="package", key=name, to=to, when=(said,), why=title)
+            Change(framework="pip", kind="package", key=name, to=to, when=(said,), why=why)
             for name, to in moves.items()
         ]
         others = [change.model_copy(update={"when": (said, *change.when)}) for change in self.workaround]
@@ -76,5 +79,5 @@ class KnownIssue(Record):
             "refines": list(self.refines),
             "changes": [change.model_dump() for change in (*changes, *others)],
             "sources": [{"url": self.source, "kind": kind, "says": says}],
-            "body": {"en": f"{title.en} {self.says.en}", "zh": f"{title.zh}{self.says.zh}"},
+            "body": {"en": f"{why.en} {self.says.en}", "zh": f"{why.zh}{self.says.zh}"},
         }

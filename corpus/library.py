@@ -28,6 +28,7 @@ from corpus.schema import (
     Blank,
     Case,
     Cause,
+    FactHeadline,
     Language,
     MessageForm,
     Procedure,
@@ -48,6 +49,7 @@ GUIDANCE = "guidance.yaml"
 PROCEDURES = "procedures.yaml"
 MESSAGE_FORMS = "message_forms.yaml"
 BLANKS = "blanks.yaml"
+FACT_HEADLINES = "fact_headlines.yaml"
 FRAMEWORKS = "frameworks.yaml"
 RULES = "rules.yaml"
 KNOWN_ISSUES = "known_issues"
@@ -72,6 +74,7 @@ class Library:
     procedures: Sequence[Procedure] = ()
     message_forms: Sequence[MessageForm] = ()
     blanks: Sequence[Blank] = ()
+    fact_headlines: Sequence[FactHeadline] = ()
 
     def case(self, case_id: str) -> Case:
         """Give one case; raises UnknownCaseError."""
@@ -105,6 +108,28 @@ class Library:
     def is_setting(self, name: str) -> bool:
         """Tell whether any framework has a setting of that name, or one whose key ends in it."""
         return canonical(name) in self._endings
+
+    @cached_property
+    def keys(self) -> Mapping[str, Sequence[str]]:
+        """The keys of each framework's settings."""
+        table: dict[str, list[str]] = {}
+        for framework, key in self.specs:
+            table.setdefault(framework, []).append(key)
+        return table
+
+    def keys_ending(self, framework: str, name: str) -> Sequence[str]:
+        """Give the explained keys of a framework's settings below a section that end in a name."""
+        last = canonical(name)
+        below = self._by_leaf.get((framework, last.rsplit(".", 1)[-1]), ())
+        return [key for key in below if canonical(key).endswith(f".{last}")]
+
+    @cached_property
+    def _by_leaf(self) -> Mapping[tuple[str, str], Sequence[str]]:
+        table: dict[tuple[str, str], list[str]] = {}
+        for (framework, key), spec in self.specs.items():
+            if spec.explained and "." in key:
+                table.setdefault((framework, canonical(key).rsplit(".", 1)[-1]), []).append(key)
+        return table
 
     @cached_property
     def _endings(self) -> frozenset[str]:
@@ -235,6 +260,7 @@ def load(root: Path | None = None, cache: Path | None = None) -> Library:
             # A later folder's forms come first: of those that fit, the first counts.
             message_forms=tuple(_rows(MessageForm, reversed(folders), MESSAGE_FORMS)),
             blanks=tuple(_rows(Blank, reversed(folders), BLANKS)),
+            fact_headlines=tuple(_rows(FactHeadline, reversed(folders), FACT_HEADLINES)),
         )
         write_cache(shelf, stored)
     table: dict[str, list[Remedy]] = {}
@@ -249,6 +275,7 @@ def load(root: Path | None = None, cache: Path | None = None) -> Library:
         procedures=shelf.procedures,
         message_forms=shelf.message_forms,
         blanks=shelf.blanks,
+        fact_headlines=shelf.fact_headlines,
     )
 
 
@@ -263,6 +290,7 @@ class CachedCorpus(Record):
     procedures: tuple[Procedure, ...] = ()
     message_forms: tuple[MessageForm, ...] = ()
     blanks: tuple[Blank, ...] = ()
+    fact_headlines: tuple[FactHeadline, ...] = ()
 
 
 def read_cache(kind: type[R], stored: Path | None) -> R | None:
@@ -302,6 +330,7 @@ def digest(root: Path | None = None) -> str:
                 *folder.glob(PROCEDURES),
                 *folder.glob(MESSAGE_FORMS),
                 *folder.glob(BLANKS),
+                *folder.glob(FACT_HEADLINES),
                 *folder.glob(FRAMEWORKS),
                 *folder.glob(RULES),
             ]

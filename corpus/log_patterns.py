@@ -71,11 +71,17 @@ class Pattern(Record):
     A `generic` row (any exception's line) gives way to every row that knows the message. What a `survivable`
     row warns of in glog's style was survived; a C++ core may call its last words a warning. A row that is
     `said_at_info` counts although its program says it at the level of a remark. What a `passing` row tells of
-    its program may have gone on after: it is no root beside another failure. `shows` names the frameworks
-    that such a line shows to be in the job. What stands between a `sample`'s parts is data. A row that
-    `settles` others (by their ids, with `*`) is printed only by who survived such a failure: one of its own
-    stream in the last `settles_within` lines above, or in all where that is 0. A row without an expression is
-    one that its `handler` makes events of.
+    its program may have gone on after: it is no root beside another failure. A row that `saves` tells that a
+    checkpoint `begins` to be written, or that it is `done`: its groups `path` and `step` say which. `shows`
+    names the frameworks that such a line shows to be in the job. What stands between a `sample`'s parts is
+    data. A row that `settles` others (by their ids, with `*`) is printed only by who survived such a failure:
+    one of its own stream in the last `settles_within` lines above, or in all where that is 0. A row that
+    `dies` is printed only by a main program that ends by an exception which nobody caught. What a row finds
+    in an exception that Python ignores (in a destructor, at exit) is no failure, unless the row counts it
+    `also`, or finds it there `only`. `leads_to` finds what failures say that come of what a row tells and do
+    not name it (a job that sees no card asks for fewer). A row that `announces` the failure below it comes
+    before every row that knows the name which it repeats. A row without an expression is one that its
+    `handler` makes events of.
     """
 
     id: str
@@ -92,14 +98,19 @@ class Pattern(Record):
     caseless: bool = False
     last_resort: bool = False
     generic: bool = False
+    announces: bool = False
+    if_ignored: Literal["also", "only"] | None = None
     survivable: bool = False
     said_at_info: bool = False
     passing: bool = False
     whole: bool = False
     partial: bool = False
     asked: bool = False
+    dies: bool = False
     shows: tuple[str, ...] = ()
     tells: tuple[Tells, ...] = ()
+    leads_to: str = ""
+    saves: Literal["begins", "done"] | None = None
     fact: str | None = None
     phase: str | None = None
     frameworks: tuple[str, ...] = ()
@@ -113,6 +124,10 @@ class Pattern(Record):
     def _is_found(self) -> Self:
         if not self.expression and self.handler not in MADE:
             raise ValueError("a row needs an expression that finds its lines")
+        try:
+            re.compile(self.leads_to)
+        except re.error as error:
+            raise ValueError(f"leads_to is no expression: {error}") from error
         return self
 
     @cached_property
@@ -124,6 +139,10 @@ class Pattern(Record):
     def is_anchored(self) -> bool:
         """Tell whether the expression asks where in the line it stands."""
         return bool(_ANCHOR.search(_CLASS.sub("", self.expression)))
+
+    def counts(self, *, ignored: bool) -> bool:
+        """Tell whether the row tells of a line, which may end an exception that Python ignores."""
+        return self.if_ignored is not None if ignored else self.if_ignored != "only"
 
     @property
     def fails(self) -> bool:

@@ -7,6 +7,7 @@ language, and keeps a sentence apart from its translation.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -21,6 +22,19 @@ FOLDER = Path(__file__).with_name("messages")
 T = TypeVar("T")
 # One Chinese character (CJK Unified Ideographs).
 CHINESE = re.compile("[\u4e00-\u9fff]")
+
+
+# Which variable names the user's language, the first that is set (POSIX, section 8.2).
+LOCALES = ("LC_ALL", "LC_MESSAGES", "LANG")
+
+
+def language_of_user() -> Language:
+    """Choose the user's language by the variables, and not by the locale in use.
+
+    A container often lacks the locale that its user has.
+    """
+    wanted = next((value for name in LOCALES if (value := os.environ.get(name))), "")
+    return "zh" if wanted.startswith("zh") else "en"
 
 
 class Message(str):

@@ -175,7 +175,14 @@ class Atlas:
     ) -> MessageMatch:
         message, said = row
         total, begin, rows = self.page(message // PAGE)[message % PAGE]
-        sites = sorted(map(self._site, rows), key=lambda site: _distance(site, text, files))
+
+        def distance(site: Site) -> tuple[bool, int]:
+            # Those whose exception is named come first, then those of the innermost calls.
+            calls = [place for place, file in enumerate(reversed(files)) if file.endswith(f"/{site.file}")]
+            is_other = bool(site.exception) and site.exception not in text
+            return is_other, min(calls, default=len(files))
+
+        sites = sorted(map(self._site, rows), key=distance)
         is_typed = bool(sites[0].exception) and sites[0].exception in text
         return MessageMatch(tuple(sites), min(said / total, 1.0), said, is_typed, begin in groups)
 
@@ -269,13 +276,6 @@ def _is_before(known: str, version: str) -> bool:
         return Version(known) < Version(version)
     except InvalidVersion:
         return False
-
-
-def _distance(site: Site, text: str, files: Sequence[str]) -> tuple[bool, int]:
-    """Order sites of one message: those whose exception is named, then those of the innermost calls."""
-    calls = [place for place, file in enumerate(reversed(files)) if file.endswith(f"/{site.file}")]
-    is_other = bool(site.exception) and site.exception not in text
-    return is_other, min(calls, default=len(files))
 
 
 @cache

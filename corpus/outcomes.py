@@ -27,12 +27,19 @@ EndedBy = Literal["program", "system", "person", "scheduler"]
 OTHER = "other"
 # A shell gives 128 and the signal's number; numbers above are other programs' own exit codes.
 _SHELL, _LAST_SIGNAL = 128, 31
+# The names under which the facts of log lines tell of a signal: its name, its number, what the C library
+# calls it (`Hangup`).
+_SIGNAL_FIELDS = ("signal_name", "signal", "signal_n")
 _REAL_TIME = re.compile(r"SIGRT(?:MIN|MAX)(?:[+-]\d{1,2})?")
 _WORD = re.compile(r"[^A-Za-z0-9]+")
 
 
 class Ending(Record):
-    """How one way to end is read; `proof` says how firmly it stands for its `cause`."""
+    """How one way to end is read; `proof` says how firmly it stands for its `cause`.
+
+    A signal from `outside` is one that no process of a job sends to another: where a log tells of it, it
+    follows no other failure.
+    """
 
     names: Annotated[tuple[str, ...], Field(min_length=1)]
     end: End
@@ -40,6 +47,7 @@ class Ending(Record):
     cause: str | None = None
     proof: Literal["established", "supported"] | None = None
     action: Action | None = None
+    outside: bool = False
     may_be: tuple[str, ...] = ()
     says: Text
     next: Text | None = None
@@ -101,7 +109,7 @@ def _plain(word: str) -> str:
 
 
 def signal_name(given: str | int) -> str:
-    """Give a signal's name from a name or number in any spelling (`SIGKILL`, `kill`, `9`).
+    """Give a signal's name from any spelling (`SIGKILL`, `kill`, `9`, the C library's `Killed`).
 
     Raises ValueError where it is none.
     """
@@ -111,9 +119,41 @@ def signal_name(given: str | int) -> str:
     name = text if text.startswith("SIG") else f"SIG{text}"
     if name in signal.Signals.__members__:
         return signal.Signals[name].name
+    if text in _called():
+        return _called()[text]
     if _REAL_TIME.fullmatch(name):
         return name
     raise ValueError("there is no signal of that name; give one such as SIGKILL, or a number")
+
+
+@cache
+def _called() -> dict[str, str]:
+    """Give each signal under what `strsignal` calls it; macOS adds the number behind a colon."""
+    called = ((item.name, signal.strsignal(item)) for item in signal.Signals)
+    return {text.partition(":")[0].upper(): name for name, text in called if text}
+
+
+def slurm_exit_code(told: str) -> int | None:
+    """Read Slurm's `1:0` (exit code and signal) as one exit code, as a shell writes it; None for neither.
+
+    Signals above the last are marks of Slurm's own (125 for memory).
+    """
+    code, _, number = told.partition(":")
+    if number.isdecimal() and 0 < int(number) <= _LAST_SIGNAL:
+        return _SHELL + int(number)
+    return int(code) if code.isdecimal() else None
+
+
+def told_signal(fields: Mapping[str, object]) -> str | None:
+    """Give the signal that a log line's fact tells of: by name, by number or by an exit code (`code`)."""
+    told = next((fields[name] for name in _SIGNAL_FIELDS if name in fields), None)
+    code = fields.get("code")
+    try:
+        if told is None:
+            return signal_of(int(code)) if isinstance(code, int | float) else None
+        return signal_name(f"{told:.0f}" if isinstance(told, float) else str(told))
+    except ValueError:
+        return None
 
 
 def _numbered(number: int) -> str:

@@ -7,9 +7,11 @@ writes it.
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from operator import attrgetter
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
@@ -46,8 +48,8 @@ class PackageReleases:
 
     def at(self, version: Version) -> Release | None:
         """Give the release of that version, or else the last known one before it."""
-        public = Version(version.public)
-        return next((release for release in reversed(self.releases) if release.version <= public), None)
+        place = bisect_right(self.releases, Version(version.public), key=attrgetter("version"))
+        return self.releases[place - 1] if place else None
 
 
 @cache

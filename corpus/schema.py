@@ -216,6 +216,9 @@ class MessageForm(Record):
     `statement` fills blanks by parts of the failing statement: the divisor, what an attribute is asked of.
     `shape` tells that the groups `shape` and `size` do not fit, and fills `fits`: by which other entry they
     would. `exact_headline` stands in place of `headline` where these fill its blanks.
+    `listed` tells that the group `choices` lists what there is: of the names that the group `named` quotes,
+    the first that is like one of these fills `given`, and that one `nearest`.
+    `differences` fills names by the first of two groups less the second, where that is above zero.
     `acts` say what to change in the job's own code, for its own innermost call:
     the first is told of which every blank is filled, so the most exact stands first.
     """
@@ -235,8 +238,24 @@ class MessageForm(Record):
     linked: bool = True
     statement: Mapping[str, StatementPart] = Field(default_factory=dict)
     shape: bool = False
+    listed: bool = False
+    differences: Mapping[str, tuple[str, str]] = Field(default_factory=dict)
     exact_headline: Text | None = None
     acts: tuple[Text, ...] = ()
+
+
+class FactHeadline(Record):
+    """What a headline says behind a title, by a fact that the failing line tells.
+
+    `kind` is the fact's. Its fields fill the blanks of `says`, sizes with their unit; so does `{silent}`, the
+    ranks that reported nothing where others report the failure, and, of a fact with a `code` or a `signal`,
+    `{signal_name}`. Where `cue` is given, the fact's line holds it. The first row counts that fits and of
+    which every blank is filled, so the most exact stands first.
+    """
+
+    kind: str
+    cue: str = ""
+    says: Text
 
 
 class Blank(Record):
@@ -373,11 +392,12 @@ class SettingSpec(Record):
     """A setting of a framework, with what it frees and what it costs.
 
     `rule` names how its value follows from a log's facts, unless a change names its own. `read_by` is the
-    framework whose versions `versions` counts, where that is not `framework`: an environment variable has no
-    versions itself. `commands` names the programs of the framework that take it, where not all of them do
-    (see `Program`). A setting that only shows more of a failure has the purpose `find-out`; `last_resort` is
-    one that takes a check or a fast path away, or frees so little that all else is tried first. A setting
-    that was only read from the source, because no failure turns on it, has an empty `effect`.
+    framework whose versions `versions` counts, where that is not `framework`: an environment variable has
+    no versions itself. `commands` names the programs of the framework that take it, where not all of them
+    do (see `Program`). Where one of `idle_when` holds, the job reads it to no effect. A setting that only
+    shows more of a failure has the purpose `find-out`; `last_resort` is one that takes a check or a fast
+    path away, or frees so little that all else is tried first. A setting that was only read from the
+    source, because no failure turns on it, has an empty `effect`.
     """
 
     framework: str
@@ -393,6 +413,7 @@ class SettingSpec(Record):
     spelled: Literal["hydra", "flag", "yaml", "json", "env", "directive", "package", "command", "python"]
     read_by: str = ""
     commands: tuple[str, ...] = ()
+    idle_when: tuple[LogCondition, ...] = ()
     purpose: Purpose = "cure"
     last_resort: bool = False
     effect: Text = Text(en="", zh="")
@@ -408,11 +429,14 @@ class SettingSpec(Record):
 class Program(Record):
     """How one program of a framework shows in a launch file, a command or a traceback.
 
-    The command's name is `command`, or what the expression's group `command` matches.
+    The command's name is `command`, or what the expression's group `command` matches. `takes` finds the keys
+    that it reads, where its framework has settings that it does not; those of what the framework extends
+    are held against it too.
     """
 
     framework: str
     command: str = ""
     expression: Expression
+    takes: Expression = ""
     examples: Annotated[tuple[str, ...], Field(min_length=1)]
     near: tuple[str, ...] = ()

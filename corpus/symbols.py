@@ -2,7 +2,7 @@
 
 Only names that came or went between the releases that were read are kept, as digests: of modules, of classes
 (`Cache`), and of the arguments that methods take (`Cache.get`, with a bracket before the argument).
-`python -m corpus.extract symbols` writes them.
+`python -m corpus.extract symbols` writes them, and `models` those of models (`symbols/models/PACKAGE.json`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from packaging.version import Version
 from corpus.library import pages
 
 FOLDER = "symbols"
+# The folder of the names of models, and what they are kept as names of.
+MODELS = "symbols/models"
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,11 @@ def digest_of(module: str, name: str) -> str:
 
 
 def history_of(package: str, module: str, name: str = "") -> SymbolHistory | None:
-    """Give the history of a name; None where it is not known to have come or gone."""
-    table = _table(canonicalize_name(package))
+    """Give the history of a name; None where it is not known to have come or gone.
+
+    With `MODELS` for the module, the name is the one by which a package knows a model.
+    """
+    table = _table(canonicalize_name(package), module if module == MODELS else FOLDER)
     runs = table["names"].get(digest_of(module, name)) if table else None
     if table is None or not runs:
         return None
@@ -61,11 +66,11 @@ def history_of(package: str, module: str, name: str = "") -> SymbolHistory | Non
 
 def packages_with(owner: str, name: str) -> tuple[str, ...]:
     """Name the packages whose releases differ in a name of a class, or of a method's arguments."""
-    known = (path.stem for path in pages(f"{FOLDER}/*.json"))
+    known = (path.stem for path in pages(f"{owner if owner == MODELS else FOLDER}/*.json"))
     return tuple(package for package in known if history_of(package, owner, name) is not None)
 
 
 @cache
-def _table(package: str) -> dict[str, Any] | None:
-    path = next((path for path in pages(f"{FOLDER}/*.json") if path.stem == package), None)
+def _table(package: str, folder: str) -> dict[str, Any] | None:
+    path = next((path for path in pages(f"{folder}/*.json") if path.stem == package), None)
     return json.loads(path.read_bytes()) if path is not None else None

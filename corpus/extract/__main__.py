@@ -1,7 +1,8 @@
 """Facts out of source: settings, messages, exceptions, what releases require and which names they have.
 
-`python -m corpus.extract FRAMEWORK CHECKOUT... --out FILE`, `merge FILE...`, `messages read|pack`, `releases
-PACKAGE GITDIR`, `symbols PACKAGE VERSION...`, `exceptions PACKAGE...`.
+`python -m corpus.extract FRAMEWORK CHECKOUT... --out FILE`, `merge FILE...`, `messages
+read|pack|sample|labels|texts`, `releases PACKAGE GITDIR`, `symbols PACKAGE VERSION...`, `models
+PACKAGE VERSION...`, `calls PACKAGE VERSION... --file FILE`, `exceptions PACKAGE...`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from corpus import exceptions
-from corpus.extract import exception_classes, merging, symbols
+from corpus.extract import call_lines, exception_classes, merging, model_names, symbols
 from corpus.extract.catalogue import facts, read
 from corpus.extract.checkouts import opened, version_of
 from corpus.extract.frameworks import declaring
@@ -29,6 +30,8 @@ def main(words: Sequence[str]) -> int:
         "messages": command.main,
         "releases": releases.main,
         "symbols": symbols.main,
+        "calls": call_lines.main,
+        "models": model_names.main,
         "exceptions": _exceptions,
         "merge": _merge,
     }

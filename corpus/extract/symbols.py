@@ -60,13 +60,16 @@ def main(words: Sequence[str]) -> int:
             found[version] = modules(files, given.module) | members(left)
         except InvalidCorpusError as error:
             sys.stderr.write(f"{error}\n")
-    table = {"package": given.package, "versions": list(found), "names": dict(history(list(found.values())))}
-    given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / f"{given.package}.json").write_text(
-        json.dumps(table, separators=(",", ":")) + "\n", encoding="utf-8"
-    )
-    sys.stdout.write(f"{given.package}: {len(table['names'])} names of {len(found)} versions\n")
+    write_history(given.package, found, given.out)
     return 0
+
+
+def write_history(package: str, found: Mapping[str, Mapping[str, frozenset[str] | None]], out: Path) -> None:
+    """Write which names came or went between a package's versions into its file of a folder."""
+    table = {"package": package, "versions": list(found), "names": dict(history(list(found.values())))}
+    out.mkdir(parents=True, exist_ok=True)
+    (out / f"{package}.json").write_text(json.dumps(table, separators=(",", ":")) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{package}: {len(table['names'])} names of {len(found)} versions\n")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -164,7 +167,7 @@ def history(found: Sequence[Mapping[str, frozenset[str] | None]]) -> Iterator[tu
     for module in every:
         there = [module in release for release in found]
         if not all(there):
-            yield digest_of(module, ""), _runs(there)
+            yield digest_of(module, ""), runs(there)
         told = [release.get(module, frozenset()) for release in found]
         if None in told:
             continue
@@ -172,10 +175,11 @@ def history(found: Sequence[Mapping[str, frozenset[str] | None]]) -> Iterator[tu
             has = [name in (names or ()) for names in told]
             # Of a module that came or went itself, the module tells it.
             if any(has[place] != there[place] for place in range(len(found))):
-                yield digest_of(module, name), _runs(has)
+                yield digest_of(module, name), runs(has)
 
 
-def _runs(values: Sequence[bool]) -> list[list[int]]:
+def runs(values: Sequence[bool]) -> list[list[int]]:
+    """Give the first and last place of each unbroken row of true values."""
     places = [
         (value, [place for place, _ in group])
         for value, group in groupby(enumerate(values), lambda pair: pair[1])

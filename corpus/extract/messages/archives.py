@@ -48,8 +48,7 @@ def downloaded(package: AtlasPackage, version: str, folder: Path) -> Path:
         words += [word for platform in package.platforms for word in ("--platform", platform)]
         words += ["--python-version", package.python, "--implementation", "cp"] if package.python else []
     words.append(f"{package.name}=={version}")
-    # Fixed words, no shell.
-    done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - no shell
     found = sorted(folder.iterdir())
     if done.returncode or len(found) != 1:
         raise InvalidCorpusError(f"{package.name} {version}: {done.stderr.strip()[-300:]}")

@@ -11,6 +11,13 @@ from corpus.schema import Record
 TABLE = "atlas.yaml"
 
 
+class ModelNames(Record):
+    """Where a package names the models that it knows: in which files, and what of their text are names."""
+
+    files: str
+    names: str
+
+
 class AtlasPackage(Record):
     """A package whose releases are read.
 
@@ -18,7 +25,8 @@ class AtlasPackage(Record):
     `{line}`; `inside` is the folder of the repository in which its modules lie; `framework` is the framework
     of `frameworks.yaml` that it is. `archive` tells what is read: a wheel, which may be asked for by one of
     its `platforms`, the source archive of the registry, or one that is given by hand. Of its files those
-    below `modules` are read, and none of those that are `copies` of files elsewhere.
+    below `modules` are read, and none of those that are `copies` of files elsewhere. `models` are the
+    places where it names the models that it knows.
     """
 
     name: str
@@ -31,6 +39,7 @@ class AtlasPackage(Record):
     modules: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
+    models: tuple[ModelNames, ...] = ()
 
 
 class AtlasTable(Record):

@@ -177,8 +177,8 @@ def _tags(git: Path) -> Iterator[tuple[str, str]]:
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    # Fixed words and a package's name, and no shell.
-    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    # Fixed words and a package's name.
+    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - no shell
 
 
 def _reader(git: Path, revision: str) -> ReadFile:
