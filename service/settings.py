@@ -2,7 +2,8 @@
 
 Whoever wrote a log may have written the file beside it, so a folder's file sets only what can neither send
 data, open an address or a path, name a variable, nor weaken a bound: the fields marked `in_folder`. All else
-in it is named and left alone, and no fault of it keeps anybody from reading the log.
+in it is named and left alone until its reader allows the file as it is, and no fault of it keeps anybody from
+reading the log.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from platformdirs import user_config_path, user_data_path
 from pydantic import SecretStr
 
 from corpus.message import Message
+from ingest.errors import RedactionPatternError
 from ingest.logs.lines import printable
+from service.allowed_files import NAME, AllowedFiles
 from service.schemas.errors import SettingsError
 
 PREFIX = "WHYCRASH_"
@@ -55,7 +58,7 @@ NO_SECRET = SecretStr("")
 MAX_FILE_BYTES = 64 << 10
 _LONGEST_NAME = 60
 
-Trouble = Literal["not-allowed", "unknown", "wrong", "unreadable"]
+Trouble = Literal["not-allowed", "changed", "unknown", "wrong", "unreadable"]
 
 
 def _setting(default: Any, says: str, *, in_folder: bool = False) -> Any:
@@ -90,6 +93,11 @@ class Settings:
     )
     ray_dashboard: str = _setting(
         "", "Address of Ray's dashboard that a snapshot asks, such as http://127.0.0.1:8265; empty is none."
+    )
+    redact_extra: str = _setting(
+        "",
+        "What else is secret where you work, by commas or rows: names of values (`crew badge`), and "
+        "expressions in slashes (`/ACME-[0-9A-F]{32}/`), see below.",
     )
     model: str = _setting(
         "",
@@ -244,6 +252,11 @@ def own_file() -> Path:
         return Path("~/.config/whycrash", FILE)
 
 
+def allowed_files(own: Path | None = None) -> AllowedFiles:
+    """Give the list, beside the user's own file, of folders' files that the user has allowed."""
+    return AllowedFiles((own_file() if own is None else own).with_name(NAME))
+
+
 def load_settings(
     environment: Mapping[str, str] | None = None, own: Path | None = None, folder: Path | None = None
 ) -> Settings:
@@ -268,7 +281,7 @@ def read(
     except OSError:
         is_own = False
     if not is_own:
-        values, ignored = _of_folder(found)
+        values, ignored = _of_folder(found, allowed_files(own))
     values |= _of_user(own)
     values |= {name: value for name in _names() if (value := environment.get(PREFIX + name.upper()))}
     return Loaded(_made(values), ignored)
@@ -306,7 +319,7 @@ def _of_user(file: Path) -> dict[str, Any]:
     if about.st_uid not in (os.geteuid(), 0) or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise SettingsError(Message("errors.not-used-yours-no", file=file))
     try:
-        table = _parsed(file)
+        table = _toml(_content(file))
     except (OSError, ValueError, RecursionError) as error:
         raise SettingsError(Message("errors.no-valid-toml", file=file, reason=error)) from error
     known = _names()
@@ -323,41 +336,65 @@ def _of_user(file: Path) -> dict[str, Any]:
     return table
 
 
-def _of_folder(file: Path) -> tuple[dict[str, Any], tuple[Ignored, ...]]:
+def _of_folder(file: Path, allowed: AllowedFiles) -> tuple[dict[str, Any], tuple[Ignored, ...]]:
     """Read a file that may be anybody's: what it may set, and all that it sets beside it."""
     try:
         if not os.path.lexists(file):
             return {}, ()
-        # A pipe or a device would be waited for; only a plain file is settings.
-        table = _parsed(file) if file.is_file() else None
+        raw = folder_content(file)
+        table = _toml(raw)
     except (OSError, ValueError, RecursionError):
-        table = None
-    if table is None:
         return {}, (Ignored("unreadable", file),)
-    ignored = {name: trouble for name, value in table.items() if (trouble := _refused(name, value))}
-    told = (Ignored(why, file, printable(name)[:_LONGEST_NAME]) for name, why in sorted(ignored.items()))
+    state = allowed.state(file, raw)
+    ignored = {
+        name: trouble
+        for name, value in table.items()
+        if (trouble := refused(name, value, state == "allowed"))
+    }
+    told = [Ignored(why, file, printable(name)[:_LONGEST_NAME]) for name, why in sorted(ignored.items())]
+    if state == "changed" and "not-allowed" in ignored.values():
+        told.insert(0, Ignored("changed", file))
     return {name: value for name, value in table.items() if name not in ignored}, tuple(told)
 
 
-def _refused(name: str, value: Any) -> Trouble | None:
-    """Tell why a folder's file may not set this; default deny."""
-    allowed = {item.name: bool(item.metadata.get("in_folder")) for item in fields(Settings)}
-    if name not in allowed:
+def folder_content(file: Path) -> bytes:
+    """Give the bytes of a file that may be anybody's; raises OSError or ValueError."""
+    # A pipe or a device would be waited for; only a plain file is settings.
+    if not file.is_file():
+        raise ValueError("it is no plain file")
+    return _content(file)
+
+
+def folder_table(raw: bytes) -> dict[str, str]:
+    """Give what a folder's file would set if it were allowed, as text; raises ValueError."""
+    return {name: str(value) for name, value in _toml(raw).items() if refused(name, value, True) is None}
+
+
+def refused(name: str, value: Any, allowed: bool) -> Trouble | None:
+    """Tell why a folder's file may not set this; default deny, unless the user has allowed the file."""
+    settable = {item.name: allowed or bool(item.metadata.get("in_folder")) for item in fields(Settings)}
+    if name not in settable:
         return "unknown"
-    if not allowed[name]:
+    if not settable[name]:
         return "not-allowed"
+    if not _is_typed(name, value):
+        return "wrong"
     try:
-        _checked({name: value} if _is_typed(name, value) else {name: None})
-    except SettingsError:
+        _checked({name: value})
+    except (SettingsError, RuntimeError):  # the second one of a home folder of nobody's
         return "wrong"
     return None
 
 
-def _parsed(file: Path) -> dict[str, Any]:
+def _content(file: Path) -> bytes:
     with file.open("rb") as stream:
         raw = stream.read(MAX_FILE_BYTES + 1)
     if len(raw) > MAX_FILE_BYTES:
         raise ValueError(f"it is larger than {MAX_FILE_BYTES} bytes")
+    return raw
+
+
+def _toml(raw: bytes) -> dict[str, Any]:
     return tomllib.loads(raw.decode())
 
 
@@ -374,9 +411,22 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
         values["home"] = Path(str(values["home"])).expanduser()
     if values.get("lang", "") not in ("", "en", "zh"):
         raise SettingsError(Message("errors.variable-takes-language", value=repr(values["lang"])))
+    if extra := values.get("redact_extra"):
+        _check_extra(extra)
     values |= {name: _number(name, values[name]) for name in NUMBERS if name in values}
     values |= {name: SecretStr(str(values[name])) for name in SECRETS if name in values}
     return values
+
+
+def _check_extra(text: str) -> None:
+    """Raise SettingsError where an entry is no name, and no expression that takes linear time."""
+    # Imported here: the table of secrets is of no use to most who read settings.
+    from ingest.redaction.extra import extra_kinds
+
+    try:
+        extra_kinds(text)
+    except RedactionPatternError as error:
+        raise SettingsError(error.args[0]) from error
 
 
 def _number(name: str, value: Any) -> float:

@@ -98,6 +98,7 @@ IdempotencyKey = Annotated[
     Header(
         alias="Idempotency-Key",
         max_length=200,
+        json_schema_extra={"pattern": "^[!-~]{0,200}$"},
         description="Send a request again with the same key, and it is answered as it was the first time.",
     ),
 ]

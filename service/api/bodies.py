@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
 from corpus.message import MessageText, References, Translatable
 from ingest.logs.lines import printable
@@ -31,6 +31,11 @@ Language = Literal["", "en", "zh"]
 # be known.
 Words = Annotated[str, AfterValidator(lambda text: printable(Redactor().clean(text), "\t\n"))]
 
+# How a truth value is written where there is only text, in a query or a form. Pydantic would also take `on`,
+# `t` or `1`, which no client was told of, and in which a mistake goes unnoticed.
+SWITCHES = {"true": True, "false": False}
+Switch = Annotated[StrictBool, BeforeValidator(lambda given: SWITCHES.get(given, given))]
+
 
 class Body(BaseModel):
     """What a client sends; unknown fields are errors."""
@@ -51,7 +56,7 @@ class TriageRequest(Body):
     text: str = Field(min_length=1, description="What the job printed.", examples=[LOG])
     name: Annotated[Words, Field(max_length=300, description="What to call it.")] = ""
     language: Language = Field(default="", description="Language of the answer; empty follows the log.")
-    model: bool = Field(default=True, description="Whether a model that the server has may explain.")
+    model: StrictBool = Field(default=True, description="Whether a model that the server has may explain.")
     configs: list[ConfigText] = Field(default=[], max_length=20, description="The job's own files.")
     telemetry: Snapshot | Literal["live"] | None = Field(
         default=None,
@@ -70,7 +75,7 @@ class TriageRequest(Body):
             "What its scheduler says of its end, such as OUT_OF_MEMORY, OOMKilled, FAILED, COMPLETED."
         ),
     )
-    stream: bool = Field(default=False, description="Answer with server-sent events, as they come.")
+    stream: StrictBool = Field(default=False, description="Answer with server-sent events, as they come.")
 
     @property
     def outcome(self) -> Outcome | None:
@@ -88,13 +93,13 @@ class Question(Body):
     text: Annotated[
         Words, Field(min_length=1, max_length=8000, examples=["What if I cannot change the batch size?"])
     ]
-    stream: bool = Field(default=False, description="Answer with server-sent events, as they come.")
+    stream: StrictBool = Field(default=False, description="Answer with server-sent events, as they come.")
 
 
 class Judgement(Body):
     """What you say of an answer."""
 
-    right: bool = Field(description="Whether the named cause is the real one.")
+    right: StrictBool = Field(description="Whether the named cause is the real one.")
     cause: (
         Annotated[Words, Field(max_length=100, description="The real cause, an id of `GET /v1/causes`.")]
         | None

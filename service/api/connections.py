@@ -44,6 +44,7 @@ _HEADERS_TOO_LARGE = _Refusal(
 )
 _URL_TOO_LONG = _Refusal(414, f"A request's path and query may have at most {URL_BYTES} bytes.")
 _TWO_HOSTS = _Refusal(400, "A request has one Host header.")
+_UNKNOWN_CODING = _Refusal(501, "The one transfer coding that is taken is chunked.")
 _TOO_MANY_WAITING = _Refusal(429, f"At most {PIPELINED} requests may wait on one connection.")
 
 # The connections of each server whose requests have no complete head yet, oldest first.
@@ -122,6 +123,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._beside = 0
         if sum(name == b"host" for name, _ in self.headers) > 1:
             raise self._refused(_TWO_HOSTS)
+        codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
+        if codings not in ([], [b"chunked"]):
+            # The parser would hand the request on, and find only then that its body has no end.
+            raise self._refused(_UNKNOWN_CODING)
         if len(self.pipeline) >= PIPELINED:
             raise self._refused(_TOO_MANY_WAITING)
         super().on_headers_complete()

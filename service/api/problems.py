@@ -21,8 +21,10 @@ from corpus.message import Message, MessageText, References, Translatable
 from ingest.errors import IngestError
 from ingest.redaction.redactor import Redactor
 from service.api.access import PageKeyError
+from service.api.methods import methods_at
 from service.schemas.errors import (
     InvalidRequestError,
+    MethodNotAllowedError,
     RequestError,
     ServiceError,
     UnexpectedError,
@@ -96,6 +98,8 @@ def headers_of(error: Exception) -> dict[str, str]:
     if not isinstance(error, RequestError):
         return {}
     headers = {"retry-after": str(math.ceil(error.wait))} if error.wait is not None else {}
+    if isinstance(error, MethodNotAllowedError):
+        headers["allow"] = ", ".join(error.methods)
     if error.status == HTTPStatus.UNAUTHORIZED:
         # A browser that is told Basic asks its user; for the API that would be a dialog out of nowhere.
         headers["www-authenticate"] = (
@@ -128,8 +132,19 @@ def fields(errors: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
+def method_not_allowed(method: str, methods: tuple[str, ...]) -> MethodNotAllowedError:
+    """Make the error of a path that is there, but not for this method."""
+    return MethodNotAllowedError(Message("errors.nothing-path", method=method), methods)
+
+
 def _of_status(request: Request, error: HTTPException) -> Response:
     """Tell what the router found: no such path, or not by this method."""
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        methods = methods_at(request.app.routes, request.scope)
+        return problem_of(request, method_not_allowed(request.method, methods))
+    if error.status_code == HTTPStatus.BAD_REQUEST:
+        # A body that is no text at all, which the framework finds before it looks at any field.
+        return problem_of(request, InvalidRequestError(Message("errors.request-not-form-asked")))
     failed = TriageFailed(
         type=HTTPStatus(error.status_code).phrase.title().replace(" ", ""),
         status=error.status_code,

@@ -44,7 +44,12 @@ class Patience:
 
 async def while_wanted(request: Request, work: Callable[[Patience], T], read_deadline: Patience) -> T:
     """Run work in a thread that learns when its client leaves."""
-    watching = asyncio.create_task(_note_leaving(request, read_deadline.forsaken))
+
+    async def note_leaving() -> None:
+        await client_left(request)
+        read_deadline.forsaken.set()
+
+    watching = asyncio.create_task(note_leaving())
     try:
         return await run_in_threadpool(work, read_deadline)
     except asyncio.CancelledError:
@@ -52,8 +57,3 @@ async def while_wanted(request: Request, work: Callable[[Patience], T], read_dea
         raise
     finally:
         watching.cancel()
-
-
-async def _note_leaving(request: Request, forsaken: Event) -> None:
-    await client_left(request)
-    forsaken.set()

@@ -140,8 +140,15 @@ async def client_left(request: Request) -> None:
 
 async def collect_answer(flow: EventFlow, request: Request) -> Event | None:
     """Take all events and give the last one; None where the client left before it."""
+
+    async def last_event() -> Event | None:
+        last = None
+        while (event := await flow.next()) is not None:
+            last = event
+        return last
+
     leaving = asyncio.ensure_future(client_left(request))
-    taking = asyncio.ensure_future(_last(flow))
+    taking = asyncio.ensure_future(last_event())
     try:
         await asyncio.wait((leaving, taking), return_when=asyncio.FIRST_COMPLETED)
         return await taking if taking.done() else None
@@ -149,13 +156,6 @@ async def collect_answer(flow: EventFlow, request: Request) -> Event | None:
         flow.leave()
         for task in (leaving, taking):
             task.cancel()
-
-
-async def _last(flow: EventFlow) -> Event | None:
-    last = None
-    while (event := await flow.next()) is not None:
-        last = event
-    return last
 
 
 async def stream_response(flow: EventFlow, first: Event) -> AsyncIterator[bytes]:

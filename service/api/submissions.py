@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
@@ -14,7 +13,7 @@ from pydantic import ValidationError
 
 from corpus.message import Message
 from service.api import problems, uploads
-from service.api.bodies import MAX_CONFIG, ConfigText, TriageRequest
+from service.api.bodies import MAX_CONFIG, SWITCHES, ConfigText, TriageRequest
 from service.api.intake import MIB, too_large
 from service.api.uploads import MultipartUpload
 from service.app.admission import Admission
@@ -34,16 +33,6 @@ _QUICK = 1 << 16
 # Each file is open as long as it is worked on.
 LIMITS = uploads.MultipartLimits(files=256, fields=16, field_bytes=MOST_JSON)
 _FILES = frozenset({"log", "config", "telemetry"})
-_SWITCHES: Mapping[str, bool] = {
-    "true": True,
-    "1": True,
-    "on": True,
-    "yes": True,
-    "false": False,
-    "0": False,
-    "off": False,
-    "no": False,
-}
 
 
 @dataclass(frozen=True)
@@ -174,7 +163,7 @@ def _checked(upload: MultipartUpload, *, has_logs: bool) -> TriageRequest:
 def parse_switch(name: str, text: str) -> bool:
     """Read a field that is true or false; raises InvalidRequestError."""
     try:
-        return _SWITCHES[text.strip().lower()]
+        return SWITCHES[text]
     except KeyError:
         raise InvalidRequestError(Message("errors.takes-true-false", name=name)) from None
 

@@ -16,7 +16,7 @@ from corpus.message import Message
 from service.api import pages, submissions
 from service.api.access import own_triage
 from service.api.app_state import AppState, House, IdempotencyKey, Triager, idempotent_request
-from service.api.bodies import Judgement, Question, TriageRequest, TriageRow
+from service.api.bodies import Judgement, Question, Switch, TriageRequest, TriageRow
 from service.api.idempotency import REPLAYED, IdempotentRequest, StoredAnswer
 from service.api.pages import After, Limit, Paged
 from service.api.problems import documented_problems
@@ -103,7 +103,7 @@ async def submit_triage(
     app_state: House,
     principal: Triager,
     key: IdempotencyKey = "",
-    stream: Annotated[bool, Query(description="Answer with server-sent events, as they come.")] = False,
+    stream: Annotated[Switch, Query(description="Answer with server-sent events, as they come.")] = False,
 ) -> Response:
     """Say why a job died: with the whole answer, or event by event with `stream`."""
     if not key:
@@ -275,7 +275,7 @@ async def ask_question(
     triage_id: TriageId,
     body: Question,
     key: IdempotencyKey = "",
-    stream: Annotated[bool, Query(description="Answer with server-sent events, as they come.")] = False,
+    stream: Annotated[Switch, Query(description="Answer with server-sent events, as they come.")] = False,
 ) -> Response:
     """Ask on about a triage; with `stream`, events `text` and last `turn` or `error`."""
     await run_in_threadpool(own_triage, app_state.triage_service, principal, triage_id)

@@ -34,18 +34,17 @@ async def expire_records(
 
 
 async def _forget(triage_service: TriageService, batches: BatchService, days: int, every: float) -> None:
+    def forget_once() -> None:
+        now = datetime.now(UTC)
+        count = triage_service.forget_old(now)
+        batches.sweep(now - timedelta(days=days))
+        if count:
+            _LOG.info("%d triages and batches were older than %d days and are forgotten", count, days)
+
     while True:
         try:
-            await run_in_threadpool(_forget_once, triage_service, batches, days)
+            await run_in_threadpool(forget_once)
         except RequestError as error:
             # The database is away; the next hour will do.
             _LOG.warning("nothing was forgotten: %s", error)
         await asyncio.sleep(every)
-
-
-def _forget_once(triage_service: TriageService, batches: BatchService, days: int) -> None:
-    now = datetime.now(UTC)
-    count = triage_service.forget_old(now)
-    batches.sweep(now - timedelta(days=days))
-    if count:
-        _LOG.info("%d triages and batches were older than %d days and are forgotten", count, days)

@@ -15,6 +15,7 @@ from corpus.library import Library
 from corpus.message import Message
 from ingest.index import Index
 from ingest.logs.lines import printable
+from ingest.redaction.extra import use_extra
 from ingest.redaction.redactor import Redactor
 from service.app.admission import Admission, Caller
 from service.batches.batches import open_store
@@ -78,6 +79,7 @@ class TriageService:
         self.admission = Admission(settings, self.pool)
 
     def __enter__(self) -> Self:
+        use_extra(self.settings.redact_extra)
         # Built once here, not by each process for itself.
         self._index = Triage(self.settings, self._report).index
         self.store = open_store(self.settings)

@@ -10,7 +10,7 @@ from corpus.message import is_message, words
 from corpus.schema import Language
 from service.batches.summary import CauseGroup, Cost, CrashGroup, Saving, Summary
 from service.batches.trend import TrendPoint
-from service.composition.diagnosis_view import in_words, standing_words
+from service.composition.diagnosis_view import in_words, likely_words, standing_words
 from service.html.markup import EMPTY, Html, document, element, folded, join, paragraph, section, table
 from service.html.plots import COLOURS, OTHER, Amount, Column, bar_plot, column_plot
 from service.schemas.diagnosis import ProposedChange
@@ -280,7 +280,8 @@ class _Page:
 
     def _crash(self, crash: CrashGroup) -> Html:
         standing = standing_words(crash.standing, self.summary.language)
-        told = " · ".join([*self._cost(crash), *([standing] if standing else [])])
+        likely = likely_words(crash.confidence, crash.verdict, self.summary.language)
+        told = " · ".join(filter(None, [*self._cost(crash), likely, standing]))
         return element(
             "article",
             element("h3", crash.headline),
@@ -298,6 +299,8 @@ class _Page:
                 ),
             )
         ]
+        if crash.proof:
+            rows.append(("proof", element("code", crash.proof)))
         if crash.change:
             rows.append(("change_to", _code(crash.change)))
         if crash.first and crash.last:

@@ -16,7 +16,6 @@ from pydantic import Field
 
 from corpus.message import MessageText, References, Translatable
 from corpus.schema import Action, Language, Scalar
-from ingest.logs import clock
 from service.persistence.outcome_summaries import JobSummaryRow, OutcomeSummary
 from service.persistence.rows import job_id
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Engine, Part, ProposedChange, Standing, Verdict
@@ -24,6 +23,8 @@ from service.schemas.records import BatchRecord, BatchState, JobState, SourceKin
 
 # How much is listed; what is beyond is counted.
 MAX_GROUPS = 20
+# A change that would have saved less of the GPU hours, or jobs, that were lost is not what to do first.
+REAL_SHARE = 0.1
 MAX_CHANGES = 10
 MAX_FAILURES = 20
 MAX_NODES = 10
@@ -63,7 +64,7 @@ class NodeCount(Part):
 
 
 class CrashGroup(Cost):
-    """The jobs that died of one crash."""
+    """The jobs that died of one crash. `proof` is what the failing line says, empty where there is none."""
 
     fingerprint: str
     representative: JobName
@@ -72,6 +73,8 @@ class CrashGroup(Cost):
     standing: Standing
     action: Action
     change: ProposedChange | None = None
+    confidence: float | None = None
+    proof: str = ""
     nodes_hit: tuple[NodeCount, ...] = ()
 
 
@@ -167,8 +170,14 @@ class Summary(Part):
 
     @property
     def best_saving(self) -> Saving | None:
-        """The change that would have saved most."""
-        return self.changes[0] if self.changes else None
+        """The change that would have saved most, where that is a real share of what was lost."""
+        best, lost = next(iter(self.changes), None), self.died
+        if best is None:
+            return None
+        share = (
+            best.gpu_hours / lost.gpu_hours if best.gpu_hours and lost.gpu_hours else best.jobs / lost.jobs
+        )
+        return best if share >= REAL_SHARE else None
 
 
 @dataclass
@@ -270,7 +279,7 @@ class SummaryTables:
         crash = self._crashes.get(key) or self._crashes.setdefault(key, _Crash(number=key))
         if job.gist is not None:
             crash.answer, crash.fingerprint, crash.name = job.gist, job.fingerprint, job.name
-        when = _when(job)
+        when = job.died_at
         crash.add(job, when)
         if when is not None:
             crash.times.append(when)
@@ -327,18 +336,6 @@ def summarize(
     return tables.summary(batch, titles, language)
 
 
-def _when(job: JobSummaryRow) -> datetime | None:
-    """Tell when a job died: as it was given, else as its log's root line says."""
-    if job.ended or job.started or job.gist is None:
-        return job.ended or job.started
-    told = job.gist.time
-    seconds = clock.parse_time(told, job.finished.year if job.finished else None) if told else None
-    try:
-        return datetime.fromtimestamp(seconds, UTC) if seconds is not None else None
-    except (ValueError, OverflowError, OSError):
-        return None  # a wrong date in the log
-
-
 def _cause(crash: _Crash) -> str:
     """Give the cause that a crash is counted under; the empty text where nothing failed."""
     answer = crash.answer
@@ -365,7 +362,10 @@ def _causes(died: Sequence[_Crash], titles: Mapping[str, str], batch: str) -> tu
     groups = [
         _cause_group(cause, crashes, titles.get(cause, cause), batch) for cause, crashes in by_cause.items()
     ]
-    return tuple(sorted(groups, key=_worth, reverse=True))
+    # What is known can be acted on; what is not comes last, however much it cost.
+    return tuple(
+        sorted(groups, key=lambda group: (group.cause != UNKNOWN_CAUSE, *_worth(group)), reverse=True)
+    )
 
 
 def _cause_group(cause: str, answered: Sequence[_Crash], title: str, batch: str) -> CauseGroup:
@@ -423,6 +423,8 @@ def _crash_groups(crashes: Iterable[_Crash], batch: str) -> Iterator[CrashGroup]
                 standing=answer.standing,
                 action=answer.action,
                 change=answer.proposal,
+                confidence=answer.confidence,
+                proof=answer.proof,
                 nodes_hit=crash.hardest_hit(3),
             )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,10 +54,13 @@ class LogValues:
         apart = "；" if language == "zh" else "; "
         return made, apart.join(f"{word}: {blank.find.to(language)}" for word, blank in open_blanks.items())
 
-    def check(self, text: str, language: Language) -> str:
-        """Give a check with its blanks filled, or with how they are found."""
-        made, notes = self.filled(text, language)
-        return with_notes(made, notes, language)
+    def checks(self, texts: Iterable[str], language: Language) -> Iterator[str]:
+        """Give checks with their blanks filled; how a blank is found is said once."""
+        told: set[str] = set()
+        for text in texts:
+            made, notes = self.filled(text, language)
+            yield with_notes(made, "" if notes in told else notes, language)
+            told.add(notes)
 
     @cached_property
     def _blanks(self) -> Mapping[str, Blank]:

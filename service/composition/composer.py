@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import locale
-
 from ulid import ULID
 
 from corpus.library import Library
-from corpus.message import CHINESE
+from corpus.message import CHINESE, language_of_user
 from corpus.schema import Action, Language
-from ingest.logs.conditions import ReportView, all_hold
+from ingest.logs.conditions import all_hold
 from ingest.logs.report import CrashReport
 from service.composition import reasons
 from service.composition.alternatives import alternatives_of
@@ -18,6 +16,7 @@ from service.composition.code_advice import with_code_advice
 from service.composition.evidence import cascade_of, evidence_of
 from service.composition.explanation import Explanation
 from service.composition.job_end import JobEnd
+from service.composition.resumption import resumption_of
 from service.composition.source_places import source_places
 from service.remediation.proposals import Proposals, propose
 from service.schemas.diagnosis import (
@@ -40,13 +39,13 @@ MAX_VOTES, LEAST_VOTE = 4, 0.01
 
 
 def language_of(report: CrashReport, wanted: str) -> Language:
-    """Choose the language of an answer: as asked, else that of the log, else that of the locale."""
+    """Choose the language of an answer: as asked, else that of the log, else that of the user's variables."""
     if wanted in ("en", "zh"):
         return "zh" if wanted == "zh" else "en"
     shown = " ".join(text for _, text in (*report.surroundings, *report.tail))
     if len(CHINESE.findall(shown)) * 12 > len(shown) > 0:
         return "zh"
-    return "zh" if (locale.getlocale()[0] or "").startswith(("zh", "Chinese")) else "en"
+    return language_of_user()
 
 
 def compose(assessment: Assessment, library: Library, language: Language) -> Diagnosis:
@@ -81,7 +80,7 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
         changes=with_code_advice(proposals.changes, words.message, cause, assessment, language)
         if cause
         else (),
-        checks=_checks(judged, library, language, LogValues(report, library, words.message), report.view()),
+        checks=_checks(judged, end, library, language, LogValues(report, library, words.message)),
         frameworks=_frameworks(report),
         telemetry=telemetry,
         engine=Engine(
@@ -89,6 +88,8 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
             dropped=reasons.translate_reasons(proposals.dropped, language),
         ),
         outcome=assessment.outcome,
+        resumption=None if judged.has_ended else resumption_of(report),
+        seconds=report.timeline.seconds,
         redactions=report.redactions,
         limits=ReadLimits(
             bytes=report.limits.bytes,
@@ -117,16 +118,18 @@ def _action(judged: Conclusion, end: JobEnd) -> Action:
 
 
 def _checks(
-    judged: Conclusion, library: Library, language: Language, known: LogValues, view: ReportView
+    judged: Conclusion, end: JobEnd, library: Library, language: Language, known: LogValues
 ) -> tuple[str, ...]:
+    view = known.report.view()
     if judged.cause is None:
-        # Nothing failed; where no end was seen either, say how to find out.
-        wanted = () if judged.has_ended else library.causes[UNKNOWN_CAUSE].checks
-        return tuple(
-            known.check(check.to(language), language)
-            for check in wanted
-            if all_hold(check.when, view) and view.can_run(check.en)
+        # Nothing failed; where no end was seen either, say how to find out. Requests have their own causes.
+        refusal = end.refusal
+        sought = (refusal.cause if refusal else None) or UNKNOWN_CAUSE
+        wanted = () if judged.has_ended else library.causes[sought].checks
+        texts = (
+            check.to(language) for check in wanted if all_hold(check.when, view) and view.can_run(check.en)
         )
+        return tuple(known.checks(texts, language))
     is_replaced = known.message is not None and known.message.replaces_case
     of_cases = [check for case in judged.cases[:1] if not is_replaced for check in case.checks]
     fitting = [
@@ -136,7 +139,7 @@ def _checks(
     ]
     checks = dict.fromkeys(check.to(language) for check in fitting)
     shown = tuple(checks)[: 8 if judged.verdict == "unknown" else 5]
-    return tuple(known.check(check, language) for check in shown)
+    return tuple(known.checks(shown, language))
 
 
 def _hit(item: Ranked, library: Library, language: Language) -> CaseHit:

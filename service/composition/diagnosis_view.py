@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 from corpus.keys import levels, pattern
 from corpus.message import words
 from corpus.schema import Action, ChangeKind, Language, Scalar
-from ingest.logs.lines import parse_line
+from ingest.logs.lines import message_of
 from service.composition import phrases
 from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import (
@@ -76,6 +76,18 @@ def as_written(change: Assignment) -> str:
     if change.kind == "flag":
         return change.key if change.to is True else f"{change.key} {value}"
     return f"{change.key}={value}" if change.kind == "env" else f"{change.key} = {value}"
+
+
+def percent(probability: float) -> str:
+    """Give a probability in whole percent, without the sign."""
+    return f"{100 * probability:.0f}"
+
+
+def likely_words(confidence: float | None, verdict: ShownVerdict, language: Language) -> str:
+    """Say how likely a named cause is; empty where none is named or that is not known."""
+    if confidence is None or verdict not in ("diagnosed", "ambiguous"):
+        return ""
+    return words("diagnosis.likely", language, percent=percent(confidence))
 
 
 def source_words(place: SourcePlace, language: Language) -> str:
@@ -174,12 +186,13 @@ class DiagnosisView:
     `confidence` is the probability that `cause` is right.
     `verdict` tells a log that shows a good end from one that only stops; `is_probable` that the cause is
     to be checked before one acts on it; `rests_on_end` that the way in which the job ended proves the
-    cause. `ended` says how the job ended, empty where nobody told. `changes` are all that may cure, in
-    the order of their worth; `first_changes` those that the patch makes, else the first few, and
-    `other_changes` the rest, those that read the same for several frameworks put together. `looks` are
-    the settings that only help to find out more. `cited` are
-    the cases that the explanation rests on. `checks_come_first` tells that looking closer is all that
-    there is to do.
+    cause. `ended` says how the job ended, empty where nobody told; `end_known` also what the log tells of
+    it, its last step and which process failed; `resume` from which checkpoint it can go on,
+    `resumes_with` what to write for that.
+    `changes` are all that may cure, in the order of their worth; `first_changes` those that the patch makes,
+    else the first few, and `other_changes` the rest, those that read the same for several
+    frameworks put together. `looks` are the settings that only help to find out more. `cited` are the cases
+    that the explanation rests on. `checks_come_first` tells that looking closer is all that there is to do.
     """
 
     language: Language
@@ -192,6 +205,9 @@ class DiagnosisView:
     rests_on_end: bool
     action: Action
     ended: str
+    end_known: str
+    resume: str
+    resumes_with: str
     root: Evidence | None
     evidence: tuple[Evidence, ...]
     sources: tuple[SourcePlace, ...]
@@ -222,16 +238,26 @@ class DiagnosisView:
         """The root's message without what stands before it: times, ranks, levels; empty for none."""
         if self.root is None:
             return ""
-        body = parse_line(self.root.text.encode(), self.root.line).body.strip()
-        return body or self.root.text
+        return message_of(self.root.text)
 
     @property
     def happened(self) -> str:
         """What is told of the failure besides the root's line itself, in Markdown without cases."""
+        return "\n\n".join(phrases.untitled_text(self.unquoted))
+
+    @property
+    def unquoted(self) -> str:
+        """The explanation without the paragraph that quotes the root's line, which is shown by itself."""
         quoted = f"[{self.root.place}] " if self.root is not None else None
-        told = phrases.untitled_text(self.explanation)
-        # The first paragraph quotes the line, which every rendering shows by itself.
-        return "\n\n".join(part for part in told if quoted is None or not part.startswith(quoted))
+        parts = self.explanation.split("\n\n")
+        kept: list[str] = []
+        for part in parts:
+            if quoted is None or not part.startswith(quoted):
+                kept.append(part)
+            elif kept and kept[-1].endswith((":", "：")):
+                # What announced the quote announces nothing now.
+                kept.pop()
+        return "\n\n".join(kept)
 
     def part(self, title: Literal["why", "do", "collect"]) -> str:
         """Give a titled part of the explanation, without the cases that it rests on; empty for none."""
@@ -244,8 +270,13 @@ class DiagnosisView:
 
     @property
     def standing_name(self) -> Standing | Literal["end"]:
-        """What the answer rests on: what is known of the job's end, or else how firmly it stands."""
-        return "end" if self.rests_on_end else self.standing
+        """What the answer rests on: what is known of the job's end, or else how firmly it stands.
+
+        What a line states is of several causes one where others are likely too.
+        """
+        if self.rests_on_end:
+            return "end"
+        return "hypothesis" if self.is_doubtful and self.standing == "established" else self.standing
 
     @property
     def is_doubtful(self) -> bool:
@@ -258,8 +289,12 @@ class DiagnosisView:
         rests = standing_words(self.standing_name, self.language)
         if not self.names_cause:
             return rests
-        likely = self.words("likely", percent=f"{self.confidence:.0%}".rstrip("%"))
-        return " · ".join(part for part in (likely, rests) if part)
+        return " · ".join(part for part in (self.likely_words, rests) if part)
+
+    @property
+    def likely_words(self) -> str:
+        """How likely the named cause is, in words with its number."""
+        return likely_words(self.confidence, self.verdict, self.language)
 
 
 def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> DiagnosisView:
@@ -279,7 +314,10 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
         standing=diagnosis.standing,
         rests_on_end=diagnosis.rests_on_end,
         action=diagnosis.action,
-        ended=phrases.outcome(diagnosis.outcome, language),
+        ended=phrases.outcome(diagnosis.outcome, language) if diagnosis.outcome.is_given else "",
+        end_known=_end_known(diagnosis, language),
+        resume=_resume(diagnosis, language),
+        resumes_with=(diagnosis.resumption.how if diagnosis.resumption and not diagnosis.ended_well else ""),
         root=diagnosis.root,
         evidence=diagnosis.evidence,
         sources=diagnosis.sources,
@@ -301,6 +339,28 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
         telemetry=diagnosis.telemetry,
         redactions=diagnosis.redactions,
     )
+
+
+def _end_known(diagnosis: Diagnosis, language: Language) -> str:
+    """Say how the job ended, how far it came, and which process failed; each as far as it is known."""
+    if diagnosis.verdict == "no-failure" and not diagnosis.outcome.is_given:
+        return ""
+    source = next((entry.source for entry in diagnosis.cascade if entry.role == "root"), "")
+    printed = words("diagnosis.printed-by", language, source=source) if source else ""
+    lasted = phrases.duration(diagnosis.seconds, language) if diagnosis.seconds else ""
+    return " · ".join(filter(None, (phrases.outcome(diagnosis.outcome, language), lasted, printed)))
+
+
+def _resume(diagnosis: Diagnosis, language: Language) -> str:
+    """Say from which checkpoint a failed job can go on, and what is lost; empty where none is known."""
+    found = diagnosis.resumption
+    if found is None or diagnosis.ended_well:
+        return ""
+    name = found.checkpoint or words("diagnosis.resume-step", language, step=found.step)
+    parts = [words("diagnosis.resume", language, checkpoint=f"`{name}`", place=found.place)]
+    if found.lost:
+        parts.append(words("diagnosis.resume-lost", language, lost=found.lost))
+    return ("；" if language == "zh" else "; ").join(parts)
 
 
 def _made_by(patch: str, changes: Iterable[ProposedChange]) -> list[ProposedChange]:

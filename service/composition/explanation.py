@@ -12,6 +12,7 @@ from corpus.schema import Case, Cause, Language
 from service.composition import phrases
 from service.composition.alternatives import tell_apart
 from service.composition.failure_text import FailureText, bulleted, inline_code
+from service.composition.headlines import facts_in_words, quoted
 from service.composition.job_end import JobEnd
 from service.composition.message_forms import FormedMessage, formed_message
 from service.composition.phrases import phrase
@@ -40,11 +41,16 @@ class Explanation:
         if cause is None:
             if self.judged.has_ended:
                 return self.end.good_headline
-            return self.end.request_headline or self.end.open_end("open-headline")
+            return self._request_headline or self.end.open_end("open-headline")
         report = self.assessment.report
         if self.judged.verdict == "unknown":
-            sentence = "unknown" if report.root else self.end.silence
-            return self.end.headline or self.end.request_headline or phrase(f"{sentence}-headline", language)
+            if report.root:
+                told = phrase("unknown-headline", language)
+                if said := self._said(told):
+                    told = phrase("unknown-headline-said", language, said=said)
+            else:
+                told = phrase(f"{self.end.silence}-headline", language)
+            return self.end.headline or self.end.request_headline or told
         if self.judged.verdict == "ambiguous":
             first, second = (
                 self.library.causes[item.cause].title.to(language) for item in self.assessment.candidates[:2]
@@ -63,11 +69,33 @@ class Explanation:
             # An article or a plain word, not a name: it goes on the title's sentence.
             told = told[0].lower() + told[1:] if re.match(r"[A-Z](?:[a-z]* )", told) else told
             return phrase("headline-case", language, title=title, told=told)
-        # What a case's title says of the phase is exact; that of other lines of the log is not.
-        known = "" if cases else phrases.phase(report.phase_of_root, language)
         title = cases[0].title.to(language) if cases else cause.titled(language, self.assessment.holds)
-        parts = (title, known)
-        return ("，" if language == "zh" else ", ").join(part for part in parts if part)
+        said = self._said(title)
+        return phrase("headline-case", language, title=title, told=said) if said else title
+
+    @property
+    def _request_headline(self) -> str:
+        """Say that requests failed, and what the last refusal states in numbers; empty where none did."""
+        title, refusal = self.end.request_headline, self.end.refusal
+        said = refusal and facts_in_words(self.assessment.report, (refusal,), self.library, self.language)
+        return phrase("headline-case", self.language, title=title, told=said) if said else title
+
+    def _said(self, title: str) -> str:
+        """Say what the root states in numbers and names, else its message; empty where `title` has it."""
+        report, cause = self.assessment.report, self.judged.cause
+        if (root := report.root) is None or cause is None:
+            return ""
+        # What only reports an end says less than the root's own words.
+        same = [
+            event
+            for event in report.standing
+            if event is not root and event.cause == cause.id and event.pattern_role != "wrapper"
+        ]
+        said = facts_in_words(report, (root, *same), self.library, self.language)
+        if said:
+            return "" if said in title else said
+        quote = quoted(root.body, title, is_general=not self.judged.cases)
+        return f"`{quote}`" if quote else ""
 
     @cached_property
     def message(self) -> FormedMessage | None:
@@ -92,6 +120,9 @@ class Explanation:
             ended = phrase("ended", self.language, line=self.end.last_sign) if is_closed else ""
             return [phrase("healthy", self.language), *requests, *shown, ended]
         where = phrase("open-where", self.language, line=self.end.last_sign)
+        if (refusal := self.end.refusal) is not None and refusal.cause:
+            advice = self.library.causes[refusal.cause].advice.to(self.language, self.assessment.holds)
+            return [*requests, phrases.titled("do", advice, self.language), where.strip(), *shown]
         open_end = self.end.open_end("open-end") + where
         return [*requests, open_end, phrase("open-do", self.language), *shown]
 

@@ -52,7 +52,7 @@ class FailureText:
             name = "repeated" if len(root.sources) > 1 else "repeated-alone"
             rows.append(phrase(name, self.language, count=root.count, streams=len(root.sources)))
         if root.silent:
-            ranks = _ranks(root.silent)
+            ranks = ranks_in_words(root.silent)
             rows.append(phrase("missing", self.language, ranks=ranks, count=len(root.ranks)))
         if self._report.last_step is not None and self._report.last_step > 0:
             rows.append(phrase("last-step", self.language, step=f"{self._report.last_step:g}"))
@@ -70,16 +70,17 @@ class FailureText:
         """Say where the exception was raised, and which call of the job's own code led there."""
         inner, own = (root.frames[-1] if root.frames else None), own_call(root.frames)
         said: list[str] = []
-        if inner is not None and inner.line:
-            said.append(self._call("raised-own" if own is inner else "raised", inner))
+        # Where one can change something comes first.
         if own is not None and own is not inner:
             said.append(self._call("called-own", own))
+        if inner is not None and inner.line:
+            said.append(self._call("raised-own" if own is inner else "raised", inner))
         return ("" if self.language == "zh" else " ").join(said)
 
     def _call(self, name: str, frame: Frame) -> str:
         file = _SITE.sub("", frame.file)
         # Of a statement of several rows only the first is quoted; a bare beginning tells nothing.
-        quoted = "" if _BEGINNING.fullmatch(frame.code.strip()) else inline_code(frame.code, 160)
+        quoted = "" if _BEGINNING.fullmatch(frame.code.strip()) else inline_code(frame.code, 160).rstrip(":")
         code = phrase("call-code", self.language, code=quoted) if quoted else ""
         return phrase(
             name, self.language, file=inline_code(file), line=frame.line, function=frame.function, code=code
@@ -166,8 +167,8 @@ class FailureText:
         for event in events:
             often = f" ×{event.count}" if event.count > 1 else ""
             if event.missing:
-                often += f" ({phrase('not-by', self.language, ranks=_ranks(event.missing))})"
-            rows.append(f"- [{self._report.place(event.line)}] `{inline_code(event.body, 160)}`{often}")
+                often += f" ({phrase('not-by', self.language, ranks=ranks_in_words(event.missing))})"
+            rows.append(f"- [{self._report.place(event.line)}] `{inline_code(event.body, 300)}`{often}")
         return bulleted(title, rows, self.language)
 
 
@@ -188,6 +189,7 @@ def inline_code(text: str, limit: int = 400) -> str:
     return text.replace("`", "'")[:limit].strip()
 
 
-def _ranks(numbers: Sequence[int]) -> str:
+def ranks_in_words(numbers: Sequence[int]) -> str:
+    """List ranks, of many the first ones with their number."""
     shown = ", ".join(map(str, numbers[:8]))
     return shown + (f" ... ({len(numbers)})" if len(numbers) > 8 else "")

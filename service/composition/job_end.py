@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from corpus.library import Library
 from corpus.outcomes import Ending
 from corpus.schema import Action, Language
+from ingest.logs.events import Event
 from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
 from service.composition.failure_text import bulleted, inline_code
@@ -145,6 +146,16 @@ class JobEnd:
             return ""
         name = "requests-only-headline" if root else "requests-headline"
         return phrase(name, self.language, statuses=phrase("and", self.language).join(map(str, found)))
+
+    @property
+    def refusal(self) -> Event | None:
+        """Give the last error that a server went on after and that tells why a request of it failed."""
+        told = (
+            event
+            for event in reversed(self.report.events)
+            if event.role in ("recovered", "teardown") and event.cause and not event.usual
+        )
+        return next(told, None) if self.request_headline else None
 
     @property
     def requests(self) -> str:

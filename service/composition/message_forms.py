@@ -10,21 +10,25 @@ from string import Formatter
 from corpus.library import Library
 from corpus.schema import Cause, Language, MessageForm, Text
 from ingest.logs.events import Event
+from ingest.logs.facts import Value
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import own_call
 from ingest.logs.stacks.stack import EXCEPTION, Frame
 from ingest.logs.stacks.statements import statement_part
 from service.composition.phrases import phrase
 from service.composition.shape_arithmetic import misfit
+from service.remediation.named_options import closest
 
 # What is longer is no name, no number and no shape, and says nothing within a sentence.
 LONGEST = 120
 # What is less is told in MiB.
-SMALLEST_GIB = 0.5
+SMALLEST_GIB = 1.0
 # Rows of a message that has several, with the failing line.
 BELOW = 12
 THERE = "there"
+_QUOTED = re.compile(r"['\"`]([\w.@/:+-](?:[\w.@/:+ -]{0,58}[\w.@/:+-])?)['\"`]")
 # What the calls of a traceback fill, besides the message itself.
+LISTED_BLANKS = frozenset({"given", "nearest"})
 FRAME_BLANKS = frozenset({THERE, "function", "code", "raiser"})
 
 
@@ -134,6 +138,7 @@ def _values(
                 told[name] = statement_part(own.code, part, groups, leads=leads)
     if form.shape:
         told |= misfit(groups["shape"] or "", groups["size"] or "0")
+    told |= _computed(groups, form)
     for name, text in told.items():
         # A group that matched nothing, such as the part below a package, leaves nothing out.
         if text == "" and name in groups:
@@ -143,19 +148,43 @@ def _values(
             yield name, value
 
 
+def _computed(groups: Mapping[str, str | None], form: MessageForm) -> Mapping[str, str | None]:
+    """Give what follows from a message's own numbers and names."""
+    told: dict[str, str | None] = {}
+    for name, (whole, part) in form.differences.items():
+        left = int(groups[whole] or 0) - int(groups[part] or 0)
+        told[name] = str(left) if left > 0 else None
+    if form.listed:
+        told |= _slip(groups["named"] or "", groups["choices"] or "")
+    return told
+
+
+def _slip(named: str, listed: str) -> dict[str, str]:
+    """Give the name of a message that is like one of those that it lists, and that one."""
+    choices = _QUOTED.findall(listed)
+    for given in _QUOTED.findall(named):
+        if given not in choices and (near := closest(given, choices)):
+            return {"given": given, "nearest": near}
+    return {}
+
+
 def fact_value(report: CrashReport, name: str) -> str | None:
     """Give the latest value of a fact's field (`kind.field`), sizes with their unit, if the log tells one."""
     kind, _, field = name.partition(".")
     for fact in reversed(report.facts):
         if fact.kind == kind and field in fact.fields:
-            value = fact.fields[field]
-            if not isinstance(value, float):
-                return str(value)
-            if not field.endswith("_gib"):
-                # A job's or a process's number has all its digits.
-                return f"{value:.0f}" if value.is_integer() else f"{value:.4g}"
-            return f"{value:.4g} GiB" if value >= SMALLEST_GIB else f"{value * 1024:.4g} MiB"
+            return field_value(field, fact.fields[field])
     return None
+
+
+def field_value(name: str, value: Value) -> str:
+    """Give the value of a fact's field as a sentence has it: sizes with their unit."""
+    if not isinstance(value, float):
+        return str(value)
+    if not name.endswith("_gib"):
+        # A job's or a process's number has all its digits.
+        return f"{value:.0f}" if value.is_integer() else f"{value:.4g}"
+    return f"{value:.4g} GiB" if value >= SMALLEST_GIB else f"{value * 1024:.4g} MiB"
 
 
 def blanks_of(texts: Iterable[Text]) -> frozenset[str]:

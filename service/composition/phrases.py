@@ -79,10 +79,8 @@ def fact(found: Fact, language: Language) -> str:
 def outcome(ended: Outcome, language: Language) -> str:
     """Write how a job ended in a line, with how far its log shows that it came.
 
-    Empty where nobody told how.
+    Empty where nobody told how, and the log counts no steps.
     """
-    if not ended.is_given:
-        return ""
     told = {
         "exit-code": ended.exit_code,
         "signal": ended.signal,
@@ -91,8 +89,19 @@ def outcome(ended: Outcome, language: Language) -> str:
         "at-checkpoint": ended.last_checkpoint,
     }
     return " · ".join(
-        phrase(name, language, value=value) for name, value in told.items() if value is not None
+        phrase(name, language, value=value)
+        for name, value in told.items()
+        if value is not None and not (name == "at-step" and value == 0)
     )
+
+
+def duration(seconds: float, language: Language) -> str:
+    """Write a time in its two largest units."""
+    days, hours, minutes = int(seconds // 86400), int(seconds // 3600 % 24), int(seconds // 60 % 60)
+    told = {"days": days, "hours": hours, "minutes": minutes, "seconds": int(seconds % 60)}
+    names = [name for name, value in told.items() if value]
+    shown = " ".join(phrase(f"in-{name}", language, value=told[name]) for name in names[:2])
+    return phrase("lasted", language, time=shown) if shown else ""
 
 
 def telemetry(said: Telemetry, language: Language) -> list[str]:

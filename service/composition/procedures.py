@@ -44,10 +44,12 @@ def with_steps(answer: Diagnosis, report: CrashReport, library: Library, languag
 
 
 def _steps(row: Procedure, known: LogValues, language: Language) -> Iterator[ProcedureStep]:
+    told: set[str] = set()
     for look in row.look:
         run, notes = known.filled(_filled(look.run, known), language)
-        why = look.why.to(language)
-        yield ProcedureStep(run=run, why=with_notes(why, notes, language))
+        why = with_notes(look.why.to(language), "" if notes in told else notes, language)
+        told.add(notes)
+        yield ProcedureStep(run=run, why=why)
     # What acts takes no value but those that its row names.
     act = row.act
     run = _filled(act.run, known)

@@ -48,8 +48,8 @@ _ADDRESS = re.compile(
     # A dot written otherwise.
     r"[\w-]+\s*[\[({<]\s*(?:\.|dot|点)\s*[\])}>]\s*[\w-]+|\b[\w-]+\s+(?:dot|点)\s+(?!product|"
     r"plot)[a-z]{2,}\b|[^\W\d_][\w-]*\s+\.\s*[a-z]{2,}\b|"
-    # Mail, handles, punycode, a host with its port.
-    r"[\w.+-]+\s*(?:@|\(at\)|\[at\])\s*[\w-]+|(?<!\w)@\w{2,}|\bxn--[\w.-]+|"
+    # Mail, also where it is masked already, handles, punycode, a host with its port.
+    r"[\w.+-]+\s*(?:@|\(at\)|\[at\])\s*[\w-]+|(?<!\w)@\w{2,}|\bxn--[\w.-]+|\[redacted:email\]|"
     r"(?<![\w.])[a-z][\w-]*:\d{2,5}(?![\w.])|\b\d{1,3}(?:\.\d{1,3}){3}\b(?::\d+)?",
     re.IGNORECASE,
 )
@@ -84,7 +84,7 @@ _SPELLED = r"(?:zero|oh|one|two|three|four|five|six|seven|eight|nine|double|trip
 _CALL = re.compile(
     r"(?<!\w)\+\s?\d[\d\s().-]{5,}\d|\(\d{2,4}\)\s*\d{3,}|"
     r"(?<![\w.])\d{3,4}[\s.-]\d{3,4}(?:[\s.-]\d{2,4})+(?!\w)|(?<![\w.])\d{3}-\d{4}(?!\w)|"
-    r"(?<!\w)1[3-9]\d{9}(?!\w)|"
+    r"(?<!\w)1[3-9]\d{9}(?!\w)|\[redacted:phone\]|"
     rf"\b{_SPELLED}(?:[\s,-]+{_SPELLED}){{4,}}\b|[零〇一二三四五六七八九幺]{{7,}}|"
     r"\b(?:hot-?line|help\s?desk|whatsapp|wechat|telegram|discord|skype|reach out|toll-free)\b|"
     r"\b(?:contact|e-?mail|phone|telephone|dial|text|call|ring)\s+(?:us|me|support|our|your|"

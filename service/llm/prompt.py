@@ -108,7 +108,9 @@ def _built(
     lines, suspects = log_rows(prompt_context)
     rows = [*lines, *(row for make in SECTIONS for row in make(prompt_context))]
     kept, _ = _fitting(rows, controller)
-    rows = _told_once(rows, kept)
+    # Rows that say no more than lines of the log that are sent give their room to others.
+    sent = {rows[place].number for place in kept if rows[place].mark}
+    rows = [row for row in rows if not row.said_by or not sent.issuperset(row.said_by)]
     kept, omitted = _fitting(rows, controller)
     report = prompt_context.report
     body = _written(rows, kept, report)
@@ -138,12 +140,6 @@ def _built(
         suspects,
         has_telemetry=prompt_context.assessment.snapshot is not None,
     )
-
-
-def _told_once(rows: Sequence[PromptRow], kept: Collection[int]) -> list[PromptRow]:
-    """Leave out the rows that say no more than lines of the log that are sent."""
-    sent = {rows[place].number for place in kept if rows[place].mark}
-    return [row for row in rows if not row.said_by or not sent.issuperset(row.said_by)]
 
 
 def _fitting(rows: Sequence[PromptRow], controller: int) -> tuple[set[int], dict[str, int]]:

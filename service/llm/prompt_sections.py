@@ -60,8 +60,8 @@ def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:
         )
     else:
         yield PromptRow("answer", -1.9, withhold(first.headline, own_names(prompt_context)))
-    if ended := phrases.outcome(first.outcome, prompt_context.language):
-        yield PromptRow("answer", -1.8, ended)
+    if first.outcome.is_given:
+        yield PromptRow("answer", -1.8, phrases.outcome(first.outcome, prompt_context.language))
     seen = ", ".join(f"{found.name} {found.version or ''}".strip() for found in first.frameworks)
     if seen:
         yield PromptRow("answer", 1.0, f"frameworks: {neutralize(seen)}")

@@ -10,7 +10,7 @@ from corpus.schema import Language
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
 
-CITED = re.compile(r"\[(?P<kind>case:)?(?P<what>[^\[\]\n]{1,300})\]")
+CITED = re.compile(r"\[(?!redacted:)(?P<kind>case:)?(?P<what>[^\[\]\n]{1,300})\]")
 CODE = re.compile(r"`([^`\n]+)`")
 # A sentence ends at its sign; citations that stand behind the sign belong to it.
 _END = re.compile(

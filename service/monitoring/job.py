@@ -82,7 +82,7 @@ def run_job(command: Sequence[str], take: Take) -> JobExit:
     with ExitStack() as stack:
         channels = _Channels(stack)
         try:
-            process = subprocess.Popen(  # noqa: S603
+            process = subprocess.Popen(  # noqa: S603 - the command that its user typed
                 command, stdout=channels.out, stderr=channels.err, preexec_fn=channels.prepare
             )
         except FileNotFoundError:

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from corpus.keys import canonical
 from corpus.library import Library
 from corpus.message import edited
 from corpus.schema import Language
@@ -20,8 +21,12 @@ from service.patching import launchers, limits, patches, python_file
 from service.patching.commands import corrected_command
 from service.patching.patches import ConfigFile, FileEdit, PatchedFiles
 from service.patching.target import PatchTarget
+from service.remediation.refusals import refusing_program, unknown_options
 from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
+
+# Characters of a command of the log that is patched as if it were a file.
+LONGEST_ROW = 400
 
 
 @dataclass(frozen=True)
@@ -39,10 +44,11 @@ def patch_diagnosis(
     """Give the answer with its patch and its launch command, changed; for want of files a patch of that."""
     line, text = report.command
     given = files
-    if not files and line and MASK not in text:
-        files = [ConfigFile(f"command-at-line-{report.place(line).line}.sh", text)]
-    if not files:
+    if not files and (not line or MASK in text):
         return answer
+    files = files or [ConfigFile(f"command-at-line-{report.place(line).line}.sh", text)]
+    # A longer command is shown whole and corrected, a word a line; nobody reads two such rows.
+    is_shown = bool(given) or len(text) <= LONGEST_ROW
     changes = writable_first(answer.changes, files, report, library)
     made = patch_first_step(changes, files, report, library)
     clean = Redactor().clean
@@ -56,7 +62,7 @@ def patch_diagnosis(
     return answer.model_copy(
         update={
             "changes": changes,
-            "patch": "".join(_shown(edit, clean) for edit in made.edits) or None,
+            "patch": ("".join(_shown(edit, clean) for edit in made.edits) or None) if is_shown else None,
             "suggestion": "".join(_shown(edit, clean) for edit in suggested) or None,
             "command": command if command and clean(command) == command else None,
             "engine": engine,
@@ -122,7 +128,7 @@ def suggested_edits(
     targets = _first_targets(changes, report, library)
     code = [file for file in files if file.exact and formats.format_of(file.name, file.text) == "python"]
     for file, target in itertools.product(code, targets[:1]):
-        keys = [key for framework, key in library.specs if framework == target.framework]
+        keys = library.keys.get(target.framework, ())
         with contextlib.suppress(NotPatchableError):
             after = python_file.suggested(file.text, target, frozenset(python_file.settings_of(keys)))
             if after != file.text:
@@ -140,7 +146,7 @@ def patch_targets(
 ) -> list[PatchTarget]:
     """Give what the job's files must say for the changes that can be written into one."""
     return [
-        _target(change, report.version(change.framework), library)
+        _target(change, report, library)
         for change in changes
         # Guidance in words is nothing to write, nor what was not checked.
         if (not is_guidance(change.to) or _says_all(change))
@@ -158,19 +164,30 @@ def _is_gone(change: ProposedChange) -> bool:
 
 def _says_all(change: ProposedChange) -> bool:
     """Tell whether a change can be written although its value is told in words: the key says what to do."""
-    return _is_gone(change) or (
-        change.kind == "command"
-        and (limits.parted(change.key) is not None or launchers.is_launcher(change.key))
+    return (
+        change.removes
+        or _is_gone(change)
+        or (
+            change.kind == "command"
+            and (limits.parted(change.key) is not None or launchers.is_launcher(change.key))
+        )
     )
 
 
-def _target(change: ProposedChange, version: str | None, library: Library) -> PatchTarget:
+def _target(change: ProposedChange, report: CrashReport, library: Library) -> PatchTarget:
+    version = report.version(change.framework)
     if change.kind == "command" and (limit := limits.parted(change.key)):
         return PatchTarget(change.framework, change.kind, limit[:1], limit[1])
     if change.kind == "command" and launchers.is_launcher(change.key):
         return PatchTarget(change.framework, change.kind, (change.key,), True)
+    if change.removes:
+        return _removal(change, report)
     spec = library.setting(change.framework, change.key, version)
     names = dict.fromkeys((change.key, *library.names(change.framework, change.key, version)))
+    if change.replaces is not None:
+        # A release that is not known may have the wrong name too.
+        wrong = canonical(change.replaces)
+        names = dict.fromkeys(name for name in names if name == change.key or canonical(name) != wrong)
     return PatchTarget(
         change.framework,
         change.kind,
@@ -180,6 +197,24 @@ def _target(change: ProposedChange, version: str | None, library: Library) -> Pa
         "command" if spec and spec.unit and spec.spelled == "directive" else spec.spelled if spec else "",
         change.replaces,
         spec.commands if spec else (),
+        program=refusing_program(report) if change.replaces else "",
+        present=change.from_ or "",
+    )
+
+
+def _removal(change: ProposedChange, report: CrashReport) -> PatchTarget:
+    """Make the target of a key that is to go, with what the program's message calls its value."""
+    wanted = canonical(change.key)
+    told = [option.present for option in unknown_options(report) if canonical(option.key) == wanted]
+    # What follows a key that the program knows is its value.
+    value = told[0] if told else change.from_
+    return PatchTarget(
+        change.framework,
+        change.kind,
+        (change.key,),
+        value or "",
+        removes=True,
+        program=refusing_program(report),
     )
 
 

@@ -77,6 +77,11 @@ def _switched(text: str, target: PatchTarget) -> list[WordEdit]:
     return [_without(text, option) for option in named]
 
 
+def removals(text: str, target: PatchTarget) -> list[WordEdit]:
+    """Give the edits that take the option out of the directives."""
+    return [_without(text, option) for option in found(text, target)]
+
+
 def _without(text: str, option: DirectiveOption) -> WordEdit:
     """Take an option out, and its line with it where nothing else stands there."""
     start, end = option.line

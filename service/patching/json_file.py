@@ -10,7 +10,7 @@ from ingest.configfiles import json_document
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.tree import TreeEdit, TreeEntry, TreeNode
 from ingest.configfiles.values import meant, same
-from service.patching import renaming
+from service.patching import removal, renaming
 from service.patching.keys import MissingKey, locate
 from service.patching.target import PatchTarget
 
@@ -19,6 +19,11 @@ _ELSEWHERE = frozenset({"directive", "python", "package", "command"})
 
 def apply(text: str, target: PatchTarget, name: str = "") -> str:
     """Give the text with the target's value; raises NotPatchableError where that is not safe."""
+    if target.removes:
+        standing = _entry(text, target, name)
+        if standing is None:
+            raise NotPatchableError(Message("patch.file-not-set", replaces=target.names[0]))
+        return removal.in_json(text, standing)
     if target.replaces is not None:
         entry = _entry(text, renaming.former_names(target), name)
         right = None
@@ -37,6 +42,8 @@ def apply(text: str, target: PatchTarget, name: str = "") -> str:
 
 def holds(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether the file, read anew, says what the target says, and a key that is to go is gone."""
+    if target.removes:
+        return not carries(text, target, name)
     if target.replaces is not None and carries(text, renaming.former_names(target), name):
         return False
     try:

@@ -18,8 +18,14 @@ _STARTED = re.compile(r"-m|\S+\.py")
 
 
 def is_launcher(command: str) -> bool:
-    """Tell whether a command is a program that starts ranks, with its own options alone."""
-    script = parse(command)
+    """Tell whether a command is a program that starts ranks, with its own options alone.
+
+    A remedy's words that no shell can read are none.
+    """
+    try:
+        script = parse(command)
+    except NotPatchableError:
+        return False
     stages = of_command(script, script.commands[0]) if len(script.commands) == 1 else []
     return len(stages) == 1 and stages[0].launcher and known_frameworks().row(stages[0].owner).starts_ranks
 

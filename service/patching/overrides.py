@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from corpus.condition_nodes import compare
 from corpus.frameworks import FlagStyle, known_frameworks
 from corpus.keys import canonical, flag, levels, negated, signs, unsigned
 from corpus.message import Message
@@ -54,11 +55,16 @@ class SettingPlace:
 
 
 def places(script: Script, target: PatchTarget, serving: bool = True) -> list[SettingPlace]:
-    """Find the setting in the commands that its framework reads (or, not `serving`, in all of them)."""
+    """Find the setting in the commands that its framework reads (or, not `serving`, in all of them).
+
+    Where the script starts the program that the target names, only in its words.
+    """
     names = {canonical(name) for name in target.names}
     found: dict[tuple[int, int], SettingPlace] = {}
-    for stage in stages(script):
-        if serving and not stage.serves(target.framework):
+    programs = stages(script)
+    called = [stage for stage in programs if target.program and stage.is_called(target.program)]
+    for stage in called or programs:
+        if serving and not called and not stage.serves(target.framework):
             continue
         for place in _in_stage(stage, names, target):
             # Two commands may expand the same array: it is one place.
@@ -184,6 +190,11 @@ def _changed(script: Script, place: SettingPlace, target: PatchTarget) -> Iterat
                 Message("patch.line-several-values-follow", line=place.line, text=place.word.text)
             )
         held = changeable(script, place.value)
+        is_known = bool(target.present) and "$" not in target.present
+        if is_known and held.plain and not place.value.plain and not compare(held.text, "==", target.present):
+            raise NotPatchableError(
+                Message("patch.line-value-computed", line=place.line, text=place.value.text)
+            )
         style = HYDRA if place.form == "override" and target.spelled == "hydra" else ("true", "false")
         yield held.replaced(spelled(target.to, held.text, style))
         return

@@ -7,6 +7,7 @@ a keyword that is missing is added to the call that has others of the same frame
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -27,8 +28,10 @@ def suggested(text: str, target: PatchTarget, known: AbstractSet[str]) -> str:
     `known` are the framework's settings in canonical form. Raises NotPatchableError where there is no one
     place for it.
     """
-    if target.kind not in ("setting", "flag") or target.replaces is not None:
+    if target.kind not in ("setting", "flag"):
         raise NotPatchableError(Message("patch.python-code-change-hand"))
+    if target.removes or target.replaces is not None:
+        return edited(text, _refused(text, target))
     found = [setting for setting in python_code.read(text) if _is_named(setting, target)]
     if not found:
         return edited(text, _added(text, target, known))
@@ -38,6 +41,42 @@ def suggested(text: str, target: PatchTarget, known: AbstractSet[str]) -> str:
     for setting in sorted(found, key=lambda each: each.place.start if each.place else 0, reverse=True):
         text = reader.edited(text, "code.py", setting, target.to)
     return text
+
+
+def _refused(text: str, target: PatchTarget) -> TextEdit:
+    """Give the edit that renames or takes out a keyword which one call of the code gives in vain."""
+    name = canonical(target.replaces or target.names[0]).rpartition(".")[2]
+    found = [
+        (node, keyword)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg == name
+    ]
+    if len(found) != 1:
+        raise NotPatchableError(Message("patch.python-code-change-hand"))
+    call, keyword = found[0]
+    start = _offset(text, keyword.lineno, keyword.col_offset)
+    if not target.removes:
+        return TextEdit(start, start + len(name), canonical(target.names[0]).rpartition(".")[2])
+    end = _offset(text, keyword.end_lineno or keyword.lineno, keyword.end_col_offset or 0)
+    arguments = [*call.args, *(each.value for each in call.keywords if each is not keyword)]
+    before = [
+        place
+        for node in arguments
+        if (place := _offset(text, node.end_lineno or node.lineno, node.end_col_offset or 0)) < start
+    ]
+    if before:
+        return TextEdit(max(before), end, "")
+    # The first argument goes with the comma behind it.
+    behind = re.compile(r"\s*,?\s*").match(text, end)
+    return TextEdit(start, behind.end() if behind else end, "")
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    """Give the place in a text of a row and a column as the parser tells them, which counts a row's bytes."""
+    rows = text.split("\n")
+    return sum(len(row) + 1 for row in rows[: line - 1]) + len(rows[line - 1].encode()[:column].decode())
 
 
 def _is_named(setting: Setting, target: PatchTarget) -> bool:
@@ -66,10 +105,7 @@ def _added(text: str, target: PatchTarget, known: AbstractSet[str]) -> TextEdit:
         raise NotPatchableError(Message("patch.python-code-change-hand"))
     arguments = [*fitting[0].args, *(keyword.value for keyword in fitting[0].keywords)]
     last = max(arguments, key=lambda node: (node.end_lineno or 0, node.end_col_offset or 0))
-    rows, line = text.split("\n"), (last.end_lineno or 1) - 1
-    # The parser counts the bytes of a row.
-    column = len(rows[line].encode()[: last.end_col_offset or 0].decode())
-    at = sum(len(row) + 1 for row in rows[:line]) + column
+    at = _offset(text, last.end_lineno or 1, last.end_col_offset or 0)
     row = text[text.rfind("\n", 0, at) + 1 : at]
     indent = row[: len(row) - len(row.lstrip())]
     is_apart = last.end_lineno != fitting[0].lineno

@@ -24,7 +24,16 @@ from ingest.configfiles.shell.launches import SCRIPT, stages
 from ingest.configfiles.shell.spelling import is_unset
 from ingest.configfiles.shell.syntax import Script, parse
 from ingest.configfiles.shell.words import WordEdit
-from service.patching import directives, environment, installs, launchers, limits, overrides, renaming
+from service.patching import (
+    directives,
+    environment,
+    installs,
+    launchers,
+    limits,
+    overrides,
+    removal,
+    renaming,
+)
 from service.patching.target import PatchTarget
 
 # Settings that a script can only hand to another file.
@@ -51,7 +60,7 @@ def apply(text: str, target: PatchTarget) -> str:
 
     Raises NotPatchableError where that cannot be done safely.
     """
-    if not is_unset(target.to):
+    if not is_unset(target.to) and not target.removes:
         _refuse_prose(target.to)
     rows = text.replace("\r\n", "\n")
     if target.replaces is not None:
@@ -119,6 +128,8 @@ def _edits(script: Script, target: PatchTarget, way: EditMethod) -> list[WordEdi
 
 
 def _way(target: PatchTarget) -> EditMethod:
+    if target.removes:
+        return EditMethod(removal.stands, removal.in_script, removal.is_gone)
     if target.kind == "package" and (
         not target.framework or known_frameworks().row(target.framework).installs
     ):

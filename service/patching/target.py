@@ -14,8 +14,13 @@ class PatchTarget:
     `names` lists the spellings that the framework knows at the job's version, the preferred first; a file
     that uses one of them keeps it. `spelled` is how the framework takes the setting (as in the catalogue:
     hydra, flag, yaml, json, env, directive, package, command, python). `replaces` is a key that the framework
-    does not know: where a file sets it, it is renamed in place, and its value stays. `commands` are the
-    programs of the framework that take the setting, where not all of them do.
+    does not know: where a file sets it, it is renamed in place, and its value stays. `removes` tells that the
+    setting is to go from where it stands; `to` is then its value on the command line as the program's own
+    message tells it, the empty string where it tells none. `commands` are the programs of the framework that
+    take the setting, where not all of them do. `program` is the one whose options are at fault, by the name
+    that it gives itself; of several commands with the setting, its own counts. `present` is the value
+    that the run had, the empty string where it is not known: a variable that holds another is not where it
+    came from.
     """
 
     framework: str
@@ -25,6 +30,9 @@ class PatchTarget:
     spelled: str = ""
     replaces: str | None = None
     commands: tuple[str, ...] = ()
+    removes: bool = False
+    program: str = ""
+    present: str = ""
 
     @property
     def call_argument(self) -> tuple[str, str]:

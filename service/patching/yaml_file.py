@@ -13,7 +13,7 @@ from ingest.configfiles.manifests import is_manifest
 from ingest.configfiles.tree import Step, TreeEdit, TreeEntry, TreeNode
 from ingest.configfiles.values import meant, same
 from ingest.configfiles.yaml_document import YamlFile
-from service.patching import manifest, renaming
+from service.patching import manifest, removal, renaming
 from service.patching.keys import MissingKey, locate
 from service.patching.target import PatchTarget
 
@@ -32,6 +32,12 @@ def apply(text: str, target: PatchTarget, name: str = "") -> str:
 
     `name` is the file's, if known: a file that holds one group of settings may be called like it.
     """
+    if target.removes:
+        document = yaml_document.read(text)
+        entry = None if is_manifest(document) else _entry(document, target, name)
+        if entry is None:
+            raise NotPatchableError(Message("patch.file-not-set", replaces=target.names[0]))
+        return removal.in_yaml(text, entry)
     if target.replaces is not None:
         text = _renamed(text, target, name)
         target = replace(target, replaces=None)
@@ -62,6 +68,8 @@ def _renamed(text: str, target: PatchTarget, name: str) -> str:
 
 def holds(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether the file, read anew, says what the target says, and a key that is to go is gone."""
+    if target.removes:
+        return not carries(text, target, name)
     if target.replaces is not None and carries(text, renaming.former_names(target), name):
         return False
     return _asked(text, target, name, manifest.holds, _says)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from fnmatch import fnmatchcase
 from pathlib import Path
 from string import Formatter
@@ -15,14 +15,15 @@ from corpus.errors import InvalidCorpusError
 from corpus.extract.messages import checks
 from corpus.extract.messages.packages import atlas_packages
 from corpus.frameworks import known_frameworks
-from corpus.library import BLANKS, MESSAGE_FORMS, ROOT, Library
+from corpus.library import BLANKS, FACT_HEADLINES, MESSAGE_FORMS, ROOT, Library
 from corpus.log_patterns import Pattern, PatternTable
 from corpus.message import is_chinese
-from corpus.schema import Case, Cause, Change, MessageForm, Procedure, Remedy
+from corpus.schema import Case, Cause, Change, FactHeadline, MessageForm, Procedure, Remedy, Text
 from ingest.logs.derived_facts import DERIVED_FIELDS
 from ingest.logs.scanner import Block, Scanner
 from service.composition.blanks import OTHER_VALUES
-from service.composition.message_forms import FRAME_BLANKS
+from service.composition.headlines import ADDED_BLANKS
+from service.composition.message_forms import FRAME_BLANKS, LISTED_BLANKS
 from service.composition.shape_arithmetic import SHAPE_BLANKS
 from service.remediation.rules.checks import rule_findings
 from service.remediation.setting_values import is_guidance, misfit_reason
@@ -56,6 +57,7 @@ def findings(library: Library, table: PatternTable, cache: Path | None = None) -
         for name in blank.values
         if not name.startswith(OTHER_VALUES) and name not in known_facts(table)
     ]
+    found += [text for row in library.fact_headlines for text in _fact_headline(row, table)]
     found += [text for cause in library.causes.values() for text in _cause(cause, library, table)]
     found += _guidance(library)
     found += _examples(table, cache)
@@ -115,12 +117,26 @@ def _message_form(form: MessageForm, library: Library, table: PatternTable) -> I
     )
     groups = {*re.compile(form.expression).groupindex, *form.facts, *form.statement, *FRAME_BLANKS}
     groups |= SHAPE_BLANKS if form.shape else set()
+    groups |= LISTED_BLANKS if form.listed else set()
+    groups |= form.differences.keys()
     told = (form.headline, form.exact_headline, form.means, form.look, *form.acts)
     for text in filter(None, told):
-        asked = [{name for _, name, _, _ in Formatter().parse(words) if name} for words in (text.en, text.zh)]
-        yield from (f"{where}: nothing fills {{{name}}}" for name in sorted(asked[0] - groups))
-        if asked[0] != asked[1]:
-            yield f"{where}: English and Chinese have other blanks: {text.en!r}"
+        yield from _blanks(text, groups, where)
+
+
+def _fact_headline(row: FactHeadline, table: PatternTable) -> Iterator[str]:
+    fields = {name.partition(".")[2] for name in known_facts(table) if name.startswith(f"{row.kind}.")}
+    if not fields:
+        yield f"{FACT_HEADLINES}: the log states no {row.kind}"
+    yield from _blanks(row.says, {*fields, *ADDED_BLANKS}, f"{FACT_HEADLINES}: {row.kind}")
+
+
+def _blanks(text: Text, filled: Set[str], where: str) -> Iterator[str]:
+    """Find blanks of a text that nothing fills, or that one of its languages lacks."""
+    asked = [{name for _, name, _, _ in Formatter().parse(words) if name} for words in (text.en, text.zh)]
+    yield from (f"{where}: nothing fills {{{name}}}" for name in sorted(asked[0] - filled))
+    if asked[0] != asked[1]:
+        yield f"{where}: English and Chinese have other blanks: {text.en!r}"
 
 
 def _twins(library: Library) -> Iterator[str]:

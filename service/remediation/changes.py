@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,13 +18,14 @@ from ingest.logs.report import CrashReport
 from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, refused, same, value_of
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.message_hints import MessageHint
-from service.remediation.named_changes import kind_of, refusal_change, renamed_change
+from service.remediation.named_changes import kind_of, refusal_groups, renamed_change
 from service.remediation.named_options import NamedOption
 from service.remediation.packages.changes import PackageChange
 from service.remediation.ranking import (
     BEFORE_ADVICE,
     ENOUGH_CHANGES,
     ChangeGroup,
+    argument_of,
     is_situated,
     ranked,
     without_repeats,
@@ -64,7 +65,7 @@ class _JobContext:
     @cached_property
     def configurable(self) -> frozenset[str]:
         """The frameworks that have settings at all."""
-        return frozenset(framework for framework, _ in self.library.specs)
+        return frozenset(self.library.keys)
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,12 @@ def propose_changes(
     groups = _before_advice(renamed, packages, job, dropped)
     kept = {(item.framework, item.key): item for group in groups for item in group.changes}
     settled: set[tuple[str, str]] = set()
-    for wanted in _every(cases, remedies):
+    offered = [
+        _CandidateChange(change, case.cause, case.id, case.frameworks)
+        for case in cases
+        for change in case.changes
+    ]
+    for wanted in (*offered, *(_CandidateChange(remedy, remedy.cause) for remedy in remedies)):
         key = (wanted.change.framework, wanted.change.key)
         if (
             _is_settled(wanted, settled)
@@ -135,23 +141,23 @@ def propose_changes(
             groups.append(replace(made, changes=new))
     refused_keys = {canonical(option.key) for option in refusals}
     groups = [group for group in groups if canonical(group.changes[0].key) not in refused_keys]
-    groups += [
-        ChangeGroup(
-            [refusal_change(option, report, library, settings, language)],
-            computed=True,
-            from_case=True,
-            advised=BEFORE_ADVICE if option.unknown else 0,
-        )
-        for option in refusals
-    ]
-    advice = [item for item in advice if canonical(item.key) not in refused_keys]
-    groups = without_repeats(groups)
+    groups += refusal_groups(refusals, report, library, settings, language)
+    advice = [item for item in advice if not refused_keys & {canonical(item.key), argument_of(item.key)}]
+    groups = without_repeats(groups, _own_numbers(remedies, settings))
     _follow(advice, groups, settled, job, dropped)
     return [
         _worded(item, job).model_copy(update={"tier": group.tier})
         for group in ranked(groups)
         for item in group.changes
     ], dropped
+
+
+def _own_numbers(remedies: Sequence[Remedy], settings: Sequence[Setting]) -> list[tuple[str, str]]:
+    """Give the settings of the job's own program that remedies are for and whose number is known."""
+    found = ((row, value_of(row.key, settings)) for row in remedies if row.own)
+    return [
+        (row.own, row.key) for row, now in found if now is not None and number_of(now, "float") is not None
+    ]
 
 
 def _before_advice(
@@ -245,13 +251,16 @@ def _follow(
 
     A last resort stays behind all that others do.
     """
+    said = job.report.root.body if job.report.root is not None else ""
     for place, item in enumerate(advice):
+        if item.way == "checked" and f"{item.key}={value_of(item.key, job.settings)}" in said:
+            continue  # the very value that the message tells
         known = next(
             (group for group in groups if any(_is_about(item, change) for change in group.changes)), None
         )
         if item.is_checked and known:
             known.situated = known.situated or not known.from_case
-        if item.way == "checked" and len(groups) >= ENOUGH_CHANGES:
+        if item.way == "checked" and (settled or len(groups) >= ENOUGH_CHANGES):
             continue  # which way to move it is not said: it only orders what others propose
         if known is None and (item.framework, item.key) not in settled:
             kept = {(change.framework, change.key): change for group in groups for change in group.changes}
@@ -303,12 +312,6 @@ def _bounded(item: MessageHint, now: str | None) -> int | None:
     return item.low if item.low is not None and present < item.low else None
 
 
-def _every(cases: Sequence[Case], remedies: Sequence[Remedy]) -> Iterator[_CandidateChange]:
-    for case in cases:
-        yield from (_CandidateChange(change, case.cause, case.id, case.frameworks) for change in case.changes)
-    yield from (_CandidateChange(remedy, remedy.cause) for remedy in remedies)
-
-
 def _is_told(
     wanted: _CandidateChange, kept: Mapping[tuple[str, str], ProposedChange], job: _JobContext
 ) -> bool:
@@ -350,7 +353,9 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
     if wanted.case is not None and not _is_for(change, wanted.serves, seen, job):
         return nothing, []
     own = isinstance(change, Remedy) and bool(change.own)
-    spec = _own_spec(change) if own else job.library.setting(change.framework, change.key, version)
+    # Of a setting that only the job's own program knows, no more is known than that it is one.
+    of_own = SettingSpec(framework=change.framework, key=change.key, type="any", spelled="flag")
+    spec = of_own if own else job.library.setting(change.framework, change.key, version)
     if reason := _unknown(change, spec, version, job.report):
         return nothing, [Dropped(what=f"{change.framework}: {change.key}", why=reason)]
     now = job.grounds.value(change.framework, change.key)
@@ -392,11 +397,6 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         measure=None if wanted.case is not None else change.why.en,
         own=change.own if isinstance(change, Remedy) else "",
     ), []
-
-
-def _own_spec(change: Change) -> SettingSpec:
-    """Describe a setting that only the job's own program knows."""
-    return SettingSpec(framework=change.framework, key=change.key, type="any", spelled="flag")
 
 
 def _worded(change: ProposedChange, job: _JobContext) -> ProposedChange:

@@ -20,9 +20,9 @@ from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, unsigned
 from corpus.library import Library
 from corpus.message import Message
-from corpus.schema import SettingSpec
+from corpus.schema import Program, SettingSpec
 from corpus.version_ranges import overlap
-from ingest.logs.conditions import ReportView
+from ingest.logs.conditions import ReportView, holds
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.anchors import names_package, rank_starters
@@ -31,6 +31,9 @@ from service.schemas.diagnosis import ProposedChange
 
 ALREADY = "changes.job-value"
 DEFAULT = "changes.default"
+
+
+_OTHERWISE = re.compile(r"\$\{\w+:?-(?P<value>[^{}]*)\}")
 
 
 @dataclass(frozen=True)
@@ -48,13 +51,30 @@ class Grounds:
         A framework that only its launch names has no command.
         """
         found: dict[str, set[str]] = {}
-        keys = "\n".join(setting.key for setting in self.settings)
-        for framework, command in _programs((*_texts(self.report), keys)):
-            found.setdefault(framework, set()).update({command} - {""})
+        for program, command in self._ran:
+            found.setdefault(program.framework, set()).update({command} - {""})
         # What extends a framework runs it by programs of its own.
         known, seen = known_frameworks(), shown_frameworks(self.report)
         extended = {other for name in seen for other in known.row(name).extends}
         return {name: frozenset() if name in extended else frozenset(ran) for name, ran in found.items()}
+
+    def lacking(self, framework: str, key: str) -> str:
+        """Name the programs of the job that read a framework's settings, where none of them reads this one.
+
+        What extends a framework reads its settings by programs of its own.
+        """
+        known = known_frameworks()
+        extending = {name for name in self.frameworks if framework in known.row(name).extends}
+        readers = [(program, command) for program, command in self._ran if program.framework in extending]
+        readers = readers or [each for each in self._ran if each[0].framework == framework]
+        if any(not program.takes or re.search(program.takes, unsigned(key)) for program, _ in readers):
+            return ""
+        return ", ".join(sorted({command for _, command in readers}))
+
+    @cached_property
+    def _ran(self) -> tuple[tuple[Program, str], ...]:
+        keys = "\n".join(setting.key for setting in self.settings)
+        return tuple(_programs((*_texts(self.report), keys)))
 
     @cached_property
     def root_calls(self) -> tuple[str, ...]:
@@ -79,7 +99,7 @@ class Grounds:
 
     def told_versions(self, framework: str) -> Iterator[tuple[str, str]]:
         """Give the job's settings of the framework, with the versions that know them by that name."""
-        others = {other for other, _ in self.library.specs if other != framework}
+        others = self.library.keys.keys() - {framework}
         for name in self._names:
             spec = self.library.setting(framework, name)
             known = versions_of(name, spec) if spec is not None else ""
@@ -121,13 +141,16 @@ def refused(
     # Two changes that rename keys, and one that takes the place of a wrong key, are right whatever the value
     # is. Say that the program which ran does not take the setting.
     ran = grounds.commands.get(change.framework, frozenset())
-    missing = (
-        Message("changes.no-option", ran=", ".join(sorted(ran)))
+    lacking = (
+        ", ".join(sorted(ran))
         if spec.commands and ran and not ran & set(spec.commands)
-        else ""
+        else grounds.lacking(change.framework, change.key)
     )
+    missing = Message("changes.no-option", ran=lacking) if lacking else ""
+    is_idle = any(holds(condition, grounds.view) for condition in spec.idle_when)
     reasons = (
         missing,
+        Message("changes.no-effect") if is_idle else "",
         _elsewhere(change, grounds),
         _unlikely(spec, change, grounds, beside),
         "" if change.replaces else _idle(spec, change, grounds, set_otherwise),
@@ -215,8 +238,15 @@ def value_of(key: str, settings: Sequence[Setting]) -> str | None:
 
 
 def same(now: str, to: object) -> bool:
-    """Tell whether the job's value is the proposed one."""
-    return compare(now.strip("'\""), "==", str(to))
+    """Tell whether the job's value is the proposed one.
+
+    A type is printed with its module (`torch.bfloat16`); a script's `${NAME:-value}` is that value, unless
+    who starts it says otherwise.
+    """
+    text = now.strip("'\"")
+    if otherwise := _OTHERWISE.fullmatch(text):
+        text = otherwise["value"]
+    return compare(text.removeprefix("torch."), "==", str(to).removeprefix("torch."))
 
 
 def _texts(report: CrashReport) -> Iterator[str]:
@@ -228,10 +258,10 @@ def _texts(report: CrashReport) -> Iterator[str]:
         yield from map(str, event.frames)
 
 
-def _programs(texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Give the framework and command of each program that a text shows."""
+def _programs(texts: tuple[str, ...]) -> Iterator[tuple[Program, str]]:
+    """Give each program that a text shows, with the name of its command."""
     for program in known_frameworks().programs:
         expression = re.compile(program.expression)
         for text in dict.fromkeys(texts):
             for match in expression.finditer(text):
-                yield program.framework, match.groupdict().get("command") or program.command
+                yield program, match.groupdict().get("command") or program.command

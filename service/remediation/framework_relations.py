@@ -57,6 +57,10 @@ def shown_frameworks(report: CrashReport) -> frozenset[str]:
     seen = {found.name for found in report.frameworks}.union(
         *(cued_frameworks(text) for text in report.launches)
     )
+    if report.root is not None and not seen & (known.trainers | known.engines):
+        # A message alone, pasted without its calls: whose it is, is what it shows.
+        told = known.trainers.union(known.engines).intersection(report.root.frameworks)
+        seen |= told if len(told) == 1 else set()
     named = seen.union(*(known.row(name).extends for name in seen))
     implied = {row.id for row in known.rows.values() if row.shown_by and set(row.shown_by) <= named}
     return frozenset(named | implied)

@@ -73,8 +73,10 @@ def check_proposal(
     """
     if not proposal.key or not proposal.to or len(proposal.to) > LONGEST:
         return Message("model.names-no-value")
-    if proposal.kind == "command":
-        proposal = _installed(proposal)
+    if proposal.kind == "command" and (found := _INSTALL.fullmatch(f"{proposal.key} {proposal.to}")):
+        # An install of one package is what it changes; any other command stays what it is.
+        version = found["version"].removeprefix("==")
+        proposal = replace(proposal, kind="package", key=found["name"], to=version)
     if proposal.kind == "command" or not _KEY.fullmatch(proposal.key):
         return Message("model.no-setting")
     refusal = ""
@@ -95,20 +97,12 @@ def check_proposal(
         return refusal
     installers = sorted(known_frameworks().with_field("installs"))
     is_package = proposal.kind == "package" or any(library.setting(name, proposal.key) for name in installers)
-    found = (
+    made_or_why = (
         _package(proposal, assessment, library)
         if is_package
         else _unknown(proposal, assessment, library, shown)
     )
-    return found if isinstance(found, str) else [found]
-
-
-def _installed(proposal: FreeProposal) -> FreeProposal:
-    """Read an install of one package as what it changes; any other command stays what it is."""
-    found = _INSTALL.fullmatch(f"{proposal.key} {proposal.to}")
-    if found is None:
-        return proposal
-    return replace(proposal, kind="package", key=found["name"], to=found["version"].removeprefix("=="))
+    return made_or_why if isinstance(made_or_why, str) else [made_or_why]
 
 
 def _specs(proposal: FreeProposal, assessment: Assessment, library: Library) -> Iterator[SettingSpec]:
@@ -143,7 +137,7 @@ def _unknown(
     if now is not None and same(now, proposal.to):
         return Message("changes.job-value")
     framework = proposal.framework.lower().strip()
-    if now is None and sum(name == framework for name, _ in library.specs) >= MANY:
+    if now is None and len(library.keys.get(framework, ())) >= MANY:
         return Message("model.not-catalogue-version", framework=framework)
     # Settings of the job's own files stand on no line of the log.
     own = typed_value(value_of(proposal.key, [item for item in assessment.settings if item.line == 0]))

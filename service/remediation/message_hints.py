@@ -24,6 +24,7 @@ Way = Literal["up", "down", "on", "off", "set", "named", "checked"]
 # A flag, a variable or dotted key, or one word in quotes; never part of a path, a call or a module's name.
 _NAME = re.compile(
     r"(?<![\w-])--[A-Za-z][\w-]{1,60}(?:\.[\w-]{1,40}){0,3}"
+    r"|(?<![\w/.@-])(?:self\.)?(?:args|cfg|opts?|hparams)\.[a-z]\w{2,60}(?![\w/(.-])"
     r"|(?<![\w/.@-])[A-Za-z][A-Za-z0-9]{0,40}(?:_[A-Za-z0-9]{1,40}){1,9}(?:\.\w{1,60}){0,4}(?![\w/(-])"
     r"|(?<=[`'\"])[a-z][\w.]{2,80}(?=[`'\"])"
 )
@@ -82,6 +83,16 @@ _VALUE = re.compile(
 _FLAG_VALUE = re.compile(r"^\s+[`'\"]?(?P<value>[A-Za-z0-9][\w-]{0,40})[`'\"]?(?=[.,;)]|$)")
 # What a validator appends is the call's arguments, not what it has to say.
 _APPENDED = re.compile(r"\[type=\w+.*$", re.DOTALL)
+# What holds a program's settings in its code; their own names begin behind it.
+_HOLDER = re.compile(
+    r"^(?:self\.)?(?:(?:\w{1,20}_)?args|cfg|config|opts?|hparams)\.(?=[a-z])|^self\.(?=[a-z])"
+)
+# What a sentence asks of the name that stands before: it must be set, and to what.
+_ASKED = re.compile(
+    r"^[`'\"]?\s*(?:must be|(?:has|have|needs?) to be) (?:set|specified|given|provided|passed|defined)\b"
+    r"(?: to (?:be )?[`'\"]?(?P<value>True|False|\d[\w.-]{0,20}|(?<=[`'\"])[\w.-]{1,40})[`'\"]?"
+    r"(?=[\s,.;)]|$))?"
+)
 # A name of several words.
 _JOINED = re.compile(r"[A-Za-z][_-][A-Za-z]")
 # How far before a name its verb may stand.
@@ -103,6 +114,14 @@ _LEAST = re.compile(
 )
 # A comparison, as checks are told: `num_workers > 0`.
 _COMPARED = re.compile(r"^[`'\"]?\s*(?P<sign>[<>]=?)\s*(?P<number>\d{1,9})(?![\w.%])")
+# Two settings that a check compares, each with its value: `max_num_seqs (8) is smaller than batch_size (16)`.
+_PAIR = re.compile(
+    r"[`'\"]?(?P<one>--?[A-Za-z][\w-]{1,60}|[A-Za-z]\w*_\w{1,60}(?:\.\w{1,60}){0,4})[`'\"]?"
+    r" ?(?:\(|= ?|: ?|\(= ?)(?P<first>\d{1,9})\)?,? (?:\w+ ){0,4}(?:than|exceeds?|at (?:least|most)|[<>]=?)"
+    r" (?:or equal to |(?:the )?(?:value of )?)?"
+    r"[`'\"]?(?P<other>--?[A-Za-z][\w-]{1,60}|[A-Za-z]\w*_\w{1,60}(?:\.\w{1,60}){0,4})[`'\"]?"
+    r" ?(?:\(|= ?|: ?|\(= ?)(?P<second>\d{1,9})\b"
+)
 MOST = 4
 
 
@@ -172,6 +191,8 @@ def hinted_changes(
                 is_bare = before is not None and before.way == "named" and before.low is before.high is None
                 if before is None or (is_bare and advice.way != "named"):
                     found[advice.framework, advice.key] = advice
+                elif before.way == advice.way and before.low is before.high is None:
+                    found[advice.framework, advice.key] = replace(before, low=advice.low, high=advice.high)
     for name in checked:
         for advice in _checked(name, cause, report, library, settings):
             known = found.get((advice.framework, advice.key), advice)
@@ -220,12 +241,24 @@ def _speaking(cause: str, report: CrashReport) -> Iterator[Event]:
 
 def read_hints(message: str) -> list[NamedSetting]:
     """Read the names of a message that it advises to change, and those that it only names."""
-    return [
+    told = _APPENDED.sub("", message)
+    advised = [
         named
-        for sentence in _SENTENCE.split(_APPENDED.sub("", message))
+        for sentence in _SENTENCE.split(told)
         if not _LOOKING.search(sentence)
         for named in _of(sentence)
     ]
+    return [*advised, *_compared(told)]
+
+
+def _compared(message: str) -> Iterator[NamedSetting]:
+    """Give both ways out of a comparison that fails: the less raised to the greater, or the reverse."""
+    for found in _PAIR.finditer(message):
+        first, second = int(found["first"]), int(found["second"])
+        if first != second:
+            less, greater = ("one", "other") if first < second else ("other", "one")
+            yield NamedSetting(found[less], "up", low=max(first, second))
+            yield NamedSetting(found[greater], "down", high=min(first, second))
 
 
 def _of(sentence: str) -> Iterator[NamedSetting]:
@@ -237,9 +270,12 @@ def _of(sentence: str) -> Iterator[NamedSetting]:
         end = match.end()
         if not _LOOKING_NAME.search(match.group()):
             rest = sentence[end:]
-            name = match.group()
+            name = _HOLDER.sub("", match.group())
             found = _VALUE.match(rest) or (_FLAG_VALUE.match(rest) if name.startswith("--") else None)
-            value = found["value"].rstrip(".") if way and found else ""
+            asked = None if way else _ASKED.match(rest)
+            way = way or ("set" if asked else None)
+            told = asked or found
+            value = (told["value"] or "").rstrip(".") if way and told else ""
             yield NamedSetting(name, way or "named", value, *_bounds(rest))
 
 
@@ -305,12 +341,7 @@ def _key(
             ),
             spec.key,
         )
-    last = canonical(name)
-    longer = {
-        key
-        for (owner, key), known in library.specs.items()
-        if owner == framework and known.explained and canonical(key).endswith(f".{last}")
-    }
+    longer = set(library.keys_ending(framework, name))
     given = {canonical(setting.key) for setting in settings}
     used = {key for key in longer if canonical(key) in given}
     return next(iter(used or longer)) if len(used or longer) == 1 else ""

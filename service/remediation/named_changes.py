@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from corpus.frameworks import known_frameworks
-from corpus.keys import canonical
+from corpus.keys import canonical, flag
 from corpus.library import Library
 from corpus.message import words
 from corpus.schema import ChangeKind, Language, Scalar, SettingSpec
@@ -14,6 +14,7 @@ from ingest.logs.report import CrashReport
 from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import settable_frameworks
 from service.remediation.named_options import NamedOption
+from service.remediation.ranking import BEFORE_ADVICE, ChangeGroup
 from service.remediation.renames import Rename
 from service.remediation.setting_values import is_guidance, misfit_reason, typed_value
 from service.schemas.diagnosis import ProposedChange
@@ -50,7 +51,22 @@ def renamed_change(rename: Rename, language: Language) -> ProposedChange:
     )
 
 
-def refusal_change(
+def refusal_groups(
+    refusals: Sequence[NamedOption],
+    report: CrashReport,
+    library: Library,
+    settings: Sequence[Setting],
+    language: Language,
+) -> list[ChangeGroup]:
+    """Give a change for each option that the program refuses; those that it does not know go together."""
+    made = [(_refusal_change(option, report, library, settings, language), option) for option in refusals]
+    gone = [change for change, option in made if option.unknown]
+    gone[1:] = [change.model_copy(update={"goes_with": gone[0].key}) for change in gone[1:]]
+    groups = [ChangeGroup([change], True, True, 0) for change, option in made if not option.unknown]
+    return groups + ([ChangeGroup(gone, True, True, BEFORE_ADVICE)] if gone else [])
+
+
+def _refusal_change(
     option: NamedOption,
     report: CrashReport,
     library: Library,
@@ -67,21 +83,39 @@ def refusal_change(
     )
     present = option.present if option.present is not None else value_of(option.key, settings)
     to: Scalar = words("changes.to-allowed", language)
-    if option.unknown:
-        to = words("changes.right-name", language)
+    spec = library.setting(owner, option.key, report.version(owner))
+    is_switch = bool(option.excludes) and spec is not None and spec.type == "bool"
+    goes = option.unknown or (bool(option.excludes) and not is_switch)
+    if goes:
+        to = words("changes.to-nothing", language)
+    elif is_switch:
+        to = False
     elif option.required:
         to = words("changes.to-given", language)
+    elif option.nearest:
+        to = option.nearest
+    elif option.sort:
+        to = words(f"changes.to-{option.sort}", language)
     elif option.choices:
-        to = option.nearest or words("changes.to-one-of", language, choices=", ".join(option.choices))
-    spec = library.setting(owner, option.key, report.version(owner))
-    why = "changes.refused" if option.unknown else "changes.named"
+        to = words("changes.to-one-of", language, choices=", ".join(option.choices))
+    spelled = next((each.spelled for each in settings if canonical(each.key) == canonical(option.key)), "")
+    key = flag(option.key) if spelled == "flag" else option.key
+    told = (
+        ("changes.refused", option.unknown),
+        ("changes.excludes", option.excludes),
+        ("changes.counted", option.value),
+    )
+    why = next((name for name, holds in told if holds), "changes.named")
     return ProposedChange(
         framework=owner,
-        kind="flag" if option.key.startswith("--") else "setting",
-        key=option.key,
+        kind="env" if spelled == "env" else "flag" if key.startswith("--") else "setting",
+        key=key,
         from_=present,
         to=to,
-        why=words(why, language, key=option.key),
+        why=words(why, language, key=key, other=option.excludes),
+        removes=goes,
         # The program's own words tell that it has the option and takes the value; the catalogue need not.
-        status="verified" if option.nearest and (spec is not None or present is not None) else "unverified",
+        status="verified"
+        if goes or is_switch or (option.nearest and (spec is not None or present is not None))
+        else "unverified",
     )

@@ -6,10 +6,12 @@ and most command lines of the field print.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
+from typing import Literal
 
 from corpus.keys import canonical
 from ingest.logs.configs.launch import Setting
@@ -21,12 +23,13 @@ _REFUSALS = tuple(
     re.compile(expression)
     for expression in (
         rf"{_ARGUMENT}: invalid choice: '?(?P<now>[^'(]*?)'? \(choose from (?P<choices>[^)]+)\)",
-        rf"{_ARGUMENT}: (?:invalid \w+ value: '(?P<now>[^']*)'|\w)",
+        rf"{_ARGUMENT}: (?:invalid (?P<sort>\w+) value: '(?P<now>[^']*)'|\w)",
         rf"\bInvalid value for '(?:-\w' / ')?{_OPTION}'[^:]*: '(?P<now>[^']*)' is not one of (?P<choices>.+)",
         rf"\bInvalid value for '(?:-\w' / ')?{_OPTION}'",
         rf"\bMissing option '(?:-\w' / ')?{_OPTION}'",
     )
 )
+_VALUELESS = re.compile(rf"{_ARGUMENT}: expected (?:one|at least one|\d+) arguments?\b")
 _REQUIRED = re.compile(r"\bthe following arguments are required: (?P<keys>[^\n]{1,300})")
 _KEY = re.compile(r"--[A-Za-z][\w.-]{1,60}")
 _CHOICE = re.compile(r"[^\s,'\"]+")
@@ -34,17 +37,29 @@ _CHOICE = re.compile(r"[^\s,'\"]+")
 _STRAY_COMMAND = re.compile(r"unrecognized arguments: (?!-)")
 # The values that a message lists in quotes: enumerations of Transformers (transformers/utils/generic.py),
 # pydantic's literals, and most checks that are written by hand.
-_WORD = r"['\"][\w.-]{1,40}['\"]"
+_WORD = r"['\"][\w.@/:+-]{1,40}['\"]"
 _LISTED = re.compile(
     r"(?i)\b(?:one of|choose|select|available|supported|valid|allowed|possible|expected|options|choices|"
     rf"should be|must be|in)\b[^'\"\n]{{0,60}}(?P<choices>{_WORD}(?:(?:, ?| or |, or ){_WORD})+)"
+)
+# The same without quotes, behind words that announce a list and nothing else.
+_BARE = r"[A-Za-z][\w.-]{0,40}"
+_ANNOUNCED = re.compile(
+    r"(?i)\b(?:one of|choose from|select from|(?:supported|available|valid|allowed|possible|expected)"
+    r"(?: \w+s)?(?: are)?)\s?(?::|=|(?<=of)|(?<=from)|"
+    rf"(?<=are)) ?[\[({{]?(?P<choices>{_BARE}(?:(?:, ?| \| ?|/|,? or |,? and ){_BARE})+)"
 )
 # A group's choices, a row each: hydra/_internal/config_loader_impl.py, _missing_config_error.
 _GROUP = re.compile(
     r"Could not find '(?P<key>[\w/.-]+)/(?P<now>[\w.-]+)'\s+Available options in '(?P=key)':\s*\n"
     r"(?P<choices>(?:\s*[\w./-]+(?:\n|$))+)"
 )
-_QUOTED = re.compile(r"['\"]([\w.-]{1,40})['\"]")
+_SEPARATOR = re.compile(r", ?| \| ?|/|,? or |,? and ")
+_QUOTED = re.compile(r"['\"]([\w.@/:+-]{1,40})['\"]")
+# How alike a value and the choice that it is a slip of are, and how far ahead of the next one.
+NEAR, AHEAD = 0.75, 0.1
+# The sorts of value that a parser's own function is named after: `int`, `positive_int`, `str2bool`.
+SORTS: tuple[Literal["int", "float", "bool"], ...] = ("int", "float", "bool")
 # Longer lists are no choice that a person makes from a line.
 MOST_CHOICES = 12
 
@@ -53,7 +68,9 @@ MOST_CHOICES = 12
 class NamedOption:
     """An option or key that a program refuses: the job's value, and what is taken instead.
 
-    `unknown` tells that there is no such key, `required` that it is missing.
+    `value` is what follows from the message's own numbers; `sort` is what kind of value the program reads,
+    `unknown` tells that there is no such key, `required` that it is missing, `excludes` names the key that it
+    cannot stand beside.
     """
 
     key: str
@@ -61,21 +78,62 @@ class NamedOption:
     choices: tuple[str, ...] = ()
     required: bool = False
     unknown: bool = False
+    excludes: str = ""
+    value: str | None = None
+    sort: Literal["", "int", "float", "bool"] = ""
 
     @property
     def nearest(self) -> str | None:
-        """Give the one choice that the value is a slip or a longer form of; None where that is not plain."""
+        """Give the one value that the job's is a slip or another form of; None where that is not plain."""
+        if self.value is not None or not self.choices:
+            return self.value or _as_number(self.present or "", self.sort)
         spelled = {canonical(choice).lower(): choice for choice in self.choices}
         wanted = canonical(self.present or "").lower()
-        found = get_close_matches(wanted, spelled, n=2, cutoff=0.75) or [
-            choice for choice in spelled if _shortens(choice, wanted) or _shortens(wanted, choice)
-        ]
+        found = (
+            _near(wanted, spelled)
+            or [choice for choice in spelled if len(wanted) > 1 and choice.startswith(wanted)]
+            or [choice for choice in spelled if _shortens(choice, wanted) or _shortens(wanted, choice)]
+        )
         return spelled[found[0]] if len(found) == 1 else None
+
+
+def closest(given: str, choices: Sequence[str]) -> str | None:
+    """Give the one choice that a name is a slip of, or that it is a part of; None where that is not plain."""
+    spelled = {canonical(choice).lower(): choice for choice in choices}
+    wanted = canonical(given).lower()
+    longer = [
+        choice for choice in spelled if re.search(rf"(?:^|[\W_]){re.escape(wanted)}(?:[\W_]|$)", choice)
+    ]
+    found = _near(wanted, spelled) or longer
+    return spelled[found[0]] if len(found) == 1 else None
+
+
+def _near(wanted: str, choices: Iterable[str]) -> list[str]:
+    """Give the choices that are spelled nearly so; the first alone where it is well ahead of the next."""
+    near = get_close_matches(wanted, choices, n=2, cutoff=NEAR)
+    is_plain = len(near) > 1 and _likeness(wanted, near[0]) - _likeness(wanted, near[1]) >= AHEAD
+    return near[:1] if is_plain else near
 
 
 def is_stray_command(message: str) -> bool:
     """Tell whether a parser refuses another command's words, so that no option of this one is at fault."""
     return bool(_STRAY_COMMAND.search(message))
+
+
+def _as_number(text: str, sort: str) -> str | None:
+    """Give a number as a parser of its sort reads it: `8.0` and `1e3` whole, `2,048` without its comma."""
+    plain = re.sub(r"(?<=\d)[,_](?=\d{3}\b)", "", text.strip("'\", ;"))
+    try:
+        number = float(plain) if sort in ("int", "float") else math.nan
+    except ValueError:
+        return None
+    if not math.isfinite(number) or (sort == "int" and number != int(number)):
+        return None
+    return str(int(number)) if sort == "int" else plain
+
+
+def _likeness(one: str, other: str) -> float:
+    return SequenceMatcher(None, one, other).ratio()
 
 
 def _shortens(short: str, long: str) -> bool:
@@ -100,8 +158,9 @@ def named_options(report: CrashReport, settings: Sequence[Setting] = ()) -> list
 
 def _by_value(message: str, settings: Sequence[Setting]) -> Iterator[NamedOption]:
     """Read what a message that lists values says of another one, which one setting of the job has."""
-    for match in _LISTED.finditer(message):
-        choices = tuple(_QUOTED.findall(match["choices"]))
+    for match in (*_LISTED.finditer(message), *_ANNOUNCED.finditer(message)):
+        listed = _QUOTED.findall(match["choices"]) or _SEPARATOR.split(match["choices"])
+        choices = tuple(choice.rstrip(".") for choice in listed)
         rest = message[: match.start("choices")] + message[match.end("choices") :]
         told = {
             canonical(setting.key): NamedOption(setting.key, setting.value, choices)
@@ -119,10 +178,18 @@ def read_options(message: str) -> Iterator[NamedOption]:
     """Read what a parser's message says of an option."""
     if match := _REQUIRED.search(message):
         yield from (NamedOption(key, required=True) for key in _KEY.findall(match["keys"]))
+    if match := _VALUELESS.search(message):
+        yield NamedOption(match["key"], "", required=True)
+        return
     for expression in _REFUSALS:
         if match := expression.search(message):
             given = match.groupdict()
             named = (choice.rstrip(".") for choice in _CHOICE.findall(given.get("choices") or ""))
             choices = tuple(filter(None, named))
-            yield NamedOption(match["key"], given.get("now"), choices if len(choices) <= MOST_CHOICES else ())
+            yield NamedOption(
+                match["key"],
+                given.get("now"),
+                choices if len(choices) <= MOST_CHOICES else (),
+                sort=next((sort for sort in SORTS if sort in (given.get("sort") or "")), ""),
+            )
             return

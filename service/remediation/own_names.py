@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from corpus.keys import canonical, signs
+from corpus.keys import canonical, pattern, signs
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 
@@ -17,8 +17,13 @@ _DEFINED = re.compile(
     r"\b(?:add_argument|[Oo]ption)\((?:[^()\"']{0,80}|[\"']-\w[\"'],?\s*)*"
     r"[\"'](?P<name>--[A-Za-z][\w.-]{1,60})[\"']"
 )
-# What the program itself takes the wrong name for: click, Python 3.12 and later, omegaconf.
-_MEANT = re.compile(r"(?i)\bdid you mean:?\s+(?:one of:?\s*)?['\"`]?(?P<name>--[\w.-]+|[A-Za-z_][\w.]*)")
+# What the program itself takes the wrong name for: click, Python 3.12 and later, omegaconf, clap, tyro.
+_MEANT = re.compile(
+    r"(?i)(?:\bdid you mean:?|\bperhaps you meant:?|\(possible options:|\bsimilar \w+ exists:)\s+"
+    r"(?:one of:?\s*)?['\"`]?(?P<name>--[\w.-]+|[A-Za-z_][\w.]*)"
+)
+# How many lines below the refusal a parser puts its hint.
+_BELOW = 3
 # Settings of a file or of code, not of the command line that has the wrong name.
 _GIVEN = frozenset({"flag", "hydra", "env"})
 
@@ -34,6 +39,18 @@ def own_names(report: CrashReport, settings: Sequence[Setting]) -> list[str]:
         )
     )
     return list({canonical(name): name for name in reversed(found)}.values())[::-1]
+
+
+def meant_name(old: str, report: CrashReport) -> str:
+    """Give the name that a message proposes in place of a wrong one, or the empty string."""
+    texts = report.texts
+    for event in report.standing:
+        if re.search(rf"(?<![\w.-])-{{0,2}}{pattern(old)}(?![\w-])", event.body):
+            told = [event.body, *(texts.get(event.line + step, "") for step in range(1, _BELOW + 1))]
+            found = next((match["name"] for text in told if (match := _MEANT.search(text))), "")
+            if found:
+                return written_like(found, old)
+    return ""
 
 
 def _printed(report: CrashReport) -> Iterator[str]:

@@ -5,17 +5,21 @@ Of the cases that fit, the table of remedies, and the message itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from corpus.keys import canonical
 from corpus.library import Library
 from corpus.message import message_id
 from corpus.schema import Case, Language
+from ingest.logs.configs.launch import Setting
+from ingest.logs.report import CrashReport
 from service.remediation.changes import propose_changes
+from service.remediation.exclusions import find_excluded
 from service.remediation.feasibility import ALREADY, DEFAULT
 from service.remediation.message_hints import hinted_changes
-from service.remediation.named_options import named_options
+from service.remediation.named_options import NamedOption, named_options
+from service.remediation.own_values import own_values
 from service.remediation.packages.changes import fitting_changes
 from service.remediation.packages.named import named_installs
 from service.remediation.ranking import ENOUGH_CHANGES, shown
@@ -67,7 +71,7 @@ def _from_cases(
     held = [trace.key for trace in trace_values(assessment) if canonical(trace.key) in offered]
     checked = tuple(dict.fromkeys((*held, *assessment.checked_names)))
     advice = [] if renamed or is_known else hinted_changes(cause, report, library, settings, checked)
-    refusals = named_options(report, settings) if "wrong-value" in named else []
+    refusals = _refused(report, library, settings, is_blamed="wrong-value" in named) if not is_known else []
     if "unknown-setting" in named:
         told = {canonical(option.key) for option in refusals}
         unknown = find_refused(report, settings, renamed)
@@ -78,7 +82,31 @@ def _from_cases(
     made, dropped = propose_changes(
         cases, report, library, settings, language, remedies, renamed, advice, packages, refusals
     )
-    return Proposals(tuple(made), tuple(dropped))
+    refused = {canonical(option.key) for option in refusals if option.unknown}
+    refused |= {canonical(key) for rename in renamed for key in (rename.old, rename.new)}
+    return Proposals(tuple(change for change in made if _serves(change, refused)), tuple(dropped))
+
+
+def _refused(
+    report: CrashReport, library: Library, settings: Sequence[Setting], *, is_blamed: bool
+) -> list[NamedOption]:
+    """Give the options whose value the program refuses, with what it takes instead.
+
+    Where a cause's messages blame no setting (`is_blamed`), only a slip of a value that the message lists.
+    """
+    options = named_options(report, settings)
+    if not is_blamed:
+        return [option for option in options if option.choices and option.nearest]
+    return [*options, *own_values(report, library, settings), *find_excluded(report, settings)]
+
+
+def _serves(change: ProposedChange, refused: Collection[str]) -> bool:
+    """Tell whether a change can serve a job whose program knows none of some keys.
+
+    Another setting's value leaves them where they are; another version, or a command, may not.
+    """
+    is_setting = change.kind in ("setting", "flag", "env") and change.purpose == "cure"
+    return not refused or not is_setting or canonical(change.key) in refused
 
 
 def _kindred_cases(assessment: Assessment, cases: Sequence[Case], library: Library) -> list[Case]:

@@ -70,6 +70,11 @@ class ChangeGroup:
         return 32 * finds_out + 16 * last_resort + 8 * unproved + 4 * unadvised + origin
 
 
+def argument_of(key: str) -> str:
+    """Name the argument of a class that a key is (`DataLoader.num_workers`); the empty string for others."""
+    return canonical(last_level(key)) if _ARGUMENT.match(key) else ""
+
+
 def is_situated(conditions: Iterable[str]) -> bool:
     """Tell whether conditions compare the job's settings or the log's figures, or ask what the job did."""
     nodes = (node for condition in conditions for node in parse(condition).walk())
@@ -79,13 +84,18 @@ def is_situated(conditions: Iterable[str]) -> bool:
     )
 
 
-def without_repeats(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
-    """Leave out what the job's own program is seen to set under a name of its own."""
+def without_repeats(groups: Sequence[ChangeGroup], told: Sequence[tuple[str, str]] = ()) -> list[ChangeGroup]:
+    """Leave out what the job's own program is seen to set under a name of its own.
+
+    `told` are such settings for which there is nothing to change, each with the expression that found it: the
+    batch of one row is no larger where it is called otherwise.
+    """
     own = [(group.own, canonical(last_level(group.changes[0].key))) for group in groups if group.own]
+    own += [(sought, canonical(last_level(key))) for sought, key in told]
 
     def repeats(key: str) -> bool:
         in_code, name = _ARGUMENT.match(key), canonical(last_level(key))
-        return any((in_code and re.search(sought, key)) or name == told for sought, told in own)
+        return any((in_code and re.search(sought, key)) or name == known for sought, known in own)
 
     return [group for group in groups if group.own or not repeats(group.changes[0].key)]
 

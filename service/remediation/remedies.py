@@ -105,7 +105,7 @@ def _made(row: Remedy, fact: Fact, library: Library) -> Remedy | None:
         # nothing.
         wanted = canonicalize_name(distribution(str(key)))
         installing = known_frameworks().with_field("installs")
-        packages = [name for framework, name in library.specs if framework in installing]
+        packages = [name for framework in sorted(installing) for name in library.keys.get(framework, ())]
         known = next((name for name in packages if canonicalize_name(name.split("[")[0]) == wanted), None)
         # Words on where it may come from install nothing.
         if known is None and is_guidance(to) and _NAME.fullmatch(str(key)):

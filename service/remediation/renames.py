@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
+from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, pattern, signs, unsigned
 from corpus.library import Library, fits
 from corpus.schema import SettingSpec
@@ -18,8 +19,9 @@ from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import settable_frameworks
-from service.remediation.named_options import NamedOption, is_stray_command
-from service.remediation.own_names import own_names, signed_names, stands_for, written_like
+from service.remediation.named_options import NamedOption, is_stray_command, read_options
+from service.remediation.own_names import meant_name, own_names, signed_names, stands_for, written_like
+from service.remediation.refusals import refusing_program, unknown_options
 
 # Facts of a message that there is no such setting: they hold its key, or the words that they quote.
 _FIELDS = ("key", "argument", "reason", "name")
@@ -29,7 +31,14 @@ _KEY = re.compile(r"[+~]{0,2}[A-Za-z_][\w.@/-]*")
 # A name that shares less than this with another one may as well be meant for something else; the second
 # where the name is one of some versions only, and which of them runs is not known.
 NEAR, NEARER = 0.75, 0.9
+# What a name is like whose words are another one's, cut short; of how many letters such a word is at least.
+ABBREVIATED, LEAST_LETTERS = 0.95, 3
 MOST = 3
+# What a message says of a key that it quotes, where its program has no such key.
+_UNKNOWN = re.compile(
+    r"(?i)\b(?:un(?:known|recogni[sz]ed|expected|used)|extra|no such|not (?:\w+ )?(?:known|recogni[sz]ed|"
+    r"valid|used|in|found|defined|expected|permitted|exist\w*)|(?:has|have|is|takes?) no)\b"
+)
 
 
 @dataclass(frozen=True)
@@ -47,8 +56,11 @@ class Rename:
 def find_renames(report: CrashReport, library: Library, settings: Sequence[Setting]) -> list[Rename]:
     """Give the right names of the keys that the log calls unknown, as far as the catalogue has any."""
     found: dict[tuple[str, str], Rename] = {}
-    for old in dict.fromkeys(_unknown_keys(report)):
-        rename = next(_candidates(old, report, library, settings), None)
+    arguments = _arguments(report)
+    for name in dict.fromkeys(_unknown_keys(report)):
+        old = name if name in arguments else _own_key(name, settings)
+        own = meant_name(name, report) or ("" if name in arguments else _by_own_names(old, report, settings))
+        rename = next(_candidates(old, own, report, library, settings), None)
         if rename is not None:
             found.setdefault((rename.framework, rename.new), rename)
     for new in [] if found else signed_names(report):
@@ -64,12 +76,59 @@ def find_refused(
     """Give the keys that the job sets and a failing line refuses by name, without those of `known`."""
     told = {canonical(rename.old) for rename in known}
     texts = [event.body for event in _refusing(report)]
-    keys = dict.fromkeys(setting.key for setting in settings if canonical(setting.key) not in told)
-    return [
-        NamedOption(key, value_of(key, settings), unknown=True)
-        for key in keys
-        if any(re.search(rf"(?:['\"`]|--){pattern(key)}(?![\w.-])", text) for text in texts)
-    ][:MOST]
+    named = unknown_options(report) + [NamedOption(key, unknown=True) for key in _refused_keys(report)]
+    named += [
+        NamedOption(setting.key, setting.value, unknown=True)
+        for setting in settings
+        if any(
+            re.search(rf"(?:['\"`]|--){pattern(setting.key)}(?![\w.-])", text) and _UNKNOWN.search(text)
+            for text in texts
+        )
+    ]
+    found: dict[str, NamedOption] = {}
+    arguments = _arguments(report)
+    for option in named:
+        key = option.key if option.key in arguments else _own_key(option.key, settings)
+        if key in arguments and value_of(key, settings) is None:
+            continue  # what a call hands over stands in code
+        if canonical(key) not in told:
+            found.setdefault(canonical(key), replace(option, key=key))
+    return list(found.values())[:MOST]
+
+
+def _arguments(report: CrashReport) -> frozenset[str]:
+    """Name the arguments of calls that the log tells of: these are not the keys of the job's files."""
+    return frozenset(
+        str(fact.fields["key"]) for fact in report.facts if fact.kind == "call" and "key" in fact.fields
+    )
+
+
+def _own_key(key: str, settings: Sequence[Setting]) -> str:
+    """Give the job's own key for the last part of it that a message names; the name itself else."""
+    given = {canonical(setting.key): setting.key for setting in settings}
+    if canonical(key) in given:
+        return key
+    longer = [own for known, own in given.items() if known.endswith(f".{canonical(key)}")]
+    return longer[0] if len(longer) == 1 else key
+
+
+def _refused_keys(report: CrashReport) -> Iterator[str]:
+    """Give the keys of a configuration that the failing lines refuse, in full where the log shows that."""
+    lines = {event.line for event in _speaking(report)}
+    keys = [
+        str(fact.fields["key"])
+        for fact in report.facts
+        if fact.kind == "config_key" and fact.line in lines and "key" in fact.fields
+    ]
+    yield from dict.fromkeys(_full(key, report) for key in keys if _KEY.fullmatch(key))
+
+
+def _full(key: str, report: CrashReport) -> str:
+    """Give the full key that the log shows for its last part."""
+    full = (
+        str(fact.fields["key"]) for fact in report.facts if fact.kind == "config_key" and "key" in fact.fields
+    )
+    return next((longer for longer in full if longer.endswith(f".{key}")), key)
 
 
 def _refusing(report: CrashReport) -> list[Event]:
@@ -81,12 +140,22 @@ def _refusing(report: CrashReport) -> list[Event]:
     ]
 
 
-def _unknown_keys(report: CrashReport) -> Iterator[str]:
-    """Give the keys as the failing lines name them; a full key stands for its last part."""
+def _speaking(report: CrashReport) -> list[Event]:
+    """Give the failing lines that refuse a key which somebody set."""
     refused = any("refused-override" in event.tells for event in report.standing)
     # Code that reads a key which the configuration lacks: nobody set it by a wrong name.
     read = () if refused else ("ConfigAttributeError",)
-    events = [event for event in _refusing(report) if not event.exception.endswith(read)]
+    return [
+        event
+        for event in _refusing(report)
+        if not event.exception.endswith(read)
+        and not any(not option.unknown for option in read_options(event.body))
+    ]
+
+
+def _unknown_keys(report: CrashReport) -> Iterator[str]:
+    """Give the keys as the failing lines name them; a full key stands for its last part."""
+    events = _speaking(report)
     lines = {event.line for event in events}
     texts = [
         str(fact.fields[name])
@@ -96,43 +165,61 @@ def _unknown_keys(report: CrashReport) -> Iterator[str]:
         if name in fact.fields
     ]
     texts += [str(event.facts[name]) for event in events for name in _FIELDS if name in event.facts]
-    full = [
-        str(fact.fields["key"]) for fact in report.facts if fact.kind == "config_key" and "key" in fact.fields
-    ]
     for text in texts:
         for key in _FLAG.findall(text) or ([text] if _KEY.fullmatch(text) else []):
-            yield next((longer for longer in full if longer.endswith(f".{key}")), key)
+            yield _full(key, report)
+    yield from (option.key for option in unknown_options(report))
 
 
 def _candidates(
-    old: str, report: CrashReport, library: Library, settings: Sequence[Setting]
+    old: str, own: str, report: CrashReport, library: Library, settings: Sequence[Setting]
 ) -> Iterator[Rename]:
-    """Give what may have been meant: the same setting under its present name, then the most alike."""
+    """Give what may have been meant: the same setting under its present name, then the most alike.
+
+    `own` is the name of the job's own program that may be meant, if any.
+    """
     value = next((setting.value for setting in settings if canonical(setting.key) == canonical(old)), None)
     bare = unsigned(old)
     mine = settable_frameworks(report)
-    order = dict.fromkeys((*(found.name for found in report.frameworks if found.name in mine), *sorted(mine)))
+    shown = dict.fromkeys((*(found.name for found in report.frameworks if found.name in mine), *sorted(mine)))
+    # A launcher's options are its own, whatever the job that it starts.
+    refusing = _refusing_framework(report)
+    is_launcher = bool(refusing) and known_frameworks().row(refusing).is_launcher
+    order = [refusing] if is_launcher else list(shown)
     # Where the version has it, something else is wrong.
     lacking = [name for name in order if library.setting(name, bare, report.version(name)) is None]
-    for framework in lacking:
+    # A version that is not known is none of those that have the name.
+    undated = [name for name in order if name not in lacking and report.version(name) is None]
+    if not report.frameworks and not signs(old):
+        # Nothing but a call is seen: the history of its argument alone tells whose it was.
+        undated = list(dict.fromkeys(framework for framework, _ in library.specs))
+    for framework in (*lacking, *undated):
         known = next(_by_history(framework, bare, report.version(framework), library), None)
         if known is not None:
             yield Rename(framework, bare, known[0], known[1], True, value)
-    if own := _by_own_names(old, report, settings):
+    if own:
         spec = SettingSpec(
             framework=_owner(report), key=own, type="any", spelled="flag" if signs(own) else "hydra"
         )
         yield Rename(spec.framework, bare, spec, own, False, value)
     for framework in lacking:
-        near = _by_spelling(framework, bare, report.version(framework), library)
+        near = _by_spelling(framework, old, report.version(framework), library)
         if near is not None:
             yield Rename(framework, bare, near[0], near[1], False, value)
+
+
+def _refusing_framework(report: CrashReport) -> str:
+    """Name the framework whose program refuses its own command line; empty where it is not known."""
+    program = refusing_program(report).rsplit("/", 1)[-1]
+    rows = known_frameworks().rows.values() if program else ()
+    return next((row.id for row in rows if any(re.fullmatch(way, program) for way in row.launches)), "")
 
 
 def _owner(report: CrashReport) -> str:
     """Name the framework that the job's own options count for, the first one that it configures."""
     mine = settable_frameworks(report)
-    return next((found.name for found in report.frameworks if found.name in mine), "python")
+    shown = (found.name for found in report.frameworks if found.name in mine)
+    return _refusing_framework(report) or next(shown, "python")
 
 
 def _by_own_names(old: str, report: CrashReport, settings: Sequence[Setting]) -> str:
@@ -173,7 +260,12 @@ def _by_spelling(
     )
     alike = ((_likeness(old, name), spec, name, least) for spec, name, least in named)
     near = [(likeness, spec, name) for likeness, spec, name, least in alike if likeness >= least]
-    best = max(near, key=lambda row: (row[0], row[1].explained, row[2]), default=None)
+    is_flag = bool(signs(old))
+    best = max(
+        near,
+        key=lambda row: (row[0], (row[1].spelled == "flag") is is_flag, row[1].explained, row[2]),
+        default=None,
+    )
     return best[1:] if best is not None else None
 
 
@@ -185,11 +277,22 @@ def _likeness(old: str, new: str) -> float:
     return _ratio(parent, other) if leaf == last and parent and other else 0.0
 
 
+def _abbreviates(one: str, other: str) -> bool:
+    """Tell whether two names have the same words, some cut short: `max_model_len`, `max_model_length`."""
+    pairs = list(zip(one.split("_"), other.split("_"), strict=False))
+    return one.count("_") == other.count("_") > 0 and all(
+        long.startswith(short) and (short == long or len(short) >= LEAST_LETTERS)
+        for short, long in (sorted(pair, key=len) for pair in pairs)
+    )
+
+
 def _parted(name: str) -> tuple[str, str]:
     parent, _, leaf = canonical(name).rpartition(".")
     return parent, leaf
 
 
 def _ratio(one: str, other: str) -> float:
+    if _abbreviates(one, other):
+        return ABBREVIATED
     matcher = SequenceMatcher(None, one, other, autojunk=False)
     return matcher.ratio() if matcher.real_quick_ratio() >= NEAR and matcher.quick_ratio() >= NEAR else 0.0

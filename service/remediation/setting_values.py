@@ -16,8 +16,10 @@ def is_guidance(value: object) -> bool:
     It is shown, and never written to a file.
     """
     # Chinese has no blanks, and a path may be Chinese: so what has none counts where it is known as guidance.
+    # A mapping or a list, written as JSON, is a value, blanks and all.
     return isinstance(value, str) and (
-        " " in value.strip() or (not value.isascii() and value in chinese_guidance())
+        (" " in value.strip() and not value.startswith(('{"', '["')))
+        or (not value.isascii() and value in chinese_guidance())
     )
 
 

@@ -92,10 +92,11 @@ def _tested(root: Event, settings: tuple[Setting, ...]) -> Iterator[ValueTrace]:
     own = own_call(root.frames)
     if own is None or own is not root.frames[-1]:
         return
-    for name in named_in(own.code):
-        held = _latest(settings, canonical(name))
-        if held is not None:
-            yield _of_setting("tested", held)
+    for name in map(canonical, named_in(own.code)):
+        named = (item for item in settings if last_level(item.key) == name)
+        if held := [item for item in named if 0 < len(item.value) < LONGEST_VALUE]:
+            # As the job's own files have it, else as the log showed it last.
+            yield _of_setting("tested", next((item for item in held if not item.line), held[-1]))
 
 
 def _numbers(root: Event, settings: tuple[Setting, ...]) -> Iterator[ValueTrace]:
@@ -126,12 +127,6 @@ def _is_telling(number: int, root: Event, key: str) -> bool:
         return True
     spoken = set(re.findall(r"[a-z]{3,}", root.body.lower()))
     return bool(spoken & set(re.findall(r"[a-z]{3,}", last_level(key).lower())))
-
-
-def _latest(settings: tuple[Setting, ...], name: str) -> Setting | None:
-    """Give the last setting of that name: as the job's own files have it, or as the log showed it last."""
-    held = [item for item in settings if last_level(item.key) == name and 0 < len(item.value) < LONGEST_VALUE]
-    return next((item for item in held if not item.line), held[-1] if held else None)
 
 
 def _of_setting(kind: TraceKind, item: Setting) -> ValueTrace:

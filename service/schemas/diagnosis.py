@@ -128,8 +128,9 @@ class CaseHit(Part):
 class ProposedChange(Part):
     """One change of the job's configuration.
 
-    `replaces` names the key that the job sets in vain: it is to go, and `key` takes its place. `goes_with`
-    names the change without which this one makes no sense. `purpose` tells a change that can cure from one
+    `replaces` names the key that the job sets in vain: it is to go, and `key` takes its place. `removes`
+    tells that `key` itself is to go, and nothing takes its place; `to` says so in words. `goes_with` names
+    the change without which this one makes no sense. `purpose` tells a change that can cure from one
     that only helps to find out; `proof` is the log's own arithmetic by which the value suffices, where there
     is any. `tier` is how firmly it stands, the lowest first: changes of one tier are equally good.
     A change of the kind `code` is for the job's own source: `key` is the place, `to` says what to do there.
@@ -148,6 +149,7 @@ class ProposedChange(Part):
     from_case: str | None = None
     status: Literal["verified", "unverified"]
     replaces: str | None = None
+    removes: bool = False
     goes_with: str | None = None
     purpose: Purpose = "cure"
     proof: str | None = None
@@ -165,6 +167,26 @@ class ProcedureStep(Part):
     why: str
     costs: str = ""
     acts: bool = False
+
+
+class Resumption(Part):
+    """From where a dead job can go on: its last whole checkpoint, by the line that tells of it.
+
+    `step` is its own, `lost` how many were made after it (None: not counted), `how` what one writes to go on.
+    """
+
+    checkpoint: str
+    line: int
+    file: str | None = None
+    step: int | None = None
+    lost: int | None = None
+    framework: str = ""
+    how: str = ""
+
+    @property
+    def place(self) -> str:
+        """How the log's line is named."""
+        return _place(self.file, self.line)
 
 
 class SeenFramework(Part):
@@ -410,7 +432,7 @@ class Diagnosis(Part):
     Its `standing` is `established` then only where the log shows a good end. `patch` and `command` are of the
     first change: a diff of the job's files, and the job's whole launch command with it, to be pasted.
     `suggestion` is a diff of Python code, a hypothesis: what the code does with a value is not known. `steps`
-    are what to do where the right change is none of a file.
+    are what to do where the right change is none of a file; `seconds` is how long the job printed.
     """
 
     schema_: Literal["whycrash.diagnosis/1"] = Field(default="whycrash.diagnosis/1", alias="schema")
@@ -439,6 +461,8 @@ class Diagnosis(Part):
     frameworks: tuple[SeenFramework, ...] = ()
     engine: Engine = Engine()
     outcome: Outcome = Outcome()
+    resumption: Resumption | None = None
+    seconds: float | None = None
     redactions: int = 0
     limits: ReadLimits
     timings_ms: dict[str, float] = {}

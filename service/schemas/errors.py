@@ -21,6 +21,7 @@ STATUS: Mapping[str, int] = {
     "Forbidden": 403,
     "NotFound": 404,
     "UnknownCase": 404,
+    "MethodNotAllowed": 405,
     "SlowClient": 408,
     "Conflict": 409,
     "TooLarge": 413,
@@ -179,6 +180,17 @@ class ForbiddenError(RequestError):
 
 class NotFoundError(RequestError):
     """There is no such triage, batch, job or case."""
+
+
+class MethodNotAllowedError(RequestError):
+    """The path is there, and takes other methods.
+
+    `methods` are those (the Allow header of RFC 9110, 15.5.6).
+    """
+
+    def __init__(self, message: str, methods: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.methods = methods
 
 
 class ConflictError(RequestError):

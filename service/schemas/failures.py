@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import traceback
+from http import HTTPStatus
 
 from corpus.message import Message, edited
 from ingest.redaction.redactor import Redactor
@@ -10,6 +12,8 @@ from service.schemas import errors
 from service.schemas.errors import STATUS, ErrorKind, RequestError, kind_name, kind_of, ours
 from service.schemas.events import TriageFailed
 
+# What leads to a file or a database of the server: folders, a scheme with user and host.
+_LEADING_TO = re.compile(r"(?:[\w.+-]+:/)?/(?:[^/\s]+/)+")
 UNEXPECTED = "errors.something-went-wrong-here"
 
 
@@ -27,9 +31,14 @@ class ReportedError(RequestError):
 
 
 def failure_of(error: BaseException, unexpected: str = UNEXPECTED) -> TriageFailed:
-    """Give the event that tells an error, redacted; one that is none of ours by the message `unexpected`."""
+    """Give the event that tells an error, redacted; one that is none of ours by the message `unexpected`.
+
+    Of a failure of the server's own, no folder and no address of its database is told.
+    """
     kind = error.kind if isinstance(error, RequestError) else kind_of(type(error))
     text = edited(str(error), Redactor().clean) if isinstance(error, ours()) else Message(unexpected)
+    if kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        text = edited(text, lambda value: _LEADING_TO.sub("", value))
     wait = error.wait if isinstance(error, RequestError) else None
     return TriageFailed(type=kind.name, status=kind.status, error=text, retry_after=wait)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from corpus.message import MessageText, References, Translatable
 from service.schemas.diagnosis import Diagnosis, Outcome, Part
@@ -150,7 +150,7 @@ class BatchOptions(Part):
     """How a batch's jobs are triaged."""
 
     language: Literal["", "en", "zh"] = ""
-    model: bool = False
+    model: StrictBool = False
 
 
 class BatchRecord(Part):

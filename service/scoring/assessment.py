@@ -10,6 +10,7 @@ from typing import Literal
 from corpus.library import Library
 from ingest.logs.conditions import ReportView, all_hold
 from ingest.logs.configs.launch import Setting
+from ingest.logs.configs.references import resolved
 from ingest.logs.report import CrashReport
 from service.schemas.diagnosis import Outcome
 from service.scoring.outcome_evidence import complete_outcome, weigh_by_outcome
@@ -128,7 +129,7 @@ def assess(
     found = weigh_by_telemetry(found, findings, report, retrieval, library)
     weighed = weigh_by_outcome(found, ended, report, retrieval, library)
     objections = tuple(_objections(weighed, findings, ended, library))
-    settings = (*own, *report.settings)
+    settings = (*resolved(own, report.settings), *report.settings)
     return Assessment(
         report, retrieval, settings, ended, findings, tuple(weighed), objections, sites=find_sites(report)
     )

@@ -31,7 +31,8 @@ def complete_outcome(outcome: Outcome | None, snapshot: Snapshot | None, report:
     if not known.is_given and snapshot is not None:
         known = Outcome.told(snapshot.scheduler.exit_code.value, None, snapshot.scheduler.state.value)
     step = None if report.last_step is None else int(report.last_step)
-    return known.model_copy(update={"signal": known.killed_by, "last_step": step})
+    saved = report.checkpoint.step if report.checkpoint else None
+    return known.model_copy(update={"signal": known.killed_by, "last_step": step, "last_checkpoint": saved})
 
 
 def weigh_by_outcome(

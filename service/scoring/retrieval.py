@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from corpus.conditions import subjects_of
 from corpus.frameworks import known_frameworks
@@ -81,10 +83,16 @@ class Retriever:
         if report.root is None:
             return []
         view = report.view()
-        applying = [case for case in self._library.cases.values() if signature_applies(case, view)]
+        # Those that need no pattern, or one of those that the log shows.
+        possible = (case for case, needed in self._needed if not needed or not needed.isdisjoint(view.names))
+        applying = [case for case in possible if signature_applies(case, view)]
         refined = {name for case in applying for name in self._library.refined[case.id]}
         found = [_match(case, view) for case in applying if case.id not in refined]
         return sorted(found, key=lambda match: (not match.at_root, -match.conditions, match.case.id))
+
+    @cached_property
+    def _needed(self) -> Sequence[tuple[Case, frozenset[str]]]:
+        return [(case, _needed_patterns(case)) for case in self._library.cases.values()]
 
     def words(self, query: str, count: int = DEPTH) -> list[SearchHit]:
         """Search by words."""
@@ -109,6 +117,19 @@ class Retriever:
 
 # How many conditions the very words of a message count for.
 WORD_FOR_WORD = 5
+
+
+# A condition that is one pattern's name.
+_PATTERN = re.compile(r"pattern:([\w./-]+)")
+
+
+def _needed_patterns(case: Case) -> frozenset[str]:
+    """Name the patterns of which a log shows one where a case's signature holds; none if it needs none."""
+    for conditions in (case.signatures.any, *((condition,) for condition in case.signatures.all)):
+        matches = [_PATTERN.fullmatch(condition) for condition in conditions]
+        if matches and all(matches):
+            return frozenset(match[1] for match in matches if match)
+    return frozenset()
 
 
 def signature_applies(case: Case, view: ReportView) -> bool:

@@ -12,6 +12,7 @@ from ingest.logs.report import CrashReport
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Standing
 from service.scoring.calibration import MOST, odds, weights
 from service.scoring.features import Signs, features_for, features_of_doubt, likeness
+from service.scoring.message_evidence import message_votes
 from service.scoring.retrieval import Retrieval, SignatureMatch
 
 # How far a root line's pattern alone settles its cause.
@@ -108,13 +109,15 @@ def _features(
 
 
 def _candidates(report: CrashReport, retrieval: Retrieval, library: Library) -> list[Candidate]:
+    worded = message_votes(report.root) if report.root is not None else {}
     causes = dict.fromkeys(
         [match.case.cause for match in retrieval.signatures if match.at_root]
         + [event.cause for event in report.standing if event.cause]
         + [match.case.cause for match in retrieval.signatures]
+        + list(worded)
         + list(likeness(retrieval, library).similarity)
     )
-    found = [_candidate(str(cause), report, retrieval.signatures) for cause in causes]
+    found = [_candidate(str(cause), report, retrieval.signatures, worded) for cause in causes]
     # A cause that lies behind another takes over what speaks for its symptom.
     scores = {candidate.cause: candidate.score for candidate in found}
     for deeper, symptoms in explained_causes(found, library).items():
@@ -140,15 +143,19 @@ def explained_causes(candidates: Sequence[Candidate], library: Library) -> Mappi
     }
 
 
-def _candidate(cause: str, report: CrashReport, signatures: Sequence[SignatureMatch]) -> Candidate:
+def _candidate(
+    cause: str, report: CrashReport, signatures: Sequence[SignatureMatch], worded: Mapping[str, float]
+) -> Candidate:
     root = report.root
     assert root is not None  # noqa: S101 - the caller has checked
     cases = tuple(match for match in signatures if match.case.cause == cause)
     events = tuple(event for event in report.standing if event.cause == cause)
-    votes = [_root_vote(root, signatures)] if root.cause == cause else []
+    # What the words of the root say against its cause stands only where little speaks for that one.
+    against = max((share for other, share in worded.items() if other != cause), default=0.0)
+    votes = [_root_vote(root, signatures) * (1.0 - against)] if root.cause == cause else []
     votes += [_case_vote(match, root) for match in cases[:2]]
     votes += [OTHER_EVENT for event in events if event is not root and event.pattern_role == "origin"][:2]
-    missing = 1.0
+    missing = 1.0 - worded.get(cause, 0.0)
     for vote in votes:
         missing *= 1.0 - vote
     return Candidate(cause, 1.0 - missing, _standing(root, cause, cases, events), cases, events)

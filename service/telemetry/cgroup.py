@@ -66,7 +66,13 @@ def read_cgroup(root: Path = ROOT, membership: Path = SELF) -> Cgroup:
         return _group(path, lambda file: _value(_inside(root, path) / file.file, file.key, file))
     if (root / "memory").is_dir():
         path = places.get("memory", "/")
-        return _group(path, lambda file: _old(root, places, file))
+
+        def old(file: CgroupReading) -> Reading[Any]:
+            controller, _, name = file.old.partition("/")
+            folder = _inside(root / controller, places.get(controller, "/"))
+            return _value(folder / name, file.old_key, file)
+
+        return _group(path, old)
     return _nothing(f"{root} holds no control groups")
 
 
@@ -85,11 +91,6 @@ def _inside(root: Path, path: str) -> Path:
     """
     folder = root / path.lstrip("/")
     return folder if folder.is_dir() and ".." not in path else root
-
-
-def _old(root: Path, places: dict[str, str], file: CgroupReading) -> Reading[Any]:
-    controller, _, name = file.old.partition("/")
-    return _value(_inside(root / controller, places.get(controller, "/")) / name, file.old_key, file)
 
 
 def _value(path: Path, key: str, file: CgroupReading) -> Reading[Any]:

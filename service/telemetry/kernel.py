@@ -192,8 +192,9 @@ def read_kernel_log(
 
 def _run(command: Sequence[str], timeout_s: float) -> tuple[str, str]:
     try:
-        # The command is of the table above.
-        done = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False)  # noqa: S603
+        done = subprocess.run(  # noqa: S603 - a command of the table above
+            command, capture_output=True, timeout=timeout_s, check=False
+        )
     except subprocess.TimeoutExpired:
         return "", f"no answer in {timeout_s:g} s"
     except OSError as error:

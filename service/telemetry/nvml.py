@@ -159,8 +159,9 @@ def _nothing(why: str, word: str = "") -> GpuList:
 
 
 def _asked(command: Sequence[str], timeout_s: float) -> tuple[bytes, str]:
-    # The command is our own module.
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # noqa: S603
+    child = subprocess.Popen(  # noqa: S603 - our own module
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
     try:
         out, _ = child.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:

@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Sequence
 
+from corpus.outcomes import slurm_exit_code
 from service.telemetry.snapshot import Scheduler, known, unavailable
 
 TIMEOUT_S = 10.0
@@ -32,8 +33,7 @@ def read_scheduler(job: str, command: Sequence[str] = COMMAND, timeout_s: float 
     if not _JOB.match(job):
         return _nothing("no Slurm job is named: SLURM_JOB_ID is not set")
     try:
-        # The id is checked.
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(  # noqa: S603 - no shell, and the id is checked
             [*command, job], capture_output=True, text=True, timeout=timeout_s, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -50,11 +50,11 @@ def parse_sacct(text: str) -> Scheduler:
     state = next((word for word in TELLING if word in states), states[0] if states else "")
     if not state:
         return _nothing("sacct knows no such job")
-    code = next((row[2].split(":")[0] for row in rows if row[1].startswith(state)), "")
+    ended = slurm_exit_code(next((row[2] for row in rows if row[1].startswith(state)), ""))
     return Scheduler(
         kind="slurm",
         state=known(state),
-        exit_code=known(int(code)) if code.isdecimal() else unavailable("sacct gives no exit code"),
+        exit_code=known(ended) if ended is not None else unavailable("sacct gives no exit code"),
     )
 
 

@@ -112,21 +112,20 @@ def _opened(task: Submission, settings: Settings, tell: _TELL) -> JobSource:
     return job
 
 
-def _with_own_names(text: str, task: Submission) -> str:
-    for name, path in task.files:
-        text = text.replace(str(path), name)
-    return text
-
-
 def _triaged(triage: Triage, settings: Settings, task: Submission, tell: _TELL) -> Iterator[Answer]:
     told = task.telemetry
     machine = opening.open_telemetry(told, settings) if isinstance(told, str) else told
     try:
         read = triage.read(_opened(task, settings, tell), task.language, task.configs, outcome=task.outcome)
     except InputError as error:
-        # Their temporary paths mean nothing to their owner.
-        text = edited(str(error), lambda text: _with_own_names(text, task))
-        raise type(error)(text) from error
+
+        def with_own_names(text: str) -> str:
+            # Their temporary paths mean nothing to their owner.
+            for name, path in task.files:
+                text = text.replace(str(path), name)
+            return text
+
+        raise type(error)(edited(str(error), with_own_names)) from error
     report = read.report
     yield _read(report, machine)
     again = partial(_opened, task, settings, lambda _event: None)

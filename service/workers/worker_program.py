@@ -19,7 +19,7 @@ _LOG = logging.getLogger("whycrash.workers")
 
 def serve(pipe: Connection, settings: Settings) -> None:
     """Answer tasks until the other end closes the pipe."""
-    process.serve(pipe, WorkerProgram(TriageHandler, (settings,)))
+    process.serve(pipe, WorkerProgram(TriageHandler, (settings,), extra=settings.redact_extra))
 
 
 class TriageHandler:

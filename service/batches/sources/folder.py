@@ -6,6 +6,7 @@ A server takes only folders under its `batch_roots`, and no link that leads out 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,10 @@ from service.batches.sources.grouping import JobFiles, group_files
 from service.schemas.errors import ForbiddenError, InvalidRequestError
 from service.schemas.records import JobPlace, JobSpec
 from service.settings import Settings
+
+# The first bytes of a line of results, and all that the file beside unfinished ones holds: the batch's ULID.
+_OUTPUT = re.compile(rb'\{"schema": ?"whycrash\.diagnosis/|[0-7][0-9A-HJKMNP-TV-Z]{25}\n?\Z')
+_HEAD = 64
 
 
 class _FolderListing(Contents):
@@ -37,11 +42,21 @@ def find_jobs(folder: Path, settings: Settings) -> FoundJobs:
     if not home.is_dir():
         raise InvalidRequestError(Message("errors.no-folder", folder=folder))
     listed = list_folder(home, settings)
-    found = group_files(
-        [member.name for member in listed.logs],
-        [member.name for member in listed.configs],
-        home.name or "job",
-    )
+    outputs = {member.name for member in listed.logs if is_output(home / member.name)}
+    for name in sorted(outputs):
+        listed.skipped.add("output_of_a_batch", name)
+    found = [
+        # Its whole folder holds what is left out, too.
+        replace(job, folder=None)
+        if job.folder is not None
+        and any(is_under(name, job.folder) or job.folder in ("", ".") for name in outputs)
+        else job
+        for job in group_files(
+            [member.name for member in listed.logs if member.name not in outputs],
+            [member.name for member in listed.configs],
+            home.name or "job",
+        )
+    ]
     check_limits(len(found), str(folder), settings, listed.skipped.omitted)
     return FoundJobs(
         lambda: (JobSpec(name=shown_path(job.name), place=_place(job, home)) for job in found),
@@ -65,10 +80,19 @@ def find_all_jobs(paths: Sequence[Path], settings: Settings) -> FoundJobs:
             ]
             for reason, told in found.left_out.items():
                 left_out.add(reason, f"{path.name}: {told}")
-    loose = [path for path in paths if not path.is_dir()]
+    loose = [path for path in paths if not path.is_dir() and not is_output(path)]
     specs += _loose(loose)
     check_limits(len(specs), "What was given", settings, left_out.omitted)
     return collect_jobs(specs, left_out.omitted)
+
+
+def is_output(path: Path) -> bool:
+    """Tell whether a file is what a batch wrote: its results, or what names it until they are whole."""
+    try:
+        with path.open("rb") as file:
+            return _OUTPUT.match(file.read(_HEAD)) is not None
+    except OSError:
+        return False
 
 
 def allowed(path: str, settings: Settings) -> Path:

@@ -111,12 +111,14 @@ def _broken(report: CrashReport) -> Iterator[str]:
 
 
 def _spoken_of(report: CrashReport, situation: Situation) -> frozenset[str]:
-    """Name the packages that the failure speaks of, or goes through."""
+    """Name the packages that the failure speaks of; where it names none, those that its calls go through."""
     events = [event for event in report.standing if event is report.root]
-    texts = [text for event in events for text in (event.text, *(frame.file for frame in event.frames))]
-    modules = {match["module"] for text in texts for match in _PACKAGED.finditer(text)}
     words = {word for event in events for word in re.findall(r"[A-Za-z][\w-]{2,40}", event.text)}
-    named = {canonicalize_name(distribution(word)) for word in modules | words}
+    named = {canonicalize_name(distribution(word)) for word in words}
+    if not named & known_packages():
+        files = (frame.file for event in events for frame in event.frames)
+        modules = {match["module"] for file in files for match in _PACKAGED.finditer(file)}
+        named |= {canonicalize_name(distribution(word)) for word in modules}
     return frozenset(named | set(situation.wanted) | situation.suspects)
 
 

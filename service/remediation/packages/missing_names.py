@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from packaging.utils import canonicalize_name
@@ -10,7 +10,8 @@ from packaging.version import Version
 
 from corpus.message import in_both
 from corpus.schema import Text
-from corpus.symbols import history_of, packages_with
+from corpus.symbols import MODELS, history_of, packages_with
+from ingest.logs.events import Event
 from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
 from service.remediation.rules.packages import distribution
@@ -44,10 +45,7 @@ def missing_names(report: CrashReport, seen: Mapping[str, Version]) -> dict[str,
         if report.root is None or fact.line != report.root.line:
             continue
         for sought in _sought(fact):
-            # A name alone leads to the one package whose releases differ in it, and not to one of several.
-            package = sought.package
-            if not package and len(several := packages_with(sought.owner, sought.name)) == 1:
-                package = several[0]
+            package = sought.package or _only(packages_with(sought.owner, sought.name), report.root)
             history = history_of(package, sought.owner, sought.name) if package else None
             present = seen.get(package)
             if history is None or (present is not None and history.has(present)):
@@ -58,6 +56,17 @@ def missing_names(report: CrashReport, seen: Mapping[str, Version]) -> dict[str,
     return found
 
 
+def _only(packages: Sequence[str], root: Event) -> str:
+    """Give the one package whose releases differ in a name; of several the one whose code fails, if any."""
+    if len(packages) == 1:
+        return packages[0]
+    for frame in reversed(root.frames):
+        steps = {canonicalize_name(distribution(step)) for step in frame.file.split("/")}
+        if len(here := steps.intersection(packages)) == 1:
+            return here.pop()
+    return ""
+
+
 def _sought(fact: Fact) -> Iterator[_Sought]:
     fields = {name: str(value) for name, value in fact.fields.items()}
     name, symbol = fields.get("name", ""), fields.get("symbol", "")
@@ -66,5 +75,7 @@ def _sought(fact: Fact) -> Iterator[_Sought]:
         yield _Sought(package, name, symbol, f"{name}.{symbol}" if symbol else name)
     if fact.kind == "call" and "." in name and "key" in fields:
         yield _Sought("", name, f"({fields['key']}", f"{name}({fields['key']}=...)")
+    if fact.kind == "model" and name:
+        yield _Sought("", MODELS, name, name)
     if fact.kind == "attribute" and symbol and "type" in fields:
         yield _Sought("", fields["type"], symbol, f"{fields['type']}.{symbol}")

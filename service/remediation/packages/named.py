@@ -35,7 +35,7 @@ def named_installs(cause: str, report: CrashReport, library: Library) -> list[Pa
 
 def _named(cause: str, report: CrashReport, library: Library) -> Iterator[PackageChange]:
     installer = min(known_frameworks().with_field("installs"))
-    known = {canonicalize_name(name.split("[")[0]) for owner, name in library.specs if owner == installer}
+    known = {canonicalize_name(name.split("[")[0]) for name in library.keys.get(installer, ())}
     for event in report.standing:
         if event.kind != "error" or event.cause != cause:
             continue

@@ -1,0 +1,97 @@
+"""What a headline says behind a title: the facts of the failing line, or what that line itself says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from string import Formatter
+
+from corpus.library import Library
+from corpus.outcomes import told_signal
+from corpus.schema import Language
+from ingest.logs.events import Event
+from ingest.logs.facts import Fact
+from ingest.logs.lines import message_of
+from ingest.logs.report import CrashReport
+from service.composition.failure_text import ranks_in_words
+from service.composition.message_forms import LONGEST, field_value
+
+# What fills blanks besides a fact's own fields.
+ADDED_BLANKS = frozenset({"silent", "signal_name"})
+# So many characters of a message a headline quotes; a longer one is cut behind a sentence or a part of one.
+QUOTED = 140
+# What is shorter says nothing of its own.
+LEAST = 12
+
+# What stands before a message and is none of it: a logger's level, an exception's type, a program's name
+# before its error, the place that a warning came from, `what():` of C++, a place in brackets.
+_BEFORE = re.compile(
+    r"\S{1,400}:\d{1,9}: (?=\w{0,60}Warning: )|"
+    r"(?i:(?:[\w.-]{1,80}: )?(?:value )?(?:error|warning|fatal|critical|exception)[:,]\s+)|what\(\):\s*|"
+    r"(?:(?:\w{1,60}\.)+[A-Z]\w{0,60}|\w{0,60}(?:Error|Exception|Warning|Interrupt|Exit|Fault)):\s+|"
+    r"\[[^\[\]\n]{1,200}\][\s.:-]*"
+)
+# What tells one job from another: numbers, paths, quoted texts, names in code.
+_SPECIFIC = re.compile(r"\d|['\"`]\w|\w/\w|[a-z]_[a-z]|[a-z][A-Z]|\w\.\w|::|--\w")
+_SENTENCE = re.compile(r"[.!?](?=\s+[A-Z])|[。！？；]")
+_PART = re.compile(r"[,;:](?=\s)|\s(?=[(\[{])|[，、：]")
+_LONG_PATH = re.compile(r"(?<![\w.:/-])/[^\s'\"/]+(?:/[^\s'\"/]+){2,}/(?P<name>[^\s'\"/]+/[^\s'\"/]+)")
+_END = " .。:,;"
+
+
+def facts_in_words(report: CrashReport, events: Sequence[Event], library: Library, language: Language) -> str:
+    """Say what the first event that states a fact states, the root or one that tells of the same failure.
+
+    Empty where no row of the table has its blanks filled.
+    """
+    for event in events:
+        for fact in report.facts:
+            if fact.line != event.line:
+                continue
+            values = dict(_values(fact, event))
+            for row in library.fact_headlines:
+                blanks = {name for _, name, _, _ in Formatter().parse(row.says.en) if name}
+                if row.kind == fact.kind and row.cue in event.text and blanks <= values.keys():
+                    return row.says.to(language).format(**values)
+    return ""
+
+
+def _values(fact: Fact, event: Event) -> Iterator[tuple[str, str]]:
+    for name, value in fact.fields.items():
+        told = field_value(name, value).replace("`", "'").strip()
+        if told and len(told) <= LONGEST and told.isprintable():
+            yield name, told
+    if event.silent:
+        yield "silent", ranks_in_words(event.silent)
+    if killed_by := told_signal(fact.fields):
+        yield "signal_name", killed_by
+
+
+def quoted(message: str, title: str, *, is_general: bool) -> str:
+    """Give what a failing line says, short enough for a headline and without its exception's type.
+
+    Empty where it says no more than the title. What names nothing of this job is quoted only behind a title
+    that `is_general`. Cut behind a sentence or a part of one, so that no number and no name is cut.
+    """
+    said = message_of(message)
+    while (before := _BEFORE.match(said)) is not None:
+        said = said[before.end() :]
+    said = _cut(" ".join(said.split())).replace("`", "'")
+    is_telling = is_general or _SPECIFIC.search(said) is not None
+    return said if is_telling and len(said) >= LEAST and said.lower() not in title.lower() else ""
+
+
+def _cut(text: str) -> str:
+    ends = (found.start() for found in _SENTENCE.finditer(text, 0, QUOTED + 1))
+    # The first sentence says it; what follows advises.
+    end = next((end for end in ends if end > LEAST), None)
+    if end is not None:
+        return text[:end]
+    if len(text) > QUOTED:
+        # Of a path that is longer than a headline its end tells which it is.
+        text = _LONG_PATH.sub(r"…/\g<name>", text)
+    if len(text) <= QUOTED:
+        return text.rstrip(_END)
+    parts = [found.start() for found in _PART.finditer(text, QUOTED // 3, QUOTED)]
+    at = parts[-1] if parts else text.rfind(" ", 0, QUOTED)
+    return f"{text[:at].rstrip(_END)}…" if at > 0 else ""

@@ -1,0 +1,41 @@
+"""Settings that a failing message calls exclusive of one another, where the job sets both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from corpus.keys import canonical, last_level, pattern
+from ingest.logs.configs.launch import Setting
+from ingest.logs.report import CrashReport
+from service.remediation.named_options import NamedOption
+
+_EXCLUSIVE = re.compile(
+    r"(?i)mutually exclusive|\bbut not both|\bat most one of|\bonly one of|\bcannot both|\bnot allowed with"
+    r"|\b(?:can(?:not|'t)|(?:must|should|do) not|don't) (?:be )?(?:used?|set|enabled?|combined?|"
+    r"specif(?:y|ied)|given)\b.{0,60}\b(?:with|together|both|simultaneously|at the same time|at once)\b"
+    r"|\b(?:not compatible|incompatible|conflicts?|not supported (?:together )?) with\b"
+)
+# What turns a switch off, or stands for nothing: such a setting excludes no other one.
+_OFF = frozenset({"false", "0", "no", "none", "null", "off", ""})
+# Of three or more that a message names, it is not told which two do not go together.
+PAIR = 2
+
+
+def find_excluded(report: CrashReport, settings: Sequence[Setting]) -> list[NamedOption]:
+    """Give the one of two settings that the root says do not go together which it names first.
+
+    Both must be the job's own, and on: what the program adds by itself is nothing that the job can leave out.
+    """
+    root = report.root
+    if root is None or not _EXCLUSIVE.search(root.body):
+        return []
+    named: dict[str, tuple[int, Setting]] = {}
+    for setting in settings:
+        if setting.value.strip("'\"").lower() in _OFF:
+            continue
+        found = re.search(rf"(?<![\w.]){pattern(last_level(setting.key))}(?![\w-])", root.body)
+        if found is not None:
+            named.setdefault(canonical(last_level(setting.key)), (found.start(), setting))
+    both = [setting for _, setting in sorted(named.values(), key=lambda place: place[0])]
+    return [NamedOption(both[0].key, both[0].value, excludes=both[1].key)] if len(both) == PAIR else []

@@ -1,0 +1,85 @@
+"""Values of the job program's own settings that follow from the numbers of a failing message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from corpus.keys import canonical, last_level
+from corpus.library import Library
+from ingest.logs.configs.launch import Setting
+from ingest.logs.report import CrashReport
+from service.remediation.framework_relations import settable_frameworks
+from service.remediation.message_hints import NamedSetting, read_hints
+from service.remediation.named_options import NamedOption
+
+# A division that a check finds to leave a rest: both numbers stand behind their names, or the first one at
+# the end, behind what says that it was given.
+_DIVIDED = re.compile(
+    r"(?i)(?P<whole>[\w .`'\"-]{2,80}?)[ (=:]*(?P<number>\d{1,9})?\)? "
+    r"(?:must be|should be|has to be|needs to be|is not|not) (?:evenly |exactly )?"
+    r"(?:divisible by|an? (?:\w{1,12} )?multiple of) "
+    r"(?P<part>[\w .`'\"-]{0,60}?)[ (=:]*(?P<by>\d{1,9})\b(?P<rest>.{0,80})"
+)
+_GIVEN = re.compile(r"(?i)\b(?:got|found|given|was|is|=):? ?(?P<number>\d{1,9})\b")
+_WORDS = re.compile(r"[\s`'\"-]+")
+
+
+def own_values(report: CrashReport, library: Library, settings: Sequence[Setting]) -> list[NamedOption]:
+    """Give the program's own settings that the root refuses by number, with the value that it asks for.
+
+    What a framework of the job has is left to its rules.
+    """
+    root, mine = report.root, settable_frameworks(report)
+    own = [setting for setting in settings if not any(library.setting(name, setting.key) for name in mine)]
+    if root is None or not own:
+        return []
+    bounds = (_within(named, own) for named in read_hints(root.body))
+    found = [*_divided(root.body, own), *(option for option in bounds if option)]
+    return list({canonical(option.key): option for option in reversed(found)}.values())[::-1]
+
+
+def _divided(message: str, own: Sequence[Setting]) -> Iterator[NamedOption]:
+    """Give the multiple below what must be divided, and the divisor below what must divide it."""
+    for match in _DIVIDED.finditer(message):
+        given = match["number"] or ((got := _GIVEN.search(match["rest"])) and got["number"])
+        whole, part = _named(match["whole"], own), _named(match["part"], own)
+        number = _count(given or (whole.value if whole else None))
+        by = int(match["by"])
+        if number is None or by < 1 or number % by == 0:
+            continue
+        if whole is not None and _count(whole.value) == number:
+            yield NamedOption(whole.key, whole.value, value=str(max(number // by, 1) * by))
+        if part is not None and _count(part.value) == by and number > 0:
+            below = next(each for each in range(min(by, number), 0, -1) if number % each == 0)
+            yield NamedOption(part.key, part.value, value=str(below))
+
+
+def _within(named: NamedSetting, own: Sequence[Setting]) -> NamedOption | None:
+    """Give the bound of a message that the job's own value lies beyond."""
+    setting = _named(named.name, own)
+    now = _count(setting.value) if setting else None
+    if setting is None or now is None:
+        return None
+    if named.low is not None and now < named.low:
+        return NamedOption(setting.key, setting.value, value=str(named.low))
+    if named.high is not None and now > named.high:
+        return NamedOption(setting.key, setting.value, value=str(named.high))
+    return None
+
+
+def _named(words: str, own: Sequence[Setting]) -> Setting | None:
+    """Give the one setting whose name ends a part of a sentence: `the batch size`, `cfg.batch_size`."""
+    text = f"_{canonical(_WORDS.sub('_', words.strip().lower())).strip('_').replace('.', '_')}"
+    found = {
+        canonical(setting.key): setting
+        for setting in own
+        if text.endswith(f"_{last_level(setting.key).lower()}")
+    }
+    longest = max((len(last_level(key)) for key in found), default=0)
+    best = [setting for key, setting in found.items() if len(last_level(key)) == longest]
+    return best[0] if len(best) == 1 else None
+
+
+def _count(text: str | None) -> int | None:
+    return int(text) if text is not None and re.fullmatch(r"-?\d{1,9}", text) else None

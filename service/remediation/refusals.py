@@ -1,0 +1,112 @@
+"""Keys that the job's program says it does not know, as the messages of the field's parsers name them."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from ingest.logs.report import CrashReport
+from service.remediation.named_options import NamedOption
+
+# Words of a command line that a parser has left over, as it lists them: Lib/argparse.py, parse_args;
+# transformers/hf_argparser.py, parse_args_into_dataclasses and parse_dict; jsonargparse/_core.py.
+_LEFT_OVER = re.compile(r"(?i)\bunrecognized (?:arguments|options): (?P<words>-.+)")
+_LISTED = re.compile(
+    r"(?i)\b(?:not used by the \w+Parser|(?:unknown|unused|unexpected|unrecogni[sz]ed|extra|invalid) "
+    r"(?:\w+ )?(?:keys?|fields?|options?|arguments?|parameters?|settings?|overrides?))\b[^\[\n]{0,40}"
+    r"(?P<items>\[['\"][^\]]{1,400}\])"
+)
+# One name each: click/exceptions.py, NoSuchOption; getopt_long of glibc and of Python; pflag of Go, which
+# kubectl and docker read theirs with; clap of Rust; absl/flags/_exceptions.py; fire/core.py; jsonargparse's
+# and dacite's keys of a configuration.
+_ONE = tuple(
+    re.compile(expression)
+    for expression in (
+        r"\bNo such option:? [\"'`]?(?P<key>--?[\w-]+)",
+        r"\bunrecognized option [\"'`]?(?P<key>--[\w-]+)(?:=(?P<value>[^'\"\s]*))?",
+        r"\boption (?P<key>--[\w-]+) not recognized",
+        r"\bunknown (?:shorthand )?flag: (?P<key>--[\w-]+)",
+        r"\bflag provided but not defined: (?P<key>-[\w-]+)",
+        r"\b(?:unexpected|Found) argument '(?P<key>--[\w-]+)[^']*' (?:found|which wasn't expected)",
+        r"\bUnknown command line flag '(?P<key>[\w-]+)'",
+        r"\bCould not consume arg: (?P<key>--[\w-]+)(?:=(?P<value>\S*))?",
+        r"\bKey [\"'](?P<key>[\w.-]+)[\"'] is not expected",
+        r"\bcan not match \"(?P<key>[\w.-]+)\" to any data class field",
+    )
+)
+_PROGRAM = re.compile(
+    r"(?:^|[\s\])])(?P<program>[\w./-]+(?: [a-z][\w-]*)?): "
+    r"(?:error: |(?:unrecognized|invalid|unknown) option)"
+)
+_USAGE = re.compile(
+    r"(?:\W{0,3}Usage: |(?=See '))(?:See ')?(?P<program>[\w./-]+(?: [a-z][\w-]*)*) (?:\[OPTIONS\]|--help')"
+)
+_OPTION = re.compile(r"(?P<key>--?[A-Za-z][\w.-]*)(?:=(?P<value>.*))?", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+
+
+def unknown_options(report: CrashReport) -> list[NamedOption]:
+    """Give what the failing lines call unknown, each once, with the value that they show behind it."""
+    found: dict[str, NamedOption] = {}
+    for event in report.standing:
+        if event.kind == "error":
+            for option in read_unknown(event.body):
+                found.setdefault(option.key, option)
+    return list(found.values())
+
+
+def refusing_program(report: CrashReport) -> str:
+    """Give the name by which the program that refuses its command line calls itself; empty where none does.
+
+    argparse and getopt put it before the error, click's and Go's usage stands above it.
+    """
+    texts = [event.text for event in report.standing if event.kind == "error"]
+    texts += [text for _, text in sorted(report.texts.items()) if _USAGE.match(text)] if texts else []
+    found = (_PROGRAM.search(text) or _USAGE.match(text) for text in texts)
+    return next((match["program"] for match in found if match), "")
+
+
+def read_unknown(message: str) -> Iterator[NamedOption]:
+    """Read the keys that a parser's message calls unknown."""
+    if match := _LEFT_OVER.search(message):
+        yield from _of_words(_split(match["words"]))
+    for match in _LISTED.finditer(message):
+        items = _listed(match["items"])
+        if items[:1] and items[0].startswith("-"):
+            yield from _of_words(items)
+        else:
+            yield from (NamedOption(item, unknown=True) for item in items if _NAME.fullmatch(item))
+    for expression in _ONE:
+        for match in expression.finditer(message):
+            yield NamedOption(match["key"], match.groupdict().get("value"), unknown=True)
+
+
+def _of_words(words: Sequence[str]) -> Iterator[NamedOption]:
+    """Give the options among words; what stands alone between two of them is the first one's value."""
+    options = [_OPTION.fullmatch(word) for word in words]
+    places = [*(at for at, option in enumerate(options) if option), len(words)]
+    for at, following in pairwise(places):
+        option, behind = options[at], words[at + 1 : following]
+        if option is not None:
+            value = behind[0] if option["value"] is None and len(behind) == 1 else option["value"]
+            yield NamedOption(option["key"], value, unknown=True)
+
+
+def _split(text: str) -> list[str]:
+    """Cut a line into words; the frame that a terminal's box draws around it is none."""
+    try:
+        words = shlex.split(text)
+    except ValueError:  # a quote within a word
+        words = text.split()
+    return [word for word in words if re.search(r"\w", word)]
+
+
+def _listed(text: str) -> list[str]:
+    """Read a list as Python prints it."""
+    try:
+        return [str(item) for item in ast.literal_eval(text)]
+    except (ValueError, SyntaxError):
+        return re.findall(r"['\"]([^'\"]+)['\"]", text)

@@ -1,0 +1,46 @@
+"""What the words of a failing message alone say of its cause, where nothing that is known states one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from corpus.message_words import words
+from ingest.logs.events import Event
+from service.schemas.diagnosis import UNKNOWN_CAUSE
+from service.scoring import message_classifier
+
+# Odds below which words are no evidence.
+LEAST_ODDS = 0.55
+# Odds from which words outweigh what the type of an exception and its place alone suggest.
+SURE_ODDS = 0.75
+# Fewer words than these are said of anything.
+LEAST_WORDS = 3
+# And fewer than these outweigh nothing else.
+TELLING_WORDS = 5
+# How far sure words would settle a cause: as much as a line that suggests one.
+WORDS_WEIGHT = 0.66
+
+
+def message_votes(root: Event) -> Mapping[str, float]:
+    """Give the causes that the root's own words tell, each with how far they settle it, from 0 to 1.
+
+    None where a pattern knows the line, where it follows another failure, and where its words can mean too
+    much: what a line states is never overturned by what it sounds like. What only a type of Python's own and
+    the package that raised it suggest gives way to words that are sure: a package's own type is a name for
+    what happened, and what the job's own code says is about the job.
+    """
+    message = message_classifier.message_of(root)
+    by_type = root.handler == "unknown-exception" and root.strength == "suggests"
+    by_type = by_type and "." not in root.exception and bool(message.file)
+    if root.pattern_role != "origin" or (root.cause is not None and not by_type):
+        return {}
+    least_words = LEAST_WORDS if root.cause is None else TELLING_WORDS
+    if len(words(message.text[: message_classifier.LONGEST])) < least_words:
+        return {}
+    least = LEAST_ODDS if root.cause is None else SURE_ODDS
+    odds = message_classifier.shipped().odds(message)
+    return {
+        cause: WORDS_WEIGHT * share
+        for cause, share in odds.items()
+        if share >= least and cause not in (UNKNOWN_CAUSE, root.cause)
+    }
