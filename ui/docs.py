@@ -20,7 +20,21 @@ from ui.cli import run, watch
 from ui.cli.main import app
 
 ROOT = Path(__file__).parent.parent
-COMMANDS = ("", "explain", "run", "watch", "batch", "serve", "keys", "ingest", "snapshot")
+COMMANDS = (
+    "",
+    "explain",
+    "run",
+    "watch",
+    "batch",
+    "serve",
+    "keys",
+    "ingest",
+    "snapshot",
+    "allow",
+    "init",
+    "hook",
+    "completion",
+)
 
 # Variables that no file sets: secrets of one command, and what a file beside a log must not name.
 ENVIRONMENT_ONLY = {

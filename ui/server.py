@@ -46,7 +46,7 @@ def serve(settings: Settings, report: Report, started: Callable[[str], None]) ->
 def address(settings: Settings, port: int) -> str:
     """Give the address at which the server is reached from this machine."""
     # What the server is bound to names no place where it is reached.
-    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(settings.host, settings.host)  # noqa: S104
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(settings.host, settings.host)  # noqa: S104 - read
     return f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{port}"
 
 

@@ -15,17 +15,18 @@ from ingest.errors import MissingInputError
 from ingest.logs.inputs import jobs, sources
 from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
+from ingest.redaction.extra import use_extra
 from service import settings
 from service.llm.stages import FinalStage
 from service.pipeline.triage import Triage, read_config
 from service.schemas.diagnosis import Diagnosis, Outcome
-from service.settings import Settings
 
 Log = str | os.PathLike[str] | Sequence[os.PathLike[str]]
 Config = os.PathLike[str] | Sequence[os.PathLike[str]]
 
 # One reader serves all calls, and they take turns: scanning and searching keep state between lines.
 _TURN = Lock()
+_triage = lru_cache(maxsize=1)(Triage)
 
 
 def explain(
@@ -58,6 +59,7 @@ def explain(
     files = [read_config(path) for path in paths]
     chosen = settings.load_settings()
     with closing(_opened(log)) as source, _TURN:
+        use_extra(chosen.redact_extra)
         triage = _triage(chosen)
         read = triage.read(source, language, files, outcome=outcome)
         found = triage.diagnose(replace(read, reopen=partial(_opened, log)))
@@ -65,11 +67,6 @@ def explain(
             return found.first
         stages = triage.explain(found)
         return next(stage.diagnosis for stage in stages if isinstance(stage, FinalStage))
-
-
-@lru_cache(maxsize=1)
-def _triage(chosen: Settings) -> Triage:
-    return Triage(chosen)
 
 
 def _opened(log: Log) -> LogSource | JobSource:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from corpus.library import Library
-from service.composition.diagnosis_view import ChangeView, DiagnosisView, as_written, source_words
+from corpus.schema import Language
+from service.composition.diagnosis_view import ChangeView, DiagnosisView, as_written, percent, source_words
 from service.html.markup import EMPTY, Html, element, folded, join, link, visible
 from ui.chat import diff, prose
 from ui.chat.view import TriageView
 from ui.chat.words import counted, say
+
+# So many characters of a failing line stand in the head; the whole of it is in the log's panel.
+_PROOF = 300
 
 
 def head(view: TriageView, library: Library) -> Html:
@@ -21,8 +25,9 @@ def head(view: TriageView, library: Library) -> Html:
     note = element("p", say("running-elsewhere", language), class_="note") if view.is_elsewhere else None
     cause = library.causes.get(answer.cause or "")
     name = element("span", cause.title.to(language), title=cause.id, class_="cause") if cause else None
-    # What is to be checked before acting is not called found.
-    verdict = say(f"verdict-{'probable' if answer.is_probable else answer.verdict}", language)
+    # What is to be checked before acting, or may well be another, is not called found.
+    is_probable = answer.is_probable or (answer.verdict == "diagnosed" and answer.is_doubtful)
+    verdict = say(f"verdict-{'probable' if is_probable else answer.verdict}", language)
     return element(
         "div",
         element(
@@ -34,21 +39,27 @@ def head(view: TriageView, library: Library) -> Html:
         element("h1", *prose.inline(answer.headline), id="wc-headline", tabindex="-1"),
         element("dl", *_standing(answer), class_="standing"),
         note,
-        class_=f"card head v-{answer.verdict}",
+        class_=f"card head v-{answer.verdict}" + (" doubtful" if answer.is_doubtful else ""),
     )
 
 
 def _standing(answer: DiagnosisView) -> Iterator[Html]:
     language = answer.language
     if answer.names_cause:
-        words = say(f"standing-{answer.standing_name}", language)
-        firm = element("span", words, class_=f"firm s-{answer.standing}")
+        rests = say(f"standing-{answer.standing_name}", language)
+        words = " · ".join((answer.likely_words, rests))
+        shade = "doubtful" if answer.is_doubtful else answer.standing
+        firm = element("span", words, class_=f"firm s-{shade}")
         yield _pair(say("standing", language), firm)
     yield _pair(say("action", language), element("strong", say(f"action-{answer.action}", language)))
-    if answer.ended:
-        yield _pair(say("outcome", language), element("span", answer.ended))
+    if answer.end_known:
+        yield _pair(say("outcome", language), element("span", answer.end_known))
+    if answer.resume:
+        said = f"{answer.words('resume-how', resume=answer.resume)} `{answer.resumes_with}`"
+        told = said if answer.resumes_with else answer.resume
+        yield _pair(say("resume", language), element("span", *prose.inline(told)), "wide")
     if answer.root is not None:
-        quote = element("code", visible(answer.root.text.strip(), 200))
+        quote = element("code", visible(answer.proof, _PROOF))
         yield _pair(say("proof", language), join(prose.citation(answer.root.place), " ", quote), "wide")
 
 
@@ -104,10 +115,8 @@ def _steps(answer: DiagnosisView) -> Html | None:
         element(
             "li",
             element("code", step.run, class_="setting"),
-            element("p", step.why),
-            element("p", element("b", say("costs", answer.language)), ": ", step.costs, class_="cost")
-            if step.costs
-            else None,
+            element("p", *prose.inline(step.why)),
+            _cost(step.costs, answer.language),
             class_="acts" if step.acts else None,
         )
         for step in answer.steps
@@ -129,26 +138,31 @@ def _change(change: ChangeView) -> Html:
     text = "; ".join(part for part in told if part)
     word = text.split(" ", 1)[0]
     sentence = text[:1].upper() + text[1:] if word.isalpha() and word.islower() else text
+    written = as_written(change)
+    # Words on how to choose, which mark names themselves, are no code.
+    shown = prose.inline(written) if "`" in written else (written,)
+    setting = element("span" if "`" in written else "code", *shown, class_="setting")
     tag = " · ".join(part for part in (", ".join(change.owners), change.kind_words) if part)
-    cost = (
-        element("p", element("b", say("costs", language)), ": ", change.costs, class_="cost")
-        if change.costs
-        else None
-    )
     return element(
         "li",
         element(
             "p",
-            element("code", as_written(change), class_="setting"),
+            setting,
             " ",
             element("span", was, class_="was") if was else None,
             element("span", tag, class_="tag"),
             class_="what",
         ),
-        element("p", sentence),
-        cost,
+        element("p", *prose.inline(sentence)),
+        _cost(change.costs, language),
         element("p", say("unverified", language), class_="doubt") if change.is_unchecked else None,
     )
+
+
+def _cost(costs: str, language: Language) -> Html | None:
+    if not costs:
+        return None
+    return element("p", element("b", say("costs", language)), ": ", *prose.inline(costs), class_="cost")
 
 
 def why(view: TriageView, library: Library) -> Html:
@@ -156,7 +170,7 @@ def why(view: TriageView, library: Library) -> Html:
     answer = view.answer
     if answer is None:
         return EMPTY
-    parts = [prose.render(answer.explanation)]
+    parts = [prose.render(answer.unquoted)]
     writing = view.state == "running"
     if said := "\n\n".join(view.said) if writing else answer.model_explanation:
         title = answer.words("model", model=view.model if writing else answer.model)
@@ -192,7 +206,7 @@ def _alternatives(answer: DiagnosisView, library: Library) -> Html | None:
                 "strong",
                 cause.title.to(answer.language) if (cause := library.causes.get(item.cause)) else item.cause,
             ),
-            ": ",
+            f" ({answer.words('likely', percent=percent(item.confidence))}): ",
             *prose.inline(item.tell_apart),
         )
         for item in answer.alternatives
@@ -201,7 +215,7 @@ def _alternatives(answer: DiagnosisView, library: Library) -> Html | None:
         say("alternatives", answer.language),
         element("ul", *rows),
         key="alternatives",
-        is_open=answer.verdict == "ambiguous",
+        is_open=answer.verdict == "ambiguous" or answer.is_doubtful,
     )
 
 

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 from urllib.parse import parse_qs
 
+from starlette.concurrency import run_in_threadpool
+from starlette.routing import BaseRoute
+
 from corpus.message import Message
 from service.api import problems
 from service.api.access import PageKeyError, Visit
+from service.api.methods import methods_at
 from service.app.admission import Principal
 from service.schemas.errors import NotFoundError, RequestError
 from service.schemas.records import Scope
+from ui.chat.uploads import Uploads
 
 AsgiMessage = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[AsgiMessage]]
@@ -91,9 +97,15 @@ class Sessions:
 class Guard:
     """Lets through to Gradio what the page needs, for whom it is."""
 
-    def __init__(self, app: App, sessions: Sessions) -> None:
+    def __init__(self, app: App, sessions: Sessions, uploads: Uploads, beside: Sequence[BaseRoute]) -> None:
+        """Make it before Gradio's `app`; `beside` are the routes of the API, whose paths end up here too.
+
+        They do by a method that no route of theirs takes.
+        """
         self._app = app
         self._sessions = sessions
+        self._uploads = uploads
+        self._beside = beside
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer a request; the ASGI interface."""
@@ -103,16 +115,27 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        try:
-            self._check(scope)
-        except RequestError as error:
-            await problems.problem_response(scope.get("request_id", ""), scope["path"], error)(
-                scope, receive, send
-            )
-            return
-        await self._app(scope, receive, send)
+        with ExitStack() as held:
+            try:
+                if self._check(scope).takes is not None:
+                    await run_in_threadpool(self._keep_room, scope, held)
+            except RequestError as error:
+                await problems.problem_response(scope.get("request_id", ""), scope["path"], error)(
+                    scope, receive, send
+                )
+                return
+            await self._app(scope, receive, send)
 
-    def _check(self, scope: Mapping[str, Any]) -> None:
+    def _keep_room(self, scope: Mapping[str, Any], held: ExitStack) -> None:
+        """Keep a place among those who send, and room for what is sent; raises BusyError."""
+        visit = visit_of(scope)
+        held.enter_context(visit.admission.uploads.slot(visit.principal.caller.name))
+        announced = dict(scope["headers"]).get(b"content-length", b"")
+        size = int(announced) if announced.isdigit() else self._uploads.largest
+        held.enter_context(self._uploads.room(size))
+
+    def _check(self, scope: Mapping[str, Any]) -> Route:
+        """Give the route that a request takes; raises a RequestError where it may not, or there is none."""
         found = next(
             (
                 (route, match)
@@ -122,6 +145,14 @@ class Guard:
             None,
         )
         if found is None:
+            methods = methods_at(self._beside, scope) or tuple(
+                method
+                for route, shape in _FOUND
+                if shape.fullmatch(scope["path"])
+                for method in route.methods
+            )
+            if methods:
+                raise problems.method_not_allowed(scope["method"], methods)
             raise NotFoundError(Message("errors.nothing-path", method=scope["method"]))
         (route, match), visit = found, visit_of(scope)
         if route.takes is not None:
@@ -129,6 +160,7 @@ class Guard:
         asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("session_hash", [])
         for session in (*asked, *match.groupdict().values()):
             self._sessions.bind(session, visit.principal)
+        return route
 
 
 def visit_of(scope: Mapping[str, Any]) -> Visit:

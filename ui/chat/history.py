@@ -41,7 +41,7 @@ def _item(record: TriageRecord, language: Language, now: datetime) -> Html:
         "li",
         element(
             "a",
-            element("span", told, class_="told"),
+            element("span", told.replace("`", ""), class_="told"),
             element(
                 "span",
                 f"{named(record.source, language)[-60:]} · {ago(record.created, now, language)}{state}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 
 import gradio as gr
 from pydantic import BaseModel, ValidationError
+from starlette.concurrency import run_in_threadpool
 
 from corpus.message import Message
 from corpus.schema import Language
@@ -32,7 +34,7 @@ from ui.chat.controller import (
     examples,
 )
 from ui.chat.guard import Guard, Sessions, admitted
-from ui.chat.uploads import Uploads
+from ui.chat.uploads import SWEEP_S, Uploads
 
 HERE = Path(__file__).parent
 _LOG = logging.getLogger("whycrash.chat")
@@ -56,7 +58,7 @@ def mount(app: Any, triage_service: TriageService, settings: Settings) -> None:
 
     Asks the triage service for everything.
     """
-    uploads, sessions = Uploads(), Sessions()
+    uploads, sessions = Uploads(largest_upload(settings)), Sessions()
     blocks = build(ChatController(triage_service, settings, uploads), settings, sessions)
     style = (HERE / "page.css").read_text(encoding="utf-8")
     gr.mount_gradio_app(
@@ -78,16 +80,16 @@ def mount(app: Any, triage_service: TriageService, settings: Settings) -> None:
     )
     # Gradio knows one folder for all processes of a machine, whose names it makes of the contents; ours is
     # private.
-    mounted = app.routes[-1]
+    *beside, mounted = app.routes
     mounted.app.uploaded_file_dir = str(uploads.root)
-    mounted.app = Guard(mounted.app, sessions)
+    mounted.app = Guard(mounted.app, sessions, uploads, beside)
     app.router.lifespan_context = _closing(app.router.lifespan_context, uploads)
 
 
 def _closing(
     lifespan: Callable[[Any], AbstractAsyncContextManager[Any]], uploads: Uploads
 ) -> Callable[[Any], AbstractAsyncContextManager[Any]]:
-    """Remove the uploads when the app ends.
+    """Remove the uploads that nobody came for while the app runs, and all when it ends.
 
     A web server that was told to stop ends by the signal, and nothing else would run.
     """
@@ -95,12 +97,24 @@ def _closing(
     @asynccontextmanager
     async def closing(app: Any) -> AsyncIterator[Any]:
         async with lifespan(app) as state:
+            sweeping = asyncio.create_task(_sweep_regularly(uploads))
             try:
                 yield state
             finally:
+                sweeping.cancel()
                 uploads.close()
 
     return closing
+
+
+async def _sweep_regularly(uploads: Uploads) -> None:
+    while True:
+        await asyncio.sleep(SWEEP_S)
+        try:
+            await run_in_threadpool(uploads.sweep)
+        except OSError as error:
+            # A disk that fails now may not do so in a minute.
+            _LOG.warning("what was uploaded and left cannot be removed: %s", error.strerror)
 
 
 def build(controller: ChatController, settings: Settings, sessions: Sessions) -> gr.Blocks:

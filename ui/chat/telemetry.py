@@ -35,7 +35,14 @@ def render(view: TriageView, library: Library) -> Html:
         element("span", state, class_=f"tag says-{telemetry.says.replace(' ', '-')}"),
     )
     history = view.snapshot.history if view.snapshot is not None else ()
-    ranked = sorted((one for one in history if len(one.points) > 1), key=_rank)
+    places = {
+        one.name: next(
+            (place for place, word in enumerate(_TELLING) if word in one.name.lower()), len(_TELLING)
+        )
+        for one in history
+    }
+    drawn = (one for one in history if len(one.points) > 1)
+    ranked = sorted(drawn, key=lambda one: (places[one.name], one.name))
     body = (
         [*_told(telemetry, library, language), *(_plot(one, language) for one in ranked[:MAX_PLOTS])]
         if given
@@ -97,12 +104,6 @@ def _reading(reading: TelemetryReading, language: Language) -> Html:
         else say("not-available", language, why=reading.unavailable)
     )
     return element("tr", element("th", element("code", reading.name), scope="row"), element("td", value))
-
-
-def _rank(series: Series) -> tuple[int, str]:
-    return next(
-        (place for place, word in enumerate(_TELLING) if word in series.name.lower()), len(_TELLING)
-    ), series.name
 
 
 def _plot(series: Series, language: Language) -> Html:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
+from threading import Lock
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,18 +19,26 @@ from corpus.message import Message
 from ingest.logs.inputs.members import CONFIG, kind_of
 from service.patching.patches import ConfigFile
 from service.pipeline.triage import read_config
-from service.schemas.errors import InvalidRequestError
+from service.schemas.errors import BusyError, InvalidRequestError
 from service.telemetry import snapshot
 from service.telemetry.errors import TelemetryError
 from service.telemetry.snapshot import Snapshot
 
 # A browser that goes away leaves what it sent; nobody comes for it after so long.
-ABANDONED_S = 3600.0
+ABANDONED_S = 900.0
+# How often what was left is removed, in seconds, whether or not anybody asks for anything.
+SWEEP_S = 60.0
+# So many uploads of the largest size may lie in the folder, or come in, at once.
+LARGEST_AT_ONCE = 4
+# What the least file takes of a disk, in bytes.
+_BLOCK = 4096
 MAX_FILES = 200
 # How the folder's name begins; the server's process follows.
 PREFIX = "whycrash-uploads-"
 # What pasted text is called where it stands beside files.
 PASTED = "pasted.log"
+# How the name of a folder begins whose files somebody works on; their end removes it.
+_CLAIMED = "claimed-"
 # Where a snapshot's JSON names itself.
 _HEAD = 4096
 
@@ -63,14 +72,32 @@ class SubmittedFiles:
 class Uploads:
     """The folder that uploads come into; it lives as long as the server, and goes with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, largest: int = 1 << 30) -> None:
+        """Make the folder; `largest` is how many bytes one request may bring."""
         _clear_up(Path(gettempdir()))
+        self.largest = largest
+        self._coming = 0
+        self._turn = Lock()
         self._folder = TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-")
         self.root = Path(self._folder.name).resolve()
 
     def close(self) -> None:
         """Remove the folder with all that is left in it."""
         self._folder.cleanup()
+
+    @contextmanager
+    def room(self, size: int) -> Iterator[None]:
+        """Keep room for `size` bytes while they come in; raises BusyError where there is none."""
+        with self._turn:
+            self.sweep()
+            if self._stored() + self._coming + size > LARGEST_AT_ONCE * self.largest:
+                raise BusyError(Message("errors.added-files-take-room"), SWEEP_S)
+            self._coming += size
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._coming -= size
 
     @contextmanager
     def claimed(self, files: Sequence[Uploaded], text: str = "") -> Iterator[SubmittedFiles]:
@@ -80,10 +107,10 @@ class Uploads:
 
         Raises InvalidRequestError where a path is none of an upload, or a snapshot is none.
         """
-        self._sweep()
+        self.sweep()
         if len(files) > MAX_FILES:
             raise InvalidRequestError(Message("errors.more-files-put-into", max_files=MAX_FILES))
-        with TemporaryDirectory(dir=self.root) as folder:
+        with TemporaryDirectory(dir=self.root, prefix=_CLAIMED) as folder:
             yield _sorted(
                 [
                     (file.name, self._taken(file, Path(folder) / str(place)))
@@ -108,15 +135,26 @@ class Uploads:
             path.parent.rmdir()  # named by the content's sum; another upload of it may lie there again
         return moved
 
-    def _sweep(self) -> None:
+    def sweep(self) -> None:
+        """Remove what nobody came for."""
         before = time.time() - ABANDONED_S
         for entry in self.root.iterdir():
-            if entry.stat().st_mtime >= before:
-                continue
-            if entry.is_dir():
-                shutil.rmtree(entry, ignore_errors=True)
-            else:
-                entry.unlink(missing_ok=True)
+            # Others claim and remove meanwhile.
+            with contextlib.suppress(FileNotFoundError):
+                if entry.name.startswith(_CLAIMED) or entry.stat().st_mtime >= before:
+                    continue
+                if entry.is_dir():
+                    shutil.rmtree(entry, ignore_errors=True)
+                else:
+                    entry.unlink(missing_ok=True)
+
+    def _stored(self) -> int:
+        total = 0
+        for folder, _, names in os.walk(self.root):
+            for name in names:
+                with contextlib.suppress(FileNotFoundError):
+                    total += max(_BLOCK, Path(folder, name).lstat().st_size)
+        return total
 
 
 def _clear_up(parent: Path) -> None:

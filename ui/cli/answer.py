@@ -33,18 +33,26 @@ _STYLES = {
 }
 _CODE = re.compile(r"(`[^`\n]*`)")
 _SENTENCE = re.compile(r"[.!?](?=\s|$)|[。！？]")
+# What a message is read for: numbers, quoted and dotted names, paths.
+_NAMED = re.compile(r"\d[\d.,]*|'[^'\n]+'|\"[^\"\n]+\"|`[^`\n]+`|\S*[\w-][/_.=]\w\S*")
 # The rows of a screen, and of each part of a short answer at the most.
 _SCREEN = 30
+# Of the proof as a rule, and where it names something further on.
+_ROWS_PROOF, _ROWS_LONG_PROOF = 3, 6
 _ROWS_HAPPENED = 3
 _ROWS_MEANS = 3
 _ROWS_UNKNOWN = 6
 _ROWS_MODEL = 6
 _ROWS_ADVICE = 5
+# Beside changes, which come first.
+_ROWS_BESIDE = 3
 _ROWS_WHY = 4
-_ROWS_PATCH = 8
-# A few rows more are not worth a note that they are left out.
-_SLACK = 3
+_ROWS_WHOLE_PATCH, _ROWS_PATCH = 16, 8
+# A row more is not worth a note that it is left out.
+_SLACK = 1
 _ROWS_COMMAND = 4
+# Rows of the proof and of the patch: as much as there is room for.
+_TRIED = ((_ROWS_LONG_PROOF, _ROWS_WHOLE_PATCH), (_ROWS_LONG_PROOF, _ROWS_PATCH), (_ROWS_PROOF, _ROWS_PATCH))
 _CHANGES = 3
 _STEPS = 3
 _CHECKS = 3
@@ -57,26 +65,37 @@ def style(view: DiagnosisView) -> str:
     return "bold yellow" if view.is_doubtful else _STYLES[view.verdict]
 
 
-def _head(view: DiagnosisView, width: int) -> Group:
+def _head(view: DiagnosisView, width: int, rows_of_proof: int = _ROWS_PROOF) -> Group:
     rows = [Text(view.headline, style=style(view))]
     if view.cause:
         named = " · ".join(part for part in (view.cause, view.standing_words) if part)
         rows.append(Text(named, style="dim"))
-    if view.ended:
-        rows.append(Text(view.ended, style="dim"))
+    if view.end_known:
+        rows.append(Text(view.end_known, style="dim"))
     if view.root is not None:
-        # Three rows: the whole line stands among the evidence.
-        message = _shortened(view.proof, 3 * width - len(view.root.place) - 6)
+        # The whole line stands among the evidence.
+        taken = len(view.root.place) + 6
+        message = _proof(view.proof, _ROWS_PROOF * width - taken, rows_of_proof * width - taken)
         proof = Text(f"{view.root.place}  ", style="cyan").append(message, style="bright_black")
         rows.append(proof)
     return Group(*rows)
 
 
+def _proof(text: str, usual: int, most: int) -> str:
+    """Cut a message to about `usual` columns, or behind the last thing that it names within `most`."""
+    within = set_cell_size(text, most).rstrip() if cell_len(text) > most else text
+    named = max((found.end() for found in _NAMED.finditer(within)), default=0)
+    if cell_len(text[:named]) <= usual:
+        return _shortened(text, usual)
+    end = next((end for end in _sentence_ends(text) if named <= end <= len(within)), named)
+    return text if end == len(text) else f"{text[:end]}…" if end == named else text[:end]
+
+
 def render(diagnosis: Diagnosis, console: Console, *, full: bool = False) -> None:
     """Print a diagnosis for a person: what one acts on in a screen, or with `full` all that there is."""
     view = diagnosis_view(diagnosis)
-    console.print(_head(view, console.width))
     if full:
+        console.print(_head(view, console.width))
         _print_full(view, console)
         if console.is_terminal:
             # What stands above may have scrolled away.
@@ -90,49 +109,65 @@ def render(diagnosis: Diagnosis, console: Console, *, full: bool = False) -> Non
 class _Block:
     """Rows that are printed together, below an empty one.
 
-    `is_whole` rows are to be used as they are: no width wraps them. One that `goes_on` has no empty row
-    above. Of the blocks that have a number in `spare`, that with the highest goes first where a screen has
-    no room for all.
+    Below its `rows` stand those that are to be used as they are, `whole`: no width wraps them. One that
+    `goes_on` has no empty row above. Of the blocks that have a number in `spare`, that with the highest goes
+    first where a screen has no room for all.
     """
 
     rows: Sequence[RenderableType]
-    is_whole: bool = False
+    whole: Sequence[Text] = ()
     goes_on: bool = False
     spare: int = 0
 
     def height(self, console: Console) -> int:
         """Count its rows on a console, the empty one included."""
         above = 0 if self.goes_on else 1
-        if self.is_whole:
-            return above + len(self.rows)
-        return above + sum(len(console.render_lines(row, pad=False)) for row in self.rows)
+        return above + len(self.whole) + sum(len(console.render_lines(row, pad=False)) for row in self.rows)
 
     def print(self, console: Console) -> None:
         """Print it."""
         if not self.goes_on:
             console.print()
         for row in self.rows:
-            console.print(row, soft_wrap=self.is_whole)
+            console.print(row)
+        for row in self.whole:
+            console.print(row, soft_wrap=True)
 
 
 def _print_short(view: DiagnosisView, console: Console) -> None:
     """Print what one acts on: what happened, the first change with its patch or the steps, one check."""
-    blocks = list(_short_blocks(view, console.width))
-    room = _SCREEN - len(console.render_lines(_head(view, console.width), pad=False))
-    while sum(block.height(console) for block in blocks) > room:
-        spare = max(blocks, key=lambda block: block.spare)
-        if not spare.spare:
+    for rows_of_proof, rows_of_patch in _TRIED:
+        head = _head(view, console.width, rows_of_proof)
+        blocks = list(_short_blocks(view, console.width, rows_of_patch))
+        if rows_of_patch < _ROWS_WHOLE_PATCH:
+            blocks = _fitting(blocks, head, console)
+        if _height(head, blocks, console) <= _SCREEN:
             break
-        blocks.remove(spare)
+    console.print(head)
     for block in blocks:
         block.print(console)
 
 
-def _short_blocks(view: DiagnosisView, width: int) -> Iterator[_Block]:
+def _fitting(blocks: Iterable[_Block], head: RenderableType, console: Console) -> list[_Block]:
+    """Leave out of what can be spared as much as a screen has no room for."""
+    kept = list(blocks)
+    while _height(head, kept, console) > _SCREEN:
+        spare = max(reversed(kept), key=lambda block: block.spare)
+        if not spare.spare:
+            break
+        kept.remove(spare)
+    return kept
+
+
+def _height(head: RenderableType, blocks: Iterable[_Block], console: Console) -> int:
+    return len(console.render_lines(head, pad=False)) + sum(block.height(console) for block in blocks)
+
+
+def _short_blocks(view: DiagnosisView, width: int, rows_of_patch: int) -> Iterator[_Block]:
     """Give the parts of a short answer, in their order."""
-    most = _ROWS_UNKNOWN if view.verdict == "unknown" else _ROWS_HAPPENED
-    if happened := _shortened(view.happened, most * width):
-        yield _Block([markdown(happened)], spare=0 if view.verdict == "unknown" else 3)
+    most = _ROWS_HAPPENED if view.names_cause else _ROWS_UNKNOWN
+    if happened := _shortened(_closed_up(view.happened, view.language), most * width):
+        yield _Block([markdown(happened)], spare=4 if view.names_cause else 0)
     if means := _shortened(view.part("why"), _ROWS_MEANS * width):
         yield _Block([markdown(means)], spare=2)
     if view.changes:
@@ -145,28 +180,60 @@ def _short_blocks(view: DiagnosisView, width: int) -> Iterator[_Block]:
         yield _Block(others, goes_on=True, spare=1)
     elif not view.steps and (advice := _shortened(view.part("do"), _ROWS_ADVICE * width)):
         yield _Block([Text(phrase("do", view.language), style="bold"), markdown(advice)])
-    yield from _to_use(view, most=_ROWS_PATCH, most_columns=_ROWS_COMMAND * width)
+    yield from _to_use(view, most=rows_of_patch, most_columns=_ROWS_COMMAND * width)
     if view.steps and not view.patch:
-        # Beside a change the commands alone say enough.
-        rows = _steps(view, view.steps[:_STEPS])
-        brief = [row for row in rows if isinstance(row, Text)] if view.changes else [*rows]
-        yield _Block([_title(view, "steps"), *brief])
-    if checks := _short_checks(view):
-        yield _Block(checks, spare=4 if view.changes or view.steps else 0)
+        yield _Block([_title(view, "steps"), *_short_steps(view)])
+    if (view.changes or view.steps) and (advice := _shortened(view.part("do"), _ROWS_BESIDE * width)):
+        yield _Block([Text(phrase("do", view.language), style="bold"), markdown(advice)], spare=5)
+    yield from _short_checks(view)
+    yield from _resume(view)
     if alternatives := _alternatives(view, width):
-        yield _Block(alternatives, spare=0 if view.is_doubtful else 5)
+        yield _Block(alternatives, spare=0 if view.is_doubtful else 7)
     if view.model_explanation:
         said = _shortened(view.model_explanation, _ROWS_MODEL * width)
         yield _Block([Text(f"{view.words('model', model=view.model)}:", style="bold"), markdown(said)])
     yield _Block([Text(_say("full", view.language), style="dim")])
 
 
-def _short_checks(view: DiagnosisView) -> list[RenderableType]:
+def _resume(view: DiagnosisView) -> Iterator[_Block]:
+    """Say from which checkpoint the job can go on, and give what to write for that in a row of its own."""
+    if view.resume:
+        said = view.words("resume-how", resume=view.resume) if view.resumes_with else view.resume
+        command = [Text(f"  {view.resumes_with}")] if view.resumes_with else []
+        yield _Block([markdown(said)], command, spare=3)
+
+
+def _closed_up(text: str, language: Language) -> str:
+    """Put short paragraphs that follow one another into one; a list and what announces it stay apart."""
+    closed: list[str] = []
+    for part in text.split("\n\n"):
+        follows = closed and not closed[-1].startswith("-") and not closed[-1].endswith((":", "："))
+        if follows and not part.startswith("-") and not part.endswith((":", "：")):
+            closed[-1] += ("" if language == "zh" else " ") + part
+        else:
+            closed.append(part)
+    return "\n\n".join(closed)
+
+
+def _short_steps(view: DiagnosisView) -> Iterator[RenderableType]:
+    """Give the first looks and the step that acts; beside a change, why and the cost of that alone."""
+    looks = [step for step in view.steps if not step.acts]
+    acts = [step for step in view.steps if step.acts]
+    shown = [*looks[: _STEPS - len(acts[:1])], *acts[:1]]
+    for number, step in enumerate(shown, 1):
+        rows = list(_step(view, number, step))
+        yield from rows if step.acts or not view.changes else rows[:1]
+
+
+def _short_checks(view: DiagnosisView) -> Iterator[_Block]:
     """Give the first check; several where looking closer is all that there is to do."""
     most = _CHECKS if view.checks_come_first and not view.steps else 1
     if not view.checks or (view.steps and not view.patch):
-        return []
-    return [_title(view, _checks_title(view)), *(Text(f"  - {check}") for check in view.checks[:most])]
+        return
+    first, *others = (Text(f"  - {check}") for check in view.checks[:most])
+    yield _Block([_title(view, _checks_title(view)), first], spare=6 if view.changes or view.steps else 0)
+    for row in others:
+        yield _Block([row], goes_on=True, spare=6)
 
 
 def _alternatives(view: DiagnosisView, width: int) -> list[RenderableType]:
@@ -181,17 +248,26 @@ def _alternatives(view: DiagnosisView, width: int) -> list[RenderableType]:
     return [_title(view, "alternatives"), *rows]
 
 
+def _sentence_ends(text: str) -> Iterator[int]:
+    """Give where sentences end; a full stop within code ends none."""
+    return (found.end() for found in _SENTENCE.finditer(text) if text.count("`", 0, found.end()) % 2 == 0)
+
+
 def _shortened(text: str, most: int) -> str:
     """Cut a text to about `most` columns, behind a sentence where one ends there, else behind a word."""
     if cell_len(text) <= most:
         return text
     cut = set_cell_size(text, most)
-    ends = [found.end() for found in _SENTENCE.finditer(cut)]
+    # An item of a list ends as a sentence does.
+    ends = sorted({*(end for end in _sentence_ends(text) if end <= len(cut)), cut.rfind("\n") + 1} - {0})
     if ends and ends[-1] > len(cut) // 3:
-        return cut[: ends[-1]].rstrip()
+        rows = cut[: ends[-1]].rstrip().split("\n")
+        # A last row that announces a list has nothing left to announce.
+        return "\n".join(rows[:-1] if rows[-1].endswith((":", "：")) else rows).rstrip()
     cut = cut.rsplit(" ", 1)[0]
-    # A quote that is cut open would swallow what follows.
-    return f"{cut}…`" if cut.count("`") % 2 else f"{cut}…"
+    # A mark that is cut open would swallow what follows, or stand there raw.
+    marks = (mark for mark in ("`", "**") if cut.count(mark) % 2)
+    return f"{cut}…{''.join(marks)}"
 
 
 def _print_full(view: DiagnosisView, console: Console) -> None:
@@ -203,7 +279,10 @@ def _print_full(view: DiagnosisView, console: Console) -> None:
         part.print(console)
     if view.steps:
         console.print()
-        console.print(Group(_title(view, "steps"), *_steps(view, view.steps)))
+        steps = (row for number, step in enumerate(view.steps, 1) for row in _step(view, number, step))
+        console.print(Group(_title(view, "steps"), *steps))
+    for part in _resume(view):
+        part.print(console)
     console.print()
     if view.changes or view.steps:
         console.print(_title(view, "why"))
@@ -236,12 +315,40 @@ def _to_use(
             is_cut = most is not None and len(rows) > most + _SLACK
             # What stays as it is goes first: one is to see the change.
             shown = [row for row in rows if not row.plain.startswith(" ")][:most] if is_cut else rows
-            more = _say("more-rows", view.language, count=len(rows) - len(shown))
-            note = [Text(more, style="dim")] if len(shown) < len(rows) else []
-            yield _Block([_title(view, name), *shown, *note], is_whole=True)
+            if len(shown) < len(rows):
+                note = [Text(_say("more-rows", view.language, count=len(rows) - len(shown)), style="dim")]
+            elif most_columns is not None and any(cell_len(row.plain) > most_columns // 2 for row in rows):
+                shown = _around_changes(rows, most_columns // 2)
+                note = [Text(_say("cut-rows", view.language), style="dim")]
+            else:
+                note = []
+            yield _Block([_title(view, name)], [*shown, *note])
     is_told = most_columns is None or (not view.patch and len(view.command or "") <= most_columns)
     if view.command and is_told:
-        yield _Block([_title(view, "command"), Text(view.command)], is_whole=True)
+        yield _Block([_title(view, "command")], [Text(view.command)])
+
+
+def _around_changes(rows: Sequence[Text], most: int) -> list[Text]:
+    """Cut the long rows of a diff to what differs between the one that goes and the one that comes."""
+    gone = [row.plain for row in rows if row.plain.startswith("-") and not row.plain.startswith("---")]
+    come = [row.plain for row in rows if row.plain.startswith("+") and not row.plain.startswith("+++")]
+    partner = dict(zip(gone, come, strict=False)) | dict(zip(come, gone, strict=False))
+    return [
+        row
+        if cell_len(row.plain) <= most
+        else Text(_differing(row.plain, partner.get(row.plain, ""), most), row.style)
+        for row in rows
+    ]
+
+
+def _differing(row: str, other: str, most: int) -> str:
+    """Give the sign of a diff's row, and of the rest what begins a little before it differs from another."""
+    pairs = enumerate(zip(row[1:], other[1:], strict=False))
+    same = next((place for place, (one, two) in pairs if one != two), 0)
+    begin = max(1, row.rfind(" ", 0, max(1, same - most // 4)) + 1)
+    shown = set_cell_size(row[begin:], most) if cell_len(row[begin:]) > most else row[begin:]
+    before, after = "…" if begin > 1 else "", "…" if len(shown) < len(row[begin:]) else ""
+    return f"{row[0]}{before}{shown}{after}"
 
 
 def markdown(text: str) -> RenderableType:
@@ -308,14 +415,12 @@ def _change(change: ChangeView) -> Iterator[RenderableType]:
             yield Padding(Text(text, style=colour), (0, 0, 0, 4))
 
 
-def _steps(view: DiagnosisView, steps: Sequence[ProcedureStep]) -> Iterator[RenderableType]:
-    """Give steps with their numbers; one that acts has another colour and says what it costs."""
-    for number, step in enumerate(steps, 1):
-        yield Text(f"  {number}. ").append(step.run, style="bold yellow" if step.acts else "cyan")
-        yield Padding(Text(step.why, style="dim"), (0, 0, 0, 5))
-        if step.costs:
-            costs = f"{_say('costs', view.language)}: {step.costs}"
-            yield Padding(Text(costs, style="dim"), (0, 0, 0, 5))
+def _step(view: DiagnosisView, number: int, step: ProcedureStep) -> Iterator[RenderableType]:
+    yield Text(f"  {number}. ").append(step.run, style="bold yellow" if step.acts else "cyan")
+    yield Padding(Text(step.why, style="dim"), (0, 0, 0, 5))
+    if step.costs:
+        costs = f"{_say('costs', view.language)}: {step.costs}"
+        yield Padding(Text(costs, style="dim"), (0, 0, 0, 5))
 
 
 def _lists(view: DiagnosisView) -> list[RenderableType]:

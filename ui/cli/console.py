@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from time import monotonic
@@ -10,8 +9,9 @@ from time import monotonic
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
-from corpus.message import Message, words
+from corpus.message import Message, language_of_user, words
 from corpus.schema import Language
+from ingest.redaction.extra import use_extra
 from service.pipeline.triage import Report
 from service.schemas.errors import ServiceError, SettingsError
 from service.settings import Settings, own_file, read
@@ -23,7 +23,6 @@ MOST_IGNORED = 5
 TOLD_EVERY = 30.0
 # In the order in which they decide:
 # https://pubs.opengroup.org/onlinepubs/9799919799/basedefs/V1_chap08.html#tag_08_02
-_LOCALES = ("LC_ALL", "LC_MESSAGES", "LANG")
 _BUILDING = frozenset({"vectors", "words", "store"})
 _STAGES = {"files": "reading files", "vectors": "embedding", "words": "indexing words", "store": "storing"}
 
@@ -41,15 +40,19 @@ def err() -> Console:
 def load_settings() -> Settings:
     """Load the settings, and tell on standard error what the current folder's file said in vain.
 
-    Raises SettingsError.
+    What they hold for secret is masked from now on. Raises SettingsError.
     """
     loaded = read()
+    use_extra(loaded.settings.redact_extra)
     chosen = language(loaded.settings.lang)
     for item in loaded.ignored[:MOST_IGNORED]:
         told = words(f"cli.ignored-{item.trouble}", chosen, file=item.file, name=item.name, own=own_file())
         err().print(f"whycrash: {told}", markup=False, soft_wrap=True)
     if (more := len(loaded.ignored) - MOST_IGNORED) > 0:
         err().print(f"whycrash: {words('cli.ignored-more', chosen, more=more)}", markup=False)
+    if file := next((item.file for item in loaded.ignored if item.trouble == "not-allowed"), None):
+        told = words("cli.ignored-allow", chosen, file=file)
+        err().print(f"whycrash: {told}", markup=False, soft_wrap=True)
     return loaded.settings
 
 
@@ -62,9 +65,7 @@ def check_language(lang: str) -> None:
 def language(lang: str) -> Language:
     """Choose a language where there is no log to go by."""
     check_language(lang)
-    # The names are asked and not the locale in use: a container often lacks the one that its user has.
-    wanted = lang or next((value for name in _LOCALES if (value := os.environ.get(name))), "")
-    return "zh" if wanted.startswith("zh") else "en"
+    return language_of_user() if not lang else "zh" if lang == "zh" else "en"
 
 
 class PlainSteps:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +16,7 @@ from corpus.message import Message
 from eval.errors import EvalError
 from ingest.errors import IngestError, MissingInputError
 from service.schemas.errors import ServiceError
-from ui.cli.codes import MISUSE
+from ui.cli.codes import COMPLETES, MISUSE
 from ui.cli.options import (
     ApplyPatch,
     AsJson,
@@ -27,12 +28,14 @@ from ui.cli.options import (
     DiagnosisFile,
     EarlierSnapshot,
     ExitCode,
+    ForgetFile,
     FromKubernetes,
     FromRay,
     FromSlurm,
     Full,
     HealthyRun,
     HealthyTemplates,
+    HookPlace,
     HostAddress,
     JobCommand,
     JsonLines,
@@ -50,8 +53,11 @@ from ui.cli.options import (
     ResultsFile,
     SampleInterval,
     SchedulerState,
+    SettingsFile,
     SettleTime,
+    ShellName,
     ShowPrompt,
+    ShowSettings,
     Signal,
     SinceHours,
     SinceTime,
@@ -291,12 +297,50 @@ def snapshot(watch: SnapshotInterval = 0, out: SnapshotFile = None, since: Earli
     raise typer.Exit(command.run(watch, out, since))
 
 
+@app.command(short_help="Let a folder's file of settings count, as it is now.")
+def allow(
+    file: SettingsFile = None,
+    forget: ForgetFile = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask; for scripts that have read the file.")
+    ] = False,
+) -> None:
+    """Show what a folder's whycrash.toml sets, and let it count until it changes; without FILE, list all."""
+    from ui.cli import allow as command
+
+    raise typer.Exit(command.run(file, forget=forget, sure=yes))
+
+
 @app.command(short_help="Check what is installed and reachable.")
 def doctor() -> None:
     """Check what is installed, found and reachable, and say how to mend what is not."""
     from ui.cli import doctor as command
 
     raise typer.Exit(command.run())
+
+
+@app.command(short_help="Write your own file of settings, with every one explained.")
+def init(shown: ShowSettings = False, lang: Lang = "") -> None:
+    """Write your own file of settings, in which every one is explained and none is set."""
+    from ui.cli import init as command
+
+    raise typer.Exit(command.run(shown=shown, lang=lang))
+
+
+@app.command(short_help="Print the lines that install whycrash where jobs run.")
+def hook(place: HookPlace, lang: Lang = "") -> None:
+    """Print the lines that install whycrash where jobs run; nothing is changed."""
+    from ui.cli import hook as command
+
+    raise typer.Exit(command.run(place, lang))
+
+
+@app.command(short_help="Print a shell's completion script.")
+def completion(shell: ShellName) -> None:
+    """Print the script by which a shell completes commands and options."""
+    from ui.cli import completion as command
+
+    raise typer.Exit(command.run(shell))
 
 
 @keys_app.command("add")
@@ -389,6 +433,11 @@ def main() -> None:
         # A terminal that cannot show a sign gets a question mark, not a traceback.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    if COMPLETES in os.environ:
+        # A shell asks what may follow; else nobody waits for what knows of shells.
+        from typer.completion import completion_init  # type: ignore[attr-defined]  # it is made elsewhere
+
+        completion_init()
     try:
         app()
     except (CorpusError, EvalError, IngestError, ServiceError) as error:

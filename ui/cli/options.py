@@ -7,6 +7,14 @@ from typing import Annotated
 
 import typer
 
+
+def _hook_places() -> list[str]:
+    # Only a shell that asks what may follow waits for it.
+    from ui.cli.hook import hooks
+
+    return list(hooks())
+
+
 Lang = Annotated[
     str,
     typer.Option(
@@ -269,4 +277,23 @@ SnapshotFile = Annotated[
 EarlierSnapshot = Annotated[
     Path | None,
     typer.Option("--since", metavar="FILE", help="An earlier snapshot: counters say what came since."),
+]
+SettingsFile = Annotated[
+    Path | None, typer.Argument(metavar="FILE", help="A whycrash.toml of a folder that you trust.")
+]
+ForgetFile = Annotated[bool, typer.Option("--forget", help="Let the file count no more.")]
+ShowSettings = Annotated[
+    bool, typer.Option("--print", help="Print what would be written, and write nothing.")
+]
+HookPlace = Annotated[
+    str,
+    typer.Argument(
+        metavar="slurm|torchrun|ray|kubernetes", help="Where your jobs run.", autocompletion=_hook_places
+    ),
+]
+ShellName = Annotated[
+    str,
+    typer.Argument(
+        metavar="bash|zsh|fish", help="The shell.", autocompletion=lambda: ["bash", "zsh", "fish"]
+    ),
 ]

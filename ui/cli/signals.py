@@ -11,11 +11,11 @@ from ui.cli.codes import EXPLAINED
 
 def orderly() -> None:
     """Let the next SIGTERM end this process in order, as at its end; by default nothing is put away."""
+
+    def stop(_number: int, _frame: object) -> None:
+        # A second one would break off what the first one began.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        sys.exit(EXPLAINED)
+
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _stop)
-
-
-def _stop(_number: int, _frame: object) -> None:
-    # A second one would break off what the first one began.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    sys.exit(EXPLAINED)
+        signal.signal(signal.SIGTERM, stop)

@@ -11,8 +11,8 @@ from rich.text import Text
 from corpus.message import words
 from corpus.schema import Language
 from service.batches.page import number
-from service.batches.summary import Summary
-from service.composition.diagnosis_view import in_words
+from service.batches.summary import CrashGroup, Summary
+from service.composition.diagnosis_view import in_words, likely_words
 from ui import sentences
 
 # Causes that are listed; the others are in the results.
@@ -55,6 +55,8 @@ def render(summary: Summary, console: Console) -> None:
     console.print()
     if summary.causes:
         console.print(_causes(summary, language, console.width))
+        for group in summary.causes[:MAX_ROWS]:
+            _print_crash(group.groups[0], summary, console)
     if summary.failures:
         table = _table(["jobs", "failures", "example"], language, console.width)
         for failure in summary.failures:
@@ -64,6 +66,18 @@ def render(summary: Summary, console: Console) -> None:
                 Text(failure.example.name, style="dim"),
             )
         console.print(table)
+
+
+def _print_crash(crash: CrashGroup, summary: Summary, console: Console) -> None:
+    """Print a cause's costliest crash: what happened, how sure, the line that says so, the job."""
+    likely = likely_words(crash.confidence, crash.verdict, summary.language)
+    console.print()
+    console.print(Text(crash.headline, style="bold").append(f"  {likely}" if likely else "", style="dim"))
+    if crash.proof:
+        console.print(Text(f"  {crash.proof}", style="bright_black"))
+    if crash.change:
+        console.print(Text(f"  {in_words(crash.change, ' = ')}", style="green"))
+    console.print(Text(f"  {crash.representative.name}", style="dim"))
 
 
 def _label(name: str, language: Language, **values: object) -> str:
@@ -76,11 +90,12 @@ def _table(heads: Sequence[str], language: Language, width: int) -> Table:
         if head in _FIGURES:
             table.add_column(_label(head, language), justify="right", no_wrap=True)
         else:
-            # A row a cause: what does not fit is in the files.
+            # A row a cause: what does not fit is in the files. A cause's name is never cut.
+            is_cause = head == "cause"
             table.add_column(
                 _label(head, language),
-                overflow="ellipsis",
-                no_wrap=True,
+                overflow="fold" if is_cause else "ellipsis",
+                no_wrap=not is_cause,
                 max_width=int(_SHARES[head] * width),
             )
     return table

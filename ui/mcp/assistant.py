@@ -134,7 +134,7 @@ class Assistant:
     def setting(self, framework: str, key: str, version: str, lang: Lang) -> Setting:
         """Look a setting up."""
         library = self._library
-        known = {name for name, _ in library.specs}
+        known = library.keys.keys()
         if framework not in known:
             near = difflib.get_close_matches(framework.lower(), known, 3)
             hint = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(sorted(known))}."
@@ -234,7 +234,7 @@ def _unknown(library: Library, framework: str, key: str, version: str) -> Settin
     """Say that there is no such setting: none at all, or none at this version."""
     at_others = library.setting(framework, key)
     names = list(library.names(framework, key, version or None)) if at_others else []
-    keys = [name for owner, name in library.specs if owner == framework]
+    keys = library.keys.get(framework, ())
     # Settings are also looked for by their last name: people leave out, or get wrong, what stands before it.
     ends = {name.rsplit(".", 1)[-1]: name for name in keys}
     close = difflib.get_close_matches(key, keys, _NEAR)
