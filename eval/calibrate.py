@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize, minimize_scalar
 
 from corpus.library import digest
 from eval import incidents
@@ -98,7 +98,7 @@ def fitted(found: Sequence[Example]) -> dict[str, float]:
         total = RIDGE * float(weights @ weights) / 2 + sum(part for part, _ in parts)
         return total, RIDGE * weights + sum((slope for _, slope in parts), np.zeros(len(names)))
 
-    best = minimize(loss, np.zeros(len(names)), jac=True, method="L-BFGS-B")
+    best = scipy.optimize.minimize(loss, np.zeros(len(names)), jac=True, method="L-BFGS-B")
     return {name: round(float(weight), 4) for name, weight in zip(names, best.x, strict=True)}
 
 
@@ -137,7 +137,7 @@ def fitted_temperature(found: Sequence[Example], weights: dict[str, float]) -> f
             sum(-np.log(max(_softmax(values / temperature)[right].sum(), 1e-12)) for values, right in sums)
         )
 
-    return round(float(minimize_scalar(loss, bounds=TEMPERATURES, method="bounded").x), 2)
+    return round(float(scipy.optimize.minimize_scalar(loss, bounds=TEMPERATURES, method="bounded").x), 2)
 
 
 def main(words: Sequence[str]) -> int:

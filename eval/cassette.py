@@ -180,10 +180,9 @@ class ReplayedModel:
 
 def request_key(messages: Sequence[ChatMessage]) -> str:
     """Give the hash of what is sent: each message with the calls that it makes, without their ids."""
-    told = json.dumps([_told(message) for message in messages], ensure_ascii=False)
-    return hashlib.sha256(told.encode()).hexdigest()[:32]
-
-
-def _told(message: ChatMessage) -> list[object]:
-    calls = [[call.name, call.arguments] for call in message.calls]
-    return [message.role, message.text, *([calls] if calls else [])]
+    told: list[list[object]] = []
+    for message in messages:
+        calls = [[call.name, call.arguments] for call in message.calls]
+        told.append([message.role, message.text, *([calls] if calls else [])])
+    text = json.dumps(told, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

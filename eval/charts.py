@@ -129,7 +129,9 @@ def learning_curve(
         style_sheet(style),
         *(line(across.start, up.at(tick), across.end, up.at(tick), "rule") for tick in ticks),
         *(text(across.start - 6, up.at(tick) + 4, f"{tick:.1f}", "small", "end") for tick in ticks),
-        *(text(across.at(number), up.start + 16, f"round {number}", "small", "middle") for number in rounds),
+        # The word once: repeated under each of many rounds it would run into the next.
+        text(across.start - 6, up.start + 16, "round", "small", "end"),
+        *(text(across.at(number), up.start + 16, str(number), "small", "middle") for number in rounds),
         *(
             part
             for row, (name, points) in enumerate(curves.items())

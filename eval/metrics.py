@@ -161,7 +161,7 @@ def _setting(incident: Incident, answer: Answer, library: Library, among: int | 
 
 def settable(changes: Sequence[LabelledChange], library: Library) -> list[LabelledChange]:
     """Give the labelled changes of a known framework."""
-    known = {framework for framework, _ in library.specs}
+    known = library.keys.keys()
     return [change for change in changes if change.framework in known]
 
 

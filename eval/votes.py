@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from eval import incidents
 from eval.cassette import Cassette
@@ -108,7 +108,7 @@ def fitted(found: Sequence[VoteExample], prior: Mapping[str, float]) -> dict[str
             total -= float(np.log(max(sum(shares.get(name, 0.0) for name in example.right), 1e-6)))
         return total
 
-    best = minimize(loss, start, method="L-BFGS-B")
+    best = scipy.optimize.minimize(loss, start, method="L-BFGS-B")
     return {name: round(float(value), 3) for name, value in zip(names, best.x, strict=True)}
 
 

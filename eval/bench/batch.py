@@ -149,7 +149,12 @@ def _worked(home: Path, specs: Sequence[JobSpec], workers: int) -> BatchRun:
         engine = BatchEngine(settings, store, batch=batch, watch=watched.note_end)
         before = _spent()
         over = threading.Event()
-        sampler = threading.Thread(target=_sample, args=(watched, over))
+
+        def sample() -> None:
+            while not over.wait(EVERY):
+                watched.memory.append(sum(_resident()) / (1 << 20))
+
+        sampler = threading.Thread(target=sample)
         sampler.start()
         engine.run()
         over.set()
@@ -171,11 +176,6 @@ def _settings(home: Path, workers: int) -> Settings:
 def _spent() -> float:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
-
-
-def _sample(watched: BatchRun, over: threading.Event) -> None:
-    while not over.wait(EVERY):
-        watched.memory.append(sum(_resident()) / (1 << 20))
 
 
 def _resident() -> Iterator[int]:

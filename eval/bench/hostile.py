@@ -187,14 +187,14 @@ def growing(path: Path) -> None:
     """Write a log to which a thread appends while it is read."""
     piece = (WELL.format(4) + "\n").encode() * (APPENDED // 80)
     path.write_bytes(piece * max(1, int(256 * SCALE)))
-    Thread(target=_append, args=(path, piece), daemon=True).start()
 
+    def append() -> None:
+        with path.open("ab", buffering=0) as stream:
+            while True:
+                stream.write(piece)
+                sleep(EVERY_S)
 
-def _append(path: Path, piece: bytes) -> None:
-    with path.open("ab", buffering=0) as stream:
-        while True:
-            stream.write(piece)
-            sleep(EVERY_S)
+    Thread(target=append, daemon=True).start()
 
 
 def sparse(path: Path) -> None:

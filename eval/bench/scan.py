@@ -126,7 +126,7 @@ def _piped(log: Path, times: int) -> ScanRate:
         [sys.executable, "-m", read_child.__name__, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdin is not None  # noqa: S101 - asked for above
-        assert process.stdout is not None  # noqa: S101
+        assert process.stdout is not None  # noqa: S101 - asked for above
         for _ in range(times):
             with log.open("rb") as stream:
                 shutil.copyfileobj(stream, process.stdin, 1 << 20)

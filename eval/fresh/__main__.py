@@ -101,23 +101,19 @@ def _told(number: int, rows: list[Scored], missing: list[str], console: Console)
 def _record(number: int, rows: list[Scored], missing: list[str], folder: Path) -> None:
     if missing:
         raise EvalError(f"round {number} is not recorded: {len(missing)} of its texts could not be had.")
+    # The program's commit; `-dirty` where files differ from it, `unknown` outside a repository.
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
     rounds.record(
         FirstSight(
             round=number,
             scored=datetime.now(UTC).date(),
-            program=_commit(),
+            program=done.stdout.strip() or "unknown",
             figures=figures(rows),
             answers=tuple(row.record() for row in rows),
         ),
         folder,
     )
-
-
-def _commit() -> str:
-    """Give the program's commit; `-dirty` where files differ from it, `unknown` outside a repository."""
-    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
-    return done.stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":

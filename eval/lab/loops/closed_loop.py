@@ -66,7 +66,10 @@ def close(job: LoopJob, triage: Triage, wheels: Path | None = None, keep: Path |
             told = f"the log lacks {absent[0]!r}" if absent else f"exit status {failed.returncode}"
             told = f"still running after {job.timeout_s} s" if failed.timed_out else told
             return LoopResult(job.id, "not shown", why=told)
-        context = _explained(job, triage, folder, failed)
+        files = [read_config(folder / name, name) for name in job.files]
+        outcome = Outcome.told(exit_code=failed.returncode)
+        source = inputs.open_jobs([folder.parent / "output"])
+        context = triage.diagnose(triage.read(source, "en", files, outcome=outcome))
         _kept(keep, f"{job.id}.answer.json", context.first.to_json(indent=1).encode())
         return _tried(job, context, folder, wheels, keep)
 
@@ -99,14 +102,6 @@ def _kept(keep: Path | None, name: str, content: bytes) -> None:
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         (keep / name).write_bytes(content)
-
-
-def _explained(job: LoopJob, triage: Triage, folder: Path, failed: RunOutcome) -> TriageContext:
-    """Answer by the rules from the run's output and exit status, with the job's own files."""
-    log = folder.parent / "output"
-    files = [read_config(folder / name, name) for name in job.files]
-    outcome = Outcome.told(exit_code=failed.returncode)
-    return triage.diagnose(triage.read(inputs.open_jobs([log]), "en", files, outcome=outcome))
 
 
 def _tried(
