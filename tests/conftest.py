@@ -24,6 +24,7 @@ from ingest.logs.report import CrashReport
 from service.settings import Settings
 from tests import machine, warm
 from tests.factories import ReadLog
+from tests.order import longest_first
 
 _HOME = pytest.StashKey[Path]()
 
@@ -43,6 +44,16 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Run one file more than there are cores: much of the time goes by waiting for a clock or a browser."""
     return len(os.sched_getaffinity(0)) + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have the files that take longest begun first."""
+    items[:] = longest_first(items)
+
+
+def pytest_collection_finish() -> None:
+    """Take what was imported and collected out of the garbage collector's sight: none of it is garbage."""
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -57,6 +57,7 @@ SEAMS: dict[str, str | tuple[str, ...]] = {
         "service/batches/sources",
         "service/monitoring",
         "eval/fresh",
+        "eval/attack",
         "ui/slack",
     ),
     "typer": "ui",
@@ -65,6 +66,7 @@ SEAMS: dict[str, str | tuple[str, ...]] = {
 SERVICE = [
     "html",
     "schemas",
+    "allowed_files",
     "settings",
     "telemetry",
     "scoring",

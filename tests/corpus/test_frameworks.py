@@ -135,6 +135,14 @@ def test_what_paths_and_commands_say_of_frameworks() -> None:
         "/venv/lib/python3.11/site-packages/vllm/v1/engine/core.py": ("vllm",),
         "accelerate launch train.py": ("accelerate",),
         "/home/me/train.py": (),
+        # An environment or a folder is called after anything.
+        "/opt/envs/verl/lib/python3.12/site-packages/vllm/v1/engine/core.py": ("vllm",),
+        "/opt/envs/llamafactory/lib/python3.10/multiprocessing/process.py": (),
+        "/opt/envs/llamafactory/bin/accelerate launch train.py": ("accelerate",),
+        "/home/me/verl/eval/run.py": (),
+        "/home/me/verl/verl/utils/dataset/rl_dataset.py": ("verl",),
+        "--model /data/LLaMA-Factory/saves/m": (),
+        "/data/LLaMA-Factory/src/llamafactory/train/tuner.py": ("llamafactory",),
     }
     assert {text: cued_frameworks(text) for text in rows} == rows
 

@@ -35,12 +35,17 @@ def row(**fields: Any) -> KnownIssue:
 @each_row(
     "fields, changes, title",
     [
-        ({}, [("vllm", ">=0.9.0")], "Known bug of vllm <0.9, fixed in 0.9.0."),
-        ({"fixed": "", "moves": {"torch": "<2"}}, [("torch", "<2")], "Known incompatibility of vllm <0.9."),
+        ({}, [("vllm", ">=0.9.0")], "Known bug of vllm <0.9, fixed in 0.9.0"),
+        ({"fixed": "", "moves": {"torch": "<2"}}, [("torch", "<2")], "Known incompatibility of vllm <0.9"),
+        (
+            {"affected": "<0.9.0,>=0.8.1"},
+            [("vllm", ">=0.9.0")],
+            "Known bug of vllm >=0.8.1,<0.9.0, fixed in 0.9.0",
+        ),
         (
             {"fixed": "", "affected": "", "moves": {"torch": "<2"}},
             [("torch", "<2")],
-            "Known incompatibility of vllm.",
+            "Known incompatibility of vllm",
         ),
     ],
 )
@@ -51,7 +56,7 @@ def test_that_a_known_bug_says_which_versions_have_it(
     case = Case.model_validate(row(**fields).fields("vllm"))
     assert [(change.key, change.to) for change in case.changes] == changes
     assert case.title.en == title
-    assert case.body.en == f"{title} The wheel falls off."
+    assert case.body.en == f"{title}. The wheel falls off."
     assert case.frameworks == {"vllm": fields.get("affected", "<0.9")}
 
 

@@ -42,6 +42,9 @@ def test_a_signal_is_known_by_name_or_number_in_any_spelling() -> None:
         "SIGIOT": "SIGABRT",
         "35": "SIGRTMIN+1",
         "SIGRTMIN+3": "SIGRTMIN+3",
+        "Hangup": "SIGHUP",
+        "Segmentation fault": "SIGSEGV",
+        "User defined signal 1": "SIGUSR1",
     }
     assert {given: outcomes.signal_name(given) for given in told} == told
     for wrong in ("", "0", "999", "SIGNOTHING", "9; rm", "SIGRT"):
@@ -66,6 +69,37 @@ def test_an_exit_code_tells_the_signal_that_a_shell_or_python_wrote_into_it() ->
         None: None,
     }
     assert {code: outcomes.signal_of(code) for code in told} == told
+
+
+def test_the_fact_of_a_line_tells_a_signal_by_its_name_its_number_or_an_exit_code() -> None:
+    """Launchers, shells and Slurm write it each in their own way; an exit code of a program's own is none."""
+    told: list[tuple[dict[str, object], str | None]] = [
+        ({"signal": "SIGHUP", "code": 1}, "SIGHUP"),
+        ({"signal_n": 1}, "SIGHUP"),
+        ({"signal": 15.0}, "SIGTERM"),
+        ({"signal": "Hangup"}, "SIGHUP"),
+        ({"code": -6}, "SIGABRT"),
+        ({"code": 132}, "SIGILL"),
+        ({"code": 135}, "SIGBUS"),
+        ({"code": 129}, "SIGHUP"),
+        ({"code": 1}, None),
+        ({"signal": "the odd one"}, None),
+        ({"pid": 9}, None),
+    ]
+    assert [(fields, outcomes.told_signal(fields)) for fields, _ in told] == told
+
+
+def test_slurms_pair_of_exit_code_and_signal_is_one_exit_code() -> None:
+    """A signal counts as a shell writes it; 125 is Slurm's own mark for memory, and no signal."""
+    told = {"1:0": 1, "0:9": 137, "9:0": 9, "0:125": 0, "0:0": 0, "": None, "None": None}
+    assert {pair: outcomes.slurm_exit_code(pair) for pair in told} == told
+
+
+def test_only_signals_that_no_launcher_passes_on_come_from_outside() -> None:
+    """What torchrun, srun or a server send to their own processes may follow a failure of one of them."""
+    table = outcomes.load()
+    outside = {name for name, row in table.signals.items() if row.outside}
+    assert outside == {"sighup", "sigint", "sigxcpu", "sigxfsz"}
 
 
 def test_a_state_is_known_by_its_words_whatever_their_case_and_signs() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from packaging.version import Version
 
 from corpus.extract.members import members
+from corpus.extract.messages.packages import ModelNames
+from corpus.extract.model_names import model_names
 from corpus.extract.symbols import history, modules
 from corpus.symbols import SymbolHistory, digest_of, history_of
 from tests.tables import each_row
@@ -86,6 +88,27 @@ def test_that_a_class_tells_its_attributes_and_what_its_methods_take() -> None:
     assert found["Box.fill"] == {"(what", "(fast"}
     assert (found["Box.anything"], found["Box.hidden"], found["Strange"]) == (None, None, None)
     assert found["Record.__init__"] == {"(key"}
+
+
+REGISTRY = """
+_MODELS = {
+    "PlumForCausalLM": ("plum", "PlumForCausalLM"),
+    # Taken out: "PearForCausalLM": ("pear", "PearForCausalLM"),
+}
+"""
+
+
+def test_that_the_models_of_a_package_are_read_where_its_row_says() -> None:
+    """One place keeps them in a table, another names a class or several in each file."""
+    table = ModelNames(files=r"^made/registry\.py$", names=r'^ +"(?P<names>\w+)":\s*\(')
+    each = ModelNames(files=r"^made/models/\w+\.py$", names=r"^EntryClass\s*=\s*(?P<names>\[[^\]]*\]|\w+)")
+    files = [
+        ("made/registry.py", REGISTRY),
+        ("made/other.py", '    "FigForCausalLM": (1)\n'),
+        ("made/models/fig.py", "class Fig: ...\nEntryClass = [FigForCausalLM,\n  FigModel]\n"),
+        ("made/models/kiwi.py", "EntryClass = KiwiModel\n"),
+    ]
+    assert model_names(files, [table, each]) == {"PlumForCausalLM", "FigForCausalLM", "FigModel", "KiwiModel"}
 
 
 def test_that_only_what_came_or_went_is_kept() -> None:

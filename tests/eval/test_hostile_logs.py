@@ -80,7 +80,7 @@ def test_that_a_log_that_grows_is_read_to_where_it_ends(reader: Reader, tmp_path
     assert (report.limits.lines, report.root and report.root.line) == (300_001, 300_001)
 
 
-@each_row("name", SUBJECTS, quick=2)
+@each_row("name", SUBJECTS, quick=1)
 def test_that_a_subject_of_fuzzing_takes_its_own_seeds(name: str) -> None:
     """What fuzzing begins from is no finding."""
     for seed in islice(SUBJECTS[name].seeds(), 60):

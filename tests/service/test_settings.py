@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,17 @@ from typing import Any
 import pytest
 
 from service.schemas.errors import SettingsError
-from service.settings import MAX_FILE_BYTES, NUMBERS, PREFIX, SECRETS, Settings, load_settings, own_file, read
+from service.settings import (
+    MAX_FILE_BYTES,
+    NUMBERS,
+    PREFIX,
+    SECRETS,
+    Settings,
+    allowed_files,
+    load_settings,
+    own_file,
+    read,
+)
 from tests.tables import each_row
 
 # All that a folder's file may set; whoever adds to it has shown that it sends nothing, opens nothing and
@@ -29,7 +40,9 @@ def toml(folder: Path, text: str | bytes) -> Path:
 
 def value_of(name: str) -> Any:
     """Give a value that the setting takes, and that is not its default."""
-    return {"lang": "zh"}.get(name) or (4321 if name in NUMBERS else "/elsewhere")
+    return {"lang": "zh", "redact_extra": "crew badge"}.get(name) or (
+        4321 if name in NUMBERS else "/elsewhere"
+    )
 
 
 def shown(settings: Settings) -> dict[str, Any]:
@@ -112,6 +125,7 @@ def test_every_setting_can_be_set_by_its_variable(name: str, tmp_path: Path) -> 
     values = {
         **{number: "4000" if kind is int else "12.5" for number, (kind, _least) in NUMBERS.items()},
         "lang": "zh",
+        "redact_extra": "crew badge",
     }
     loaded = getattr(
         load_settings({PREFIX + name.upper(): values.get(name, "/x")}, tmp_path / "none.toml"), name
@@ -215,6 +229,106 @@ def test_a_folders_file_that_is_no_settings_keeps_nobody_from_reading(tmp_path: 
             else []
         )
     assert wrong == []
+
+
+ALLOWED = 'model = "openai:x"\nmodel_base_url = "http://127.0.0.1:9/v1"\n'
+
+
+def allowed_folder(tmp_path: Path) -> tuple[Path, Path]:
+    """Make a folder whose file is allowed; gives that file, and the user's own."""
+    file, own = toml(tmp_path / "job", ALLOWED), tmp_path / "own" / "whycrash.toml"
+    allowed_files(own).allow(file, file.read_bytes())
+    return file, own
+
+
+def test_an_allowed_file_counts_where_it_is_and_as_it_is(tmp_path: Path) -> None:
+    """It sets what it says, behind the user's own file and the environment."""
+    file, own = allowed_folder(tmp_path)
+    loaded = read({}, own, file.parent)
+    assert (loaded.settings.model, loaded.ignored) == ("openai:x", ())
+    assert read({"WHYCRASH_MODEL": "openai:y"}, own, file.parent).settings.model == "openai:y"
+    toml(own.parent, 'model = "openai:z"')
+    assert read({}, own, file.parent).settings.model == "openai:z"
+    assert stat.S_IMODE((own.parent / "allowed.json").stat().st_mode) == 0o600
+
+
+def test_every_changed_byte_ends_a_permission(tmp_path: Path) -> None:
+    """Wherever it stands, whatever results; and it comes back with the old content."""
+    file, own = allowed_folder(tmp_path)
+    still = []
+    for place in range(len(ALLOWED)):
+        file.write_text(ALLOWED[:place] + "y" + ALLOWED[place:])
+        loaded = read({}, own, file.parent)
+        if loaded.settings != Settings() or not loaded.ignored:
+            still.append(place)
+    for content in (ALLOWED + " ", ALLOWED[:-1], ALLOWED.replace("\n", "\r\n"), "\ufeff" + ALLOWED):
+        file.write_bytes(content.encode())
+        still += [content] if read({}, own, file.parent).settings != Settings() else []
+    assert still == []
+    file.write_text(ALLOWED + "# more\n")
+    assert [item.trouble for item in read({}, own, file.parent).ignored] == [
+        "changed",
+        "not-allowed",
+        "not-allowed",
+    ]
+    file.write_text(ALLOWED)
+    assert read({}, own, file.parent).settings.model == "openai:x"
+
+
+def test_a_permission_is_of_one_place(tmp_path: Path) -> None:
+    """A copy elsewhere, or what took the place of the folder, is another file; a link to it is the same."""
+    file, own = allowed_folder(tmp_path)
+    copy = toml(tmp_path / "copy", ALLOWED)
+    (linked := tmp_path / "linked").symlink_to(file.parent)
+    (moved := tmp_path / "moved").mkdir()
+    assert read({}, own, copy.parent).settings == Settings()
+    assert read({}, own, linked).settings.model == "openai:x"
+    file.rename(moved / "whycrash.toml")
+    assert read({}, own, moved).settings == Settings()
+    (file.parent / "whycrash.toml").symlink_to(moved / "whycrash.toml")
+    assert read({}, own, file.parent).settings == Settings()
+
+
+def test_an_allowed_file_sets_nothing_that_is_wrong(tmp_path: Path) -> None:
+    """What is no setting, or no value of one, is named and left alone."""
+    own = tmp_path / "own" / "whycrash.toml"
+    file = toml(
+        tmp_path, 'model = ["x"]\nport = "no"\nredact_extra = "/a*/"\nlangage = 1\nchroma_url = "http://x"'
+    )
+    allowed_files(own).allow(file, file.read_bytes())
+    loaded = read({}, own, tmp_path)
+    assert loaded.settings == Settings(chroma_url="http://x")
+    assert {item.name: item.trouble for item in loaded.ignored} == {
+        "langage": "unknown",
+        "model": "wrong",
+        "port": "wrong",
+        "redact_extra": "wrong",
+    }
+
+
+def test_a_list_that_others_could_have_written_allows_nothing(tmp_path: Path) -> None:
+    """Nor does one that is damaged; `allow` says so, and does not write over it."""
+    file, own = allowed_folder(tmp_path)
+    kept = own.parent / "allowed.json"
+    right = kept.read_bytes()
+    for mode, content in (
+        (0o622, right),
+        (0o660, right),
+        (0o600, b"{"),
+        (0o600, b"[]"),
+        (0o600, b'{"a": 1}'),
+    ):
+        kept.write_bytes(content)
+        kept.chmod(mode)
+        assert read({}, own, file.parent).settings == Settings()
+        with pytest.raises(SettingsError, match=r"allowed\.json"):
+            allowed_files(own).allow(file, file.read_bytes())
+        assert kept.read_bytes() == content
+    kept.chmod(0o600)
+    kept.write_bytes(right)
+    assert allowed_files(own).forget(file)
+    assert not allowed_files(own).forget(file)
+    assert read({}, own, file.parent).settings == Settings()
 
 
 @pytest.mark.parametrize("mode", [0o666, 0o622, 0o660])

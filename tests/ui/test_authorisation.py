@@ -361,8 +361,26 @@ def test_that_what_else_gradio_offers_is_not_there(app_state: House) -> None:
             (method, asked, kind, status)
             for kind in ("triage", "admin")
             if (status := app_state.client.request(method, asked, headers=app_state.sent(kind)).status_code)
-            != 404
+            not in (404, 405)
         ]
+    assert wrong == []
+
+
+@pytest.mark.long
+def test_that_a_path_of_either_takes_its_own_methods_alone(app_state: House) -> None:
+    """The page lies behind every path of the API: what no route takes is told 405, and what is taken."""
+    rows = (
+        ("TRACE", "/v1/triage", "POST"),
+        ("PUT", "/v1/triages/x", "GET, DELETE"),
+        ("OPTIONS", "/openapi.json", "GET, HEAD"),
+        ("TRACE", "/", "GET, HEAD"),
+        ("DELETE", "/gradio_api/queue/join", "POST"),
+    )
+    wrong = []
+    for method, path, methods in rows:
+        answer = app_state.client.request(method, path, headers=app_state.sent("admin"))
+        if (told := (answer.status_code, answer.headers.get("allow"))) != (405, methods):
+            wrong.append((method, path, told))
     assert wrong == []
 
 

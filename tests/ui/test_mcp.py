@@ -9,19 +9,19 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from anyio.from_thread import start_blocking_portal
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp_types import CallToolResult
 
 from tests.factories import OOM, traceback, whole_corpus
 from tests.ingest.redaction import planted
 from tests.ui.shell import surroundings
 from tests.waiting import PATIENCE
 from tests.warm import INCIDENTS, ROOT, script
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
 
 NAME = "w-easyr1-offload-host-ram"
 LOG = INCIDENTS / NAME / "log.txt"
@@ -32,6 +32,10 @@ Call = Callable[..., Any]
 @contextmanager
 def talking(home: Path, errors: Path) -> Iterator[Call]:
     """Start a server, and give what calls a method of a client to it."""
+    # Imported here: they take a second, which every worker would spend on collecting the tests.
+    from mcp.client.client import Client
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
     server = StdioServerParameters(command=sys.executable, args=list(START), env=surroundings(home), cwd=ROOT)
     with ExitStack() as stack:
         log = stack.enter_context(errors.open("w", encoding="utf-8"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ingest.logs.cascade import Progress, ProgressMark, arrange_cascade
+from ingest.logs.cascade import arrange_cascade
+from ingest.logs.progress import Progress, ProgressMark
 from ingest.logs.stacks.stack import Frame
 from ingest.logs.timeline import Timeline
 from tests.factories import event
@@ -170,3 +171,18 @@ def test_that_an_exception_is_no_passing_word_of_a_program() -> None:
     """Only what a program says itself, without dying of it, may be passed over."""
     named = event(1, passing=True, body="ModuleNotFoundError: No module named 'x'")
     assert arrange_cascade([named, event(2)], [progress()], Timeline()).root.line == 1  # type: ignore[union-attr]  # both stand
+
+
+@each_row(
+    "behind, ended",
+    [([], True), ([(21, 5)], True), ([(21, 5), (22, 6)], False), ([(21, 201), (22, 202)], True)],
+)
+def test_that_a_count_which_begins_again_behind_a_good_end_is_another_run(
+    behind: list[tuple[int, float]], ended: bool
+) -> None:
+    """One mark may be a last word; two of a smaller count that rises are work."""
+    run = progress((1, 199), (2, 200))
+    run.close(20, finished=False)
+    for line, step in behind:
+        run.add(ProgressMark(line, step))
+    assert run.well_ended == (20 if ended else 0)

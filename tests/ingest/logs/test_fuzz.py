@@ -217,7 +217,7 @@ def test_that_the_sizes_of_chunks_change_nothing(reader: Reader, data: bytes, si
 
 
 @given(parts=st.lists(RAW, min_size=2, max_size=3))
-@settings(FEW, max_examples=80)
+@settings(FEW, max_examples=30)
 def test_that_places_in_a_folder_are_those_in_its_files(reader: Reader, parts: list[bytes]) -> None:
     """What stands at a file's line when it is read as part of a job, stands there when it is read alone."""
     with tempfile.TemporaryDirectory() as folder:

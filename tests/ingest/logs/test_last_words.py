@@ -95,3 +95,61 @@ def test_thousands_of_threads_that_assert_are_one_event(read: ReadLog) -> None:
     assert [(event.pattern, event.line, event.count) for event in read(log).events] == [
         ("torch.kernel-assert", 1, 5000)
     ]
+
+
+NARROW = """\
++------- Traceback (most recent call last) --------+
+| /job/train.py:10 in fit                          |
+|                                                  |
+| > 10   score = ranker(rows)                      |
++--------------------------------------------------+
+UnboundLocalError: cannot access local variable
+'ranker' where it is not associated with a value
+"""
+
+
+WHOLE = "UnboundLocalError: cannot access local variable 'ranker' where it is not associated with a value"
+
+
+@each_row(
+    "below",
+    ["", "and\n", "Traceback (most recent call last):\n", "2025-03-02 10:00:00,123 INFO the job is done\n"],
+)
+def test_that_a_message_is_whole_which_the_boxs_console_broke(read: ReadLog, below: str) -> None:
+    """Where the next word had room in the box's width, or a logger begins a row, the message has ended."""
+    # More than is read as a paste, which is joined by other means.
+    root = read(steps(*range(3000)) + NARROW + below).root
+    assert root is not None
+    assert root.body == WHOLE
+    assert root.text == "UnboundLocalError: cannot access local variable"
+
+
+PANEL = """\
++- Error -----------------------------------------+
+| torch.OutOfMemoryError: CUDA out of              |
+| memory. Tried to allocate 2.00 GiB. GPU 0 has    |
+| a total capacity of 79.10 GiB of which 1.19 GiB  |
+| is free.                                         |
++--------------------------------------------------+
+"""
+
+
+def test_that_the_rows_of_a_panel_are_the_message_that_they_were(read: ReadLog) -> None:
+    """The pattern of the whole message knows it, with its numbers; a table's rows are none."""
+    report = read(f"loading\n{PANEL}")
+    assert report.root is not None
+    assert report.root.line == 3
+    assert "gpu_oom" in [fact.kind for fact in report.facts]
+    table = PANEL.replace("CUDA out of ", "CUDA | out of").replace("memory. ", "memory.|")
+    assert "gpu_oom" not in [fact.kind for fact in read(f"loading\n{table}").facts]
+
+
+def test_that_a_shells_last_word_is_read_behind_an_open_progress_bar(read: ReadLog) -> None:
+    """A bar leaves its row open, and the shell writes on: no such log is of a job that ran well."""
+    bar = "\r".join(
+        f" {step}%|##        | {step}/100 [00:0{step}<01:40,  1.02s/it, loss=0.3]" for step in (7, 8, 9)
+    )
+    words = ("Killed", "Terminated", "Segmentation fault (core dumped)", "已杀死")
+    found = {word: read(f"{steps(1, 2)}{bar}{word}\n").root for word in words}
+    assert [word for word, root in found.items() if root is None] == []
+    assert read(f"{steps(1, 2)}{bar}\n").root is None

@@ -1,6 +1,6 @@
 """An earlier line is the root where a name ties it to the end, and none where its process lived on."""
 
-from tests.factories import ReadLog, prefixed, traceback
+from tests.factories import ReadLog, prefixed, steps, traceback
 from tests.tables import each_row
 
 WARNED = (
@@ -55,3 +55,161 @@ def test_that_what_a_process_says_again_is_not_what_ended_it(
     root = read(text).root
     assert root is not None
     assert (root.kind == "kill") == is_killed
+
+
+UNKNOWN_MODEL = (
+    "2025-03-02 10:00:01,000 [WARNING] attn_implementation={way} failed: The checkpoint you are trying to "
+    "load has model type `lark3` but Transformers does not recognize this architecture.\n"
+)
+WARNED_TWICE = UNKNOWN_MODEL.format(way="sdpa") + UNKNOWN_MODEL.format(way="eager")
+CALM = "".join(f"2025-03-02 10:00:0{at},000 [INFO] part {at} is read\n" for at in range(2, 8))
+GIVES_UP = traceback("RuntimeError: Cannot load lark-3b", code='raise RuntimeError(f"Cannot load {name}")')
+
+
+@each_row(
+    "text, is_warned",
+    [
+        (WARNED_TWICE + GIVES_UP, True),
+        (WARNED_TWICE + CALM + GIVES_UP, False),
+        (WARNED_TWICE + traceback("RuntimeError: Cannot load lark-3b"), False),
+        (WARNED_TWICE + traceback("KeyError: 'lark'", code='raise KeyError("lark")'), False),
+    ],
+)
+def test_that_the_warning_right_above_is_why_a_script_gives_up(
+    text: str, is_warned: bool, read: ReadLog
+) -> None:
+    """It caught and logged the failure, and raises in its own words; work between, or a slip, unties them."""
+    root = read(text).root
+    assert root is not None
+    assert ("lark3" in root.text) == is_warned
+
+
+IMPORT_WARNING = (
+    "/env/lark/__init__.py:7: RuntimeWarning: Failed to read commit hash:\n"
+    "cannot import name '_version' from partially initialized module 'lark' (most likely due to a circular "
+    "import) (/env/lark/__init__.py)\n"
+)
+STATEMENT = "  from .version import __version__\n"
+SHAPE = "RuntimeError: shape '[332, -1]' is invalid for input of size 89128961"
+
+
+@each_row(
+    "text, is_warning",
+    [
+        (IMPORT_WARNING + STATEMENT + "INFO starting\n" + traceback(SHAPE), True),
+        (IMPORT_WARNING + "INFO starting\n" + traceback(SHAPE), False),
+    ],
+)
+def test_that_a_warning_of_several_rows_is_no_first_failure(
+    text: str, is_warning: bool, read: ReadLog
+) -> None:
+    """Python prints the statement that warned below the message; without it the rows are not one warning."""
+    root = read(text).root
+    assert root is not None
+    assert (root.body == SHAPE) == is_warning
+
+
+INNER = traceback("ImportError: lark_attn requires the compiled extensions (_lark_C)").replace(
+    "/job/", "/env/lib/python3.12/site-packages/vllm/models/"
+)
+OUTER = traceback(
+    "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig\n"
+    "  Value error, Model architectures ['LarkForCausalLM'] failed to be inspected. Please check the logs "
+    "for more details. [type=value_error, input_value=ArgsKwargs((), {}), input_type=ArgsKwargs]"
+)
+SUBPROCESS = "RuntimeError: Error raised in subprocess:"
+
+
+@each_row(
+    "text",
+    [
+        traceback(SUBPROCESS) + INNER,
+        traceback(SUBPROCESS)
+        + "<frozen runpy>:128: RuntimeWarning: 'lark.registry' found in sys.modules\n"
+        + INNER,
+        prefixed("ERROR 03-02 10:00:00 [registry.py:963] ", traceback(SUBPROCESS) + INNER) + OUTER,
+        INNER + OUTER,
+    ],
+)
+def test_that_the_inner_exception_is_the_reason_of_what_only_reports_it(text: str, read: ReadLog) -> None:
+    """A message that ends in a colon before another traceback, and one that sends to the log, are reports."""
+    root = read(text).root
+    assert root is not None
+    assert root.exception == "ImportError"
+
+
+def test_that_a_lazy_import_gives_way_to_the_reason_in_the_row_below(read: ReadLog) -> None:
+    """The import names its reason without the exception's type; a paste may have nothing above it."""
+    root = read(
+        "RuntimeError: Failed to import transformers.trainer because of the following error (look up to see "
+        "its traceback):\n"
+        "cannot import name 'is_lark' from 'accelerate.utils' (/env/accelerate/utils/__init__.py)"
+    ).root
+    assert root is not None
+    assert root.line == 2
+
+
+def test_that_an_interrupt_gives_way_to_what_was_raised_while_it_was_handled(read: ReadLog) -> None:
+    """It has no words of its own; the exception that came of it may say who interrupted."""
+    link = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    root = read(traceback("KeyboardInterrupt") + link + traceback("LarkError: told to stop by node 3")).root
+    assert root is not None
+    assert root.exception == "LarkError"
+
+
+NO_DEVICE = (
+    "/env/lib/python3.12/site-packages/torch/cuda/__init__.py:182: UserWarning: CUDA initialization: CUDA "
+    "unknown error - this may be due to an incorrectly set up environment, e.g. changing env variable "
+    "CUDA_VISIBLE_DEVICES after program start. Setting the available devices to be zero.\n"
+    "  return torch._C._cuda_getDeviceCount() > 0\n"
+)
+TOO_FEW = traceback("ValueError: the stages must be fewer than the number of gpus")
+OOM = traceback("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
+WAITS = (
+    "INFO 06-02 10:11:22 [ray_utils.py:233] Waiting for creating a placement group of specs for 10 seconds. "
+    "specs=[{'GPU': 1.0}, {'GPU': 1.0}]. Check `ray status`\n"
+)
+GIVEN_UP = traceback("KeyboardInterrupt")
+
+
+@each_row(
+    "text, line",
+    [
+        # What a program warned of as it began it meets again in other words.
+        (NO_DEVICE + TOO_FEW, 1),
+        # What has another reason, or stands above, is none of it.
+        (NO_DEVICE + OOM, 2 + OOM.count("\n")),
+        (TOO_FEW + NO_DEVICE, TOO_FEW.count("\n")),
+        # Whoever waits for what is not there waits until somebody ends it; what began after all does not.
+        (WAITS + GIVEN_UP, 1),
+        (WAITS + steps(1, 2, 3) + GIVEN_UP, 4 + GIVEN_UP.count("\n")),
+    ],
+)
+def test_that_what_a_failure_comes_of_is_the_root_where_its_pattern_says_so(
+    text: str, line: int, read: ReadLog
+) -> None:
+    root = read(text).root
+    assert root is not None
+    assert root.line == line
+
+
+@each_row(
+    ("exception", "message"),
+    [
+        ("FileNotFoundError", "[Errno 2] No such file or directory: '/data/lark/7.png'"),
+        ("PermissionError", "[Errno 13] Permission denied: '/data/lark'"),
+        ("MemoryError", "Unable to allocate 3.1 GiB for an array"),
+        ("PIL.UnidentifiedImageError", "cannot identify image file '/data/lark/7.png'"),
+        ("torch.OutOfMemoryError", "CUDA out of memory. Tried to allocate 2.00 GiB."),
+        ("json.decoder.JSONDecodeError", "Expecting value: line 1 column 1 (char 0)"),
+    ],
+)
+def test_that_what_a_worker_raised_is_the_root_and_not_who_tells_of_it(
+    exception: str, message: str, read: ReadLog
+) -> None:
+    """The rows are those of ExceptionWrapper.reraise (torch/_utils.py): the type stands in both."""
+    told = f"{exception}: Caught {exception} in DataLoader worker process 3."
+    inner = f"{exception}: {message}"
+    root = read(f"{traceback(told)}Original {traceback(inner)}").root
+    assert root is not None
+    assert root.body == inner

@@ -48,3 +48,56 @@ def test_that_what_nobody_is_seen_to_get_over_stands(text: str, read: ReadLog) -
     root = read(text).root
     assert root is not None
     assert root.cause is not None
+
+
+def test_that_a_server_that_started_lived_through_what_it_logged_before(read: ReadLog) -> None:
+    """What is killed later did not die of it; who never started may have."""
+    failed = (
+        "ERROR 10-01 10:00:01 [config.py:130] Cannot reach https://hub.example.org/m: offline mode is on.\n"
+    )
+    failed += "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
+    started = "INFO:     Application startup complete.\n"
+    killed = "serve.sh: line 9:  8156 Killed                  vllm serve m\n"
+    for row, expected in ((started, 4), ("", 2)):
+        root = read(failed + row + killed).root
+        assert root is not None
+        assert root.line == expected
+
+
+HYDRA = "\nSet the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n"
+BARS = "".join(f"Capturing batches: {25 * n}%|##  | {n}/4 [00:01<00:00,  2.5it/s]\n" for n in range(5))
+
+
+@each_row(
+    "text, is_root",
+    [
+        # The program has died; the workers that it left print what they still had.
+        (traceback(OOM) + HYDRA + prefixed("(WorkerDict pid=88) ", BARS), True),
+        # Without that word, or with steps of a training, work goes on.
+        (traceback(OOM) + prefixed("(WorkerDict pid=88) ", BARS), False),
+        (traceback(OOM) + HYDRA + "step 10 loss 2.1\nstep 20 loss 1.9\nstep 30 loss 1.8\n", False),
+    ],
+)
+def test_that_bars_behind_a_program_that_died_are_no_work(text: str, is_root: bool, read: ReadLog) -> None:
+    assert (read(text).root is not None) == is_root
+
+
+REFUSED_TOOL = "conda: error: argument COMMAND: invalid choice: 'stop' (choose from 'run')\n"
+REFUSED_JOB = "train.py: error: unrecognized arguments: --lr_decay\n"
+
+
+@each_row(
+    "text, row",
+    [
+        # The script went on with what its environment had, and failed by something else.
+        (REFUSED_TOOL + traceback(OOM), (REFUSED_TOOL + traceback(OOM)).count("\n")),
+        (REFUSED_TOOL, 1),
+        (REFUSED_JOB + traceback(OOM), 1),
+    ],
+)
+def test_that_what_a_tool_of_the_environment_refuses_is_passed_over(
+    text: str, row: int, read: ReadLog
+) -> None:
+    root = read(text).root
+    assert root is not None
+    assert root.line == row, root.body

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ingest.logs.lines import parse_line
 from ingest.logs.survival import calm, names_in
-from tests.factories import ReadLog, prefixed, traceback
+from tests.factories import ReadLog, prefixed, steps, traceback
 from tests.tables import each_row
 
 STAMP = "2025-10-01 10:00:0{second},001 {level} {name}: {text}\n"
@@ -50,6 +50,18 @@ def test_that_a_logged_failure_is_survived_where_another_ends_a_calm_process(
     assert (root.line == text.count("\n")) == is_last
 
 
+def test_that_a_job_lives_with_what_it_caught_over_steps(read: ReadLog) -> None:
+    """Sixty samples that could not be scored, the last one behind the last step, are no end; a crash of each
+    rank is one, however many ranks and restarts print it.
+    """
+    caught = "".join(traceback(f"ValueError: no answer in sample {number}") for number in range(20))
+    lived_with = caught + steps(1) + caught + steps(2) + caught
+    assert read(lived_with).root is None
+    uncaught = caught.replace("in main", "in <module>")
+    for text in (uncaught + steps(1) + uncaught + steps(2) + uncaught, steps(1, 2, 3) + caught * 3, caught):
+        assert read(text).root is not None, text
+
+
 @each_row(
     "rows, expected",
     [
@@ -57,6 +69,7 @@ def test_that_a_logged_failure_is_survived_where_another_ends_a_calm_process(
         (["loaded", "WARNING: odd", "12 rows"], 1),
         (["loaded", "  indented"], 1),
         (["connection refused"], 0),
+        (["loaded", "第 3 步加载失败", "12 rows"], 1),
     ],
 )
 def test_that_calm_lines_are_counted_to_the_nearest_of_trouble(rows: list[str], expected: int) -> None:
@@ -73,3 +86,15 @@ def test_that_calm_lines_are_counted_to_the_nearest_of_trouble(rows: list[str], 
 )
 def test_that_names_are_told_from_plain_words(text: str, expected: set[str]) -> None:
     assert names_in(text) == expected
+
+
+def test_that_what_a_handler_meets_is_a_failure_of_its_own(read: ReadLog) -> None:
+    """What it raises is the first exception in other words."""
+    link = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    absent = traceback("KeyError: 'cached'", code="path = known[name]")
+    denied = "PermissionError: [Errno 13] Permission denied: '/shared/cache/x'"
+    for code, is_last in (("os.mkdir(path, mode)", True), ("raise PermissionError(13, text, path)", False)):
+        text = absent + link + traceback(denied, code=code)
+        root = read(text).root
+        assert root is not None
+        assert (root.line == text.count("\n")) == is_last, code

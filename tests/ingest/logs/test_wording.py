@@ -36,6 +36,26 @@ def test_that_advice_beside_a_failure_does_not_hide_it(line: str, read: ReadLog)
     assert report.root.line == 2
 
 
+@each_row(
+    "line",
+    [
+        "Sweep 3 ended without a CUDA out of memory error.",
+        "stage 2 is over without any exceptions",
+        "the second attempt did not fail",
+    ],
+)
+def test_that_a_failure_which_a_line_denies_is_none(line: str, read: ReadLog) -> None:
+    report = read(f"loading weights\n{line}\nINFO: server is ready\n")
+    assert report.root is None
+
+
+@each_row(
+    "line", ["job failed without a message", "job failed without any error", "worker 3 died without an error"]
+)
+def test_that_a_failure_without_its_reason_is_one(line: str, read: ReadLog) -> None:
+    assert read(f"loading weights\n{line}\n").root is not None
+
+
 def test_that_only_the_sentences_that_suppose_are_left_out() -> None:
     assert happened("The run failed. This may cause a retry.") == "The run failed."
     assert happened("plain words") == "plain words"

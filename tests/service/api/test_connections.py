@@ -145,6 +145,11 @@ def test_that_a_head_is_answered_by_what_is_in_it(serve: Serve) -> None:
             line + host + (b"x: " + b"y" * (HEAD_BYTES // 4) + b"\r\n") * 4,
             b"431",
         ),
+        "chunked": (line + host + b"Transfer-Encoding: Chunked\r\n\r\n0\r\n", b"200"),
+        **{
+            f"coding {coding!r}": (line + host + b"Transfer-Encoding: " + coding + b"\r\n", b"501")
+            for coding in (b"xchunked", b"identity", b"gzip", b"gzip, chunked")
+        },
         "long query": (b"GET /healthz?" + b"q" * (URL_BYTES - 100) + b" HTTP/1.1\r\n" + host, b"200"),
         "too long query": (b"GET /healthz?" + b"q" * URL_BYTES + b" HTTP/1.1\r\n" + host, b"414"),
         "two hosts": (line + host + b"Host: localhost\r\n", b"400"),

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from service.api import access as access_module
 from service.api import keys
@@ -23,10 +24,10 @@ from service.app.admission import Admission
 from service.app.triage_service import TriageService
 from service.batches.batches import BatchService, open_store
 from service.persistence.database import NAME
-from service.persistence.keys import MARK
+from service.persistence.key_seal import MARK, SECRET
 from service.persistence.store import Store
 from service.schemas.errors import StoreError, UnauthorizedError
-from service.schemas.records import JobPlace, JobSpec
+from service.schemas.records import JobPlace, JobSpec, KeyRecord, Scope
 from service.settings import Settings
 from service.workers.pool import ProcessPool
 from tests.service.api.conftest import bearer, opened, settings_at
@@ -216,7 +217,7 @@ def test_that_it_is_kept_beside_the_database_that_there_are_keys(home: Path) -> 
 def test_that_a_key_is_not_made_where_it_cannot_be_kept_that_there_are_keys(tmp_path: Path) -> None:
     """Else it would be in the database alone."""
     with Store.open(settings_at(tmp_path)) as store:
-        store.keys.mark = tmp_path / NAME / MARK  # below a file
+        store.keys.seal.mark = tmp_path / NAME / MARK  # below a file
         with pytest.raises(StoreError, match="cannot be written"):
             store.keys.add(keys.make_key("ci", ["admin"], datetime.now(UTC))[0])
         assert store.keys.all() == ()
@@ -245,3 +246,130 @@ def test_that_batches_that_are_put_together_again_are_still_their_owners(home: P
     _deleted(home / NAME)
     with open_store(settings) as store:
         assert store.batches.get(made.id).caller == "abcdef012345"
+
+
+def _made(store: Store, name: str, scope: Scope = "triage") -> tuple[KeyRecord, str]:
+    record, token = keys.make_key(name, [scope], datetime.now(UTC))
+    store.keys.add(record)
+    return record, token
+
+
+def _taken(settings: Settings, token: str) -> bool:
+    """Ask with a key, as a server that starts now answers."""
+    with Store.open(settings) as store:
+        found = Authorizer(Admission(settings, ProcessPool(settings)), OriginPolicy(settings), store.keys)
+        try:
+            asyncio.run(found.authenticate("127.0.0.1", {**bearer(token), "host": "127.0.0.1"}))
+        except UnauthorizedError:
+            return False
+    return True
+
+
+def test_that_a_database_with_keys_of_somebody_else_lets_them_in_nowhere(tmp_path: Path) -> None:
+    """Whoever puts it there knows these keys; the way back is a new one of this machine."""
+    settings, foreign = settings_at(tmp_path / "home"), settings_at(tmp_path / "foreign")
+    with Store.open(settings) as store:
+        _made(store, "own")
+    with Store.open(foreign) as store:
+        _, token = _made(store, "theirs", "admin")
+    assert _taken(foreign, token)
+    for name in (NAME, MARK):
+        _deleted(settings.home / NAME)
+        _without_log(foreign.home / NAME)
+        shutil.copy(foreign.home / NAME, settings.home / NAME)
+        if name == MARK:  # and their list with it, signed by them
+            shutil.copy(foreign.home / MARK, settings.home / MARK)
+        assert not _taken(settings, token), name
+        with Store.open(settings) as store:
+            assert store.keys.all() == ()
+            assert _let_in(settings, store) == ""
+            _, new = _made(store, "new")
+        assert _taken(settings, new), name
+        assert not _taken(settings, token), name
+
+
+def test_that_no_row_of_the_database_makes_a_key_or_more_of_one(tmp_path: Path) -> None:
+    """A row put in, one with more scopes or another hash, a revoked one in force again."""
+    settings = settings_at(tmp_path)
+    with Store.open(settings) as store:
+        record, token = _made(store, "own")
+        gone, revoked = _made(store, "gone", "admin")
+        store.keys.revoke(gone.id, datetime.now(UTC))
+    foreign, theirs = keys.make_key("theirs", ["admin"], datetime.now(UTC))
+    assert (_taken(settings, token), _taken(settings, revoked)) == (True, False)
+    row = f"'{foreign.id}', name, '{foreign.hash}', 'admin', created, NULL, NULL"
+    changes = {
+        "put in": (f"INSERT INTO keys SELECT {row} FROM keys LIMIT 1", theirs),
+        "in force again": (f"UPDATE keys SET revoked = NULL WHERE id = '{gone.id}'", revoked),
+        "another hash": (f"UPDATE keys SET hash = '{foreign.hash}' WHERE id = '{record.id}'", token),
+        "more scopes": (f"UPDATE keys SET scopes = 'triage admin' WHERE id = '{record.id}'", token),
+    }
+    let_in = []
+    for how, (statement, asked) in changes.items():
+        _execute(settings.home / NAME, statement)
+        let_in += [how] if _taken(settings, asked) else []
+    assert let_in == []
+
+
+def test_that_an_old_copy_of_the_database_brings_no_revoked_key_back(tmp_path: Path) -> None:
+    """The others of the copy are taken still."""
+    settings = settings_at(tmp_path / "home")
+    with Store.open(settings) as store:
+        _, kept = _made(store, "kept")
+        record, token = _made(store, "revoked")
+    _without_log(settings.home / NAME)
+    shutil.copy(settings.home / NAME, tmp_path / "copy")
+    with Store.open(settings) as store:
+        store.keys.revoke(record.id, datetime.now(UTC))
+    _deleted(settings.home / NAME)
+    shutil.copy(tmp_path / "copy", settings.home / NAME)
+    assert (_taken(settings, kept), _taken(settings, token)) == (True, False)
+
+
+def test_that_a_list_that_was_changed_lets_nobody_in(tmp_path: Path) -> None:
+    """Emptied, cut, of an earlier version's form, or without its secret: nobody, nor this machine."""
+    settings = settings_at(tmp_path)
+    with Store.open(settings) as store:
+        record, token = _made(store, "own")
+    mark, secret = tmp_path / MARK, tmp_path / SECRET
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (mark, secret)] == [0o600, 0o600]
+    right, signed_by = mark.read_text(), secret.read_bytes()
+    says = right.rpartition("\n\n")[0]
+    lists = {
+        "emptied": "",
+        "cut": right[:-10],
+        "without a list": says + "\n",
+        "an empty list": f"{says}\n\n{{}}",
+        "another signature": f'{says}\n\n{{"{record.id}": "{"0" * 64}"}}',
+        "no text": f'{says}\n\n{{"{record.id}": 1}}',
+    }
+    wrong = []
+    for how, text in lists.items():
+        mark.write_text(text)
+        with Store.open(settings) as store:
+            wrong += [how] if _taken(settings, token) or _let_in(settings, store) else []
+    mark.write_text(right)
+    secret.write_bytes(b"x" * 32)
+    wrong += ["another secret"] if _taken(settings, token) else []
+    secret.unlink()
+    wrong += ["no secret"] if _taken(settings, token) else []
+    secret.write_bytes(signed_by)
+    assert wrong == []
+    assert _taken(settings, token)
+
+
+def test_that_keys_of_an_earlier_version_and_of_a_shared_database_are_taken(tmp_path: Path) -> None:
+    """The first kept no list; the second is that of several servers, whose own rights protect it."""
+    settings = settings_at(tmp_path / "home")
+    with Store.open(settings) as store:
+        record, token = _made(store, "own")
+    (settings.home / SECRET).unlink()
+    (settings.home / MARK).write_text("This installation of whycrash has, or had, API keys.\n")
+    assert _taken(settings, token)
+    assert record.id in (settings.home / MARK).read_text()
+    shared = SecretStr(f"sqlite:///{tmp_path / 'shared.db'}")
+    one, other = (settings_at(tmp_path / name, database=shared) for name in ("one", "other"))
+    with Store.open(one) as store:
+        _, token = _made(store, "of one")
+    assert _taken(other, token)
+    assert (other.home / MARK).exists()

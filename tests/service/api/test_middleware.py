@@ -105,6 +105,19 @@ def test_that_metrics_count_by_route_and_cause(open_app: Open) -> None:
 
 def test_that_an_unknown_path_or_method_is_a_problem(client: TestClient) -> None:
     """In the form of all others."""
-    for method, path, status in (("GET", "/v1/nothing", 404), ("PUT", "/v1/triages", 405)):
+    rows = (
+        ("GET", "/v1/nothing", 404, None),
+        ("PUT", "/v1/triages", 405, "GET"),
+        ("TRACE", "/v1/triage", 405, "POST"),
+        # Two routes of one path: the header names the methods of both.
+        ("PATCH", "/v1/triages/01ABC", 405, "GET, DELETE"),
+        ("OPTIONS", "/v1/batches", 405, "GET, POST"),
+        ("DELETE", "/healthz", 405, "GET"),
+    )
+    wrong = []
+    for method, path, *expected in rows:
         answer = client.request(method, path)
-        assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+        told = [answer.status_code, answer.headers.get("allow")]
+        if told != expected or answer.headers["content-type"] != "application/problem+json":
+            wrong.append((method, path, told))
+    assert wrong == []

@@ -6,11 +6,8 @@ import time
 from typing import Any
 
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
-from schemathesis.checks import not_a_server_error
-from schemathesis.core.result import Ok
 from starlette.testclient import TestClient
 
 from tests.service.api.conftest import Serve
@@ -63,9 +60,24 @@ def test_that_the_examples_are_answered(client: TestClient) -> None:
     assert client.post(path, json=told["Judgement"]["examples"][0]).status_code == 201
 
 
+def test_that_a_body_that_is_no_text_is_told_as_any_wrong_one_is(client: TestClient) -> None:
+    """It was answered 400, which nothing documents, with a sentence about the path."""
+    paths = [f"/v1/{name}" for name in ("triage", "batches", "triages/x/messages", "triages/x/feedback")]
+    sent = {"content": b"\x19\xff\xfe\x0e", "headers": {"content-type": "application/json"}}
+    told = [client.post(path, **sent).json() for path in paths]
+    assert [problem["status"] for problem in told] == [422] * len(paths)
+    assert [problem for problem in told if "path" in problem["detail"]] == []
+
+
 @pytest.mark.long
 def test_that_no_request_breaks_the_server(serve: Serve) -> None:
-    """Requests by the schema and against it: no 5xx, and what is right is answered right."""
+    """Requests by the schema and against it: no 5xx, no undocumented status or type, and what is right
+    is answered right.
+    """
+    # Imported here: it takes a second, which every worker would spend on collecting the tests.
+    import schemathesis
+    from schemathesis.core.result import Ok
+
     with serve() as address:
         schema = schemathesis.openapi.from_url(f"{address.url}/openapi.json")
         ends = time.monotonic() + LONGEST
@@ -78,6 +90,11 @@ def test_that_no_request_breaks_the_server(serve: Serve) -> None:
 
 
 def _tried(operation: Any, mode: Any, ends: float) -> set[int]:
+    from schemathesis import GenerationMode
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi.checks import content_type_conformance, status_code_conformance
+
+    checks = [not_a_server_error, status_code_conformance, content_type_conformance]
     statuses: set[int] = set()
 
     @given(case=operation.as_strategy(generation_mode=mode))
@@ -94,11 +111,11 @@ def _tried(operation: Any, mode: Any, ends: float) -> set[int]:
             return
         answer = case.call()
         statuses.add(answer.status_code)
-        case.validate_response(answer, checks=[not_a_server_error])
+        case.validate_response(answer, checks=checks)
 
     try:
         attempt()
     except Unsatisfiable:
         # There is no wrong request for a route that takes nothing.
-        assert mode is schemathesis.GenerationMode.NEGATIVE
+        assert mode is GenerationMode.NEGATIVE
     return statuses

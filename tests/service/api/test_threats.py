@@ -17,7 +17,8 @@ def _tests(path: Path) -> set[str]:
 
 def test_that_each_threat_has_a_test_that_exists() -> None:
     """A row without one would be a promise."""
-    rows = [row for row in TEXT.splitlines() if row.startswith("| ")][1:]
+    # The first table of the page; others, of figures, may follow under headings of their own.
+    rows = [row for row in TEXT.split("\n## ")[0].splitlines() if row.startswith("| ")][1:]
     assert len(rows) >= 25
     for row in rows:
         named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", row)

@@ -168,6 +168,42 @@ def test_that_what_cannot_be_read_is_refused_with_a_reason(
     assert problem["request_id"] == answer.headers["x-request-id"]
 
 
+def test_that_a_truth_value_is_true_or_false_and_nothing_like_it(client: TestClient) -> None:
+    """In JSON, in a query and in a form: what else a validator might read as one is a client's mistake."""
+    triage = f"/v1/triages/{client.post('/v1/triage', json={'text': LOG, 'model': False}).json()['id']}"
+    words = ("1", "0", "yes", "no", "on", "off", "t", "True", "FALSE", " true", "", "null")
+    rows: list[tuple[str, dict[str, Any]]] = [
+        (path, {"json": {**sent, field: value}})
+        for path, field, sent in (
+            ("/v1/triage", "model", {"text": LOG}),
+            ("/v1/triage", "stream", {"text": LOG}),
+            (f"{triage}/messages", "stream", {"text": "why?"}),
+            (f"{triage}/feedback", "right", {}),
+            ("/v1/batches", "options", {"source": "slurm"}),
+        )
+        for value in (*words, "true", "false", 1, 0, 1.0, None, [], {"model": 1})
+        # Options are an object; what is lax is within.
+        if field != "options" or isinstance(value, dict)
+    ]
+    rows += [(f"/v1/triage?stream={word}", {"json": {"text": LOG}}) for word in words]
+    rows += [(f"{triage}/messages?stream={word}", {"json": {"text": "why?"}}) for word in words]
+    rows += [
+        (path, {"files": [("log", ("a.log", LOG))], "data": {"model": word}})
+        for path in ("/v1/triage", "/v1/batches")
+        for word in words
+    ]
+    taken = [(path, sent) for path, sent in rows if client.post(path, **sent).status_code != 422]
+    assert taken == []
+    right = [
+        client.post(f"/v1/triage?stream={word}", files=[("log", ("a.log", LOG))], data={"model": "false"})
+        for word in ("true", "false")
+    ]
+    assert [answer.headers["content-type"].partition(";")[0] for answer in right] == [
+        "text/event-stream",
+        "application/json",
+    ]
+
+
 def test_that_a_request_sent_again_is_answered_as_the_first_time(client: TestClient) -> None:
     """One key, one triage; the same key for something else is refused.
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from service.batches.summary import MAX_GROUPS, MAX_TIMES, Summary, summarize
 from service.batches.trend import BatchSummaries
 from service.persistence.store import Store
-from service.schemas.diagnosis import Diagnosis
+from service.schemas.diagnosis import Diagnosis, Evidence
 from service.schemas.records import JobRecord
 from service.settings import Settings
 from tests.service.batches.outcomes import NOON, TITLES, answer, batch, healthy, job, line
@@ -143,6 +143,33 @@ def test_that_the_best_change_saves_most(
     best = _summed(*jobs).best_saving
     assert best is not None
     assert (best.key, best.to, best.jobs, best.values) == expected
+
+
+def test_that_a_change_for_few_of_the_lost_hours_is_not_what_to_do_first() -> None:
+    """It still stands among the changes; a share of a tenth is a real one."""
+    for lost, comes_first in ((89.0, True), (91.0, False)):
+        found = _summed(
+            job(1, answer(changes=(proposal(),)), gpu_hours=10.0),
+            job(2, answer("nccl-network"), gpu_hours=lost),
+        )
+        assert (found.best_saving is not None) is comes_first, lost
+        assert len(found.changes) == 1
+
+
+def test_that_a_crash_has_its_line_and_how_sure_it_is() -> None:
+    """What stands before the message of the line is left out."""
+    root = Evidence(line=7, text="[rank3]: RuntimeError: shard 7 is empty", role="root", why="it says so")
+    (group,) = _summed(job(1, answer(evidence=(root,), confidence=0.62))).causes
+    (crash,) = group.groups
+    assert (crash.proof, crash.confidence) == ("RuntimeError: shard 7 is empty", 0.62)
+
+
+def test_that_what_is_not_known_comes_last() -> None:
+    """However much it cost: the other causes can be acted on."""
+    unknown = job(1, answer("insufficient-evidence", verdict="unknown", standing="none"), gpu_hours=90.0)
+    found = _summed(unknown, job(2, answer(), gpu_hours=1.0), job(3, answer("nccl-network")))
+    causes = ["host-oom-kill", "nccl-network", "insufficient-evidence"]
+    assert [group.cause for group in found.causes] == causes
 
 
 def test_that_no_change_saves_nothing() -> None:

@@ -31,7 +31,7 @@ def test_blanks_are_filled_from_facts_calls_and_settings(command: str, expected:
         facts=[Fact("port", 3, {"port": 8123})],
         settings=[setting("trainer.output_dir", "/data/run-7")],
     )
-    assert LogValues(told, whole_corpus()).check(command, "en") == expected
+    assert list(LogValues(told, whole_corpus()).checks([command], "en")) == [expected]
 
 
 def test_that_nothing_is_filled_that_a_shell_would_read_as_more_than_a_word() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
+from corpus.message import LOCALES
 from corpus.schema import Language
-from ingest.logs.cascade import LogEnd
 from ingest.logs.facts import Fact
+from ingest.logs.progress import LogEnd
 from service.composition import phrases
 from service.composition.composer import language_of
 from service.composition.evidence import MAX_CASCADE, MAX_EVIDENCE
@@ -197,6 +200,26 @@ def test_the_language_is_the_askers_or_else_the_logs(shown: str, wanted: str, ex
     assert language_of(report(failed(), tail=((1, shown),)), wanted) == expected
 
 
+@each_row(
+    ("variables", "expected"),
+    [
+        ({"LC_ALL": "zh_CN.UTF-8", "LANG": "en_US.UTF-8"}, "zh"),
+        ({"LC_ALL": "", "LC_MESSAGES": "zh_TW.UTF-8"}, "zh"),
+        ({"LC_ALL": "C.UTF-8", "LANG": "zh_CN.UTF-8"}, "en"),
+        ({"LANG": "zh_CN.UTF-8"}, "zh"),
+        ({}, "en"),
+    ],
+)
+def test_the_users_variables_choose_where_the_log_does_not(variables: dict[str, str], expected: str) -> None:
+    """A container without the locale still answers in the language that its user asks for by the variable."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in LOCALES:
+            patch.delenv(name, raising=False)
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        assert language_of(report(failed(), tail=((1, "the job died"),)), "") == expected
+
+
 def test_evidence_and_cascade_are_bounded_and_keep_the_root(triage: Triage) -> None:
     """Hundreds of kinds of event do not bury the answer; what is cut is not the root."""
     events = [
@@ -254,8 +277,8 @@ def test_a_fact_without_its_numbers_is_not_put_into_words(fact: Fact) -> None:
 @each_row(
     ("language", "told"),
     [
-        ("en", "Raised by the job's own code, in main at `/job/train.py:30`: `trainer.fit()`."),
-        ("zh", "由作业自己的代码抛出：main（`/job/train.py:30`）：`trainer.fit()`。"),
+        ("en", "Raised by the job's own code, in `main` at `/job/train.py:30`: `trainer.fit()`."),
+        ("zh", "由作业自己的代码抛出：`main`（`/job/train.py:30`）：`trainer.fit()`。"),
     ],
 )
 def test_the_place_that_raised_is_named(language: str, told: str, triage: Triage) -> None:
@@ -278,5 +301,6 @@ def test_that_the_own_call_is_named_beside_the_place_in_a_package(triage: Triage
         "TypeError: loop() got an unexpected keyword argument 'eager'\n"
     )
     told = explained(triage, log, language="en").explanation
-    assert "Raised in fit at `lark/trainer.py:7`: `self.loop(data, eager=True)`." in told
-    assert "The job's own code got there in main at `/job/train.py:30`: `trainer.fit()`." in told
+    own = "Called by the job's own code, in `main` at `/job/train.py:30`: `trainer.fit()`."
+    # Where one can change something comes first.
+    assert f"{own} Raised in `fit` at `lark/trainer.py:7`: `self.loop(data, eager=True)`." in told

@@ -13,7 +13,7 @@ from service.composition.diagnosis_view import (
     in_words,
     standing_words,
 )
-from service.schemas.diagnosis import Alternative, CaseHit, Evidence, Outcome
+from service.schemas.diagnosis import Alternative, CascadeEntry, CaseHit, Evidence, Outcome
 from tests.service.factories import diagnosis, proposal
 from tests.tables import each_row
 
@@ -158,3 +158,31 @@ def test_that_only_cited_cases_are_the_explanations() -> None:
     assert diagnosis_view(found).alternatives == (other,)
     well = found.model_copy(update={"verdict": "no-failure", "cause": None})
     assert diagnosis_view(well).alternatives == ()
+
+
+ENDED = Outcome(last_step=40)
+ROOT_ENTRY = CascadeEntry(line=7, time=None, source="rank=3 ip=n9", event="it broke", role="root", count=1)
+
+
+@each_row(
+    ("fields", "language", "ended"),
+    [
+        (
+            {"outcome": Outcome(exit_code=137, signal="SIGKILL", last_step=40), "cascade": (ROOT_ENTRY,)},
+            "en",
+            "exit code 137 · signal SIGKILL · last step 40 · printed by rank=3 ip=n9",
+        ),
+        # The log alone tells how far the job came, and which process failed.
+        (
+            {"outcome": Outcome(last_step=40), "cascade": (ROOT_ENTRY,)},
+            "zh",
+            "最后一步 40 · 由 rank=3 ip=n9 打印",
+        ),
+        ({}, "en", ""),
+        ({"verdict": "no-failure", "outcome": ENDED}, "en", ""),
+    ],
+)
+def test_that_the_head_tells_how_and_where_the_job_ended(
+    fields: dict[str, Any], language: Language, ended: str
+) -> None:
+    assert diagnosis_view(diagnosis(**fields), language).end_known == ended

@@ -40,6 +40,29 @@ SITE = "/opt/env/lib/python3.11/site-packages"
         (raised("NameError: name 'sampler' is not defined"), "The name `sampler` is not defined (run.py:12)"),
         (raised("KeyError: 'targets'"), "The mapping has no key 'targets' (run.py:12)"),
         (
+            raised(
+                "openai.BadRequestError: Error code: 400 - {'error': {'message': \"'max_tokens' or "
+                "'max_completion_tokens' is too large: 6000. This model's maximum context length is 8192 "
+                'tokens and your request has 4100 input tokens (6000 > 8192 - 4100). None"}}'
+            ),
+            (
+                "A prompt of 4100 tokens leaves 4092 of 8192 for the answer, and the request asks for more "
+                "(run.py:12)"
+            ),
+        ),
+        (
+            raised("ValueError: Unknown part 'evaluate'. Should be one of ['train', 'evaluation']."),
+            "`evaluate` is none of what there is; the nearest is `evaluation` (run.py:12)",
+        ),
+        (
+            raised("ValueError: the score 'rate' is not found among ['loss', 'all_rate', 'all_loss']"),
+            "`rate` is none of what there is; the nearest is `all_rate` (run.py:12)",
+        ),
+        (
+            raised("ValueError: Unknown part 'gamma'. Should be one of ['train', 'evaluation']."),
+            "`main` raises ValueError (run.py:12)",
+        ),
+        (
             raised("AttributeError: 'NoneType' object has no attribute 'detach'"),
             "`.detach` is asked of a value that is None (run.py:12)",
         ),

@@ -14,11 +14,18 @@ from tests.tables import each_row
 from tests.warm import explained
 
 LOOKS = frozenset(
-    "awk c++ cat df dirname dmesg du env free grep head hf kubectl ls lsof namei nvcc nvidia-smi ps python "  # noqa: SIM905 - a list of 29 words is read faster so
-    "quota ray sacct scontrol sinfo sort ss tail ulimit uniq uptime".split()
+    "awk c++ cat df dirname dmesg du env free grep head hf kubectl lfs ls lsof namei nvcc nvidia-smi ps "  # noqa: SIM905 - a list of 30 words is read faster so
+    "python quota ray sacct scontrol sinfo sort ss tail ulimit uniq uptime".split()
 )
 # Of programs that can act too, the words with which they only look.
-ONLY = {"ray": "status list", "scontrol": "show", "hf": "auth", "kubectl": "get debug", "python": "-c"}
+ONLY = {
+    "lfs": "quota",
+    "ray": "status list",
+    "scontrol": "show",
+    "hf": "auth",
+    "kubectl": "get debug",
+    "python": "-c",
+}
 XID = (
     "[ 8123.4] NVRM: Xid (PCI:0000:3b:00): 79, pid=4321, name=python, GPU has fallen off the bus.\n"
     "RuntimeError: CUDA error: unspecified launch failure\n"

@@ -10,6 +10,7 @@ import pytest
 from corpus.library import read_yaml
 from ingest.errors import EmptyInputError
 from ingest.logs.inputs import sources
+from service.composition.diagnosis_view import diagnosis_view
 from service.composition.phrases import phrase
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import Diagnosis, Outcome
@@ -110,12 +111,30 @@ def test_that_failed_requests_are_no_failure_of_the_server(triage: Triage) -> No
         found = answer(triage, text)
         is_only = text.count("500") == 2
         name = "requests-only-headline" if is_only else "requests-headline"
-        assert found.headline == phrase(name, "en", statuses=statuses)
+        assert found.headline.startswith(phrase(name, "en", statuses=statuses))
         assert phrase("requests", "en") in found.explanation
         assert (found.verdict, found.action) == ("unknown" if is_only else "no-failure", "collect-more")
         assert ("maximum context length" in found.explanation) == ("maximum context length" in text)
         chinese = diagnosed(triage, sources.from_text(text), "zh")
-        assert chinese.headline == phrase(name, "zh", statuses=statuses.replace(", ", "，"))
+        assert chinese.headline.startswith(phrase(name, "zh", statuses=statuses.replace(", ", "，")))
+
+
+def test_that_a_refused_request_is_told_with_its_numbers_and_what_cures_it(triage: Triage) -> None:
+    """The advice and the checks are those of the refusal; nothing is wrong with the machine."""
+    limit = "This model's maximum context length is 4096 tokens. However, you requested 5120 tokens"
+    split = "(1024 in the messages, 4096 in the completion)."
+    text = "".join(
+        [
+            f"ERROR 08-08 04:09:17 [x.py:203] ValueError: {limit} {split}\n",
+            'INFO:     127.0.0.1:55004 - "POST /v1/chat/completions HTTP/1.1" 400 Bad Request\n',
+            *['INFO:     127.0.0.1:55004 - "POST /v1/chat/completions HTTP/1.1" 200 OK\n'] * 6,
+        ]
+    )
+    found = answer(triage, text)
+    assert found.headline.endswith("5120 tokens, 4096 allowed")
+    assert "4096 in the completion" in found.explanation
+    assert diagnosis_view(found).part("do") != ""
+    assert not any("dmesg" in check for check in found.checks)
 
 
 def test_that_a_server_that_died_is_said_to_have_whatever_requests_failed(triage: Triage) -> None:

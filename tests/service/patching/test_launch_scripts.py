@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from service.patching import yaml_file
+from service.patching import launchers, yaml_file
+from service.patching.diagnosis_patch import patch_targets
 from service.patching.patch import patch
 from service.patching.target import PatchTarget
+from tests.service.factories import failed, library, proposal, report, spec
 
 TORCHRUN = PatchTarget("pytorch", "command", ("torchrun --standalone --nproc_per_node=auto",), True)
 FILES = PatchTarget("host", "command", ("ulimit -n",), "65536")
 PLAIN = PatchTarget("hydra", "setting", ("trainer.nnodes",), 2, replaces="trainer.nnodes")
 ADDED = PatchTarget("hydra", "setting", ("+trainer.mode",), "auto", replaces="trainer.mode")
+
+
+def test_that_a_key_which_lacks_its_sign_alone_is_sought_with_it() -> None:
+    """The right name differs from the wrong one by the sign, without which names are compared."""
+    change = proposal("+trainer.mode", "auto", replaces="trainer.mode")
+    targets = patch_targets([change], report(failed()), library(spec()))
+    assert [target.names for target in targets] == [("+trainer.mode",)]
 
 
 def test_what_stands_beside_a_programs_options_is_changed_in_place() -> None:
@@ -31,6 +40,13 @@ def test_what_stands_beside_a_programs_options_is_changed_in_place() -> None:
     }
     made = {(text, target): patch("run.sh", text, [target]).text for text, target in rows}
     assert made == {(text, target): after or text for (text, target), after in rows.items()}
+
+
+def test_words_that_no_shell_reads_are_no_launcher() -> None:
+    """A command may hold a blank to fill in, or the half of a quotation that a message cut off."""
+    words = ("kubectl logs <pod> --previous", "pip install 'vllm", "echo $(", "cat <<END", "", "# a note")
+    assert [text for text in words if launchers.is_launcher(text)] == []
+    assert launchers.is_launcher("torchrun --nproc_per_node=2")
 
 
 def test_an_argument_of_a_call_is_changed_under_the_one_key_of_the_programs_own_file() -> None:

@@ -127,3 +127,23 @@ def test_that_the_answer_marks_a_change_of_code_as_a_suggestion_and_no_patch(tri
     both = explained(triage, log, code, script)
     assert both.suggestion is None
     assert both.patch is not None
+
+
+def test_that_a_keyword_in_vain_is_renamed_or_taken_out() -> None:
+    """Where one call of the code has it; which call is meant is not known where several do."""
+    whole = 'args = SFTConfig(\n    output_dir="out",\n    max_len=8,  # tokens\n    bf16=True,\n)\n'
+    renamed = PatchTarget("trl", "setting", ("max_length",), 8, "yaml", "max_len")
+    rows = {
+        whole: (whole.replace("max_len=", "max_length="), whole.replace("\n    max_len=8,  #", "  #")),
+        "f(max_len=8, b=1)\n": ("f(max_length=8, b=1)\n", "f(b=1)\n"),
+        "f(max_len=8)\n": ("f(max_length=8)\n", "f()\n"),
+        "f('é', max_len=g(1))\n": ("f('é', max_length=g(1))\n", "f('é')\n"),
+    }
+    for text, (with_name, without) in rows.items():
+        assert suggested(text, renamed, frozenset()) == with_name
+        taken_out = PatchTarget("python", "setting", ("max_len",), "", removes=True)
+        made = suggested(text, taken_out, frozenset())
+        assert made == without or made == without.replace('"out"  #', '"out",  #'), text
+        ast.parse(made)
+    with pytest.raises(NotPatchableError):
+        suggested("f(max_len=8)\ng(max_len=9)\n", renamed, frozenset())

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -141,6 +141,12 @@ CHANGED = [
     (f"{VERL} a.offload=true\n", hydra("a.offload", to=False), f"{VERL} a.offload=false\n"),
     (f"{VERL} a.lr=1e-6\n", hydra("a.lr", 5e-7), f"{VERL} a.lr=5e-07\n"),
     (f"{VERL} a.b=1 a.b=2\n", hydra("a.b", 3), f"{VERL} a.b=1 a.b=3\n"),
+    # What stands for a variable that is not given, and a variable that serves others too.
+    (f"{VERL} a.b=${{1:-8}}\n", hydra("a.b", 4), f"{VERL} a.b=${{1:-4}}\n"),
+    (f'X="${{X:-8}}"\n{VERL} a.b=$X\n', hydra("a.b", 4), f'X="${{X:-4}}"\n{VERL} a.b=$X\n'),
+    (f'X=${{2-"m/8"}}\n{VERL} a.b="${{X}}"\n', hydra("a.b", "m/4"), f'X=${{2-"m/4"}}\n{VERL} a.b="${{X}}"\n'),
+    (f"X=8\n{VERL} a.b=$X c.d=$X\n", hydra("a.b", 4), f"X=8\n{VERL} a.b=4 c.d=$X\n"),
+    (f'X=8\n{VERL} a.b="$X" c.d=$X\n', hydra("a.b", "4 b"), f'X=8\n{VERL} a.b="4 b" c.d=$X\n'),
     (f"{VERL} a.b=1 a.b=1\n", hydra("a.b", 3), f"{VERL} a.b=3 a.b=3\n"),
     (
         f"# a.b=1 was tried\n{VERL} a.b=2 # not a.b=3\n",
@@ -463,16 +469,21 @@ def test_that_a_script_that_says_so_is_left_as_it_is(text: str, target: PatchTar
 REFUSED = [
     (f"{VERL} a.b=$((8 * 4))\n", hydra("a.b"), "line 1: its value is computed there ($((8 * 4)))"),
     (f"{VERL} a.b=`nproc`\n", hydra("a.b"), "line 1: its value is computed there (`nproc`)"),
-    (f"{VERL} a.b=${{1:-8}}\n", hydra("a.b"), "line 1: its value is computed there (${1:-8})"),
+    (f"{VERL} a.b=${{1:-$N}}\n", hydra("a.b"), "line 1: its value is computed there (${1:-$N})"),
+    (f"{VERL} a.b=${{1:+8}}\n", hydra("a.b"), "line 1: its value is computed there (${1:+8})"),
     (f"{VERL} a.b={{1,2}}\n", hydra("a.b"), "computed"),
     (f"{VERL} a.b=$X\n", hydra("a.b"), "line 1: its value is $X, which the script does not assign"),
     (f"X=8 {VERL} a.b=$X\n", hydra("a.b"), "does not assign plainly"),
     (
-        f"\nX=${{1:-8}}\n{VERL} a.b=$X\n",
+        f"\nX=${{1:-$N}}\n{VERL} a.b=$X\n",
         hydra("a.b"),
-        "line 3: its value is $X, which line 2 computes (${1:-8})",
+        "line 3: its value is $X, which line 2 computes (${1:-$N})",
     ),
-    (f"X=8\n{VERL} a.b=$X c.d=$X\n", hydra("a.b"), "used elsewhere too (line 2)"),
+    (
+        f"X=${{1:-8}}\n{VERL} a.b=$X\n",
+        replace(hydra("a.b", 4), present="16"),
+        "line 2: its value is computed there ($X)",
+    ),
     (f"X=8\nX=9\n{VERL} a.b=$X\n", hydra("a.b"), "assigned more than once (lines 1, 2)"),
     (f"read X\nX=8\n{VERL} a.b=$X\n", hydra("a.b"), "which line 1 computes"),
     (f"for X in 1 2; do\n{VERL} a.b=$X\ndone\n", hydra("a.b"), "line 2: its value is $X"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import signal
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
@@ -15,6 +17,7 @@ from pydantic import SecretStr
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from service.persistence import opening
+from service.persistence import store as store_module
 from service.persistence.errors import DamagedStoreError, DeadlockError, suspicion, translate_error
 from service.persistence.store import Store
 from service.schemas.errors import ConflictError, DiskFullError, NotFoundError, StoreError
@@ -187,7 +190,7 @@ def test_that_a_full_disk_says_so_and_loses_nothing_that_stood(small_disk: Path)
         with pytest.raises(DiskFullError, match="free some space") as caught:
             add(store, 5000)
         assert caught.value.status == 507
-        assert store.check() == ""
+        assert "no room" in store.check()
     with Store.open(settings) as store:
         assert len(store.triages.page(limit=10_000)[0]) == count
         with pytest.raises(NotFoundError):
@@ -247,6 +250,25 @@ def test_that_a_file_that_cannot_be_made_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(StoreError, match="cannot be written"):
         Store.open(Settings(home=tmp_path / "file" / "home"))
+
+
+def test_that_a_database_that_stores_nothing_is_not_ready(
+    file_settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading from it goes on; a limit on the size of files stands for the full disk."""
+    monkeypatch.setattr(store_module, "STORES", 0.0)
+    before, limits = signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Store.open(file_settings) as store:
+        store.triages.add(triage())
+        assert store.check() == ""
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1, limits[1]))
+        try:
+            assert "no room" in store.check()
+            assert store.triages.get("T1").id == "T1"
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            signal.signal(signal.SIGXFSZ, before)
+        assert store.check() == ""
 
 
 def server_error(kind: type[psycopg.Error], gone: bool = False) -> DBAPIError:

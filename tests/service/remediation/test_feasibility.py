@@ -52,6 +52,13 @@ def test_that_a_value_is_another_than_the_present_one_and_than_the_default() -> 
         (why(to="64"), Message(DEFAULT)),
         (why(to=128, settings=[setting("data.size", "128")]), Message(ALREADY)),
         (why(to=128, settings=[setting("data.old_size", "128")], specs=[aliased]), Message(ALREADY)),
+        # However the value is written: a type with its module, a script's value for want of another.
+        (
+            why(to="half", settings=[setting("data.size", "torch.half")], specs=[spec(type="str")]),
+            Message(ALREADY),
+        ),
+        (why(to=128, settings=[setting("data.size", "${SIZE:-128}")]), Message(ALREADY)),
+        (why(to=128, settings=[setting("data.size", "${SIZE:-256}")]), ""),
         # Who sets another value goes back to the default by it; so does what the failure proves to be set.
         (why(to=64, settings=[setting("data.size", "128")]), ""),
         (why(to=64, set_otherwise=True), ""),
@@ -112,6 +119,17 @@ def test_that_the_program_which_runs_takes_the_setting() -> None:
         ("transformers", "optim", "sgd", "transformers/models/llama/modeling_llama.py", False),
         ("transformers", "optim", "sgd", "transformers/trainer.py transformers/models/m.py", True),
         ("transformers", "torch_dtype", "bfloat16", "transformers/models/m.py", True),
+        ("verl", "data.max_prompt_length", 4096, "torchrun -m verl.trainer.fsdp_sft_trainer", False),
+        ("verl", "data.truncation", "left", "torchrun -m verl.trainer.fsdp_sft_trainer", True),
+        ("verl", "data.max_prompt_length", 4096, "python3 -m verl.trainer.main_ppo", True),
+        ("verl", "data.max_length", 4096, "python3 -m verl.trainer.main_ppo", False),
+        ("llamafactory", "vllm_gpu_util", 0.5, "llamafactory-cli train dpo.yaml", False),
+        ("llamafactory", "vllm_gpu_util", 0.5, "llamafactory-cli api model.yaml", True),
+        ("llamafactory", "resize_vocab", True, "python scripts/vllm_infer.py --template qwen", False),
+        # What it extends it runs by the same program.
+        ("transformers", "optim", "sgd", "llamafactory-cli chat model.yaml", False),
+        ("ms-swift", "--deepspeed", "zero3", "swift infer --model m", False),
+        ("ms-swift", "--deepspeed", "zero3", "swift sft --model m", True),
     ]
     found = [
         (
@@ -128,6 +146,27 @@ def test_that_the_program_which_runs_takes_the_setting() -> None:
         )
         for row in rows
     ]
+    assert found == rows
+
+
+def test_that_a_setting_which_the_job_reads_to_no_effect_is_refused() -> None:
+    """Nothing is shared out over one rank; what belongs to ZeRO-3 does nothing below it."""
+    bucket, stage = "zero_optimization.stage3_prefetch_bucket_size", "zero_optimization.stage"
+    rows: list[tuple[str, int, dict[str, str], bool]] = [
+        (bucket, 1000, {"zero_optimization.stage": "2"}, False),
+        (bucket, 1000, {"deepspeed": "conf/zero2.json"}, False),
+        (bucket, 1000, {"zero_optimization.stage": "3"}, True),
+        (bucket, 1000, {"deepspeed": "conf/ds.json"}, True),
+        (stage, 3, {"nproc_per_node": "1"}, False),
+        (stage, 3, {"nproc_per_node": "1", "nnodes": "2"}, True),
+        (stage, 3, {"nproc_per_node": "8"}, True),
+    ]
+    found = []
+    for key, to, settings, _ in rows:
+        mine = tuple(setting(name, value) for name, value in settings.items())
+        told = report(failed(), frameworks=(("deepspeed", ""),), settings=mine)
+        reason = refused(proposal(key, to, framework="deepspeed"), Grounds(told, whole_corpus(), mine))
+        found.append((key, to, settings, reason != Message("changes.no-effect")))
     assert found == rows
 
 

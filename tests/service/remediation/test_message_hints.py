@@ -98,6 +98,14 @@ KNOBS = (SHARE, LENGTH, SEQS, BIND, NODES, QUANT, V1, LONG, ALLOCATOR)
         ),
         ("bad value [type=value_error, input_value=Args({'stream_interval': 1}), input_type=Args]", []),
         ("see /etc/my_own/some_file.txt and call do_it()", []),
+        # What holds settings in code is no part of their names.
+        (
+            "You have set `args.eval_plan` but no data. Either set `args.eval_plan` to `no` or give some.",
+            [("eval_plan", "named", ""), ("eval_plan", "set", "no")],
+        ),
+        ("training_args.max_rounds must be set to a positive value, was -1", [("max_rounds", "set", "")]),
+        ("`tie_rows` must be set to False here.", [("tie_rows", "set", "False")]),
+        ("the option --lora_rows has to be specified", [("--lora_rows", "set", "")]),
     ],
 )
 def test_that_a_message_is_read_for_what_it_advises(
@@ -321,3 +329,24 @@ def test_that_a_comparison_in_a_message_gives_a_bound() -> None:
     }
     made = {text: (read_hints(text)[-1].low, read_hints(text)[-1].high) for text in rows}
     assert made == rows
+
+
+def test_that_a_comparison_gives_both_ways_out() -> None:
+    """The less is raised to the greater, or the greater lowered to the less, whichever way it is told."""
+    shelf = library(SEQS, LENGTH)
+    rows = {
+        "max_num_seqs (8) is smaller than max_model_len (16).": (16, 8),
+        "max_model_len=16 must not be greater than max_num_seqs=8": (16, 8),
+        "max_num_seqs (8) must be >= max_model_len (16)": (16, 8),
+        "max_num_seqs (16) is not less than max_model_len (16)": (None, None),
+    }
+    for text, (more, less) in rows.items():
+        told = report(
+            failed(text=text, body=text, cause="config-key-invalid"),
+            frameworks=[("vllm", "")],
+            settings=[setting("--max-num-seqs", "8"), setting("--max-model-len", "16")],
+        )
+        advice = hinted_changes("config-key-invalid", told, shelf, told.settings)
+        bounds = {item.key: (item.low, item.high) for item in advice if item.low or item.high}
+        wanted = {"--max-num-seqs": (more, None), "--max-model-len": (None, less)} if more else {}
+        assert bounds == wanted, text

@@ -18,8 +18,9 @@ def test_that_what_a_parser_refuses_is_read() -> None:
             NamedOption("--tp", "3", ("1", "2", "4"))
         ],
         "t.py: error: argument -b/--batch-size: invalid int value: 'many'": [
-            NamedOption("--batch-size", "many")
+            NamedOption("--batch-size", "many", sort="int")
         ],
+        "t.py: error: argument --lr: expected one argument": [NamedOption("--lr", "", required=True)],
         "t.py: error: argument --fp16: a truth value is expected": [NamedOption("--fp16")],
         "t.py: error: the following arguments are required: --model, --data-path": [
             NamedOption("--model", required=True),
@@ -94,3 +95,33 @@ def test_that_the_choices_of_a_group_stand_a_row_each() -> None:
     (option,) = named_options(told)
     assert option == NamedOption("model", "lama", ("gpt", "llama"))
     assert option.nearest == "llama"
+
+
+def test_that_the_nearest_choice_is_one_that_is_plainly_meant() -> None:
+    """A slip by letters, else the one choice that goes on where the value stops; none where two do."""
+    rows: dict[tuple[str, tuple[str, ...]], str | None] = {
+        ("adamww", ("adam", "adamw", "sgd")): "adamw",
+        ("cos", ("cosine", "constant", "linear")): "cosine",
+        ("bfloat16", ("bf16", "fp16")): "bf16",
+        ("flash", ("flash_attention_2", "sdpa", "eager")): "flash_attention_2",
+        ("co", ("cosine", "constant")): None,
+        ("other", ("adamw", "sgd")): None,
+    }
+    assert {row: NamedOption("--x", row[0], row[1]).nearest for row in rows} == rows
+
+
+def test_that_a_list_without_quotes_is_read_behind_the_words_that_announce_it() -> None:
+    rows = {
+        "ValueError: Unknown backend: flash. Supported: flash_attention_2, sdpa, eager": (
+            "flash_attention_2",
+            "sdpa",
+            "eager",
+        ),
+        "ValueError: flash is none; choose from [sdpa, eager]": ("sdpa", "eager"),
+        "ValueError: got flash, expected one of: sdpa | eager": ("sdpa", "eager"),
+        "ValueError: flash failed on sdpa, eager and others": None,
+    }
+    for text, wanted in rows.items():
+        told = report(failed(kind="error", body=text, text=text), settings=[setting("attn", "flash")])
+        found = [option.choices for option in named_options(told, told.settings)]
+        assert found == ([wanted] if wanted else []), text

@@ -32,6 +32,17 @@ def own(triage: Triage, log: str, *files: ConfigFile) -> tuple[list[tuple[str, s
     return changes, answer.patch or ""
 
 
+def test_that_one_row_is_not_lowered_under_the_name_of_a_class(triage: Triage) -> None:
+    """A batch of one row is what `DataLoader.batch_size` would be; an unknown number leaves it open."""
+    rows = {"--batch-size 1": False, "--batch-size $SIZE": True, "": True}
+    found = {}
+    for words in rows:
+        log = f"+ python train.py {words} --lr 3e-4\n{STACK}{OOM}"
+        answer = diagnosed(triage, sources.from_text(log), "en", ())
+        found[words] = "DataLoader.batch_size" in [change.key for change in answer.changes]
+    assert found == rows
+
+
 def test_that_a_scripts_own_setting_is_lowered_where_it_stands(triage: Triage) -> None:
     """On its command line and in its file, with a value from the job's own; none where none helps."""
     yaml = ConfigFile("conf.yaml", "train:\n  batch_size: 48\n  workers: 16\n")

@@ -16,6 +16,7 @@ from service.remediation.changes import propose_changes
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.remedies import applicable
 from service.remediation.setting_values import is_guidance, misfit_reason
+from tests.factories import ReadLog
 from tests.service.factories import URL, case, change, failed, report, setting, spec, text
 from tests.tables import each_row
 
@@ -74,6 +75,16 @@ def test_that_a_framework_which_drives_another_hides_its_settings(seen: list[str
     told = report(failed(), frameworks=[(name, "") for name in seen])
     assert settable_frameworks(told) == mine
     assert mine <= shown_frameworks(told)
+
+
+def test_that_a_message_alone_shows_whose_it_is(read: ReadLog) -> None:
+    """A framework that the log shows otherwise counts before; a check that many make shows none."""
+    heads = "ValueError: Total number of attention heads (14) must be divisible by tensor parallel size (4)."
+    cache = "ValueError: No available memory for the cache blocks."
+    anybodys = "ValueError: hidden size must be divisible by tensor parallel size"
+    assert "vllm" in settable_frameworks(read(heads))
+    assert settable_frameworks(read(anybodys)) <= {"python"}
+    assert "sglang" in settable_frameworks(read(f"sglang==0.5.2\n{cache}"))
 
 
 @each_row(

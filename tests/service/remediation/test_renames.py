@@ -61,7 +61,9 @@ def found(
         ("ray_init.num_cpus", "verl", "0.7", ["ray_kwargs.ray_init.num_cpus"]),
         ("ray_kwargs.ray_init.num_cpus", "verl", "0.5", ["ray_init.num_cpus"]),
         ("ray_init.num_cpus", "verl", "0.5", []),
-        ("ray_init.num_cpus", "verl", "", []),
+        ("ray_init.num_cpus", "verl", "", ["ray_kwargs.ray_init.num_cpus"]),
+        ("trainer.n_gpu_per_nod", "verl", "", ["trainer.n_gpus_per_node"]),
+        ("--max-model-length", "vllm", "0.8", ["--max-model-len"]),
         ("trainer.logger", "verl", "", []),
         ("trainer.colour", "verl", "", []),
         ("data.n_gpus_per_node", "verl", "", []),
@@ -125,14 +127,16 @@ def test_that_the_right_name_is_proposed_first_with_the_jobs_own_value(
     assert dropped == []
 
 
-def test_that_a_key_like_no_other_is_to_go_where_the_job_sets_it() -> None:
-    """Only a key that the refusing line quotes, or writes as a flag, and that no other name is found for."""
+def test_that_a_key_like_no_other_is_to_go() -> None:
+    """The key that the message of a parser names, else one of the job's that the refusing line quotes."""
     rows: dict[tuple[str, str], list[str]] = {
         ("ValueError: the file had unknown keys (['warp_size'])", "warp_size"): ["warp_size"],
-        ("error: unrecognized arguments: --warp-size 4", "warp_size"): ["warp_size"],
-        ("error: unrecognized arguments: --warp-size-max 4", "warp_size"): [],
+        ("error: unrecognized arguments: --warp-size 4", "warp_size"): ["--warp-size"],
+        ("error: unrecognized arguments: --warp-size-max 4", "warp_size"): ["--warp-size-max"],
         ("ValueError: unknown keys near warp_size", "warp_size"): [],
-        ("ValueError: the file had unknown keys (['warp_size'])", "data.size"): [],
+        ("ValueError: there is no setting 'warp_size'", "warp_size"): ["warp_size"],
+        ("ValueError: the file had unknown keys (['warp_size'])", "data.warp_size"): ["data.warp_size"],
+        ("ValueError: 'warp_size' requires the grid and the block to match", "warp_size"): [],
     }
     for (text, key), wanted in rows.items():
         refusing = failed(tells=REFUSED, text=text, body=text)
@@ -140,9 +144,9 @@ def test_that_a_key_like_no_other_is_to_go_where_the_job_sets_it() -> None:
         keys = find_refused(told, told.settings, [])
         assert [option.key for option in keys] == wanted, text
         made, _ = propose_changes((), told, library(*KNOBS), told.settings, "en", refusals=keys)
-        assert [(change.key, change.from_, change.status) for change in made] == [
-            (key, "4", "unverified") for key in wanted
-        ]
+        assert [(change.key, change.to, change.removes, change.status) for change in made] == [
+            (key, "leave it out", True, "verified") for key in wanted
+        ], text
 
 
 def test_that_a_mask_never_takes_the_place_of_the_secret() -> None:

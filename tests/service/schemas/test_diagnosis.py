@@ -49,6 +49,8 @@ CONTRACT = {
     "limits",
     "timings_ms",
     "job",
+    "resumption",
+    "seconds",
 }
 PARTS = {
     "alternatives": {"cause", "confidence", "tell_apart"},

@@ -17,7 +17,17 @@ from service.batches.journal import JobEnded
 from service.batches.summary import FailureReason, JobName
 from service.schemas import errors
 from service.schemas.diagnosis import Dropped, JobNote
-from service.schemas.errors import BusyError, LateError, RequestError, StoppingError, kind_of, sentence_id
+from service.schemas.errors import (
+    BusyError,
+    DiskFullError,
+    InvalidRequestError,
+    LateError,
+    RequestError,
+    StoppingError,
+    StoreError,
+    kind_of,
+    sentence_id,
+)
 from service.schemas.events import TriageFailed
 from service.schemas.failures import ReportedError, error_of, failure_of
 from service.schemas.records import TriageRecord
@@ -166,3 +176,34 @@ def test_that_every_error_has_a_status_and_a_sentence(module: str) -> None:
     ]
     assert found
     assert wrong == []
+
+
+def test_a_failure_of_the_servers_own_tells_nobody_where_things_lie() -> None:
+    """Neither a folder nor a database's host and user: whoever may triage learns nothing of the machine."""
+    rows: tuple[tuple[RequestError, str], ...] = (
+        (
+            DiskFullError(_of_place("/srv/ann/.whycrash/whycrash.db", "disk I/O error")),
+            "There is no room for the database whycrash.db (disk I/O error); free some space",
+        ),
+        (
+            StoreError(_of_place("postgresql+psycopg://ann:***@db.internal:5432/crashes", "no room")),
+            "There is no room for the database crashes (no room); free some space, then try again.",
+        ),
+        (StoreError(_of_place("whycrash.db", "at /dev/mapper/secret/x 5/7")), "(at x 5/7)"),
+        (DiskFullError("No room below /srv/ann/x"), "No room below x"),
+        # What was asked wrong stays as it was asked.
+        (InvalidRequestError("no such folder: /srv/ann/x"), "no such folder: /srv/ann/x"),
+    )
+    wrong = []
+    for error, words in rows:
+        told = str(failure_of(error).error)
+        shown = problem_response("1", "/v1/triage", error).body
+        if words not in told or (
+            error.status >= 500 and any(word in shown for word in (b"srv", b"internal"))
+        ):
+            wrong.append((words, told, shown))
+    assert wrong == []
+
+
+def _of_place(place: str, said: str) -> Message:
+    return Message("errors.no-room-database-free", place=place, said=said)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ingest.logs.cascade import LogEnd
+from ingest.logs.progress import LogEnd
 from ingest.logs.report import CrashReport
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import Diagnosis

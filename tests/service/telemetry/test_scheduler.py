@@ -17,6 +17,7 @@ from tests.waiting import PATIENCE
         ("77|TIMEOUT|0:0\n77.batch|CANCELLED|0:15\n", "TIMEOUT", 0),
         ("77|CANCELLED by 1007|0:0\n", "CANCELLED", 0),
         ("77|FAILED|9:0\n", "FAILED", 9),
+        ("77|FAILED|0:9\n", "FAILED", 137),
     ],
 )
 def test_that_the_state_that_says_most_is_taken(rows: str, state: str, code: int) -> None:

@@ -18,7 +18,7 @@ from corpus.message import Message
 from service.app.admission import SCOPES, Caller, Principal
 from service.app.triage_service import TriageService
 from service.persistence.store import Store
-from service.schemas.errors import InvalidRequestError, NotFoundError
+from service.schemas.errors import BusyError, InvalidRequestError, NotFoundError
 from service.schemas.records import Scope, TriageRecord
 from service.settings import Settings
 from tests.tables import each_row
@@ -272,7 +272,7 @@ def test_that_no_other_file_is_claimed(incoming: Uploads, place: str) -> None:
 
 
 def test_that_abandoned_uploads_are_swept(incoming: Uploads) -> None:
-    """Who uploads and leaves has nothing lying there an hour later; what is fresh stays."""
+    """Who uploads and leaves has nothing lying there a quarter of an hour later; what is fresh stays."""
     old, fresh = uploaded(incoming, "old.log"), uploaded(incoming, "fresh.log")
     (incoming.root / "half").write_text("a part that never became an upload")
     past = time.time() - uploads.ABANDONED_S - 1
@@ -282,6 +282,36 @@ def test_that_abandoned_uploads_are_swept(incoming: Uploads) -> None:
         assert not Path(old.place).exists()
         assert not (incoming.root / "half").exists()
         assert Path(fresh.place).exists()
+
+
+def test_that_uploads_have_room_for_some_of_the_largest_and_no_more() -> None:
+    """What lies there counts, what comes in, and a file without content; what was claimed frees its room."""
+    made = Uploads(largest=100_000)
+    try:
+        first = uploaded(made, "first.log", "x" * 150_000)
+        for number in range(10):
+            uploaded(made, f"{number}.log", "")
+        with made.room(150_000), pytest.raises(BusyError, match="take all the room"), made.room(60_000):
+            pass
+        with made.room(200_000):
+            pass
+        with pytest.raises(BusyError), made.room(210_000):
+            pass
+        with made.claimed([first]):
+            pass
+        with made.room(350_000):
+            pass
+    finally:
+        made.close()
+
+
+def test_that_what_somebody_works_on_is_not_swept(incoming: Uploads, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it takes."""
+    file = uploaded(incoming, "a.log")
+    with incoming.claimed([file]) as files:
+        monkeypatch.setattr(uploads, "ABANDONED_S", -1.0)
+        incoming.sweep()
+        assert [path.exists() for _, path in files.logs] == [True]
 
 
 def test_that_what_a_killed_server_left_is_removed() -> None:

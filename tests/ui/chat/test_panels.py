@@ -13,7 +13,14 @@ from corpus.message import Message
 from corpus.schema import Language
 from service.app.triage_service import Page
 from service.pipeline.triage import Triage
-from service.schemas.diagnosis import CascadeEntry, Diagnosis, ProposedChange, TraceStep
+from service.schemas.diagnosis import (
+    Alternative,
+    CascadeEntry,
+    Diagnosis,
+    ProcedureStep,
+    ProposedChange,
+    TraceStep,
+)
 from service.schemas.events import (
     Accepted,
     CasesMatched,
@@ -68,8 +75,9 @@ def texts(html: str) -> str:
 
 
 def test_that_the_conclusion_tells_all_in_three_lines(triage: Triage, diagnosis: Diagnosis) -> None:
-    """The headline, how firmly it stands in words, and the next step; no bare number."""
+    """The headline, how likely it is in words with the number and what that rests on, and the next step."""
     told = texts(answer.head(view(diagnosis), triage.library))
+    assert f"about {diagnosis.confidence:.0%}".rstrip("%") + " %" in told
     assert diagnosis.headline in told
     assert words.say(f"standing-{diagnosis.standing}", "en") in told
     assert words.say(f"action-{diagnosis.action}", "en") in told
@@ -86,9 +94,54 @@ def test_that_what_the_patch_does_comes_first(diagnosis: Diagnosis) -> None:
 def test_that_what_is_to_be_checked_is_not_called_found(triage: Triage, diagnosis: Diagnosis) -> None:
     """Found and a hypothesis in one card would contradict each other."""
     for standing, said in (("hypothesis", "Probable cause"), ("established", "Cause found")):
-        assert said in texts(
-            answer.head(view(diagnosis.model_copy(update={"standing": standing})), triage.library)
-        )
+        sure = diagnosis.model_copy(update={"standing": standing, "confidence": 0.9})
+        assert said in texts(answer.head(view(sure), triage.library))
+    doubtful = diagnosis.model_copy(update={"standing": "established", "confidence": 0.5})
+    assert "Probable cause" in texts(answer.head(view(doubtful), triage.library))
+
+
+def test_that_the_failing_line_is_quoted_once(triage: Triage, diagnosis: Diagnosis) -> None:
+    """The head has it; the explanation goes on from there."""
+    shown = view(diagnosis)
+    assert shown.answer is not None
+    assert shown.answer.proof[:60] in texts(answer.head(shown, triage.library))
+    assert shown.answer.proof[:60] not in texts(answer.why(shown, triage.library))
+
+
+@each_row(("confidence", "is_doubtful"), [(0.69, True), (0.71, False)])
+def test_that_a_cause_that_may_be_another_is_amber_with_the_others_open(
+    confidence: float, is_doubtful: bool, triage: Triage, diagnosis: Diagnosis
+) -> None:
+    """Who reads on sees at once what else it may be, and how likely that is."""
+    other = Alternative(cause="disk-full", confidence=0.24, tell_apart="look at `df`")
+    shown = view(diagnosis.model_copy(update={"confidence": confidence, "alternatives": (other,)}))
+    assert ("doubtful" in answer.head(shown, triage.library)) is is_doubtful
+    told = answer.why(shown, triage.library)
+    others = told[told.rindex("<details") :]
+    assert ("open" in others.partition(">")[0]) is is_doubtful
+    assert "about 24 %" in texts(others)
+    assert "<code>df</code>" in others
+
+
+def test_that_marks_of_code_are_rendered_in_changes_and_their_costs(diagnosis: Diagnosis) -> None:
+    """No backtick is left where a reader sees it, and nothing of a text acts as markup."""
+    change = ProposedChange(
+        framework="user",
+        kind="code",
+        key="run.py:7",
+        to="write `<b>x</b>` in place of `y`",
+        why="`y` is **gone**",
+        costs="needs `z`",
+        status="verified",
+    )
+    step = ProcedureStep(run="ls", why="shows `w`", costs="reads `v`")
+    html = answer.changes(
+        view(diagnosis.model_copy(update={"changes": (change,), "patch": None, "steps": (step,)}))
+    )
+    assert "`" not in texts(html)
+    for code in ("&lt;b&gt;x&lt;/b&gt;", "y", "z", "w", "v"):
+        assert f"<code>{code}</code>" in html
+    assert "<strong>gone</strong>" in html
 
 
 def test_that_a_change_that_reads_the_same_for_two_frameworks_stands_once(diagnosis: Diagnosis) -> None:

@@ -11,7 +11,7 @@ from corpus.message import words
 from corpus.schema import Language
 from service.composition.diagnosis_view import as_written, change_view, diagnosis_view
 from service.pipeline.triage import Triage
-from service.schemas.diagnosis import Alternative, Diagnosis, Evidence
+from service.schemas.diagnosis import Alternative, Diagnosis, Evidence, ProcedureStep
 from tests.service.factories import diagnosis, proposal
 from tests.tables import each_row
 from tests.warm import EVERY, answered
@@ -49,7 +49,9 @@ def test_that_an_answer_fits_a_screen_and_holds_what_one_acts_on(language: Langu
 
 def test_that_the_line_is_shown_without_its_prefix_and_numbers_whole() -> None:
     """Two rows of the message itself; what is left out is marked."""
-    text = "(WorkerDict pid=4711, ip=10.0.0.7) ValueError: 131072 tokens do not fit into 41104, " + "so " * 80
+    text = (
+        "(WorkerDict pid=4711, ip=10.0.0.7) ValueError: 131072 tokens do not fit into 41104, " + "so " * 200
+    )
     answer = diagnosis().model_copy(
         update={"evidence": (Evidence(line=7, text=text, role="root", why="first"),)}
     )
@@ -83,7 +85,7 @@ def test_that_a_long_patch_is_cut_with_a_note_and_a_short_one_is_not() -> None:
     patch = "\n".join(["--- a/run.sh", "+++ b/run.sh", "@@ -1 +1,40 @@", *rows]) + "\n"
     answer = diagnosis().model_copy(update={"patch": patch, "changes": (proposal(),)})
     shown = printed(answer)
-    assert "(35 more rows; --patch FILE writes it all)" in shown
+    assert "(27 more rows; --patch FILE writes it all)" in shown
     assert set(patch.splitlines()) <= set(printed(answer, full=True).splitlines())
 
 
@@ -92,3 +94,56 @@ def test_that_a_whole_answer_on_a_terminal_ends_with_its_conclusion() -> None:
     answer = diagnosis()
     assert printed(answer, full=True, terminal=True).count(answer.headline) == 2
     assert printed(answer, full=True).count(answer.headline) == 1
+
+
+def test_that_what_a_long_message_names_is_not_cut() -> None:
+    """Names and numbers stand at its end, too; what is said without any is left out."""
+    keys = ", ".join(f"'metric_{number}'" for number in range(16))
+    text = (
+        f"KeyError: 'recall' is not among the metrics of this run: [{keys}]. " + "Think again about it, " * 20
+    )
+    answer = diagnosis().model_copy(
+        update={"evidence": (Evidence(line=7, text=text, role="root", why="first"),)}
+    )
+    shown = " ".join(printed(answer).split())
+    assert "'metric_15']." in shown
+    assert "Think again" not in shown
+
+
+def test_that_a_cut_text_ends_at_no_full_stop_of_code_and_with_no_empty_list() -> None:
+    """A title without its rows, and a quoted name that is cut open, tell nothing."""
+    long = "`self.model.forward(batch.inputs)` " * 30
+    told = (
+        "Raised in main at `train.py:7`: " + long,
+        "It failed. " * 17 + "\n\nElsewhere in this job:\n\n- " + "word " * 90,
+    )
+    for text in told:
+        answer = diagnosis().model_copy(update={"explanation": text})
+        rows = [row.rstrip() for row in printed(answer).splitlines()]
+        assert not any(row.endswith(("self.", "job:")) for row in rows)
+
+
+def test_that_a_long_row_of_a_patch_shows_what_changes() -> None:
+    """A whole command in one row would fill the screen; the whole patch is for `--patch` and `--full`."""
+    begin, end = "run " + "--same 1 " * 60, " --other 2" * 60
+    rows = ["--- a/run.sh", "+++ b/run.sh", "@@ -1 +1 @@", f"-{begin}--size 8{end}", f"+{begin}--size 4{end}"]
+    answer = diagnosis().model_copy(update={"patch": "\n".join(rows) + "\n", "changes": (proposal(),)})
+    shown = printed(answer)
+    assert "--size 8" in shown
+    assert "--size 4" in shown
+    assert words("cli.cut-rows", "en") in shown
+    assert max(map(len, shown.splitlines())) < 4 * COLUMNS
+    assert rows[-1] in printed(answer, full=True)
+
+
+def test_that_the_step_that_acts_is_shown_with_what_it_costs() -> None:
+    """Also beside a change, and where many steps look before it."""
+    looks = [ProcedureStep(run=f"look {number}", why=f"to see {number}") for number in range(5)]
+    act = ProcedureStep(
+        run="kill PID", why="only where it is yours", costs="what it holds is lost", acts=True
+    )
+    answer = diagnosis().model_copy(update={"steps": (*looks, act), "changes": (proposal(),)})
+    shown = " ".join(printed(answer).split())
+    assert "kill PID only where it is yours costs: what it holds is lost" in shown
+    assert "look 4" not in shown
+    assert "to see 0" not in shown

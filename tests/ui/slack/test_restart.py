@@ -4,6 +4,7 @@ do.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -96,6 +97,8 @@ def left(home: Path, **fields: Any) -> OpenQuestion:
     question_log = QuestionLog(home)
     note = question_log.begin(ASKED)
     note.write(**fields)
+    # Workers that were forked meanwhile hold the file too; of a server that is gone none lives on.
+    fcntl.flock(question_log.descriptor, fcntl.LOCK_UN)
     os.close(question_log.descriptor)
     return note.item
 

@@ -252,6 +252,7 @@ ONE_ROW = [
     ("a step's results", "{'loss': 0.81, 'grad_norm': 1.2, 'epoch': 0.3}", {}),
     ("results by split", "{'eval': {'loss': 0.81}, 'test': {'loss': 0.9}}", {}),
     ("a model's description", "Model config LarkConfig {", {}),
+    ("a model's size", '  "num_attention_heads": 40,', {"model_config.num_attention_heads": "40"}),
     ("prose", "nothing here", {}),
 ]
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import zstandard
@@ -117,7 +118,14 @@ ARCHIVES: dict[str, Make] = {
 }
 FORMS: dict[str, Make] = {"folder": make_folder, **ARCHIVES}
 forms = pytest.mark.parametrize("make", FORMS.values(), ids=FORMS)
-archives = pytest.mark.parametrize("make", ARCHIVES.values(), ids=ARCHIVES)
+
+
+class WholeArchive(NamedTuple):
+    """An archive that is to be cut: what its file is called and holds, and the files in it."""
+
+    name: str
+    packed: bytes
+    members: Mapping[str, bytes]
 
 
 def read(job: JobSource) -> list[tuple[str, bytes]]:
@@ -236,14 +244,19 @@ def test_a_name_tells_what_a_file_is(name: str, kind: str | None) -> None:
     assert kind_of(name) == kind
 
 
-@pytest.mark.parametrize("tenth", range(1, 10))
-@archives
-def test_a_cut_archive_gives_the_files_that_it_holds(tmp_path: Path, make: Make, tenth: int) -> None:
-    """Each part is a beginning of what was packed, none is invented, and the cut is told."""
+@pytest.fixture(scope="module", params=ARCHIVES.values(), ids=ARCHIVES)
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> WholeArchive:
+    """An archive of twelve files, packed once for all its cuts."""
     text = noise(120_000)
     members = {f"rank{number}.log": text[number * 250_000 :][:250_000] for number in range(12)}
-    path = make(tmp_path, members)
-    packed = path.read_bytes()
+    path = request.param(tmp_path_factory.mktemp("whole"), members)
+    return WholeArchive(path.name, path.read_bytes(), members)
+
+
+@each_row("tenth", range(1, 10))
+def test_a_cut_archive_gives_the_files_that_it_holds(tmp_path: Path, whole: WholeArchive, tenth: int) -> None:
+    """Each part is a beginning of what was packed, none is invented, and the cut is told."""
+    path, packed, members = tmp_path / whole.name, whole.packed, whole.members
     path.write_bytes(packed[: len(packed) * tenth // 10])
     try:
         job = open_job(path)

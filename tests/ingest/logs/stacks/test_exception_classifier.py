@@ -534,3 +534,19 @@ def test_that_what_is_told_in_plain_words_is_read_with_its_fields() -> None:
     )
     assert classify_exception(made, MEANINGS).cause is None
     assert classify_exception(made, MEANINGS, in_plain_words=True).cause == "file-missing-or-denied"
+
+
+@each_row(
+    ("message", "wanted"),
+    [
+        ("torch.distributed.DistBackendError: connection timed out to 10.0.0.7", "nccl-network"),
+        ("torch.distributed.DistNetworkError: connection refused by 10.0.0.7", "rendezvous-failed"),
+        ("quux.ConnectTimeout: connection timed out to 10.0.0.7", "external-service-failed"),
+        ("RuntimeError: step failed, message=Out-Of-Bounds Memory Access", "cuda-illegal-access"),
+        ("RuntimeError: index 7 is out of bounds", "user-code-error"),
+    ],
+)
+def test_that_what_a_device_or_the_jobs_own_network_met_is_no_outside_service(
+    message: str, wanted: str
+) -> None:
+    assert cause((USER, OWN), message) == wanted

@@ -7,7 +7,7 @@ from typing import Any
 from ingest.logs.repeats import Sighting
 from ingest.logs.stacks.open_tracebacks import MESSAGE_LINES, Stacks
 from ingest.logs.stacks.stack import Frame, Traceback
-from tests.factories import OOM, STRANGE, ReadLog, interleaved, prefixed, traceback
+from tests.factories import OOM, STRANGE, ReadLog, interleaved, prefixed, steps, traceback
 from tests.tables import each_row
 
 
@@ -163,6 +163,11 @@ def test_a_traceback_after_another_of_one_stream_is_one_of_its_own(
     assert [event.exception for event in report.events][:count] == ["odd.Kind", "odd.Other"]
 
 
+DESTRUCTOR = "Exception ignored in: <function _Iter.__del__ at 0x7f00>\n"
+SHUTDOWN = "Exception in thread Thread-4 (most likely raised during interpreter shutdown):\n"
+HALF_BUILT = "AttributeError: '_Iter' object has no attribute '_workers_status'"
+
+
 @each_row(
     "before, after",
     [
@@ -174,9 +179,36 @@ def test_a_traceback_after_another_of_one_stream_is_one_of_its_own(
 )
 def test_that_what_a_destructor_raises_is_no_failure(read: ReadLog, before: str, after: str) -> None:
     """Python says itself that it ignores it, whether or not its stack is the last thing in the log."""
-    raised = traceback("AttributeError: '_Iter' object has no attribute '_workers_status'")
-    report = read(f"{before}Exception ignored in: <function _Iter.__del__ at 0x7f00>\n{raised}{after}")
+    raised = traceback("AttributeError: 'NoneType' object has no attribute 'dumps'")
+    report = read(f"{before}{DESTRUCTOR}{raised}{after}")
     assert report.root is None
+
+
+@each_row(
+    "log, root",
+    [
+        # What its constructor never gave it: something failed before it was whole.
+        (DESTRUCTOR + traceback(HALF_BUILT), HALF_BUILT),
+        (DESTRUCTOR + traceback(HALF_BUILT) + steps(4, 5, 6), None),
+        (traceback(STRANGE) + DESTRUCTOR + traceback(HALF_BUILT), STRANGE),
+        (DESTRUCTOR + traceback(HALF_BUILT) + traceback(STRANGE), STRANGE),
+        # Who interrupted the job met it in a destructor, or in a thread that is ended with it.
+        (steps(1, 2) + DESTRUCTOR + traceback("KeyboardInterrupt"), "KeyboardInterrupt"),
+        (steps(1, 2) + SHUTDOWN + traceback("KeyboardInterrupt: "), "KeyboardInterrupt"),
+        (traceback(STRANGE) + DESTRUCTOR + traceback("KeyboardInterrupt"), STRANGE),
+        (DESTRUCTOR + traceback("KeyboardInterrupt") + traceback(STRANGE), STRANGE),
+        (steps(1, 2) + SHUTDOWN + traceback(STRANGE), None),
+        # Two ranks' remarks and stacks row by row among each other.
+        (interleaved(*[DESTRUCTOR + traceback(STRANGE)] * 2), None),
+        (DESTRUCTOR + "\n" + traceback(STRANGE), None),
+    ],
+)
+def test_that_an_ignored_exception_tells_of_the_job_only_where_nothing_else_does(
+    read: ReadLog, log: str, root: str | None
+) -> None:
+    """An interrupt and an object that was never whole are signs of an end; all others follow from one."""
+    found = read(log).root
+    assert (found.body.rstrip(": ") if found else None) == root
 
 
 def test_that_several_destructors_one_after_another_are_no_failure(read: ReadLog) -> None:

@@ -50,6 +50,20 @@ def test_that_an_archive_in_a_folder_is_a_job(tmp_path: Path, make_settings: Cal
     assert _names(folder.find_jobs(home, make_settings())) == {"a": {"rank0.log"}, "b": {"b.log"}}
 
 
+def test_that_what_batches_wrote_is_no_job(tmp_path: Path, make_settings: Callable[..., Settings]) -> None:
+    """Results, whole or in the making, may stand beside the logs, in a job's folder too."""
+    home = _written(tmp_path / "logs", "a.log", "j1/rank0.log", "j1/rank1.log")
+    result = '{"schema":"whycrash.diagnosis/1","id":"01J"}\n'
+    for name in ("results.jsonl", "old.txt", "j1/results.jsonl"):
+        (home / name).write_text(result)
+    (home / "results.jsonl.part").write_text("01M82T05B5Q7NCPBW5R7AVTQ2V\n")
+    found = folder.find_jobs(home, make_settings())
+    assert _names(found) == {"a": {"a.log"}, "j1": {"rank0.log", "rank1.log"}}
+    assert str(found.left_out["output_of_a_batch"]).startswith("4: ")
+    (home / "told.log").write_text("01M82T05B5Q7NCPBW5R7AVTQ2V began\n")
+    assert "told" in _names(folder.find_jobs(home, make_settings()))
+
+
 def test_that_links_are_not_followed_out(tmp_path: Path, make_settings: Callable[..., Settings]) -> None:
     """A link that leads out of the folder is left out and told.
 

@@ -31,6 +31,14 @@ RuntimeError: CUDA error: no kernel image is available for execution on the devi
 """
 
 
+NMS = f"""{HEAD}  File "{ENV}/transformers/image_utils.py", line 58, in <module>
+    from torchvision.transforms import InterpolationMode
+  File "{ENV}/torchvision/_meta_registrations.py", line 163, in <module>
+    @torch.library.register_fake("torchvision::nms")
+RuntimeError: operator torchvision::nms does not exist
+"""
+
+
 def card(name: str, arch: int) -> str:
     """Give PyTorch's warning of a card that a build has no code for."""
     return f"{name} with CUDA capability sm_{arch} is not compatible with the current PyTorch installation.\n"
@@ -59,6 +67,18 @@ def absent(name: str, module: str) -> str:
     return f"{HEAD}ImportError: cannot import name '{name}' from '{module}' ({ENV}/{module}/__init__.py)\n"
 
 
+def unheard_type(name: str) -> str:
+    """Give what transformers says of a model type that it does not know."""
+    text = f"model type `{name}` but Transformers does not recognize this architecture."
+    return f"{HEAD}ValueError: The checkpoint you are trying to load has {text}\n"
+
+
+def refused(name: str, engine: str) -> str:
+    """Give what an engine's registry says of an architecture that it has not."""
+    text = f"Model architectures ['{name}'] are not supported for now. Supported architectures: dict_keys([])"
+    return f'{HEAD}  File "{ENV}/{engine}/models/registry.py", line 9, in refuse\nValueError: {text}\n'
+
+
 CHANGES = [
     ("abi-mismatch", f"PyTorch version: 2.7.1+cu126\n{TORCHCODEC}", ["torchcodec==0.5.0"]),
     ("abi-mismatch", f"torch==2.6.0\n{TORCHCODEC}", ["torchcodec==0.2.1"]),
@@ -81,6 +101,17 @@ CHANGES = [
     # The version has the name: it is not the version's fault.
     ("package-incompatible", f"datasets==2.18.0\n{absent('load_metric', 'datasets')}", []),
     ("package-incompatible", absent("NoSuchName", "transformers"), []),
+    # A model that other versions know.
+    ("model-unsupported", unheard_type("qwen3"), ["transformers>=4.51.0"]),
+    ("model-unsupported", f"transformers==4.46.3\n{unheard_type('gpt_oss')}", ["transformers>=4.55.0"]),
+    ("model-unsupported", f"transformers==4.57.6\n{unheard_type('qwen3')}", []),
+    ("model-unsupported", unheard_type("nobodys_model"), []),
+    ("model-unsupported", refused("Qwen3NextForCausalLM", "vllm"), ["vllm>=0.10.2"]),
+    ("model-unsupported", refused("Qwen3NextForCausalLM", "sglang/srt"), ["sglang>=0.5.2"]),
+    # Both engines came to know it, and nothing tells which one it was.
+    ("model-unsupported", refused("Qwen3NextForCausalLM", "elsewhere"), []),
+    # The line names the package: another clash of the environment, whose files are gone through, is not it.
+    ("abi-mismatch", f"trl==0.24.0\ntransformers==4.46.2\n{NMS}", []),
     # Nothing is known of the environment: nothing can be said.
     ("abi-mismatch", TORCHCODEC, []),
     ("package-missing", f"torch==2.6.0\n{MISSING}", ["torchvision==0.21.0"]),

@@ -1,0 +1,131 @@
+"""An end from outside: what it follows of, what comes of it, and what only met what was left."""
+
+from __future__ import annotations
+
+from tests.factories import ReadLog, prefixed, steps, traceback
+from tests.tables import each_row
+
+LOGGED = """Traceback (most recent call last):
+  File "/env/bin/torchrun", line 8, in <module>
+    sys.exit(main())
+  File "/env/lib/python3.11/site-packages/torch/distributed/elastic/multiprocessing/api.py", line 84, in on
+    raise SignalException(f"Process {os.getpid()} got signal: {sigval}", sigval=sigval)
+torch.distributed.elastic.multiprocessing.api.SignalException: Process 2219 got signal: {number}
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/env/lib/python3.11/logging/__init__.py", line 1711, in isEnabledFor
+    return self._cache[level]
+KeyError: 30
+"""
+HUP = "run.sh: line 12:  8156 Hangup                  python3 main.py\n"
+SLURM_HUP = "srun: error: gpu-08: tasks 8-15: Hangup\n"
+TERMINATED = "srun: error: gpu-08: tasks 8-15: Terminated\n"
+TIME_LIMIT = (
+    "slurmstepd: error: *** JOB 77 ON gpu-07 CANCELLED AT 2025-11-07T11:30:22 DUE TO TIME LIMIT ***\n"
+)
+SLIP = traceback("KeyError: 'lora_rank'")
+UNCAUGHT = SLIP.replace("in main", "in <module>")
+INTERRUPTED = traceback("KeyboardInterrupt")
+
+
+@each_row(
+    "text, line, cause",
+    [
+        # A session that closes follows no failure of the job, and what its handler meets comes of it.
+        (steps(1, 2) + LOGGED.replace("{number}", "1"), 8, "scheduler-terminated"),
+        (steps(1, 2) + HUP, 3, "scheduler-terminated"),
+        (steps(1, 2) + SLURM_HUP, 3, "scheduler-terminated"),
+        (SLURM_HUP + SLIP, 1, "scheduler-terminated"),
+        # What launchers send to their own processes does.
+        (TERMINATED + SLIP, 1 + SLIP.count("\n"), "user-code-error"),
+        (SLIP + SLURM_HUP, SLIP.count("\n"), "user-code-error"),
+    ],
+)
+def test_that_a_signal_from_outside_stands_by_itself(text: str, line: int, cause: str, read: ReadLog) -> None:
+    root = read(text).root
+    assert root is not None
+    assert (root.line, root.cause) == (line, cause)
+
+
+@each_row(
+    "text, role",
+    [
+        (UNCAUGHT + TIME_LIMIT, "collateral"),
+        # Whoever caught its exception may have gone on until the limit.
+        (SLIP + TIME_LIMIT, "origin"),
+        (UNCAUGHT + steps(1, 2, 3) + TIME_LIMIT, "origin"),
+    ],
+)
+def test_that_a_time_limit_only_met_what_an_uncaught_exception_had_left(
+    text: str, role: str, read: ReadLog
+) -> None:
+    events = {event.line: event for event in read(text).events}
+    assert events[text.count("\n")].pattern_role == role
+
+
+def test_that_the_main_process_shows_where_workers_were_interrupted(read: ReadLog) -> None:
+    """The workers' stacks come first and are Python's own; the job's own call is in the main process's."""
+    worker = INTERRUPTED.replace("/job/", "/env/lib/python3.11/multiprocessing/")
+    root = read(3 * worker + INTERRUPTED).root
+    assert root is not None
+    assert root.frames[-1].file == "/job/trainer.py"
+
+
+REPORT = (
+    "E0206 09:31:24.396000 3859 torch/distributed/elastic/multiprocessing/api.py:874] failed (exitcode: 1) "
+    "local_rank: {rank} (pid: 3860) of binary: /env/bin/python\n"
+)
+LOST = prefixed("[rank0]: ", UNCAUGHT)
+OTHERS = "".join(f"Packing:  1{part}%|#   | 1{part}/99 [00:0{part}<00:12, 8.9 rows/s]\n" for part in range(4))
+CLOSED = prefixed(
+    "[rank1]: ", traceback("RuntimeError: [pair.cc:534] Connection closed by peer [10.0.0.2]:99")
+)
+
+
+@each_row(
+    "text, rank",
+    [
+        (LOST + OTHERS + CLOSED + REPORT.format(rank=0), "0"),
+        # Nothing says that the first one ended its rank: what went on shows that it was survived.
+        (LOST + OTHERS + CLOSED + REPORT.format(rank=1), "1"),
+    ],
+)
+def test_that_another_ranks_work_is_no_recovery_of_one_that_the_launcher_reports(
+    text: str, rank: str, read: ReadLog
+) -> None:
+    root = read(text).root
+    assert root is not None
+    assert root.rank == rank
+
+
+MESSAGE = "Cannot access gated repo for url https://huggingface.co/org/net/resolve/main/config.json.\n"
+WARNED = (
+    "{before}/env/lib/python3.10/site-packages/peft/utils/other.py:689: UserWarning: Unable to fetch: 401\n"
+    "{among}" + MESSAGE + "Access to it is restricted. - silently ignoring the lookup.\n  warnings.warn(\n"
+)
+
+
+@each_row(
+    "before, among",
+    [
+        ("", ""),
+        (" " * 40, ""),
+        ("", "\n"),
+        (" " * 40, "Train step:  14%|#   | 24/176 [38:45<4:02, 9.47s/it]\n"),
+    ],
+)
+def test_that_a_message_within_a_python_warning_is_no_root_beside_an_exception(
+    before: str, among: str, read: ReadLog
+) -> None:
+    text = WARNED.format(before=before, among=among) + SLIP
+    root = read(text).root
+    assert root is not None
+    assert root.line == text.count("\n")
+
+
+def test_that_the_same_message_without_a_warning_is_the_root(read: ReadLog) -> None:
+    root = read(MESSAGE + SLIP).root
+    assert root is not None
+    assert root.line == 1

@@ -1,0 +1,113 @@
+"""A headline carries the object and the numbers of its log, behind the title of the cause or the case."""
+
+from __future__ import annotations
+
+from corpus.schema import Language
+from service.composition.diagnosis_view import diagnosis_view
+from service.composition.headlines import QUOTED, quoted
+from service.pipeline.triage import Triage
+from tests.tables import each_row
+from tests.warm import explained
+
+DESYNC = (
+    "[rank2]:[E0401 10:00:00.000 ProcessGroupNCCL.cpp:633] [Rank 2] Watchdog caught collective operation "
+    "timeout: WorkNCCL(SeqNum=4812, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for "
+    "600012 milliseconds before timing out.\n"
+)
+SIGNALLED = (
+    "W0401 10:00:00.000 7 torch/distributed/elastic/agent/server/api.py:719] Received 15 death signal, "
+    "shutting down workers\n"
+)
+FAILED_RANK = (
+    "E0401 10:00:00.000 9 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -11) "
+    "local_rank: 3 (pid: 44) of binary: /opt/python\n"
+)
+
+
+@each_row(
+    ("log", "language", "end"),
+    [
+        (
+            "slurmstepd: error: *** JOB 77 ON n3 CANCELLED AT 2026-04-11T23:59:31 DUE TO TIME LIMIT ***\n",
+            "en",
+            ": time limit reached on n3 at 2026-04-11T23:59:31",
+        ),
+        (
+            "slurmstepd: error: *** JOB 77 ON n3 CANCELLED AT 2026-04-11T23:59:31 DUE TO PREEMPTION ***\n",
+            "zh",
+            "：n3 上于 2026-04-11T23:59:31 被抢占",
+        ),
+        (SIGNALLED, "en", ": SIGTERM"),
+        (
+            "kernel: Out of memory: Killed process 4120 (trainer) total-vm:9000000kB, anon-rss:8388608kB\n",
+            "en",
+            ": `trainer` (pid 4120) held 8 GiB",
+        ),
+        (DESYNC, "en", ": ALLREDUCE 4812 waited 600 s"),
+        (
+            "ValueError: Total available GPUs 3.0 is less than total desired GPUs 4\n",
+            "en",
+            ": 3 there, 4 asked",
+        ),
+        (FAILED_RANK, "en", "rank 3 ended with exit code -11 (SIGSEGV)"),
+    ],
+)
+def test_a_headline_ends_with_what_the_line_states(
+    log: str, language: Language, end: str, triage: Triage
+) -> None:
+    assert explained(triage, log, language=language).headline.endswith(end)
+
+
+@each_row(
+    ("message", "is_general", "said"),
+    [
+        # The type, the level and the place are none of the message.
+        ("ValueError: rope_scaling has no key 'type'", False, "rope_scaling has no key 'type'"),
+        ("pkg.io.BrokenFile: shard 7 ends early", False, "shard 7 ends early"),
+        ("fit.py: error: argument --rank: 3 is too many", False, "argument --rank: 3 is too many"),
+        ("[enforce fail at file.cc:88] . writing block 3 of 9 failed", False, "writing block 3 of 9 failed"),
+        (
+            "Epoch 2:  24%|##4   | 41/170 [09:42<28:57,  1.30s/it, loss=1.1]RuntimeError: shard 7 is empty",
+            False,
+            "shard 7 is empty",
+        ),
+        # The first sentence says it, what follows advises.
+        ("The shape is (3, 4). Try another one.", False, "The shape is (3, 4)"),
+        ("version 2.6.1 of the format is unknown", False, "version 2.6.1 of the format is unknown"),
+        # What names nothing of the job says no more than an exact title, but more than a general one.
+        ("RuntimeError: the graph was freed", False, ""),
+        ("RuntimeError: the graph was freed", True, "the graph was freed"),
+        ("No slots are left", True, ""),
+        ("", True, ""),
+    ],
+)
+def test_a_message_is_quoted_without_what_stands_before_it(message: str, is_general: bool, said: str) -> None:
+    assert quoted(message, "no slots are left", is_general=is_general) == said
+
+
+def test_a_long_message_is_cut_between_its_parts() -> None:
+    """No number and no name is cut open, whatever the length."""
+    parts = [f"weight.{number}.bias of 123456 entries" for number in range(12)]
+    said = quoted(", ".join(parts), "title", is_general=False)
+    assert len(said) <= QUOTED
+    assert said.removesuffix("…").split(", ") == parts[: said.count(",") + 1]
+
+
+def test_the_proof_is_the_message_behind_a_progress_bar(triage: Triage) -> None:
+    """What another process prints behind a bar is the message, the bar is none of it."""
+    cancelled = "*** JOB 77 ON n3 CANCELLED AT 2026-04-11T23:59:31 DUE TO TIME LIMIT ***"
+    log = f"Epoch 1:  24%|##4  | 41/170 [09:42<28:57,  1.30s/it]slurmstepd: error: {cancelled}\n"
+    proof = diagnosis_view(explained(triage, log, language="en")).proof
+    assert proof.endswith(cancelled)
+    assert "41/170" not in proof
+
+
+def test_that_the_end_of_a_long_path_is_told_and_an_address_stays_whole() -> None:
+    """Which file it is stands in its last parts; a message that has room is left as it is."""
+    path = "/data/" + "/".join(f"folder-{number}" for number in range(20)) + "/images/cat-17.jpg"
+    said = quoted(f"FileNotFoundError: [Errno 2] No such file: '{path}'", "title", is_general=True)
+    assert said == "No such file: '…/images/cat-17.jpg'"
+    short = "No such file: '/data/a/b/c/cat-17.jpg'"
+    assert quoted(short, "title", is_general=True) == short
+    address = f"cannot fetch https://hub.example/{'a/' * 70}weights.bin"
+    assert "…/" not in quoted(address, "title", is_general=True)

@@ -1,0 +1,28 @@
+"""The order in which workers take files: the longest first, then those of most tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.order import LONGEST, TESTS, longest_first
+
+
+class OneTest(NamedTuple):
+    """A test by its file and number."""
+
+    path: Path
+    number: int
+
+
+def test_that_long_files_come_first_and_a_files_tests_stay_in_order() -> None:
+    few, many, first, second = (TESTS / name for name in ("test_few.py", "test_many.py", *LONGEST[:2]))
+    files = (few, many, many, many, second, first, few)
+    found = longest_first([OneTest(path, number) for number, path in enumerate(files)])
+    assert [each.path for each in found] == [first, second, many, many, many, few, few]
+    assert [each.number for each in found] == [5, 4, 1, 2, 3, 0, 6]
+
+
+def test_that_every_file_that_is_named_is_there() -> None:
+    assert [name for name in LONGEST if not (TESTS / name).is_file()] == []
+    assert len(set(LONGEST)) == len(LONGEST)
