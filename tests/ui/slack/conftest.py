@@ -70,12 +70,23 @@ def server() -> Iterator[Slack]:
 
 
 @pytest.fixture
-def open_bot(server: Slack) -> Iterator[Opener]:
+def bot_home(tmp_path: Path) -> Path:
+    """The folder where the bots of a test keep their open questions.
+
+    Not the warm home, which all workers share: their bots would finish one another's questions.
+    """
+    return tmp_path / "bot"
+
+
+@pytest.fixture
+def open_bot(server: Slack, bot_home: Path) -> Iterator[Opener]:
     """Start a bot over a triage service, on a real server."""
     with ExitStack() as stack:
 
         def start(triage_service: TriageService, settings: Settings) -> Workspace:
-            return Workspace(server, stack.enter_context(served(triage_service, settings, server)))
+            return Workspace(
+                server, stack.enter_context(served(triage_service, replace(settings, home=bot_home), server))
+            )
 
         yield start
 

@@ -197,18 +197,18 @@ def test_that_the_kept_answer_to_a_question_is_shown_and_no_other(
 
 
 def test_that_a_message_is_edited_and_a_question_without_one_is_answered_once(
-    triage_service: TriageService, settings: Settings, open_bot: Opener, server: Slack
+    triage_service: TriageService, settings: Settings, open_bot: Opener, server: Slack, bot_home: Path
 ) -> None:
     """However many bots look at what was left."""
     server.messages["C1", "2.0"] = {"ts": "2.0", "thread_ts": "1.0", "bot_id": "B", "text": "still"}
-    left(settings.home, at=("C1", "2.0"))
-    left(settings.home)
-    left(settings.home, begun=NOW - timedelta(days=2))
+    left(bot_home, at=("C1", "2.0"))
+    left(bot_home)
+    left(bot_home, begun=NOW - timedelta(days=2))
     for _ in range(2):
         open_bot(triage_service, settings)
     eventually(lambda: server.said("chat.update") and server.said())
     assert "ask again" in server.messages["C1", "2.0"]["text"]
-    eventually(lambda: not any(path.stat().st_size for path in (settings.home / "slack").iterdir()))
+    eventually(lambda: not any(path.stat().st_size for path in (bot_home / "slack").iterdir()))
     assert (len(server.said("chat.update")), len(server.said())) == (1, 1)
 
 
