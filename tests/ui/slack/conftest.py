@@ -70,12 +70,12 @@ def server() -> Iterator[Slack]:
 
 
 @pytest.fixture
-def bot_home(tmp_path: Path) -> Path:
+def bot_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder where the bots of a test keep their open questions.
 
     Not the warm home, which all workers share: their bots would finish one another's questions.
     """
-    return tmp_path / "bot"
+    return tmp_path_factory.mktemp("bot")
 
 
 @pytest.fixture
