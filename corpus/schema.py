@@ -25,6 +25,9 @@ Action = Literal[
 ]
 # What a change is for: to mend the failure, or to find out more about it.
 Purpose = Literal["cure", "find-out"]
+# What a failing line tells of a setting's value: a path to read or to write (`output`) that is it or is made
+# of it, a repository of a hub, a port, the address of a host.
+Held = Literal["path", "output", "name", "port", "address"]
 # What a change is of; `code` is the job's own source, told in words.
 ChangeKind = Literal["setting", "env", "flag", "package", "command", "code"]
 # What a message may speak of in the statement that failed (`ingest/logs/stacks/statements.py` reads it).
@@ -304,11 +307,13 @@ class Remedy(Change):
     The rows of a cause stand in the order in which to try them. `key` and `to` may hold a fact of the log in
     braces (`{package.name}`); without that fact the row does not apply. A row with `own` is for the job's own
     setting whose name that expression finds and no catalogue has, such as the batch size of a script; it
-    applies where its rule gives a value.
+    applies where its rule gives a value, or where `to` says in words what to put there. A row with `holds`
+    is for the setting whose value the failing line tells, a framework's or the program's own.
     """
 
     cause: str
     own: Expression = ""
+    holds: Held | Literal[""] = ""
     source: Annotated[str, Field(pattern=r"^https://[^\s]+$")]
 
 

@@ -245,7 +245,9 @@ def _remedy(row: Remedy, library: Library, table: PatternTable) -> Iterator[str]
     texts = [row.why, *([row.costs] if row.costs else [])]
     if any(not text.en or not is_chinese(text.zh) for text in texts):
         yield f"{where}: {row.key}: its reason stands in one language only"
-    if "{" in row.key or row.own:  # the name comes out of the log, or out of the job's own settings
+    if (
+        "{" in row.key or row.own or row.holds
+    ):  # the name comes out of the log, or out of the job's own settings
         return
     yield from (f"{where}: {text}" for text in _change(row, library))
     if row.kind == "package" and (row.framework, row.key) not in library.specs:

@@ -124,6 +124,10 @@ def propose_changes(
     ]
     for wanted in (*offered, *(_CandidateChange(remedy, remedy.cause) for remedy in remedies)):
         key = (wanted.change.framework, wanted.change.key)
+        if isinstance(wanted.change, Remedy) and wanted.change.holds:
+            # What a case says of the setting whose value the failing line tells comes before its others.
+            for group in groups:
+                group.situated |= key in {(item.framework, item.key) for item in group.changes[:1]}
         if (
             _is_settled(wanted, settled)
             or _is_told(wanted, kept, job)
@@ -353,6 +357,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
     if wanted.case is not None and not _is_for(change, wanted.serves, seen, job):
         return nothing, []
     own = isinstance(change, Remedy) and bool(change.own)
+    is_held = isinstance(change, Remedy) and bool(change.holds)
     # Of a setting that only the job's own program knows, no more is known than that it is one.
     of_own = SettingSpec(framework=change.framework, key=change.key, type="any", spelled="flag")
     spec = of_own if own else job.library.setting(change.framework, change.key, version)
@@ -360,7 +365,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         return nothing, [Dropped(what=f"{change.framework}: {change.key}", why=reason)]
     now = job.grounds.value(change.framework, change.key)
     value = _value(change, spec, now, wanted.cause, job)
-    if own and not value.because:
+    if own and not value.because and not is_guidance(value.to):
         return nothing, []
     if reason := (misfit_reason(value.to, spec) if spec is not None else "") or value.useless:
         return nothing, [
@@ -392,7 +397,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         [main, *following],
         computed=bool(value.because),
         from_case=wanted.case is not None,
-        situated=own or (wanted.case is None and is_situated(change.when)),
+        situated=own or is_held or (wanted.case is None and is_situated(change.when)),
         last_resort=change.last_resort or (spec is not None and spec.last_resort),
         measure=None if wanted.case is not None else change.why.en,
         own=change.own if isinstance(change, Remedy) else "",

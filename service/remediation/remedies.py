@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from packaging.utils import canonicalize_name
 
 from corpus.frameworks import known_frameworks
-from corpus.keys import unsigned
+from corpus.keys import flag, unsigned
 from corpus.library import Library, fits
 from corpus.schema import ChangeKind, Remedy, Scalar
 from ingest.logs.conditions import all_hold, holds
@@ -20,11 +20,15 @@ from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
 from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
+from service.remediation.held_values import held_by
+from service.remediation.named_changes import kind_of
 from service.remediation.rules.packages import distribution
 from service.remediation.setting_values import is_guidance
 
 # A message may name several keys; more than this would be a list, not an answer.
 MAX_FACTS = 3
+# What stands for no value where a program prints its settings.
+_NOT_GIVEN = frozenset({"", "none", "null", "false"})
 _NAME = re.compile(r"[A-Za-z_][\w.-]{1,60}")
 _FACT = re.compile(r"\{([a-z_0-9]+)\.([a-z_0-9]+)\}")
 
@@ -51,11 +55,7 @@ def applicable(
         for row in rows
         if all_hold(row.when, view) and not any(holds(condition, view) for condition in row.unless)
     ]
-    named = [
-        filled
-        for row in fitting
-        for filled in (_of_job(row, report, library, settings) if row.own else _filled(row, report, library))
-    ]
+    named = [filled for row in fitting for filled in _named_by(row, report, library, settings)]
     return [_at_version(row, report.version(row.framework), library, settings) for row in named]
 
 
@@ -71,6 +71,30 @@ def _at_version(row: Remedy, version: str | None, library: Library, settings: Se
     return row.model_copy(update={"key": (used or valid or [row.key])[0]})
 
 
+def _named_by(
+    row: Remedy, report: CrashReport, library: Library, settings: Sequence[Setting]
+) -> Iterator[Remedy]:
+    """Give the row for what names its setting: the failing line's values, the job's own names, or facts."""
+    if row.holds:
+        yield from (_held(row, item, report, library) for item in held_by(row.holds, report, settings))
+    elif row.own:
+        yield from _of_job(row, report, library, settings)
+    else:
+        yield from _filled(row, report, library)
+
+
+def _held(row: Remedy, item: Setting, report: CrashReport, library: Library) -> Remedy:
+    """Give the row for a setting that the job has, as the framework's that knows it, else as its own."""
+    order = dict.fromkeys((*sorted(settable_frameworks(report)), *known_frameworks().holding_variables))
+    found = ((name, library.setting(name, unsigned(item.key))) for name in order)
+    owner, spec = next(((name, spec) for name, spec in found if spec is not None), (row.framework, None))
+    if spec is not None:
+        return row.model_copy(update={"framework": owner, "key": spec.key, "kind": kind_of(spec)})
+    kind: ChangeKind = item.spelled if item.spelled in ("flag", "env") else "setting"
+    key = flag(item.key) if kind == "flag" else item.key
+    return row.model_copy(update={"key": key, "kind": kind, "own": re.escape(item.key)})
+
+
 def _of_job(
     row: Remedy, report: CrashReport, library: Library, settings: Sequence[Setting]
 ) -> Iterator[Remedy]:
@@ -78,7 +102,8 @@ def _of_job(
     seen = shown_frameworks(report)
     for setting in settings:
         known = any(library.setting(framework, unsigned(setting.key)) for framework in seen)
-        if not known and re.search(row.own, setting.key):
+        is_given = setting.value.strip("'\"").lower() not in _NOT_GIVEN
+        if not known and re.search(row.own, setting.key) and (is_given or row.rule):
             kind: ChangeKind = "flag" if setting.key.startswith("--") else "setting"
             yield row.model_copy(update={"key": setting.key, "kind": kind})
             return
