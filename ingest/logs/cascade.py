@@ -283,6 +283,9 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
         return True
     if any(line.tells_of(event) for line in progress.settling):
         return True
+    # A good end of any kind undoes what its program may have gone on after.
+    if event.passing and progress.well_ended > event.last:
+        return True
     # Another file of the job may be the one that says how it ended: a job's output beside its errors.
     if any(run.finished for run in runs if run is not progress) and not timeline.is_last_word(event):
         return True

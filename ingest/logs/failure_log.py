@@ -65,6 +65,9 @@ class FailureLog:
         is_told = is_told or (said != line.body and not any(says(row, said) for row in rows))
         if not known and is_told:
             return
+        is_general = all(row.last_resort or row.generic for row in rows)
+        if is_general and tracebacks.is_in_warning(at.block, at.offset, line, at.parsed):
+            return
         ranked = sorted(
             known or rows,
             key=lambda row: (
@@ -202,6 +205,8 @@ def _toned_down(row: Pattern, line: Line, traceback: Traceback | None) -> Patter
     if row.kind == "error" and row.role == "origin" and (warns or (traceback is None and shrugs(line.body))):
         # Whoever says so has gone on.
         row = row.model_copy(update={"kind": "warning", "strength": "hints"})
+    elif warns and row.last_resort:
+        row = row.model_copy(update={"passing": True})
     if traceback is not None:
         return row
     is_remark = line.level in REMARKS or line.body.startswith("NCCL INFO ")

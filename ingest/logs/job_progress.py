@@ -107,7 +107,7 @@ class JobProgress:
         """Note a line that counts steps, or only shows that the job is at work."""
         step = fields.get("step")
         counted = float(step) if isinstance(step, (int, float)) else -1.0
-        is_bar = _BAR.search(line.body) is not None
+        is_bar = _BAR.search(line.text) is not None
         total = fields.get("total") if row.whole and not counts_part(line.body) else None
         self.runs[-1].add(
             ProgressMark(

@@ -75,6 +75,11 @@ def _taken_apart(text: str) -> tuple[str, ...]:
     """Give a line's body and what `_FIELDS` names: prefix after prefix is taken off until none is left."""
     fields: dict[str, str] = {}
     body = text
+    if "%|" in text and (bar := _BAR.match(text)) is not None:
+        # A logger's record behind a bar that was left open.
+        record = _taken_apart(text[bar.end() :].strip())
+        if len(record) > 1 and record[1 + _FIELDS.index("level")]:
+            return record
     for depth in range(DEPTH):
         rest = strip_prefix(body, fields, is_inner=depth > 0)
         if rest is None:

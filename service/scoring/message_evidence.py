@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 from corpus.message_words import words
 from ingest.logs.events import Event
@@ -19,17 +20,27 @@ LEAST_WORDS = 3
 TELLING_WORDS = 5
 # How far sure words would settle a cause: as much as a line that suggests one.
 WORDS_WEIGHT = 0.66
+# What a check raises that somebody wrote in words of his own.
+_CHECKS = frozenset({"AssertionError", "ValueError", "RuntimeError"})
+# An option's name of two words or more: a plain word may mean anything.
+_OPTION = re.compile(r"(?<![\w./\\])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w/\\(]|\.\w)")
 
 
-def message_votes(root: Event) -> Mapping[str, float]:
+def message_votes(
+    root: Event, launches: Sequence[str] = (), option_cause: str | None = None
+) -> Mapping[str, float]:
     """Give the causes that the root's own words tell, each with how far they settle it, from 0 to 1.
 
-    None where a pattern knows the line, where it follows another failure, and where its words can mean too
-    much: what a line states is never overturned by what it sounds like. What only a type of Python's own and
-    the package that raised it suggest gives way to words that are sure: a package's own type is a name for
-    what happened, and what the job's own code says is about the job.
+    A check that names in a sentence an option which the job's own files set (`launches`: text and name of
+    each) is about that option, and so of `option_cause`. Else none where a pattern knows the line, where
+    it follows another failure, and where its words can mean too much: what a line states is never
+    overturned by what it sounds like. What only a type of Python's own and the package that raised it
+    suggest gives way to words that are sure: a package's own type is a name for what happened, and what
+    the job's own code says is about the job.
     """
     message = message_classifier.message_of(root)
+    if option_cause is not None and _is_of_option(root, message.text, launches):
+        return {option_cause: WORDS_WEIGHT}
     by_type = root.handler == "unknown-exception" and root.strength == "suggests"
     by_type = by_type and "." not in root.exception and bool(message.file)
     if root.pattern_role != "origin" or (root.cause is not None and not by_type):
@@ -44,3 +55,18 @@ def message_votes(root: Event) -> Mapping[str, float]:
         for cause, share in odds.items()
         if share >= least and cause not in (UNKNOWN_CAUSE, root.cause)
     }
+
+
+def _is_of_option(root: Event, text: str, launches: Sequence[str]) -> bool:
+    if (
+        root.handler != "unknown-exception"
+        or root.exception not in _CHECKS
+        or len(words(text)) < TELLING_WORDS
+    ):
+        return False
+    configs = [launch for launch in launches if not launch.endswith(".py")]
+    return any(
+        re.search(rf"(?m)(?:^|[\s.+'\"-]){name}['\"]?(?:\s*[:=]|\s+[^\s=:])", config)
+        for name in {name.replace("_", "[_-]") for name in _OPTION.findall(text)}
+        for config in configs
+    )

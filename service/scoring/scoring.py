@@ -109,7 +109,10 @@ def _features(
 
 
 def _candidates(report: CrashReport, retrieval: Retrieval, library: Library) -> list[Candidate]:
-    worded = message_votes(report.root) if report.root is not None else {}
+    of_option = next(
+        (cause.id for cause in library.causes.values() if "own-option" in cause.messages_name), None
+    )
+    worded = message_votes(report.root, report.launches, of_option) if report.root is not None else {}
     causes = dict.fromkeys(
         [match.case.cause for match in retrieval.signatures if match.at_root]
         + [event.cause for event in report.standing if event.cause]

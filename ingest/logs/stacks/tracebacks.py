@@ -53,9 +53,14 @@ _CUT = re.compile(
 _OPENS = re.compile(r"(?:^|:|(?i:\b(?:exceptions?|errors?|fail(?:ed|ures?)|following)\b[.!]?))\s*$")
 # The first row of a Python warning; its message may go on over so many rows more, which may stand
 # among so many of all processes.
-_WARNS = re.compile(r"\S.{0,400}:\d{1,9}: [A-Z]\w*Warning: ")
+_WARNS = re.compile(r"\S.{0,400}:\d{1,9}: [A-Z]\w*Warning:(?: |$)")
 WARNED_OVER = 4
 WARNED_AMONG = 12
+# The statement below such a message where it calls what warns, which closes it whatever stands between, and
+# how many rows of the process that may be: compilers list what they tried.
+_WARNED = re.compile(r"\s{1,8}(?:[\w.]+\.)?warn(?:_once|_explicit)?\(")
+WARNED_WITHIN = 60
+_BOUND = re.compile("|".join(row.pattern for row in (_WARNS, _WARNED, _START)))
 # How far from the end the last frame of a stack may stand that nothing announces.
 REACH = 16 << 10
 _REPEATED = re.compile(r"\s*\[Previous line repeated \d{1,9} more times?\]")
@@ -165,6 +170,24 @@ def ends_warning(block: Block, offset: int, line: Line, known: dict[int, Line]) 
         if row.body[:1].isspace() and row.body.strip():
             return False
     return False
+
+
+def is_in_warning(block: Block, offset: int, line: Line, known: dict[int, Line]) -> bool:
+    """Tell whether a line is of the message of a Python warning that goes on over many rows.
+
+    Either the statement that warned closes it below, or the line is one of the details that are indented in
+    it, with no record of a logger since the warning's first row.
+    """
+    above = stack.of(line.source, stack.above(block, offset, line.number, known), WARNED_WITHIN)
+    found = next((row for row in above if row.time or row.level or _BOUND.match(row.body)), None)
+    if found is None or not _WARNS.match(found.body):
+        return False
+    if line.body[:1].isspace():
+        return True
+    below = stack.of(
+        line.source, islice(stack.below(block, offset, line.number, known), 1, None), WARNED_WITHIN
+    )
+    return _WARNED.match(next((row.body for row in below if _BOUND.match(row.body)), "")) is not None
 
 
 def _inside(block: Block, offset: int, line: Line, known: dict[int, Line]) -> list[Line]:

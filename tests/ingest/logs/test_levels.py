@@ -67,3 +67,23 @@ def test_that_the_same_words_uncaught_are_the_root(read: ReadLog) -> None:
     root = read(traceback(f"ValueError: {REFUSED}") + SHAPE).root
     assert root is not None
     assert root.exception == "ValueError"
+
+
+BAR = "Iteration:   4%|5         | 161/4582 [04:22<1:44:44,  1.42s/it]"
+WARNED = "01/03/2026 09:12:44 - WARNING - utils -   Could not find the answer in row 7\n"
+CLOSED = "01/03/2026 09:20:01 - INFO - train -   Finished training.\n"
+
+
+@each_row(
+    "text, fails",
+    [
+        (BAR + WARNED + CLOSED, False),
+        (WARNED + CLOSED, False),
+        (BAR + WARNED, True),
+        (BAR + WARNED.replace("WARNING", "ERROR") + CLOSED, True),
+        (CLOSED + WARNED, True),
+    ],
+)
+def test_that_a_good_end_undoes_what_a_logger_warned_of(text: str, fails: bool, read: ReadLog) -> None:
+    """Also where the record stands behind a progress bar that was left open."""
+    assert (read(text).root is not None) == fails

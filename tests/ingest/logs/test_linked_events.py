@@ -109,6 +109,22 @@ def test_that_a_warning_of_several_rows_is_no_first_failure(
     assert (root.body == SHAPE) == is_warning
 
 
+COMPILED = (
+    "/job/boxes.py:76: CompileWarning:\nFell back for `corners`, due to: no overload fits.\n\n"
+    "There are 2 candidates:\n   Rejected as the first one raised an error:\n"
+    '     OddError: Failed in the fast pipeline\n\nFile "boxes.py", line 80:\n  @compile\n'
+)
+BEHIND = "2026-01-03 09:12:44,120 - INFO - looking for loops\n     OddError: Failed in the fast pipeline\n"
+
+
+@each_row("text, is_failure", [(COMPILED, False), (COMPILED + BEHIND, True)])
+def test_that_the_details_of_a_long_warning_are_no_failure(
+    text: str, is_failure: bool, read: ReadLog
+) -> None:
+    """A record of a logger ends the warning's message."""
+    assert (read(f"{steps(1)}{text}").root is not None) == is_failure
+
+
 INNER = traceback("ImportError: lark_attn requires the compiled extensions (_lark_C)").replace(
     "/job/", "/env/lib/python3.12/site-packages/vllm/models/"
 )

@@ -10,6 +10,11 @@ PROBE = 'INFO:     10.0.0.7:51234 - "GET /metrics HTTP/1.1" 404 Not Found\n'
 CLOSED = "INFO:     Shutting down\nINFO:     Application shutdown complete.\n"
 ENGINE = "(EngineCore_DP0 pid=9) "
 API = "wandb: ERROR Error while calling W&B API: context deadline exceeded (<Response [500]>)\n"
+ASKED = (
+    "The repository for org/x contains custom code which must be executed to correctly load the model. "
+    "You can inspect it.\n"
+    "You can avoid this prompt in future by passing the argument `trust_remote_code=True`.\n"
+)
 SYNCED = "wandb: Synced 6 W&B file(s), 0 media file(s), 2 artifact file(s) and 0 other file(s)\n"
 
 
@@ -20,6 +25,7 @@ SYNCED = "wandb: Synced 6 W&B file(s), 0 media file(s), 2 artifact file(s) and 0
         3 * (traceback(TOO_LONG) + REFUSED),
         prefixed("(APIServer pid=7) ", traceback(TOO_LONG) + REFUSED),
         API + "wandb: Run summary:\n" + SYNCED,
+        ASKED + "Do you wish to run the custom code? [y/N] y\n",
     ],
 )
 def test_that_a_failure_which_its_program_got_over_is_none_of_the_job(text: str, read: ReadLog) -> None:
@@ -40,6 +46,7 @@ def test_that_a_failure_which_its_program_got_over_is_none_of_the_job(text: str,
         traceback(OOM) + "INFO one\nINFO two\nINFO three\nINFO four\n" + REFUSED,
         traceback(TOO_LONG) + REFUSED + traceback(OOM),
         SYNCED + API,
+        ASKED + traceback("ValueError: " + ASKED.replace("You can avoid", "Please avoid")),
         traceback(OOM) + SYNCED,
         "wandb.errors.CommError: It appears that you do not have permission to access it.\n" + SYNCED,
     ],

@@ -90,3 +90,31 @@ def test_that_sure_words_outweigh_what_the_type_of_an_exception_suggests(triage:
     assert not message_votes(replace(told, exception="zmq.error.Again"))
     assert not message_votes(replace(told, frames=(Frame("/job/train.py", 3, "<module>"),)))
     assert not message_votes(replace(told, body="plumkit.errors.CrateError: the request has failed again"))
+
+
+CHECK = "AssertionError: Fast attention should be used for `use_packing`"
+
+
+@each_row(
+    ("message", "launch", "is_option"),
+    [
+        (CHECK, "trainer:\n  use_packing: true\n\njob.yaml", True),
+        (CHECK, "python train.py --use-packing true\nrun.sh", True),
+        # Nobody sets it, only code has the name, or the message is no check's.
+        (CHECK, "trainer:\n  packing: true\n\njob.yaml", False),
+        (CHECK, "run(use_packing=True)\nrun.py", False),
+        (CHECK.replace("AssertionError", "KeyError"), "use_packing: true\njob.yaml", False),
+    ],
+)
+def test_that_a_check_which_names_an_option_of_the_job_is_about_it(
+    message: str, launch: str, is_option: bool
+) -> None:
+    told = event(
+        6,
+        body=message,
+        exception=message.split(":")[0],
+        cause="user-code-error",
+        strength="suggests",
+        handler="unknown-exception",
+    )
+    assert message_votes(told, [launch], "option") == ({"option": WORDS_WEIGHT} if is_option else {})
