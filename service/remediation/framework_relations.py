@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import lru_cache
 
 from corpus.frameworks import cued_frameworks, known_frameworks
+from corpus.message_atlas import shipped
+from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 
 # Variables of a launcher; an engine that serves starts its processes itself, and reads none of them.
@@ -58,9 +61,30 @@ def shown_frameworks(report: CrashReport) -> frozenset[str]:
         *(cued_frameworks(text) for text in report.launches)
     )
     if report.root is not None and not seen & (known.trainers | known.engines):
-        # A message alone, pasted without its calls: whose it is, is what it shows.
-        told = known.trainers.union(known.engines).intersection(report.root.frameworks)
-        seen |= told if len(told) == 1 else set()
+        seen |= _told_by(report.root)
     named = seen.union(*(known.row(name).extends for name in seen))
     implied = {row.id for row in known.rows.values() if row.shown_by and set(row.shown_by) <= named}
     return frozenset(named | implied)
+
+
+def _told_by(root: Event) -> frozenset[str]:
+    """Name the framework that a message alone shows, pasted without its calls: by its row, or its source.
+
+    Of trainers whose rows share a message it is the one that the others drive: they were made from its code.
+    """
+    known = known_frameworks()
+    told = known.trainers.union(known.engines).intersection(root.frameworks)
+    if len(told) > 1 and told <= known.trainers:
+        told = frozenset(name for name in told if not told.intersection(known.row(name).drives) - {name})
+    if len(told) == 1:
+        return told
+    worded = frozenset[str]() if root.frames else _worded_by(root.body) - known.common
+    worded = worded & told if told else worded
+    return worded if len(worded) == 1 else frozenset()
+
+
+@lru_cache(maxsize=64)
+def _worded_by(message: str) -> frozenset[str]:
+    """Name the frameworks whose sources say what a message says."""
+    matches = shipped().look_up(message)
+    return frozenset(site.framework for match in matches[:1] for site in match.sites if site.framework)

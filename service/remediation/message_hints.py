@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import islice
 from typing import Literal
 
 from corpus.frameworks import known_frameworks
@@ -19,7 +21,7 @@ from service.remediation.framework_relations import fits_place, settable_framewo
 from service.remediation.named_options import is_stray_command
 from service.remediation.setting_values import number_of
 
-Way = Literal["up", "down", "on", "off", "set", "named", "checked"]
+Way = Literal["up", "down", "on", "off", "set", "denied", "named", "checked"]
 
 # A flag, a variable or dotted key, or one word in quotes; never part of a path, a call or a module's name.
 _NAME = re.compile(
@@ -93,6 +95,27 @@ _ASKED = re.compile(
     r"(?: to (?:be )?[`'\"]?(?P<value>True|False|\d[\w.-]{0,20}|(?<=[`'\"])[\w.-]{1,40})[`'\"]?"
     r"(?=[\s,.;)]|$))?"
 )
+# What a sentence refuses of the name that stands before, or behind: a switch is to be off then.
+_REFUSED = re.compile(
+    r"^[`'\"]?(?:\s*=\s*True\b)?[`'\"]?,? (?:(?:option|flag|argument|mode) )?(?:(?:is|are) (?:currently )?"
+    r"(?:not (?:yet |currently )?(?:supported|compatible|allowed|available)|incompatible|unsupported)"
+    r"|(?:can ?not|can't|must not|should not) be (?:set|used|enabled|specified|combined|true)\b"
+    r"|conflicts with)",
+    re.IGNORECASE,
+)
+_REFUSING = re.compile(
+    r"(?:\b(?:does|do|are|is)(?: not|n't)(?: yet)? (?:support|compatible with|allow)(?:ed|ing)?"
+    r"|\b(?:can ?not|can't) (?:use|set|specify|enable)|\bincompatible with) (?:the )?[`'\"]?$",
+    re.IGNORECASE,
+)
+# What is used in a way that the sentence says does not work is its subject, and no advice.
+_SUBJECT = re.compile(
+    r"(?i)(?:[\w.]+(?:Error|Exception): )?\W*(?:using|setting|passing|enabling|specifying|combining)\b"
+    r"[^.:;]{1,100}?\b(?:(?:is|are) (?:\w+ly )?(?:not|impossible|incompatible|unsupported)|cannot|can't|"
+    r"does not|doesn't)\b"
+)
+# A verb with the means by which it is done: `disable it with --no-graph`.
+_BY_MEANS = re.compile(r"(?i) (?:it|this|them|that) (?:with|by|via|using|through)\b")
 # A name of several words.
 _JOINED = re.compile(r"[A-Za-z][_-][A-Za-z]")
 # How far before a name its verb may stand.
@@ -122,6 +145,25 @@ _PAIR = re.compile(
     r"[`'\"]?(?P<other>--?[A-Za-z][\w-]{1,60}|[A-Za-z]\w*_\w{1,60}(?:\.\w{1,60}){0,4})[`'\"]?"
     r" ?(?:\(|= ?|: ?|\(= ?)(?P<second>\d{1,9})\b"
 )
+# A number that is over or under the setting which limits it: `LoRA rank 32 is greater than max_lora_rank 16`.
+_LIMIT = re.compile(
+    r"(?<![\w.-])(?P<number>\d{1,9})\)?,? (?:\w+ ){0,2}?"
+    r"(?:(?P<over>(?:greater|larger|longer|more|higher|bigger) than|exceed(?:s|ed|ing)?|above|over|beyond)"
+    r"|(?P<under>(?:smaller|lower|less|fewer|shorter) than|below|under))"
+    r" (?:or equal to )?(?:the )?(?:\w+ (?:value |limit )?of )?(?:configured |allowed |present |current )?"
+    r"[`'\"]?(?P<name>--[A-Za-z][\w-]{1,60}|[A-Za-z][A-Za-z0-9]*_\w{1,60}(?:\.\w{1,60}){0,4})"
+    r"(?![\w/(]|\.\w)"
+)
+# Words behind a verb that may be a setting's name, written in words: `Decrease GPU memory utilization`.
+_PHRASE = re.compile(r"\s+(?:the |your )?(?P<words>[A-Za-z][A-Za-z0-9-]*(?: [A-Za-z][A-Za-z0-9-]*){1,5})")
+MOST_WORDS = 6
+# One word is a name where the message asks for it, and nothing else is said.
+_MISSING = re.compile(
+    r"(?i)\bplease (?:specify|provide|input|give|set) (?:the |a |an |your )?(?:training |input )?"
+    r"(?P<word>[a-z]+)(?= (?:for|path|name|file|to|in|when|via)\b|[.!]?$)"
+)
+# How sentences and settings differ in the same words.
+_SHORTER = (("number_of_", "num_"), ("maximum_", "max_"), ("_length", "_len"), ("sequence_", "seq_"))
 MOST = 4
 
 
@@ -181,10 +223,12 @@ def hinted_changes(
     found: dict[tuple[str, str], MessageHint] = {}
     for event in _speaking(cause, report):
         at_root = report.root is not None and 0 <= event.line - report.root.line <= _BELOW
+        for advice in _worded(event.body, cause, report, library, settings):
+            found.setdefault((advice.framework, advice.key), advice)
         for named in () if is_stray_command(event.body) else read_hints(event.body):
             is_blamed = at_root and "wrong-value" in library.causes[cause].messages_name
             for advice in _meant(named, cause, report, library, settings):
-                if named.way == "named" and not is_blamed and not _is_beyond(advice, settings):
+                if advice.way == "named" and not is_blamed and not _is_beyond(advice, settings):
                     continue
                 # What one sentence only names, a further one may say what to do with. A bound says it too.
                 before = found.get((advice.framework, advice.key))
@@ -198,6 +242,15 @@ def hinted_changes(
             known = found.get((advice.framework, advice.key), advice)
             found[advice.framework, advice.key] = replace(known, is_checked=True)
     return sorted(found.values(), key=lambda advice: advice.is_last_resort)[:MOST]
+
+
+def _worded(
+    message: str, cause: str, report: CrashReport, library: Library, settings: Sequence[Setting]
+) -> Iterator[MessageHint]:
+    """Give the settings that a message names in words alone."""
+    for phrase in () if is_stray_command(message) else read_phrases(message):
+        meant = (advice for named in phrase for advice in _meant(named, cause, report, library, settings))
+        yield from islice(meant, 1)
 
 
 def _is_beyond(advice: MessageHint, settings: Sequence[Setting]) -> bool:
@@ -248,7 +301,40 @@ def read_hints(message: str) -> list[NamedSetting]:
         if not _LOOKING.search(sentence)
         for named in _of(sentence)
     ]
-    return [*advised, *_compared(told)]
+    return [*advised, *_compared(told), *_limited(told)]
+
+
+def read_phrases(message: str) -> Iterator[tuple[NamedSetting, ...]]:
+    """Read what a message advises to change in words alone.
+
+    Each has the names that it may have, the longest first.
+    """
+    for sentence in _SENTENCE.split(_APPENDED.sub("", message)):
+        for verb in () if _LOOKING.search(sentence) else _VERB.finditer(sentence):
+            phrase = _PHRASE.match(sentence, verb.end())
+            way = _way(sentence, verb.end(), verb.start()) if phrase else None
+            if phrase and way in ("up", "down", "on", "off"):
+                found = phrase["words"].lower().replace("-", "_").split()[:MOST_WORDS]
+                names = ("_".join(found[:count]) for count in range(len(found), 1, -1))
+                yield tuple(NamedSetting(name, way) for full in names for name in _spellings(full))
+        if missing := _MISSING.search(sentence):
+            yield (NamedSetting(missing["word"].lower(), "set"),)
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    """Give a name in its full words, and as settings shorten these."""
+    short = reduce(lambda left, pair: left.replace(*pair), _SHORTER, name)
+    return (name,) if short == name else (name, short)
+
+
+def _limited(message: str) -> Iterator[NamedSetting]:
+    """Give the setting that a number of the message is beyond, with what it must be to allow that."""
+    for found in () if _PAIR.search(message) else _LIMIT.finditer(message):
+        number = int(found["number"])
+        if found["over"]:
+            yield NamedSetting(found["name"], "up", low=number)
+        else:
+            yield NamedSetting(found["name"], "down", high=number)
 
 
 def _compared(message: str) -> Iterator[NamedSetting]:
@@ -273,9 +359,10 @@ def _of(sentence: str) -> Iterator[NamedSetting]:
             name = _HOLDER.sub("", match.group())
             found = _VALUE.match(rest) or (_FLAG_VALUE.match(rest) if name.startswith("--") else None)
             asked = None if way else _ASKED.match(rest)
-            way = way or ("set" if asked else None)
+            is_denied = _REFUSED.match(rest) or _REFUSING.search(sentence, 0, match.start())
+            way = way or ("set" if asked else "denied" if is_denied else None)
             told = asked or found
-            value = (told["value"] or "").rstrip(".") if way and told else ""
+            value = (told["value"] or "").rstrip(".") if way not in (None, "denied") and told else ""
             yield NamedSetting(name, way or "named", value, *_bounds(rest))
 
 
@@ -284,9 +371,15 @@ def _way(sentence: str, begin: int, since: int) -> Way | None:
 
     The nearest verb that advises counts.
     """
+    if (subject := _SUBJECT.match(sentence)) and begin < subject.end():
+        return "denied"
     for verb in reversed(list(_VERB.finditer(sentence, max(since, begin - _REACH), begin))):
+        if ":" in sentence[verb.end() : begin]:
+            continue  # what stands behind a colon is another part: `reduce the prompt: max_len is 8`
         before = f"{'-' * (verb.start() > _REACH)}{sentence[max(0, verb.start() - _REACH) : verb.start()]}"
         if _ADVISING.search(before) and not _DENIED.search(before):
+            if _BY_MEANS.match(sentence, verb.end()):
+                return "set"
             return next(way for way, _ in _VERBS if verb[way])
     return None
 
@@ -319,7 +412,9 @@ def _meant(
         key = _key(framework, named.name, report, library, settings)
         spec = library.setting(framework, key, report.version(framework)) if key else None
         if spec is not None and fits_place(framework, key, report):
-            yield MessageHint(framework, key, spec, cause, named.way, named.value, named.low, named.high)
+            is_left_out = spec.type == "bool" or spec.default in (None, "")
+            way = named.way if named.way != "denied" else "off" if is_left_out else "named"
+            yield MessageHint(framework, key, spec, cause, way, named.value, named.low, named.high)
             return
 
 

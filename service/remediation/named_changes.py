@@ -19,6 +19,7 @@ from service.remediation.renames import Rename
 from service.remediation.setting_values import is_guidance, misfit_reason, typed_value
 from service.schemas.diagnosis import ProposedChange
 
+_WAYS = {"up": "changes.to-higher", "down": "changes.to-lower", "set": "changes.to-asked"}
 _KIND: dict[str, ChangeKind] = {"flag": "flag", "env": "env", "package": "package", "command": "command"}
 
 
@@ -90,6 +91,10 @@ def _refusal_change(
         to = words("changes.to-nothing", language)
     elif is_switch:
         to = False
+    elif option.way in ("on", "off"):
+        to = option.way == "on"
+    elif option.way and not option.value:
+        to = words(_WAYS[option.way], language)
     elif option.required:
         to = words("changes.to-given", language)
     elif option.nearest:
@@ -101,6 +106,7 @@ def _refusal_change(
     spelled = next((each.spelled for each in settings if canonical(each.key) == canonical(option.key)), "")
     key = flag(option.key) if spelled == "flag" else option.key
     told = (
+        ("changes.advised", option.way),
         ("changes.refused", option.unknown),
         ("changes.excludes", option.excludes),
         ("changes.counted", option.value),

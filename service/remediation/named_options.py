@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from typing import Literal
@@ -54,8 +54,41 @@ _GROUP = re.compile(
     r"Could not find '(?P<key>[\w/.-]+)/(?P<now>[\w.-]+)'\s+Available options in '(?P=key)':\s*\n"
     r"(?P<choices>(?:\s*[\w./-]+(?:\n|$))+)"
 )
+# What Hydra, OmegaConf and Lightning say of a key and the value that it has: hydra/core/override_parser,
+# hydra/_internal/config_loader_impl.py and defaults_list.py, omegaconf/nodes.py and basecontainer.py,
+# lightning/pytorch/callbacks/model_checkpoint.py and early_stopping.py.
+_KEY_PATH = r"[+~]{0,2}[A-Za-z_][\w.@/-]{1,160}"
+_CONFIGURED = tuple(
+    re.compile(expression)
+    for expression in (
+        rf"\bError merging override '?(?P<key>{_KEY_PATH})=(?P<now>[^'\n]*)",
+        rf"\bAmbiguous value for argument '(?P<key>{_KEY_PATH})=(?P<swept>[^'\n]+)'",
+        rf"\bError parsing override '(?P<key>{_KEY_PATH})=(?P<unquoted>[^\n]+)'",
+        rf"(?i:\bmissing mandatory value): (?P<needed>{_KEY_PATH})",
+        rf"\bInterpolation key '(?P<needed>{_KEY_PATH})' not found",
+        r"\bYou must specify '(?P<needed>[\w/@-]+)', e\.g, ",
+        (
+            r"`(?P<class>[A-Z]\w+)\((?P<argument>\w+)='(?P<now>[\w/.-]+)'\)` could not find .{0,60}: "
+            r"\[(?P<choices>[^\]\n]+)\]"
+        ),
+        (
+            r"(?i:\bearly stopping) conditioned on metric `(?P<now>[^`\n]+)` which is not available"
+            r"(?:.{0,120}: (?P<choices>`[^\n]+`))?"
+        ),
+    )
+)
+_STOPPING = "EarlyStopping.monitor"
+# The rows by which OmegaConf tells the key of a value that it refuses stand below the reason.
+_REFUSED_VALUE = re.compile(
+    r"\b(?:Value '(?P<now>[^'\n]*)' (?:of type '\w+' could not be converted to (?P<sort>\w+)|is not a valid "
+    r"(?P<other>\w+))[^\n]*|Invalid value '(?P<given>[^'\n]*)', expected one of \[(?P<choices>[^\]\n]+)\])"
+    r"\s*\n\s*(?:full_key|reference_type|key): ?(?P<key>[A-Za-z_][\w.]*)"
+)
+Sort = Literal["", "int", "float", "bool"]
+_READS: Mapping[str, Sort] = {"integer": "int", "float": "float", "bool": "bool", "boolean": "bool"}
 _SEPARATOR = re.compile(r", ?| \| ?|/|,? or |,? and ")
 _QUOTED = re.compile(r"['\"]([\w.@/:+-]{1,40})['\"]")
+_QUOTED_METRIC = re.compile(r"['`]([^'`\n]{1,80})['`]")
 # How alike a value and the choice that it is a slip of are, and how far ahead of the next one.
 NEAR, AHEAD = 0.75, 0.1
 # The sorts of value that a parser's own function is named after: `int`, `positive_int`, `str2bool`.
@@ -70,7 +103,7 @@ class NamedOption:
 
     `value` is what follows from the message's own numbers; `sort` is what kind of value the program reads,
     `unknown` tells that there is no such key, `required` that it is missing, `excludes` names the key that it
-    cannot stand beside.
+    cannot stand beside, `way` what the message says to do with it.
     """
 
     key: str
@@ -80,7 +113,8 @@ class NamedOption:
     unknown: bool = False
     excludes: str = ""
     value: str | None = None
-    sort: Literal["", "int", "float", "bool"] = ""
+    sort: Sort = ""
+    way: Literal["", "up", "down", "on", "off", "set"] = ""
 
     @property
     def nearest(self) -> str | None:
@@ -149,7 +183,13 @@ def named_options(report: CrashReport, settings: Sequence[Setting] = ()) -> list
         if event.kind == "error":
             for option in (*read_options(event.body), *_by_value(event.body, settings)):
                 found.setdefault(canonical(option.key), option)
-    for match in _GROUP.finditer("\n".join(text for _, text in sorted(report.texts.items()))):
+    told = "\n".join(text for _, text in sorted(report.texts.items()))
+    for match in _REFUSED_VALUE.finditer(told):
+        sort: Sort = _READS.get((match["sort"] or match["other"] or "").lower(), "")
+        listed = tuple(_CHOICE.findall(match["choices"] or ""))
+        present = match["now"] if match["given"] is None else match["given"]
+        found.setdefault(canonical(match["key"]), NamedOption(match["key"], present, listed, sort=sort))
+    for match in _GROUP.finditer(told):
         choices = tuple(match["choices"].split())
         if len(choices) <= MOST_CHOICES:
             found.setdefault(canonical(match["key"]), NamedOption(match["key"], match["now"], choices))
@@ -176,6 +216,10 @@ def _by_value(message: str, settings: Sequence[Setting]) -> Iterator[NamedOption
 
 def read_options(message: str) -> Iterator[NamedOption]:
     """Read what a parser's message says of an option."""
+    for expression in _CONFIGURED:
+        if match := expression.search(message):
+            yield _configured(match.groupdict())
+            return
     if match := _REQUIRED.search(message):
         yield from (NamedOption(key, required=True) for key in _KEY.findall(match["keys"]))
     if match := _VALUELESS.search(message):
@@ -193,3 +237,19 @@ def read_options(message: str) -> Iterator[NamedOption]:
                 sort=next((sort for sort in SORTS if sort in (given.get("sort") or "")), ""),
             )
             return
+
+
+def _configured(said: Mapping[str, str | None]) -> NamedOption:
+    """Make what a reader of configurations says of a key."""
+    if needed := said.get("needed"):
+        return NamedOption(needed, required=True)
+    named = _QUOTED_METRIC.findall(said.get("choices") or "")
+    choices = tuple(named) if len(named) <= MOST_CHOICES else ()
+    if "argument" in said:
+        return NamedOption(f"{said['class']}.{said['argument']}", said["now"], choices)
+    key, swept, unquoted = (said.get(name) or "" for name in ("key", "swept", "unquoted"))
+    if swept:
+        return NamedOption(key, swept, value=f"[{swept}]")
+    if unquoted:
+        return NamedOption(key, unquoted, value=f'"{unquoted}"' if '"' not in unquoted else None)
+    return NamedOption(key or _STOPPING, said.get("now"), choices)

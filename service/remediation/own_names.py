@@ -65,13 +65,16 @@ def _printed(report: CrashReport) -> Iterator[str]:
 # What Hydra says of the sign before a key: hydra/_internal/config_loader_impl.py.
 _SIGNED = re.compile(
     r"(?:To append to your config use|Either remove \+ prefix:) '?(?P<name>\+?[A-Za-z_][\w.@/-]*)="
+    r"|Could not append to config\. An item is already at '(?P<plain>[A-Za-z_][\w.@/-]*)'"
 )
 
 
 def signed_names(report: CrashReport) -> list[str]:
     """Give the keys that a message wants written with another sign, as it writes them."""
     texts = (text for _, text in sorted(report.texts.items()))
-    return list(dict.fromkeys(match["name"] for text in texts for match in _SIGNED.finditer(text)))
+    return list(
+        dict.fromkeys(match["name"] or match["plain"] for text in texts for match in _SIGNED.finditer(text))
+    )
 
 
 def stands_for(old: str, new: str) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, last_level
 from corpus.library import Library
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
+from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import settable_frameworks
 from service.remediation.message_hints import NamedSetting, read_hints
 from service.remediation.named_options import NamedOption
@@ -22,6 +24,12 @@ _DIVIDED = re.compile(
     r"(?P<part>[\w .`'\"-]{0,60}?)[ (=:]*(?P<by>\d{1,9})\b(?P<rest>.{0,80})"
 )
 _GIVEN = re.compile(r"(?i)\b(?:got|found|given|was|is|=):? ?(?P<number>\d{1,9})\b")
+# What a model's own configuration or the launcher fixes is nothing to set, nor is an object's attribute.
+_FIXED = re.compile(
+    r"(?i)max_position|model_max_len|vocab_?size|hidden_?size|head_dim|world_size|^is_|\."
+    r"|(?:^|_)(?:n|num)_\w*(?:heads?|layers?|experts?|groups?)$"
+)
+_LAST_NAME = re.compile(r"(?P<name>--[A-Za-z][\w-]{1,60}|[A-Za-z][A-Za-z0-9]*_\w{1,60})[`'\"]?\W*$")
 _WORDS = re.compile(r"[\s`'\"-]+")
 
 
@@ -32,11 +40,43 @@ def own_values(report: CrashReport, library: Library, settings: Sequence[Setting
     """
     root, mine = report.root, settable_frameworks(report)
     own = [setting for setting in settings if not any(library.setting(name, setting.key) for name in mine)]
-    if root is None or not own:
+    if root is None:
         return []
-    bounds = (_within(named, own) for named in read_hints(root.body))
+    hints = read_hints(root.body)
+    bounds = (_within(named, own) for named in hints) if own else ()
     found = [*_divided(root.body, own), *(option for option in bounds if option)]
+    if not found and not mine & library.keys.keys() - known_frameworks().common:
+        found += [*_divisors(root.body, settings), *_told(hints, settings)]
     return list({canonical(option.key): option for option in reversed(found)}.values())[::-1]
+
+
+def _divisors(message: str, settings: Sequence[Setting]) -> Iterator[NamedOption]:
+    """Give what divides where the message alone names both numbers.
+
+    Of a model's heads only the divisor is free.
+    """
+    for match in _DIVIDED.finditer(message):
+        names = (_LAST_NAME.search(match["whole"]), _LAST_NAME.search(match["part"]))
+        whole, part = (name["name"] if name and not _FIXED.search(name["name"]) else "" for name in names)
+        number, by = _count(match["number"]), int(match["by"])
+        # Of the job's own settings with that name, other values speak of another thing.
+        is_own = any(name and value_of(name, settings) is not None for name in (whole, part))
+        if is_own or number is None or by < 1 or number < 1 or number % by == 0:
+            continue
+        if whole:
+            yield NamedOption(whole, str(number), value=str(max(number // by, 1) * by))
+        if part:
+            below = next(each for each in range(min(by, number), 0, -1) if number % each == 0)
+            yield NamedOption(part, str(by), value=str(below))
+
+
+def _told(hints: Sequence[NamedSetting], settings: Sequence[Setting]) -> Iterator[NamedOption]:
+    """Give the options that a message of a program says to move, where no line shows whose program it is."""
+    for named in hints:
+        limit = named.low if named.way == "up" else named.high if named.way == "down" else None
+        if named.way in ("up", "down", "on", "off", "set") and not _FIXED.search(named.name):
+            value = named.value or ("" if limit is None else str(limit))
+            yield NamedOption(named.name, value_of(named.name, settings), value=value or None, way=named.way)
 
 
 def _divided(message: str, own: Sequence[Setting]) -> Iterator[NamedOption]:

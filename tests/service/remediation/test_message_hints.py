@@ -7,7 +7,7 @@ from typing import Any
 
 from corpus.schema import Language, Remedy, Scalar, SettingSpec
 from service.remediation.changes import propose_changes
-from service.remediation.message_hints import hinted_changes, read_hints
+from service.remediation.message_hints import hinted_changes, read_hints, read_phrases
 from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import ProposedChange
 from tests.factories import event
@@ -82,8 +82,26 @@ KNOBS = (SHARE, LENGTH, SEQS, BIND, NODES, QUANT, V1, LONG, ALLOCATOR)
         ("max_model_len is set to 4096", [("max_model_len", "named", "")]),
         (
             "--x_y is not supported when using --enable-lora",
-            [("--x_y", "named", ""), ("--enable-lora", "named", "")],
+            [("--x_y", "denied", ""), ("--enable-lora", "named", "")],
         ),
+        (
+            "Using --shard_all together with --engine is not possible, deactivate one of those flags.",
+            [("--shard_all", "denied", ""), ("--engine", "denied", "")],
+        ),
+        ("The sampler does not support `warm_start`", [("warm_start", "denied", "")]),
+        ("Graphs do not work here; disable it with --no-graphs", [("--no-graphs", "set", "")]),
+        # What stands behind a colon is another part of the sentence.
+        ("Please reduce the length of the prompt: max_model_len is 4096", [("max_model_len", "named", "")]),
+        # A number that is beyond the setting which limits it.
+        (
+            "Rank 32 is greater than max_lora_rank 16.",
+            [("max_lora_rank", "named", ""), ("max_lora_rank", "up", "")],
+        ),
+        (
+            "Number of adapters (5) exceeds the configured `max_adapters` (4)",
+            [("max_adapters", "named", ""), ("max_adapters", "up", "")],
+        ),
+        ("only 4 heads, less than tp_size 8", [("tp_size", "named", "")]),
         ("Please do not set --numa-bind", [("--numa-bind", "named", "")]),
         ("failed to set max_model_len", [("max_model_len", "named", "")]),
         # Nor is what helps to look at the failure, or stands in what a validator appends.
@@ -112,6 +130,32 @@ def test_that_a_message_is_read_for_what_it_advises(
     message: str, expected: list[tuple[str, str, str]]
 ) -> None:
     assert [(named.name, named.way, named.value) for named in read_hints(message)] == expected
+
+
+@each_row(
+    ("message", "name", "way"),
+    [
+        ("Decrease GPU memory utilization or close other programs.", "gpu_memory_utilization", "down"),
+        ("try increasing the maximum sequence length", "max_seq_len", "up"),
+        ("Please reduce the number of samples per prompt", "num_samples_per_prompt", "down"),
+        ("Please specify dataset for training.", "dataset", "set"),
+        ("The GPU memory utilization was decreased", "gpu_memory_utilization", None),
+        ("failed to increase GPU memory utilization", "gpu_memory_utilization", None),
+        ("Please specify dataset and model", "dataset", None),
+    ],
+)
+def test_that_a_setting_is_read_that_is_named_in_words(message: str, name: str, way: str | None) -> None:
+    """The words may go on behind the name, so that each beginning of them is one that it may have."""
+    found = {named.name: named.way for phrase in read_phrases(message) for named in phrase}
+    assert found.get(name) == way
+
+
+def test_that_words_mean_a_setting_that_the_job_has() -> None:
+    said = "Decrease GPU memory utilization or close other programs."
+    told = report(failed(text=said, body=said), frameworks=[("vllm", "")])
+    advice = hinted_changes("gpu-memory-occupied", told, library(*KNOBS))
+    assert [(item.key, item.way) for item in advice] == [("--gpu-memory-utilization", "down")]
+    assert not hinted_changes("gpu-memory-occupied", told, library(LENGTH, SEQS))
 
 
 @each_row(

@@ -34,10 +34,37 @@ def test_that_what_a_parser_refuses_is_read() -> None:
         f"t.py: error: argument --kind: invalid choice: 'w' (choose from {many})": [
             NamedOption("--kind", "w")
         ],
+        "Error merging override trainer.cards=eight": [NamedOption("trainer.cards", "eight")],
+        "Ambiguous value for argument 'data.files=a.txt,b.txt'": [
+            NamedOption("data.files", "a.txt,b.txt", value="[a.txt,b.txt]")
+        ],
+        "Error parsing override 'data.prompt=a {b}'": [NamedOption("data.prompt", "a {b}", value='"a {b}"')],
+        "MissingMandatoryValue: Missing mandatory value: rollout.name": [
+            NamedOption("rollout.name", required=True)
+        ],
+        "Interpolation key 'model.fused' not found": [NamedOption("model.fused", required=True)],
+        "`ModelCheckpoint(monitor='val_acc')` could not find the monitored key in the returned metrics: "
+        "['train_loss', 'step'].": [
+            NamedOption("ModelCheckpoint.monitor", "val_acc", ("train_loss", "step"))
+        ],
+        "Early stopping conditioned on metric `acc` which is not available. Pass in or modify your "
+        "`EarlyStopping` callback to use any of the following: `loss`, `val_acc`": [
+            NamedOption("EarlyStopping.monitor", "acc", ("loss", "val_acc"))
+        ],
         "the argument of --mode is ignored": [],
         "t.py: error: unrecognized arguments: --mode": [],
     }
     assert {text: list(read_options(text)) for text in rows} == rows
+
+
+def test_that_the_key_of_a_refused_value_is_read_below_the_reason() -> None:
+    """OmegaConf tells the key in a row of its own, and what it could not read the value as."""
+    lines = [
+        "ValidationError: Value 'eight' of type 'str' could not be converted to Integer",
+        "    full_key: a.cards",
+    ]
+    told = report(failed(text=lines[0], body=lines[0]), surroundings=tuple(enumerate(lines, 1)))
+    assert named_options(told) == [NamedOption("a.cards", "eight", sort="int")]
 
 
 def test_that_a_slip_of_one_choice_is_told_from_a_guess() -> None:

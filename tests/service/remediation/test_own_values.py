@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from service.remediation.changes import propose_changes
 from service.remediation.named_options import NamedOption
 from service.remediation.own_values import own_values
@@ -65,3 +67,28 @@ def test_that_the_change_says_where_its_value_is_from() -> None:
         ("--size2", "8.5", "a whole number"),
     ]
     assert made[0].why == "It follows from the numbers that the failing message tells."
+
+
+def told_alone(message: str, **fields: Any) -> list[tuple[str, str | None, str]]:
+    """Give the options of a message that is pasted without anything else."""
+    told = report(failed(text=message, body=message), **{"frameworks": [], **fields})
+    return [(option.key, option.value, option.way) for option in own_values(told, library(spec()), ())]
+
+
+def test_that_a_message_alone_names_the_option_and_its_value() -> None:
+    """Where no line shows whose program it is; what a model's own configuration fixes is nothing to set."""
+    rows: dict[str, list[tuple[str, str | None, str]]] = {
+        "AssertionError: num_heads (52) must be divisible by mp_size (8)": [("mp_size", "4", "")],
+        "ValueError: batch_size (30) must be divisible by num_parts (4)": [
+            ("batch_size", "28", ""),
+            ("num_parts", "3", ""),
+        ],
+        "ValueError: Prompt of 5000 tokens exceeds max_input_tokens 4096": [
+            ("max_input_tokens", "5000", "up")
+        ],
+        "ValueError: not enough rows, please increase --num-rows": [("--num-rows", None, "up")],
+        "ValueError: seq_len 8192 exceeds max_position_embeddings 4096": [],
+        "ValueError: num_heads (52) is odd": [],
+    }
+    assert {text: told_alone(text) for text in rows} == rows
+    assert not told_alone(next(iter(rows)), frameworks=[("verl", "")])

@@ -87,6 +87,18 @@ def test_that_a_message_alone_shows_whose_it_is(read: ReadLog) -> None:
     assert "sglang" in settable_frameworks(read(f"sglang==0.5.2\n{cache}"))
 
 
+def test_that_a_message_alone_is_its_sources_or_that_of_the_trainer_which_others_were_made_from(
+    read: ReadLog,
+) -> None:
+    no_row = (
+        "ValueError: Call to add_lora method failed: LoRA is not enabled. Use --enable-lora to enable LoRA."
+    )
+    shared = "AssertionError: only support equal chunk. Got size of DataProto 30 and chunk 8."
+    assert settable_frameworks(read(no_row)) == {"vllm"}
+    assert settable_frameworks(read(shared)) == {"verl"}
+    assert settable_frameworks(read(f"python -m verl.trainer.main config=EasyR1\n{shared}")) == {"easyr1"}
+
+
 @each_row(
     ("framework", "key", "seen", "expected"),
     [
