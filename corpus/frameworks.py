@@ -124,8 +124,9 @@ class KnownFramework(Record):
     - `cue`: what a frame's path, a command or a module says of it; `shown_by`: it runs where all of these do.
     - `trains`: it trains without a trainer being named. `common`: it belongs to every job.
     - `drives`: whose settings it makes itself, so that they are out of its users' hands; `starts`: clusters
-      that it starts itself; `extends`: whose arguments are its own, too; `reads`: whose options its programs
-      read as well; `started_as`: the framework whose programs start it.
+      that it starts itself; `extends`: whose arguments are its own, too, `at_release`: those of that release,
+      where its code was taken from it; `reads`: whose options its programs read as well; `started_as`: the
+      framework whose programs start it.
     - `variables`: prefixes of environment variables; `only_reader`: nothing else reads those.
     - `launches`: words of a command that start it; `is_launcher`: another program begins behind its own
       options; `starts_ranks`: it starts one process per GPU; `runs_nothing`: it reads only its own options,
@@ -154,6 +155,7 @@ class KnownFramework(Record):
     drives: tuple[str, ...] = ()
     starts: tuple[str, ...] = ()
     extends: tuple[str, ...] = ()
+    at_release: str = ""
     reads: tuple[str, ...] = ()
     started_as: str = ""
     variables: tuple[str, ...] = ()

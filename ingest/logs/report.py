@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from corpus.frameworks import known_frameworks
 from ingest.logs import phases
 from ingest.logs.checkpoints import Checkpoint
 from ingest.logs.conditions import ReportView
@@ -164,8 +165,15 @@ class CrashReport:
         )
 
     def dated(self, framework: str) -> str:
-        """Give the versions of a framework that its own words leave open; the empty string where all."""
-        return self._dated.get(framework, "") if self.version(framework) is None else ""
+        """Give the versions of a framework that its own words leave open; the empty string where all.
+
+        Of one that another of the job's frameworks was made from, the release that was taken.
+        """
+        if self.version(framework) is not None:
+            return ""
+        rows = (known_frameworks().row(found.name) for found in self.frameworks)
+        taken = next((row.at_release for row in rows if row.at_release and framework in row.extends), "")
+        return f"=={taken}" if taken else self._dated.get(framework, "")
 
     @cached_property
     def _dated(self) -> Mapping[str, str]:

@@ -39,6 +39,8 @@ def applicable(
     """Give the cause's remedies for the frameworks of the job, in the order in which to try them."""
     mine, view = settable_frameworks(report), report.view()
     known = known_frameworks()
+    # What a job's framework was made from is no package that could be moved.
+    taken = {other for name in mine if known.row(name).at_release for other in known.row(name).extends}
     # Where the log does not tell what starts the job, a row that waits for a sign is shown for each of them.
     rows = [
         row
@@ -49,6 +51,7 @@ def applicable(
             or (row.framework in known.places and row.when)
         )
         and fits_place(row.framework, row.key, report)
+        and not (row.kind == "package" and row.key in taken)
     ]
     fitting = [
         row

@@ -162,3 +162,22 @@ def test_that_the_setting_is_one_of_what_fails(triage: Triage) -> None:
     assert {log: changes[0] for log, changes in found.items()} == rows
     # Two groups for eight ranks: either number may be wrong, and no other way of splitting helps.
     assert found[groups][1:] == [("megatron", "--num-query-groups")]
+
+
+def test_that_a_fork_is_answered_with_the_settings_of_the_release_that_it_was_made_from(
+    triage: Triage,
+) -> None:
+    """What came later it has not, and the package of that name is not what runs."""
+    save = ("verl/trainer/ppo/ray_trainer.py:_save_checkpoint", "torch/serialization.py:save")
+    offered = {}
+    for folder in ("/job/Search-R1", f"{SITE}/site-packages"):
+        calls = (f"{folder}/{call}" if call.startswith("verl") else f"{TORCH}/{call}" for call in save)
+        cause, changes = answer(triage, disk(*calls))
+        assert cause == "disk-full"
+        offered[folder] = {key for framework, key in changes if framework == "verl"}
+    fork, package = offered.values()
+    assert "trainer.default_local_dir" in fork
+    assert {key.rpartition(".")[2] for key in package - fork} == {
+        "max_actor_ckpt_to_keep",
+        "max_critic_ckpt_to_keep",
+    }
