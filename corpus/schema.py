@@ -26,8 +26,8 @@ Action = Literal[
 # What a change is for: to mend the failure, or to find out more about it.
 Purpose = Literal["cure", "find-out"]
 # What a failing line tells of a setting's value: a path to read or to write (`output`) that is it or is made
-# of it, a repository of a hub, a port, the address of a host.
-Held = Literal["path", "output", "name", "port", "address"]
+# of it, a repository of a hub, a column or split of the data (`word`), a port, the address of a host.
+Held = Literal["path", "output", "name", "word", "port", "address"]
 # What a change is of; `code` is the job's own source, told in words.
 ChangeKind = Literal["setting", "env", "flag", "package", "command", "code"]
 # What a message may speak of in the statement that failed (`ingest/logs/stacks/statements.py` reads it).

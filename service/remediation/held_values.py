@@ -47,9 +47,18 @@ _WRITTEN = re.compile(
 )
 _PORTED = re.compile(r"(?i)port")
 _HOSTED = re.compile(r"(?i)addr|host|ip$|url|endpoint|server|uri|base")
+# Names of settings that hold the name of a column, a split or another part of the data.
+_WORDED = re.compile(
+    r"(?i)(?:^|[._-])(?:\w+[_-])?(?:keys?|columns?|cols?|fields?|features?|splits?|subsets?|labels?|prompts?"
+    r"|config(?:[_-]name)?|messages|responses?|text|inputs?|outputs?|answers?|images?|videos?|targets?)$"
+)
 _NOTHING = frozenset({"", "none", "null", "true", "false", ".", "..", "/"})
 # How many parts of a path may come behind the folder that a setting names, and the shortest name of one.
 BEHIND, LEAST = 3, 3
+# How many lines below an exception's first one the hub's library tells what it asked for, and in which words:
+# huggingface_hub/utils/_http.py.
+BELOW = 3
+_ASKED = re.compile(r"\bfor url: ")
 # The likeness of a path that is a setting's whole value.
 WHOLE = 2.0
 
@@ -59,8 +68,12 @@ def held_by(kind: Held, report: CrashReport, settings: Sequence[Setting]) -> lis
     if report.root is None:
         return []
     given = [item for item in settings if _plain(item.value).lower() not in _NOTHING]
+    root, told = report.root, report.root.body
+    if kind == "name":
+        rows = (report.texts.get(line, "") for line in range(root.line + 1, root.line + BELOW + 1))
+        told = "\n".join((told, *filter(_ASKED.search, rows)))
     best: dict[str, tuple[float, Setting]] = {}
-    for score, item in _READERS[kind](report.root.body, given):
+    for score, item in _READERS[kind](told, given):
         key = canonical(item.key)
         if key not in best or score > best[key][0]:
             best[key] = score, item
@@ -116,9 +129,17 @@ def _of_names(told: str, settings: Iterable[Setting]) -> Iterator[tuple[float, S
     """Match a repository's name: alone, or within the hub's address (`/api/models/org/name`)."""
     names = set(_NAME.findall(_URL.sub(" ", told)))
     for url in _URL.findall(told):
-        parts = urlsplit(url).path.split("/")
+        parts = urlsplit(url.rstrip(".,;:")).path.split("/")
         names |= {"/".join(pair) for pair in pairwise(parts) if all(pair)}
     yield from ((1.0, item) for item in settings if _plain(item.value) in names)
+
+
+def _of_words(told: str, settings: Iterable[Setting]) -> Iterator[tuple[float, Setting]]:
+    """Match a column or another part of the data by the name that the message quotes."""
+    names = {match["text"] for match in _QUOTED.finditer(told)}
+    for item in settings:
+        if _WORDED.search(item.key) and _plain(item.value) in names:
+            yield 1.0, item
 
 
 def _of_ports(told: str, settings: Iterable[Setting]) -> Iterator[tuple[float, Setting]]:
@@ -147,6 +168,7 @@ _READERS: dict[Held, Callable[[str, Iterable[Setting]], Iterator[tuple[float, Se
     "path": _of_paths,
     "output": partial(_of_paths, is_output=True),
     "name": _of_names,
+    "word": _of_words,
     "port": _of_ports,
     "address": _of_addresses,
 }

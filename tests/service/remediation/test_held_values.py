@@ -22,6 +22,8 @@ JOB = {
     "exp.name": "run_b",
     "exp.save_path": "/job/out/",
     "steps": "400",
+    "data.text_column": "question",
+    "title": "question",
     "model": "acme/tiny-7b",
     "server_port": "8123",
     "judge_url": "http://judge-3:9000/score",
@@ -50,6 +52,8 @@ JOB = {
         ("output", "No space left on device: '/job/out/step_3/x.pt'", ["exp.save_path"]),
         ("name", "404 Client Error for url: https://huggingface.co/api/models/acme/tiny-7b", ["model"]),
         ("name", "acme/tiny-7b is not a valid model identifier", ["model"]),
+        ("word", "KeyError: 'question'", ["data.text_column"]),
+        ("word", "KeyError: 'questions'", []),
         ("name", "acme/tiny-70b is not a valid model identifier", []),
         ("port", "failed to bind to [::]:8123 (errno: 98)", ["server_port"]),
         ("port", "[Errno 98] error while attempting to bind on address ('0.0.0.0', 8123)", ["server_port"]),
@@ -110,7 +114,7 @@ FULL = raised(
             ("python", "save_folder", "a folder on a disk with room"),
         ),
         (FULL, "max_checkpoints: 9\nsave_folder: /job/out\n", ("python", "max_checkpoints", 4)),
-        (FULL, "max_checkpoints: 1\nsave_folder: null\n", None),
+        (FULL, "max_checkpoints: 1\nsave_folder: null\n", None),  # neither can cure
         # What a framework of the job knows is its own.
         (
             TRAINED,
@@ -123,7 +127,9 @@ def test_that_the_first_change_is_the_setting_that_holds_the_path(
     log: str, file: str, change: tuple[str, str, object] | None, triage: Triage
 ) -> None:
     found = diagnosed(triage, sources.from_text(log), "en", (ConfigFile("conf.yaml", file),)).changes
-    settings = [(item.framework, item.key, item.to) for item in found if item.kind != "code"]
+    settings = [
+        (item.framework, item.key, item.to) for item in found if item.framework not in ("code", "host")
+    ]
     assert settings[:1] == [change] * bool(change)
 
 
@@ -132,3 +138,16 @@ def test_that_a_taken_port_of_a_script_is_changed_where_it_stands(triage: Triage
     answer = diagnosed(triage, sources.from_text(TAKEN), "en", files)
     assert [(item.key, item.to) for item in answer.changes][:1] == [("server_port", 8224)]
     assert "-server_port: 8123\n+server_port: 8224\n" in (answer.patch or "")
+
+
+def test_that_a_hub_tells_below_the_exception_what_was_asked_for(triage: Triage) -> None:
+    """What other programs ask for there is no part of the failure."""
+    began = "+ python train.py --model_name acme/tiny-7b\n"
+    refused = "huggingface_hub.errors.RepositoryNotFoundError: 404 Client Error. (Request ID: Root=1-66)\n"
+    url = "https://huggingface.co/api/models/acme/tiny-7b"
+    for below, first in (
+        (f"Repository Not Found for url: {url}.", "--model_name"),
+        (f"GET {url}", "HF_TOKEN"),
+    ):
+        changes = diagnosed(triage, sources.from_text(f"{began}{refused}\n{below}\n"), "en").changes
+        assert changes[0].key == first
