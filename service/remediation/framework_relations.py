@@ -78,13 +78,16 @@ def _told_by(root: Event) -> frozenset[str]:
         told = frozenset(name for name in told if not told.intersection(known.row(name).drives) - {name})
     if len(told) == 1:
         return told
-    worded = frozenset[str]() if root.frames else _worded_by(root.body) - known.common
-    worded = worded & told if told else worded
-    return worded if len(worded) == 1 else frozenset()
+    # What only a library says, or anybody, may be worded by a program as well; its calls would tell.
+    worded = frozenset[str]() if root.frames else _worded_by(root.body)
+    rows = told or frozenset(root.frameworks) - known.common
+    worded = worded & rows if rows else worded
+    return worded & known.rows.keys() - known.common if len(worded) == 1 else frozenset()
 
 
 @lru_cache(maxsize=64)
 def _worded_by(message: str) -> frozenset[str]:
-    """Name the frameworks whose sources say what a message says."""
+    """Name the frameworks, or the packages that are none, whose sources fail with a message."""
     matches = shipped().look_up(message)
-    return frozenset(site.framework for match in matches[:1] for site in match.sites if site.framework)
+    sites = (site for match in matches[:1] for site in match.sites if site.kind != "log")
+    return frozenset(site.framework or site.package for site in sites)

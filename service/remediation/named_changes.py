@@ -19,7 +19,12 @@ from service.remediation.renames import Rename
 from service.remediation.setting_values import is_guidance, misfit_reason, typed_value
 from service.schemas.diagnosis import ProposedChange
 
-_WAYS = {"up": "changes.to-higher", "down": "changes.to-lower", "set": "changes.to-asked"}
+_WAYS = {
+    "up": "changes.to-higher",
+    "down": "changes.to-lower",
+    "set": "changes.to-asked",
+    "other": "changes.to-existing",
+}
 _KIND: dict[str, ChangeKind] = {"flag": "flag", "env": "env", "package": "package", "command": "command"}
 
 
@@ -106,6 +111,7 @@ def _refusal_change(
     spelled = next((each.spelled for each in settings if canonical(each.key) == canonical(option.key)), "")
     key = flag(option.key) if spelled == "flag" else option.key
     told = (
+        ("changes.named", option.way == "other"),
         ("changes.advised", option.way),
         ("changes.refused", option.unknown),
         ("changes.excludes", option.excludes),

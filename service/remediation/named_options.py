@@ -66,6 +66,7 @@ _CONFIGURED = tuple(
         rf"\bError parsing override '(?P<key>{_KEY_PATH})=(?P<unquoted>[^\n]+)'",
         rf"(?i:\bmissing mandatory value): (?P<needed>{_KEY_PATH})",
         rf"\bInterpolation key '(?P<needed>{_KEY_PATH})' not found",
+        r"\bCannot find primary config '(?P<primary>[^'\n]{1,160})'",
         r"\bYou must specify '(?P<needed>[\w/@-]+)', e\.g, ",
         (
             r"`(?P<class>[A-Z]\w+)\((?P<argument>\w+)='(?P<now>[\w/.-]+)'\)` could not find .{0,60}: "
@@ -103,7 +104,7 @@ class NamedOption:
 
     `value` is what follows from the message's own numbers; `sort` is what kind of value the program reads,
     `unknown` tells that there is no such key, `required` that it is missing, `excludes` names the key that it
-    cannot stand beside, `way` what the message says to do with it.
+    cannot stand beside, `way` what the message says to do with it (`other`: to name what is there).
     """
 
     key: str
@@ -114,7 +115,7 @@ class NamedOption:
     excludes: str = ""
     value: str | None = None
     sort: Sort = ""
-    way: Literal["", "up", "down", "on", "off", "set"] = ""
+    way: Literal["", "up", "down", "on", "off", "set", "other"] = ""
 
     @property
     def nearest(self) -> str | None:
@@ -243,6 +244,8 @@ def _configured(said: Mapping[str, str | None]) -> NamedOption:
     """Make what a reader of configurations says of a key."""
     if needed := said.get("needed"):
         return NamedOption(needed, required=True)
+    if primary := said.get("primary"):
+        return NamedOption("--config-name", primary, way="other")
     named = _QUOTED_METRIC.findall(said.get("choices") or "")
     choices = tuple(named) if len(named) <= MOST_CHOICES else ()
     if "argument" in said:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from math import gcd
 
 from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, last_level
@@ -30,6 +31,10 @@ _FIXED = re.compile(
     r"|(?:^|_)(?:n|num)_\w*(?:heads?|layers?|experts?|groups?)$"
 )
 _LAST_NAME = re.compile(r"(?P<name>--[A-Za-z][\w-]{1,60}|[A-Za-z][A-Za-z0-9]*_\w{1,60})[`'\"]?\W*$")
+_SIZE_IN_WORDS = re.compile(
+    r"(?i)\b(?P<name>(?:(?:tensor|pipeline|sequence|context|expert|data|model|parallel|ulysses|micro|mini"
+    r"|batch|group|[tpsce]p)[ -]){1,4}size)\W*$"
+)
 _WORDS = re.compile(r"[\s`'\"-]+")
 
 
@@ -56,8 +61,7 @@ def _divisors(message: str, settings: Sequence[Setting]) -> Iterator[NamedOption
     Of a model's heads only the divisor is free.
     """
     for match in _DIVIDED.finditer(message):
-        names = (_LAST_NAME.search(match["whole"]), _LAST_NAME.search(match["part"]))
-        whole, part = (name["name"] if name and not _FIXED.search(name["name"]) else "" for name in names)
+        whole, part = _option_at_end(match["whole"]), _option_at_end(match["part"])
         number, by = _count(match["number"]), int(match["by"])
         # Of the job's own settings with that name, other values speak of another thing.
         is_own = any(name and value_of(name, settings) is not None for name in (whole, part))
@@ -66,8 +70,20 @@ def _divisors(message: str, settings: Sequence[Setting]) -> Iterator[NamedOption
         if whole:
             yield NamedOption(whole, str(number), value=str(max(number // by, 1) * by))
         if part:
+            # What divides the present one too comes first, as the cards were chosen for it.
+            shared = gcd(number, by)
             below = next(each for each in range(min(by, number), 0, -1) if number % each == 0)
-            yield NamedOption(part, str(by), value=str(below))
+            yield NamedOption(part, str(by), value=str(shared if shared > 1 else below))
+
+
+def _option_at_end(words: str) -> str:
+    """Give the option that a part of a sentence ends with, also where it is a size told in words."""
+    if found := _LAST_NAME.search(words):
+        name = found["name"]
+    else:
+        spelled = _SIZE_IN_WORDS.search(words)
+        name = _WORDS.sub("_", spelled["name"].lower()) if spelled else ""
+    return "" if _FIXED.search(name) else name
 
 
 def _told(hints: Sequence[NamedSetting], settings: Sequence[Setting]) -> Iterator[NamedOption]:

@@ -81,7 +81,7 @@ def test_that_a_message_alone_names_the_option_and_its_value() -> None:
         "AssertionError: num_heads (52) must be divisible by mp_size (8)": [("mp_size", "4", "")],
         "ValueError: batch_size (30) must be divisible by num_parts (4)": [
             ("batch_size", "28", ""),
-            ("num_parts", "3", ""),
+            ("num_parts", "2", ""),
         ],
         "ValueError: Prompt of 5000 tokens exceeds max_input_tokens 4096": [
             ("max_input_tokens", "5000", "up")
