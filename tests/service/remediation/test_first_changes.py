@@ -26,7 +26,7 @@ SPLIT = "AssertionError: num_heads (52) must be divisible by mp_size (8)"
             "4",
         ),
         (
-            "ValueError: The number of required GPUs exceeds the total number of available GPUs in the cluster.",
+            "ValueError: number of required GPUs exceeds the total number of available GPUs in the cluster",
             "--tensor-parallel-size",
             None,
         ),
@@ -46,8 +46,10 @@ SPLIT = "AssertionError: num_heads (52) must be divisible by mp_size (8)"
             None,
         ),
         (
-            "ValueError: CUDAGraphMode.FULL is not supported with FlexAttentionBackend backend (support: "
-            "AttentionCGSupport.NEVER) ; please try cudagraph_mode=PIECEWISE",
+            (
+                "ValueError: CUDAGraphMode.FULL is not supported with FlexAttentionBackend backend (support: "
+                "AttentionCGSupport.NEVER) ; please try cudagraph_mode=PIECEWISE"
+            ),
             "--compilation-config",
             '{"cudagraph_mode": "PIECEWISE"}',
         ),
