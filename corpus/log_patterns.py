@@ -68,20 +68,21 @@ class Pattern(Record):
     `partial` end may be that of an evaluation amid the run: it closes none that counts steps. An `asked` row
     is printed only by who was told from outside to end, and now does.
 
-    A `generic` row (any exception's line) gives way to every row that knows the message. What a `survivable`
-    row warns of in glog's style was survived; a C++ core may call its last words a warning. A row that is
-    `said_at_info` counts although its program says it at the level of a remark. What a `passing` row tells of
-    its program may have gone on after: it is no root beside another failure. A row that `saves` tells that a
-    checkpoint `begins` to be written, or that it is `done`: its groups `path` and `step` say which. `shows`
-    names the frameworks that such a line shows to be in the job. What stands between a `sample`'s parts is
-    data. A row that `settles` others (by their ids, with `*`) is printed only by who survived such a failure:
-    one of its own stream in the last `settles_within` lines above, or in all where that is 0. A row that
-    `dies` is printed only by a main program that ends by an exception which nobody caught. What a row finds
-    in an exception that Python ignores (in a destructor, at exit) is no failure, unless the row counts it
-    `also`, or finds it there `only`. `leads_to` finds what failures say that come of what a row tells and do
-    not name it (a job that sees no card asks for fewer). A row that `announces` the failure below it comes
-    before every row that knows the name which it repeats. A row without an expression is one that its
-    `handler` makes events of.
+    A `generic` row (any exception's line) gives way to every row that knows the message. What a
+    `survivable` row warns of in glog's style was survived; a C++ core may call its last words a warning.
+    A row that is `said_at_info` counts although its program says it at the level of a remark. What a
+    `passing` row tells of its program may have gone on after: it is no root beside another failure. A row
+    that `saves` tells that a checkpoint `begins` to be written, or that it is `done`: its groups `path`
+    and `step` say which. `shows` names the frameworks that such a line shows to be in the job. What
+    stands between a `sample`'s parts is data. A row that `settles` others (by their ids, with `*`) is
+    printed only by who survived such a failure: one of its own stream in the last `settles_within` lines
+    above, or in all where that is 0. A row that `dies` is printed only by a main program that ends by an
+    exception which nobody caught. What a row finds in an exception that Python ignores (in a destructor,
+    at exit) is no failure, unless the row counts it `also`, or finds it there `only`. `leads_to` finds
+    what failures say that come of what a row tells and do not name it (a job that sees no card asks for
+    fewer). A row that `announces` the failure below it comes before every row that knows the name which
+    it repeats. What a `lasting` row tells of is a failure where it holds to the last step, whatever end
+    the job says that it came to. A row without an expression is one that its `handler` makes events of.
     """
 
     id: str
@@ -103,6 +104,7 @@ class Pattern(Record):
     survivable: bool = False
     said_at_info: bool = False
     passing: bool = False
+    lasting: bool = False
     whole: bool = False
     partial: bool = False
     asked: bool = False

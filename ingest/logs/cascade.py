@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ingest.logs.events import CascadeRole, Event
-from ingest.logs.progress import Progress
+from ingest.logs.progress import IN_FLIGHT, Progress
 from ingest.logs.stacks.own_calls import raises_itself
 from ingest.logs.stacks.stack import EXCEPTION
 from ingest.logs.survival import is_overtaken, is_survived, names_in
@@ -38,6 +38,8 @@ _TRACKING = re.compile(r"/(?:wandb|swanlab|mlflow|tensorboard\w*|comet_ml|clearm
 ROUTINE = 10
 # What was caught so often, over two steps and more, is what the job lived with.
 HABIT = 50
+# How often a run says at least what makes it worthless where that lasts.
+LASTING = 3
 
 # What an event is worth as the root, best first. The same worth goes by place in the log.
 _CLEAR, _PLAIN, _HINTED, _FOLLOWED, _PASSED, _REPEATED = range(6)
@@ -145,6 +147,7 @@ def arrange_worded(
     failed: bool = False,
 ) -> Cascade:
     """Arrange a job's events; patterns of `last_resort` count only where no other failure stands."""
+    events = _lasting(events, runs, timeline)
     warnings = [event for event in events if event.kind == "warning"]
     failures = [event for event in events if event.kind != "warning" and event.pattern not in last_resort]
     known = arrange_cascade(failures, runs, timeline, warnings, failed=failed)
@@ -265,7 +268,30 @@ def _is_reported(event: Event, events: Iterable[Event]) -> bool:
     )
 
 
+def _lasting(events: Sequence[Event], runs: Sequence[Progress], timeline: Timeline) -> Sequence[Event]:
+    """Make failures of what a run says again and again that makes it worthless, up to its last step."""
+    said: dict[str, list[Event]] = {}
+    for event in events:
+        if event.lasting:
+            said.setdefault(event.pattern, []).append(event)
+    held = set[str]()
+    for pattern, alike in said.items():
+        last = max(event.last for event in alike)
+        marks = runs[timeline.number(last)].latest
+        later = sum(mark.line > last and not mark.is_bar for mark in marks)
+        if sum(event.count for event in alike) >= LASTING and later <= IN_FLIGHT:
+            held.add(pattern)
+    return [
+        replace(event, kind="error", pattern_role="origin", strength="suggests")
+        if event.pattern in held
+        else replace(event, lasting=False)
+        for event in events
+    ]
+
+
 def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) -> bool:
+    if event.lasting:
+        return False
     progress = runs[timeline.number(event.last)]
     # A traceback that states its cause, with no work after it, is not undone by a line that says "done".
     fatal = (

@@ -42,15 +42,17 @@ def masked(text: str) -> str:
 class Event:
     """A failure's line, or many alike.
 
-    `line`, `source`, `time` are those of the first; `count`, `last` and `last_time` (empty where the last was
-    only counted) cover all; `sources` names up to 64 streams, `ranks` every rank that said it, `missing`
-    those of the job that did not, and of these `silent` those that tell of no other failure either. `usual`
-    tells that a healthy run of the same job says it too, `earlier_run` that a run said it which ended before
-    the file's last one began. `pattern_role` is what such lines are as a rule, `role` what this one is here.
-    `handler` and `leads_to` are the pattern's, `tells` that of all patterns of the line. `linked` tells that
-    its traceback came of the one above it, `handled` that another came of its own, `passing` that its program
-    may have gone on after it. `rest` are the lines below a message that does not say the reason itself.
-    `announces`, `calm` and `logged` are those of its traceback; what a logger calls an error is logged too.
+    `line`, `source`, `time` are those of the first; `count`, `last` and `last_time` (empty where the last
+    was only counted) cover all; `sources` names up to 64 streams, `ranks` every rank that said it,
+    `missing` those of the job that did not, and of these `silent` those that tell of no other failure
+    either. `usual` tells that a healthy run of the same job says it too, `earlier_run` that a run said it
+    which ended before the file's last one began. `pattern_role` is what such lines are as a rule, `role`
+    what this one is here. `handler` and `leads_to` are the pattern's, `tells` that of all patterns of the
+    line. `linked` tells that its traceback came of the one above it, `handled` that another came of its
+    own, `passing` that its program may have gone on after it, `lasting` that it fails the job where it
+    holds to the last step. `rest` are the lines below a message that does not say the reason itself.
+    `announces`, `calm` and `logged` are those of its traceback; what a logger calls an error is logged
+    too.
     """
 
     pattern: str
@@ -74,6 +76,7 @@ class Event:
     linked: bool = False
     handled: bool = False
     passing: bool = False
+    lasting: bool = False
     rest: str = ""
     announces: bool = False
     calm: int = 0

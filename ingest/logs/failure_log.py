@@ -159,6 +159,7 @@ class FailureLog:
             calm=traceback.calm if traceback else 0,
             logged=traceback.logged if traceback else levels.is_error(line.level),
             passing=row.passing,
+            lasting=row.lasting,
             count=max(1, int(match[1])) if match else 1,
             handler=row.handler,
             tells=tuple(told for other in ranked for told in other.tells),

@@ -98,3 +98,31 @@ def test_that_what_a_handler_meets_is_a_failure_of_its_own(read: ReadLog) -> Non
         root = read(text).root
         assert root is not None
         assert (root.line == text.count("\n")) == is_last, code
+
+
+def logged(loss: str, number: int) -> str:
+    """Write a step as Transformers' trainer logs it."""
+    return f"{{'loss': {loss}, 'grad_norm': {loss}, 'learning_rate': 1e-05, 'epoch': 0.{number}}}\n"
+
+
+DONE = "{'train_runtime': 1234.5, 'train_samples_per_second': 3.2, 'train_loss': 0.12, 'epoch': 1.0}\n"
+LOST = "".join(logged("nan", number) for number in (2, 3, 4))
+KEPT = "step:{number} - actor/pg_loss:nan - actor/grad_norm:nan - critic/rewards/mean:0.0\n"
+
+
+@each_row(
+    "text, is_lost",
+    [
+        (logged("1.2", 1) + LOST + DONE, True),
+        ("".join(KEPT.format(number=number) for number in (1, 2, 3)) + "Training finished.\n", True),
+        # Too few of them, steps that count again, or the loss of a validation without data.
+        (logged("1.2", 1) + logged("nan", 2) + DONE, False),
+        (LOST + logged("1.2", 5) + logged("1.1", 6) + logged("1.0", 7) + DONE, False),
+        (3 * "epoch 1 train_loss: 0.4 val_loss: nan\n" + DONE, False),
+    ],
+)
+def test_that_no_end_is_good_of_a_run_whose_loss_is_no_number(
+    text: str, is_lost: bool, read: ReadLog
+) -> None:
+    root = read(text).root
+    assert (root.cause if root else None) == ("nan-or-inf" if is_lost else None)
