@@ -68,7 +68,8 @@ def _class(node: ast.ClassDef) -> _Class:
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
     ]
     arguments = {method.name: _arguments(method) for method in methods}
-    if any("dataclass" in ast.unparse(word) for word in node.decorator_list) and not parents - _PLAIN:
+    if any("dataclass" in ast.unparse(word) for word in node.decorator_list):
+        # Those of its bases are taken too; what came or went in the class itself is all that is asked for.
         arguments.setdefault("__init__", frozenset(f"({name}" for name in fields))
     attributes = {method.name for method in methods} | set(fields)
     attributes |= {

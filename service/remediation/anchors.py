@@ -28,6 +28,10 @@ def names_package(package: str, report: CrashReport) -> bool:
         name in (shown, known.row(shown).package) for shown in shown_frameworks(report)
     ):
         return True
+    # A message alone, pasted without its calls: what only one package says shows it.
+    sayers = report.root.frameworks if report.root is not None else ()
+    if [canonicalize_name(known.row(sayer).package or sayer) for sayer in sayers] == [name]:
+        return True
     modules = [module for module, owner in known.modules.items() if canonicalize_name(owner) == name]
     words = (re.split(r"[-_.]", word) for word in (name, *modules))
     spelled = "|".join("[-_.]?".join(map(re.escape, word)) for word in words)

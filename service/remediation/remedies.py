@@ -22,6 +22,7 @@ from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.held_values import held_by
 from service.remediation.named_changes import kind_of
+from service.remediation.packages.seen import involved_packages
 from service.remediation.rules.packages import distribution
 from service.remediation.setting_values import is_guidance
 
@@ -39,6 +40,9 @@ def applicable(
     """Give the cause's remedies for the frameworks of the job, in the order in which to try them."""
     mine, view = settable_frameworks(report), report.view()
     known = known_frameworks()
+    # What only one says that belongs to every job is a matter of its own settings.
+    told = known.common.intersection(report.root.frameworks if report.root is not None else ())
+    mine |= told if len(told) == 1 else frozenset()
     # What a job's framework was made from is no package that could be moved.
     taken = {other for name in mine if known.row(name).at_release for other in known.row(name).extends}
     # Where the log does not tell what starts the job, a row that waits for a sign is shown for each of them.
@@ -153,7 +157,8 @@ def _stating(places: Sequence[tuple[str, str]], report: CrashReport) -> tuple[li
     The root's own, and those of all lines.
     """
     kind, fields = places[0][0], {field for _, field in places}
-    found = [fact for fact in report.facts if fact.kind == kind and fields <= fact.fields.keys()]
+    facts = (*report.facts, *involved_packages(report))
+    found = [fact for fact in facts if fact.kind == kind and fields <= fact.fields.keys()]
     own = [fact for fact in found if report.root is not None and fact.line == report.root.line]
     return _once(own, fields), _once(found, fields)
 

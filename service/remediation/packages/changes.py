@@ -20,7 +20,7 @@ from ingest.logs.report import CrashReport
 from service.remediation.packages import builds
 from service.remediation.packages.missing_names import missing_names
 from service.remediation.packages.moves import Move, Situation, smallest_moves
-from service.remediation.packages.seen import seen_versions
+from service.remediation.packages.seen import INSTALLED, libraries_of, seen_versions
 from service.remediation.rules.packages import distribution
 
 
@@ -34,8 +34,6 @@ class PackageChange:
 
 # Of several moves that are as small, the second is worth telling; a third is a choice too many.
 MOST = 2
-_LIBRARY = re.compile(r"(?:site|dist)-packages/(?P<module>[A-Za-z_]\w*)[\w./+-]*\.so\b")
-_PACKAGED = re.compile(r"(?:site|dist)-packages/(?P<module>[A-Za-z_]\w*)")
 
 
 def fitting_changes(
@@ -102,12 +100,10 @@ def _asked(fields: Mapping[str, str]) -> dict[str, str]:
 
 
 def _broken(report: CrashReport) -> Iterator[str]:
-    """Name the packages whose compiled libraries do not load."""
+    """Name the packages whose compiled libraries do not load, or whose operators are not there."""
     for event in report.standing:
-        for match in _LIBRARY.finditer(event.text) if event.cause is not None else ():
-            name = canonicalize_name(distribution(match["module"]))
-            if name in known_packages() and event.cause == (report.root.cause if report.root else None):
-                yield name
+        if event.cause is not None and event.cause == (report.root.cause if report.root else None):
+            yield from known_packages() & set(libraries_of(event.text))
 
 
 def _spoken_of(report: CrashReport, situation: Situation) -> frozenset[str]:
@@ -117,7 +113,7 @@ def _spoken_of(report: CrashReport, situation: Situation) -> frozenset[str]:
     named = {canonicalize_name(distribution(word)) for word in words}
     if not named & known_packages():
         files = (frame.file for event in events for frame in event.frames)
-        modules = {match["module"] for file in files for match in _PACKAGED.finditer(file)}
+        modules = {match["module"] for file in files for match in INSTALLED.finditer(file)}
         named |= {canonicalize_name(distribution(word)) for word in modules}
     return frozenset(named | set(situation.wanted) | situation.suspects)
 

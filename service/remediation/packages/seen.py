@@ -10,8 +10,9 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from corpus.frameworks import known_frameworks
-from corpus.releases import version_of
+from corpus.releases import known_packages, version_of
 from ingest.logs.configs.launch import Setting
+from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
 from service.remediation.rules.packages import distribution
 
@@ -28,6 +29,14 @@ _REQUIRING = re.compile(
 )
 _INSTALLED = re.compile(r"Successfully installed (?P<names>[\w.+ -]{3,4000})")
 _SHOWN = (_PINNED, _FOLDER, _HAVE, _REQUIRING)
+# A row of `pip list` or `conda list`, and what `pip show` says in two rows.
+_LISTED = re.compile(r"^(?P<name>[A-Za-z][\w.-]{1,40}) {2,}(?P<version>\d[\w.+]{0,30})(?:\s|$)")
+_NAMED = re.compile(r"^Name: (?P<name>[A-Za-z][\w.-]{1,40})$")
+_VERSION = re.compile(r"^Version: (?P<version>\d[\w.+]{0,30})$")
+# A compiled library by its path, and an operator by its name, which begins with its library's.
+_LIBRARY = re.compile(r"(?:site|dist)-packages/(?P<module>[A-Za-z_]\w*)[\w./+-]*\.so\b")
+_OPERATOR = re.compile(r"\boperator (?P<module>[A-Za-z]\w*)::\w")
+INSTALLED = re.compile(r"(?:site|dist)-packages/(?P<module>[A-Za-z_]\w*)")
 # A line that says what it needs names versions that the job has not.
 _ASKING = re.compile(
     r"(?i)\brequires?\b|\bneeds?\b|\bplease\b|\bpip3? install\b|\buv pip\b|--upgrade|"
@@ -61,7 +70,15 @@ def _told(report: CrashReport) -> Iterator[tuple[str, str]]:
 
 
 def _printed(report: CrashReport) -> Iterator[tuple[str, str]]:
-    for text in report.texts.values():
+    named = None
+    for _, text in sorted(report.texts.items()):
+        row = _LISTED.match(text)
+        # A column of a table may have the name of anything: only packages whose releases are known count.
+        if row is not None and canonicalize_name(distribution(row["name"])) in known_packages():
+            yield row["name"], row["version"]
+        if named is not None and (shown := _VERSION.match(text)):
+            yield named["name"], shown["version"]
+        named = _NAMED.match(text)
         asking = _ASKING.search(text) is not None
         for expression in _SHOWN:
             if expression is _PINNED and asking:
@@ -71,3 +88,35 @@ def _printed(report: CrashReport) -> Iterator[tuple[str, str]]:
             for word in installed["names"].split():
                 name, _, version = word.rpartition("-")
                 yield name, version
+
+
+def involved_packages(report: CrashReport) -> list[Fact]:
+    """Give the package whose code raised the root, and the one whose library it names, as facts of its line.
+
+    What lacks a name of its own was not made for another release of something else: it raised nothing.
+    """
+    if (root := report.root) is None:
+        return []
+    lacking = {
+        _owner(str(fact.fields.get("name", "")))
+        for fact in report.facts
+        if fact.kind == "package" and fact.line == root.line
+    }
+    called = INSTALLED.search(root.frames[-1].file) if root.frames else None
+    raised = _owner(called["module"]) if called is not None else ""
+    found = [("raised", raised)] if raised and raised not in lacking else []
+    found += [("library", name) for name in libraries_of(root.text)]
+    return [Fact(kind, root.line, {"package": name}) for kind, name in found]
+
+
+def libraries_of(text: str) -> Iterator[str]:
+    """Name the packages whose compiled libraries a message speaks of."""
+    yield from (_owner(match["module"]) for match in _LIBRARY.finditer(text))
+    # Operators of PyTorch's own have namespaces of their own, such as `aten`.
+    operators = (_owner(match["module"]) for match in _OPERATOR.finditer(text))
+    yield from (name for name in operators if name in known_packages())
+
+
+def _owner(module: str) -> str:
+    """Name the package that brings a module."""
+    return canonicalize_name(distribution(module.split(".")[0]))
