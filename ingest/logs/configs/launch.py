@@ -150,6 +150,10 @@ def _whole(rows: Iterable[str]) -> str:
     )
 
 
+# A row of code or of a message in a drawn box: what stands there nobody started.
+_BOXED = re.compile(r"\s*[│┃|❱] ")
+
+
 class LaunchReader:
     """Reads commands and prints of one log, each of them once, within bounds."""
 
@@ -190,7 +194,7 @@ class LaunchReader:
         cleaned = self._redactor.rows(printed)
         joined = text if cleaned == printed else _whole(cleaned)
         found = commands.of_trace(self._redactor.clean(joined), number)
-        if len(found) > self._most:
+        if len(found) > self._most and not _BOXED.match(printed[0]):
             self._most, self.shown = (
                 len(found),
                 ConfigLine(number, _XTRACE.sub("", "\n".join(printed)) + "\n"),
