@@ -194,7 +194,9 @@ class LaunchReader:
         cleaned = self._redactor.rows(printed)
         joined = text if cleaned == printed else _whole(cleaned)
         found = commands.of_trace(self._redactor.clean(joined), number)
-        if len(found) > self._most and not _BOXED.match(printed[0]):
+        # A module alone may as well be what a message tells one to start.
+        is_run = any(setting.key != "m" for setting in found) or _XTRACE.match(text)
+        if len(found) > self._most and is_run and not _BOXED.match(printed[0]):
             self._most, self.shown = (
                 len(found),
                 ConfigLine(number, _XTRACE.sub("", "\n".join(printed)) + "\n"),
