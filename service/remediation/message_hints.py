@@ -127,13 +127,19 @@ _RANGE = re.compile(
     r"^[`'\"]?\s*(?:must be |should be |has to be |may be |values? )?(?:of |from |between |in (?:the "
     r"range )?[\[(]?)?\s*(?P<low>\d+)\s*(?:through|to|and|-|,|\.\.)\s*(?P<high>\d+)(?![\w.]*%)"
 )
+_ASKS = r"^[`'\"]?(?:\s*\([^)]{1,20}\))?\s*(?:must|should|has to|needs to|can)"
+_IS, _IS_NOT = rf"{_ASKS} be", rf"{_ASKS} ?not(?: be)?"
+# The bound itself, or what has it: `at least the prompt length 3000`.
+_BY = r" (?:the )?(?:[a-z]+ ){0,3}?"
 _MOST = re.compile(
-    r"^[`'\"]?(?:\s*\([^)]{1,20}\))?\s*(?:must|should|has to|can)(?: be|not be|not)? (?:at most|no more "
-    r"than|<=|less than or equal to|not exceed|exceed|greater than|larger than|more than) (?P<high>\d+)\b"
+    rf"(?:{_IS} (?:at most|no more than|<=|less than or equal to)"
+    rf"|{_IS_NOT} (?:exceed|greater than|larger than|more than)){_BY}(?P<high>\d+)\b"
+    rf"|{_IS} (?:less than|smaller than|below|lower than){_BY}(?P<under>\d+)\b"
 )
 _LEAST = re.compile(
-    r"^[`'\"]?(?:\s*\([^)]{1,20}\))?\s*(?:must|should|has to|can)(?: be|not be|not)? (?:at least|no less "
-    r"than|>=|greater than or equal to|less than|smaller than|below) (?P<low>\d+)\b"
+    rf"(?:{_IS} (?:at least|no less than|>=|greater than or equal to)"
+    rf"|{_IS_NOT} (?:less than|smaller than|below|lower than)){_BY}(?P<low>\d+)\b"
+    rf"|{_IS} (?:greater than|larger than|more than|above){_BY}(?P<over>\d+)\b"
 )
 # A comparison, as checks are told: `num_workers > 0`.
 _COMPARED = re.compile(r"^[`'\"]?\s*(?P<sign>[<>]=?)\s*(?P<number>\d{1,9})(?![\w.%])")
@@ -393,7 +399,8 @@ def _bounds(rest: str) -> tuple[int | None, int | None]:
         low, high = int(found["low"]), int(found["high"])
         return (low, high) if low < high else (None, None)
     most, least = _MOST.match(rest), _LEAST.match(rest)
-    return int(least["low"]) if least else None, int(most["high"]) if most else None
+    least_allowed = int(least["low"] or int(least["over"]) + 1) if least else None
+    return least_allowed, int(most["high"] or int(most["under"]) - 1) if most else None
 
 
 def _meant(

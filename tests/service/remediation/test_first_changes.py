@@ -6,6 +6,10 @@ from service.pipeline.triage import Triage
 from tests.tables import each_row
 from tests.warm import explained
 
+SHARED = """\
+  File "/env/lib/python3.11/site-packages/transformers/trainer.py", line 2480, in _save
+    save()
+RuntimeError: Some tensors share memory, this will lead to duplicate memory on disk"""
 SPLIT = "AssertionError: num_heads (52) must be divisible by mp_size (8)"
 
 
@@ -276,6 +280,7 @@ SPLIT = "AssertionError: num_heads (52) must be divisible by mp_size (8)"
             "from_pretrained.device_map",
             '{"": 0}',
         ),
+        (SHARED, "save_safetensors", False),
         # The machine's side.
         (
             ("sbatch: error: Batch job submission failed: Requested node configuration is not available"),
@@ -335,6 +340,7 @@ def test_that_a_message_alone_leads_to_its_first_change(
             "bf16.enabled",
         ),
         ("ValueError: Please reduce the length of the prompt: max_model_len is 4096", "max_model_len"),
+        ("ValueError: Total available GPUs 0 is less than total desired GPUs 8", "trainer.n_gpus_per_node"),
         # What only a tool logs so, and another package says.
         (
             (
