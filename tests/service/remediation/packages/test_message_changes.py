@@ -42,6 +42,10 @@ ROWS = {
     "AssertionError: The installed `transformers` version doesn't support ulysses patch. Please install a "
     "version between 4.45.0 and 4.47.1 to use this ulysses feature.": "transformers",
     "ValueError: Unsupported torch version detected: torch 2.9.x with Conv3D.": "torch",
+    "AssertionError: no_sync context manager is incompatible with gradient partitioning logic of ZeRO "
+    "stage 3": "deepspeed",
+    "[TensorRT-LLM][ERROR] 6: The engine plan file is not compatible with this version of TensorRT, "
+    "expecting library version 10.1.0.2 got 10.2.0.1, please rebuild.": "trtllm-build",
     # Compiled for something else.
     "RuntimeError: operator torchvision::nms does not exist": "torchvision",
     "RuntimeError: Couldn't load custom C++ ops. This can happen if your PyTorch and torchvision versions "
@@ -83,6 +87,7 @@ ROWS = {
     ),
     "RuntimeError: Unable to load inference_core_ops op due to no compute capabilities remaining after "
     "filtering": "TORCH_CUDA_ARCH_LIST",
+    "nvrtc: error: invalid value for --gpu-architecture (-arch)": "torch",
     "RuntimeError: FlashAttention only supports Ampere GPUs or newer.": "flash-attn",
     "RuntimeError: No available kernel. Aborting execution.": "torch.nn.attention.sdpa_kernel",
     "Failed to initialize NVML: Driver/library version mismatch": "reboot",
