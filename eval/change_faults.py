@@ -45,7 +45,11 @@ def faulty_changes(answer: Diagnosis, assessment: Assessment, library: Library) 
         if change.replaces is None and _is_idle(change, grounds, blamed):
             yield FaultyChange("no-op", change)
         spec = library.setting(change.framework, change.key, assessment.report.version(change.framework))
-        if not runs(change.framework, change.key, spec.read_by if spec else "", grounds.frameworks | taken):
+        reader = spec.read_by if spec else ""
+        if not (
+            runs(change.framework, change.key, reader, grounds.frameworks | taken)
+            or grounds.takes(change.framework, change.key)
+        ):
             yield FaultyChange("not-run", change)
 
 

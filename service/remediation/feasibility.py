@@ -26,7 +26,7 @@ from ingest.logs.conditions import ReportView, holds
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.anchors import names_package, rank_starters
-from service.remediation.framework_relations import runs, shown_frameworks
+from service.remediation.framework_relations import fits_place, runs, shown_frameworks
 from service.schemas.diagnosis import ProposedChange
 
 ALREADY = "changes.job-value"
@@ -87,6 +87,14 @@ class Grounds:
         """The frameworks that the job runs, as its log, its command and its files show them."""
         return shown_frameworks(self.report) | self.commands.keys()
 
+    def takes(self, framework: str, key: str) -> bool:
+        """Tell whether the job reads a setting of a framework, which may show by the failure alone."""
+        spec = self.library.setting(framework, key, self.report.version(framework))
+        if runs(framework, key, spec.read_by if spec else "", self.frameworks):
+            return True
+        implied = spec is not None and any(holds(condition, self.view) for condition in spec.implied_by)
+        return implied and fits_place(framework, key, self.report)
+
     @cached_property
     def view(self) -> ReportView:
         """What conditions are held against."""
@@ -132,7 +140,7 @@ def refused(
     change's own hold of this log, which need not name a package to be about it.
     """
     spec = grounds.library.setting(change.framework, change.key, grounds.report.version(change.framework))
-    if not runs(change.framework, change.key, spec.read_by if spec else "", grounds.frameworks):
+    if not grounds.takes(change.framework, change.key):
         return Message("changes.job-not-run", framework=change.framework)
     if reason := _unanchored(change, grounds, has_sign):
         return reason

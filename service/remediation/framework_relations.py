@@ -82,7 +82,12 @@ def _told_by(root: Event) -> frozenset[str]:
     worded = frozenset[str]() if root.frames else _worded_by(root.body)
     rows = told or frozenset(root.frameworks) - known.common
     worded = worded & rows if rows else worded
-    return worded & known.rows.keys() - known.common if len(worded) == 1 else frozenset()
+    named = worded & known.rows.keys() - known.common if len(worded) == 1 else frozenset[str]()
+    if told or named:
+        return named
+    # Else the job's own program has called the library; where several say it, the common one.
+    libraries = known.of_layer("library").intersection(root.frameworks)
+    return libraries if len(libraries) == 1 else libraries & known.common
 
 
 @lru_cache(maxsize=64)

@@ -96,6 +96,21 @@ def test_that_a_setting_is_one_of_a_framework_that_the_job_runs() -> None:
     }
 
 
+def test_that_the_failure_itself_may_show_what_starts_the_job() -> None:
+    """Shared memory runs out in containers, whether or not the log names one; beside Slurm none is guessed."""
+    implied = spec(framework="docker", implied_by=["root:torch.cuda-oom"])
+    unlike = spec(framework="docker", implied_by=["root:linux.*"])
+    none = "the job does not run docker"
+    rows = [
+        (implied, (), ""),
+        (implied, (("pytorch", ""),), ""),
+        (implied, (("slurm", ""),), none),
+        (unlike, (), none),
+    ]
+    found = [why(framework="docker", seen=seen, shelf=_with(shelf)) for shelf, seen, _ in rows]
+    assert found == [wanted for _, _, wanted in rows]
+
+
 def _with(*specs: SettingSpec) -> Library:
     made = library(*specs)
     return Library(made.causes, made.cases, made.specs)

@@ -40,8 +40,8 @@ def test_that_the_path_without_space_tells_a_disk_from_shared_memory(triage: Tri
     temporary = (*FEED, f"{SITE}/tempfile.py:mkdtemp")
     rows = {
         disk(*temporary, path=": '/tmp/pymp-9x8y7z'"): ("disk-full", ("env", "TMPDIR")),
-        disk(*lock): ("shm-exhausted", ("pytorch", "DataLoader.num_workers")),
-        disk(*lock, path=": '/dev/shm/sem.k2f9a1'"): ("shm-exhausted", ("pytorch", "DataLoader.num_workers")),
+        disk(*lock): ("shm-exhausted", ("docker", "--shm-size")),
+        disk(*lock, path=": '/dev/shm/sem.k2f9a1'"): ("shm-exhausted", ("docker", "--shm-size")),
         f"+ python train.py --num-workers 16\n{disk(*lock)}": ("shm-exhausted", ("python", "num-workers")),
     }
     found = {log: answer(triage, log) for log in rows}
