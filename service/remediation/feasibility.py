@@ -26,7 +26,7 @@ from ingest.logs.conditions import ReportView, holds
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.anchors import names_package, rank_starters
-from service.remediation.framework_relations import fits_place, runs, shown_frameworks
+from service.remediation.framework_relations import runs, shown_frameworks
 from service.schemas.diagnosis import ProposedChange
 
 ALREADY = "changes.job-value"
@@ -92,8 +92,11 @@ class Grounds:
         spec = self.library.setting(framework, key, self.report.version(framework))
         if runs(framework, key, spec.read_by if spec else "", self.frameworks):
             return True
-        implied = spec is not None and any(holds(condition, self.view) for condition in spec.implied_by)
-        return implied and fits_place(framework, key, self.report)
+        # Of what starts a job it uses one: beside another one that shows, none is guessed.
+        is_open = self.frameworks.isdisjoint(known_frameworks().places)
+        return (
+            is_open and spec is not None and any(holds(condition, self.view) for condition in spec.implied_by)
+        )
 
     @cached_property
     def view(self) -> ReportView:

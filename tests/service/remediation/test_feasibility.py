@@ -97,7 +97,7 @@ def test_that_a_setting_is_one_of_a_framework_that_the_job_runs() -> None:
 
 
 def test_that_the_failure_itself_may_show_what_starts_the_job() -> None:
-    """Shared memory runs out in containers, whether or not the log names one; beside Slurm none is guessed."""
+    """Shared memory runs out in containers, named or not; beside Slurm none is guessed."""
     implied = spec(framework="docker", implied_by=["root:torch.cuda-oom"])
     unlike = spec(framework="docker", implied_by=["root:linux.*"])
     none = "the job does not run docker"
