@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zlib
 
 import pytest
 
@@ -60,7 +61,9 @@ def weak(table: dict[str, tuple[int, int, list[str]]], least: tuple[float, float
 def test_that_a_sample_of_examples_is_found_in_every_variant(table: PatternTable, read: ReadLog) -> None:
     """Twelve variants and more of each; the long test tries all examples."""
     assert len(VARIANTS) > 12
-    assert weak(recall(read, list(examples(table.rows))[::SAMPLE]), OF_FEW) == []
+    # Told by their text and not by their place, so that a new row brings no other ones into the sample.
+    few = [one for one in examples(table.rows) if zlib.crc32(one.text.encode()) % SAMPLE == 0]
+    assert weak(recall(read, few), OF_FEW) == []
 
 
 @pytest.mark.long
