@@ -38,6 +38,8 @@ _TRACKING = re.compile(r"/(?:wandb|swanlab|mlflow|tensorboard\w*|comet_ml|clearm
 ROUTINE = 10
 # What was caught so often, over two steps and more, is what the job lived with.
 HABIT = 50
+# So many lines may be what somebody pasted to ask about them.
+PASTED = 60
 # How often a run says at least what makes it worthless where that lasts.
 LASTING = 3
 
@@ -63,7 +65,7 @@ def arrange_cascade(
     recovered = {
         id(event)
         for event in events
-        if (_is_recovered(event, runs, timeline) and not _is_reported(event, events))
+        if (_is_recovered(event, runs, timeline) and not _is_reported(event, events, runs, timeline))
         or (event.passing and _is_caught(event, events))
         or is_survived(event, events)
         or is_overtaken(event, events)
@@ -90,7 +92,8 @@ def arrange_cascade(
     if root is not None and (missed := _led_to(root, idle) or _warned_of(root, warnings)):
         root = replace(missed, kind="error", strength="suggests", pattern_role="origin")
         events = sorted([*events, root], key=lambda event: event.line)
-    if root is None and not any(run.count or run.finished for run in runs):
+    is_pasted = sum(part.lines for part in timeline.parts) <= PASTED
+    if root is None and is_pasted and not any(run.count or run.finished for run in runs):
         # A few pasted lines without any sign of a run: what warns is what was asked about, where it tells a
         # cause or its logger calls it an error.
         telling = (
@@ -249,22 +252,23 @@ def _warned_of(root: Event, warnings: Sequence[Event]) -> Event | None:
     return next((event for event in told if event.source in ("", root.source)), None)
 
 
-def _is_reported(event: Event, events: Iterable[Event]) -> bool:
+def _is_reported(event: Event, events: Iterable[Event], runs: Sequence[Progress], timeline: Timeline) -> bool:
     """Tell whether a launcher's report below names the rank that this uncaught exception ended.
 
-    What other ranks did in the meantime is no recovery of that one.
+    What other ranks did in the meantime is no recovery of that one. Where no line tells the exception's rank,
+    any process that the launcher reports may be its own, unless work goes on behind the report.
     """
     is_uncaught = bool(event.frames) and event.frames[0].function == "<module>" and not event.logged
-    return (
-        is_uncaught
-        and event.rank.isdecimal()
-        and any(
-            report.pattern_role == "wrapper"
-            and "code" in report.facts
-            and str(report.facts.get("rank")) == event.rank
-            and report.line > event.last
-            for report in events
+    return is_uncaught and any(
+        report.pattern_role == "wrapper"
+        and "code" in report.facts
+        and report.line > event.last
+        and (
+            str(report.facts.get("rank")) == event.rank
+            if event.rank
+            else not runs[timeline.number(report.last)].goes_on_after(report.last)
         )
+        for report in events
     )
 
 

@@ -57,6 +57,8 @@ class FailureLog:
         """
         known = [row for row in rows if not row.last_resort]
         line = at.line
+        if tracebacks.is_warning_call(line.body):
+            return
         # General words of a failure are none in a traceback, whose last line tells, nor where the run goes
         # on, nor where a line only warns of one, nor in a text of many sentences.
         is_told = self._tracebacks.is_inside(line) or line.level in REMARKS
@@ -214,5 +216,8 @@ def _toned_down(row: Pattern, line: Line, traceback: Traceback | None) -> Patter
     if is_remark and not row.said_at_info:
         # A remark that mentions a failure's words: it stands only where nothing else does.
         return row.model_copy(update={"role": "wrapper", "strength": "hints"})
+    if row.kind == "error" and row.strength != "states" and tracebacks.warns(line.body):
+        # Python's own warning: whoever is told it has gone on, if it does not say why all that follows fails.
+        return row.model_copy(update={"kind": "warning", "role": "none"})
     # A warning means what it says, and may be survived.
     return row.model_copy(update={"role": "wrapper"}) if _WARNING.search(line.body) else row

@@ -151,6 +151,16 @@ def under(block: Block, offset: int, line: Line, known: dict[int, Line], most: i
     return list(stack.of(line.source, stack.below(block, offset, line.number, known), most + 1))[1:]
 
 
+def warns(body: str) -> bool:
+    """Tell whether a row is the first one of a warning that Python prints."""
+    return _WARNS.match(body.lstrip()) is not None
+
+
+def is_warning_call(body: str) -> bool:
+    """Tell whether a row is the statement that Python shows below a warning, which may hold its message."""
+    return _WARNED.match(body) is not None
+
+
 def ends_warning(block: Block, offset: int, line: Line, known: dict[int, Line]) -> bool:
     """Tell whether a line goes on with the message of a warning that Python prints.
 

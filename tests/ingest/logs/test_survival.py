@@ -126,3 +126,41 @@ def test_that_no_end_is_good_of_a_run_whose_loss_is_no_number(
 ) -> None:
     root = read(text).root
     assert (root.cause if root else None) == ("nan-or-inf" if is_lost else None)
+
+
+BARS = "".join(f"Mapping:   {part}%|#   | {part}/100 [00:0{part}<00:20,  9.1it/s]\n" for part in range(1, 8))
+UNCAUGHT = traceback("UnboundLocalError: local variable 'rows' referenced before assignment")
+UNCAUGHT = UNCAUGHT.replace("in main", "in <module>")
+EXITED = (
+    "[2025-10-01 10:00:09,027] [ERROR] [launch.py:322:sigkill_handler] ['python', 'train.py'] exits with "
+)
+
+
+@each_row(
+    "text, is_root",
+    [
+        (UNCAUGHT + BARS + EXITED + "return code = 1\n", True),
+        # Nobody reports an end: another program of the script may have gone on.
+        (UNCAUGHT + BARS, False),
+        (UNCAUGHT.replace("in <module>", "in main") + BARS + EXITED + "return code = 1\n", False),
+    ],
+)
+def test_that_bars_of_other_ranks_undo_no_exception_whose_end_a_launcher_reports(
+    text: str, is_root: bool, read: ReadLog
+) -> None:
+    """Also where no line tells which rank it was."""
+    root = read(text).root
+    assert (root is not None and root.body.startswith("UnboundLocalError")) == is_root
+
+
+APEX = (
+    "/env/lib/python3.10/site-packages/shard/layer.py:45: UserWarning: Please install apex from source "
+    '(https://github.com/NVIDIA/apex) to use the fused kernel\n  warnings.warn("Please install apex from '
+    'source (https://github.com/NVIDIA/apex) to use the fused kernel")\n'
+)
+
+
+def test_that_a_warning_of_python_is_no_failure_of_a_log_that_goes_on(read: ReadLog) -> None:
+    """Alone it is what somebody asks about."""
+    assert read(APEX).root is not None
+    assert read(APEX + "".join(f"did {number} of many\n" for number in range(90))).root is None
