@@ -139,8 +139,7 @@ def propose_changes(
         if any(message_id(item.why) in (ALREADY, DEFAULT) for item in lost):
             settled.add(key)  # a case's value is there: the table would only lead away from it
         dropped.extend(item for item in lost if item not in dropped)
-        new = [item for item in made.changes if (item.framework, item.key) not in kept]
-        if new:
+        if new := [item for item in made.changes if (item.framework, item.key) not in kept]:
             kept.update({(item.framework, item.key): item for item in new})
             groups.append(replace(made, changes=new))
     refused_keys = {canonical(option.key) for option in refusals}
