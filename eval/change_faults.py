@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from corpus.condition_nodes import compare
 from corpus.frameworks import known_frameworks
-from corpus.keys import unsigned
+from corpus.keys import canonical, unsigned
 from corpus.library import Library
 from service.remediation.feasibility import Grounds
 from service.remediation.framework_relations import runs
@@ -55,7 +55,9 @@ def faulty_changes(answer: Diagnosis, assessment: Assessment, library: Library) 
 
 def _is_idle(change: ProposedChange, grounds: Grounds, blamed: Collection[str]) -> bool:
     now = grounds.value(change.framework, change.key)
-    if now is None and change.from_ is not None:
+    given = {setting.value for setting in grounds.settings if canonical(setting.key) == canonical(change.key)}
+    # Of several commands with the option each may give another value.
+    if change.from_ is not None and (now is None or change.from_ in given):
         now = change.from_
     if now is not None:
         return compare(now.strip("'\""), "==", str(change.to))

@@ -162,7 +162,9 @@ def _check_replaceable(document: YamlFile, entry: TreeEntry, value: object) -> N
         raise NotPatchableError(Message("patch.line-holds-block-text", line=line))
     if document.text.startswith("!", node.start):
         raise NotPatchableError(Message("patch.value-line-tag-own", line=line))
-    if _COMPUTED.search(node.value):
+    # A reference that is mended stays one.
+    is_reference = isinstance(value, str) and "${" in value and "${" in node.value
+    if _COMPUTED.search(node.value) and not is_reference:
         raise NotPatchableError(Message("patch.value-line-computed", line=line, old=node.value))
 
 

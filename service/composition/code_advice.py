@@ -43,7 +43,9 @@ def with_code_advice(
         why=" ".join([message.means(language), *told]),
         status="unverified",
     )
-    if cause.action == "fix-code":
+    # What the message's numbers prove of a setting of the job's own needs no change of its code.
+    is_proved = any(change.proof and change.status == "verified" for change in changes[:1])
+    if cause.action == "fix-code" and not is_proved:
         return shown([advice, *changes])
     cures = sum(change.purpose == "cure" for change in changes)
     return shown([*changes, advice]) if cures < MOST_CURES else tuple(changes)

@@ -21,6 +21,7 @@ from service.patching import launchers, limits, patches, python_file
 from service.patching.commands import corrected_command
 from service.patching.patches import ConfigFile, FileEdit, PatchedFiles
 from service.patching.target import PatchTarget
+from service.remediation.own_names import own_option
 from service.remediation.refusals import refusing_program, unknown_options
 from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
@@ -199,6 +200,7 @@ def _target(change: ProposedChange, report: CrashReport, library: Library) -> Pa
         spec.commands if spec else (),
         program=refusing_program(report) if change.replaces else "",
         present=change.from_ or "",
+        own=own_option(change.key, report) if change.framework == "python" else "",
     )
 
 

@@ -34,9 +34,13 @@ def locate(root: TreeNode, target: PatchTarget, text: str, name: str = "") -> Tr
 
     `name` is the file's, if known: it tells which group of settings a file without the upper levels holds.
     """
-    _check_owner(owners(root), target.framework)
     names = [tuple(levels(spelled)) for spelled in target.names]
     found = [way for steps in names for way in _ways(root, steps)]
+    # Who has no form of file of its own (Hydra, a script) means the key that stands there whole, and so does
+    # a program that refuses it by name.
+    has_form = bool(known_frameworks().row(target.framework).config.marks)
+    if not found or (not target.removes and (has_form or any(len(steps) == 1 for steps in names))):
+        _check_owner(owners(root), target.framework)
     if not found:
         found = [way for steps in names for way in _below(root, steps, text, name)]
     if len({way[-1].start for way in found}) > 1:

@@ -126,7 +126,7 @@ def _as_flag(
 
 def edits(script: Script, target: PatchTarget) -> list[WordEdit]:
     """Give the edits that set the value; none where it stands already."""
-    found = _relevant(places(script, target), target)
+    found = _present(_relevant(places(script, target), target), target)
     if not found:
         return _added(script, target)
     chosen = _chosen(script, found, target)
@@ -143,8 +143,21 @@ def hold(script: Script, target: PatchTarget) -> bool:
     found = _relevant(places(script, target), target)
     if not found:
         return _is_off(script, target)
+    if _present(found, target) != found:
+        return False
+    if target.present and len({id(place.stage) for place in found}) > 1:
+        # Of several commands only the one with the run's value was meant.
+        return any(_holds(script, place, target) for place in found)
     last = {place.stage.command.start if place.stage.command else -1: place for place in found}
     return all(_holds(script, place, target) for place in last.values())
+
+
+def _present(found: list[SettingPlace], target: PatchTarget) -> list[SettingPlace]:
+    """Keep, of several commands that give the setting, the one that gives the value which the run had."""
+    if len({id(place.stage) for place in found}) == 1 or not target.present:
+        return found
+    same_value = [place for place in found if place.value is not None and place.value.text == target.present]
+    return same_value if len({id(place.stage) for place in same_value}) == 1 else found
 
 
 def _relevant(found: list[SettingPlace], target: PatchTarget) -> list[SettingPlace]:
@@ -254,6 +267,8 @@ def _config_file(stage: ProgramWords) -> str | None:
 def _only_reader(script: Script, target: PatchTarget) -> ProgramWords:
     """Give the one program that the setting can be added to."""
     known = [stage for stage in stages(script) if stage.known]
+    if target.own and len(scripts := [stage for stage in known if stage.owner == SCRIPT]) == 1:
+        return scripts[0]
     own = [stage for stage in known if stage.owner == target.framework]
     others = [
         stage
@@ -293,7 +308,7 @@ def _new_words(stage: ProgramWords, target: PatchTarget) -> list[str]:
         raise NotPatchableError(Message("patch.part-configuration-file-script"))
     option = flag(name)
     if isinstance(target.to, bool):
-        if not _flags(target).bare:
+        if not _flags(target).bare and target.own != "switch":
             return [option, "true" if target.to else "false"]
         if target.to:
             return [option]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from corpus.schema import ChangeKind, Scalar
 
@@ -20,7 +21,7 @@ class PatchTarget:
     take the setting, where not all of them do. `program` is the one whose options are at fault, by the name
     that it gives itself; of several commands with the setting, its own counts. `present` is the value
     that the run had, the empty string where it is not known: a variable that holds another is not where it
-    came from.
+    came from. `own` tells that the job's own code defines the option, one with a value or a switch.
     """
 
     framework: str
@@ -33,6 +34,7 @@ class PatchTarget:
     removes: bool = False
     program: str = ""
     present: str = ""
+    own: Literal["", "option", "switch"] = ""
 
     @property
     def call_argument(self) -> tuple[str, str]:

@@ -14,9 +14,10 @@ from ingest.logs.report import CrashReport
 from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import settable_frameworks
 from service.remediation.named_options import NamedOption
+from service.remediation.own_names import own_option
 from service.remediation.ranking import BEFORE_ADVICE, ChangeGroup
 from service.remediation.renames import Rename
-from service.remediation.setting_values import is_guidance, misfit_reason, typed_value
+from service.remediation.setting_values import is_guidance, misfit_reason, number_of, typed_value
 from service.schemas.diagnosis import ProposedChange
 
 _WAYS = {
@@ -68,7 +69,13 @@ def refusal_groups(
     made = [(_refusal_change(option, report, library, settings, language), option) for option in refusals]
     gone = [change for change, option in made if option.unknown]
     gone[1:] = [change.model_copy(update={"goes_with": gone[0].key}) for change in gone[1:]]
-    groups = [ChangeGroup([change], True, True, 0) for change, option in made if not option.unknown]
+    groups: list[ChangeGroup] = []
+    for change, option in made:
+        home = next((group for group in groups if group.changes[0].key == option.goes_with), None)
+        if home is not None:
+            home.changes.append(change.model_copy(update={"goes_with": option.goes_with}))
+        elif not option.unknown:
+            groups.append(ChangeGroup([change], True, True, 0))
     return groups + ([ChangeGroup(gone, True, True, BEFORE_ADVICE)] if gone else [])
 
 
@@ -87,28 +94,14 @@ def _refusal_change(
     owner = next(
         iter([*known, *(name for name in shown if name not in known_frameworks().generic)]), "python"
     )
+    spelled = next((each.spelled for each in settings if canonical(each.key) == canonical(option.key)), "")
+    if option.why is not None:
+        owner = "env" if spelled == "env" else "python" if own_option(option.key, report) else owner
     present = option.present if option.present is not None else value_of(option.key, settings)
-    to: Scalar = words("changes.to-allowed", language)
     spec = library.setting(owner, option.key, report.version(owner))
     is_switch = bool(option.excludes) and spec is not None and spec.type == "bool"
-    goes = option.unknown or (bool(option.excludes) and not is_switch)
-    if goes:
-        to = words("changes.to-nothing", language)
-    elif is_switch:
-        to = False
-    elif option.way in ("on", "off"):
-        to = option.way == "on"
-    elif option.way and not option.value:
-        to = words(_WAYS[option.way], language)
-    elif option.required:
-        to = words("changes.to-given", language)
-    elif option.nearest:
-        to = option.nearest
-    elif option.sort:
-        to = words(f"changes.to-{option.sort}", language)
-    elif option.choices:
-        to = words("changes.to-one-of", language, choices=", ".join(option.choices))
-    spelled = next((each.spelled for each in settings if canonical(each.key) == canonical(option.key)), "")
+    goes = option.unknown or option.removed or (bool(option.excludes) and not is_switch)
+    to = words("changes.to-nothing", language) if goes else False if is_switch else _wanted(option, language)
     key = flag(option.key) if spelled == "flag" else option.key
     told = (
         ("changes.named", option.way == "other"),
@@ -117,17 +110,43 @@ def _refusal_change(
         ("changes.excludes", option.excludes),
         ("changes.counted", option.value),
     )
-    why = next((name for name, holds in told if holds), "changes.named")
+    form = next((name for name, holds in told if holds), "changes.named")
+    why = option.why.to(language) if option.why else words(form, language, key=key, other=option.excludes)
     return ProposedChange(
         framework=owner,
         kind="env" if spelled == "env" else "flag" if key.startswith("--") else "setting",
         key=key,
         from_=present,
         to=to,
-        why=words(why, language, key=key, other=option.excludes),
+        why=why,
+        proof=why if option.proves else None,
         removes=goes,
         # The program's own words tell that it has the option and takes the value; the catalogue need not.
         status="verified"
-        if goes or is_switch or (option.nearest and (spec is not None or present is not None))
+        if goes
+        or is_switch
+        or (option.nearest and (spec is not None or present is not None or option.why is not None))
         else "unverified",
     )
+
+
+def _wanted(option: NamedOption, language: Language) -> Scalar:
+    """Give the value that an option is to have, as far as the program's message tells it."""
+    if option.way in ("on", "off"):
+        return option.way == "on"
+    if option.why is not None and option.value is not None:
+        number, plain = number_of(option.value, "float"), typed_value(option.value)
+        return (
+            number if number is not None and "." in option.value else option.value if plain is None else plain
+        )
+    if option.way and not option.value:
+        return words(_WAYS[option.way], language)
+    if option.required:
+        return words("changes.to-given", language)
+    if option.nearest:
+        return option.nearest
+    if option.sort:
+        return words(f"changes.to-{option.sort}", language)
+    if option.choices:
+        return words("changes.to-one-of", language, choices=", ".join(option.choices))
+    return words("changes.to-allowed", language)

@@ -14,6 +14,7 @@ from difflib import SequenceMatcher, get_close_matches
 from typing import Literal
 
 from corpus.keys import canonical
+from corpus.schema import Text
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 
@@ -104,7 +105,9 @@ class NamedOption:
 
     `value` is what follows from the message's own numbers; `sort` is what kind of value the program reads,
     `unknown` tells that there is no such key, `required` that it is missing, `excludes` names the key that it
-    cannot stand beside, `way` what the message says to do with it (`other`: to name what is there).
+    cannot stand beside, `way` what the message says to do with it (`other`: to name what is there). `why`
+    says in words of its own how the value follows, and `proves` that it suffices; `removed` that the key is
+    to go; `goes_with` names the key of an option that this one must follow.
     """
 
     key: str
@@ -116,6 +119,10 @@ class NamedOption:
     value: str | None = None
     sort: Sort = ""
     way: Literal["", "up", "down", "on", "off", "set", "other"] = ""
+    why: Text | None = None
+    proves: bool = False
+    removed: bool = False
+    goes_with: str = ""
 
     @property
     def nearest(self) -> str | None:

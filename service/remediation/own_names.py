@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from corpus.keys import canonical, pattern, signs
 from ingest.logs.configs.launch import Setting
@@ -34,11 +35,26 @@ def own_names(report: CrashReport, settings: Sequence[Setting]) -> list[str]:
         (
             *(match["name"] for event in report.standing for match in _MEANT.finditer(event.body)),
             *_printed(report),
-            *(match["name"] for text in report.launches for match in _DEFINED.finditer(text)),
+            *defined_options(report),
             *(setting.key for setting in settings if setting.spelled not in _GIVEN),
         )
     )
     return list({canonical(name): name for name in reversed(found)}.values())[::-1]
+
+
+def defined_options(report: CrashReport) -> list[str]:
+    """Give the options that the job's own code defines for its parser."""
+    return [match["name"] for text in report.launches for match in _DEFINED.finditer(text)]
+
+
+def own_option(key: str, report: CrashReport) -> Literal["", "option", "switch"]:
+    """Tell whether the job's own code defines an option, and whether it is a switch without a value."""
+    if canonical(key) not in map(canonical, defined_options(report)):
+        return ""
+    switch = re.compile(
+        rf"['\"]--{pattern(key)}['\"][^()]{{0,200}}(?:action\s*=\s*['\"]store_true|is_flag\s*=\s*True)"
+    )
+    return "switch" if any(map(switch.search, report.launches)) else "option"
 
 
 def meant_name(old: str, report: CrashReport) -> str:

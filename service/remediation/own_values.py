@@ -14,7 +14,7 @@ from ingest.logs.report import CrashReport
 from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import settable_frameworks
 from service.remediation.message_hints import NamedSetting, read_hints
-from service.remediation.named_options import NamedOption
+from service.remediation.named_options import NamedOption, closest
 
 # A division that a check finds to leave a rest: both numbers stand behind their names, or the first one at
 # the end, behind what says that it was given.
@@ -36,6 +36,8 @@ _SIZE_IN_WORDS = re.compile(
     r"|batch|group|[tpsce]p)[ -]){1,4}size)\W*$"
 )
 _WORDS = re.compile(r"[\s`'\"-]+")
+# A reference that leads nowhere: omegaconf/base.py, Container._resolve_node_interpolation.
+_DANGLING = re.compile(r"\bInterpolation key '(?P<missing>[\w.]{1,160})' not found")
 
 
 def own_values(report: CrashReport, library: Library, settings: Sequence[Setting]) -> list[NamedOption]:
@@ -49,10 +51,25 @@ def own_values(report: CrashReport, library: Library, settings: Sequence[Setting
         return []
     hints = read_hints(root.body)
     bounds = (_within(named, own) for named in hints) if own else ()
-    found = [*_divided(root.body, own), *(option for option in bounds if option)]
+    found = [
+        *_referring(root.body, settings),
+        *_divided(root.body, own),
+        *(option for option in bounds if option),
+    ]
     if not found and not mine & library.keys.keys() - known_frameworks().common:
         found += [*_divisors(root.body, settings), *_told(hints, settings)]
     return list({canonical(option.key): option for option in reversed(found)}.values())[::-1]
+
+
+def _referring(message: str, settings: Sequence[Setting]) -> Iterator[NamedOption]:
+    """Give the settings whose value refers to a key that the configuration has under another name."""
+    for match in _DANGLING.finditer(message):
+        missing = match["missing"]
+        near = closest(missing, [setting.key for setting in settings if setting.spelled == "yaml"])
+        for setting in settings if near else ():
+            if f"${{{missing}}}" in setting.value:
+                value = setting.value.replace(f"${{{missing}}}", f"${{{near}}}")
+                yield NamedOption(setting.key, setting.value, value=value)
 
 
 def _divisors(message: str, settings: Sequence[Setting]) -> Iterator[NamedOption]:

@@ -25,6 +25,7 @@ from service.remediation.packages.named import named_installs
 from service.remediation.ranking import ENOUGH_CHANGES, shown
 from service.remediation.remedies import applicable
 from service.remediation.renames import find_refused, find_renames
+from service.remediation.told_values import told_values
 from service.remediation.value_traces import trace_values
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
 from service.scoring.assessment import Assessment
@@ -72,10 +73,14 @@ def _from_cases(
     checked = tuple(dict.fromkeys((*held, *assessment.checked_names)))
     advice = [] if renamed or is_known else hinted_changes(cause, report, library, settings, checked)
     refusals = _refused(report, library, settings, is_blamed="wrong-value" in named) if not is_known else []
+    if not is_known and not renamed:
+        told = told_values(cause, report, settings)
+        keys = {canonical(option.key) for option in told}
+        refusals = [*told, *(option for option in refusals if canonical(option.key) not in keys)]
     if "unknown-setting" in named:
-        told = {canonical(option.key) for option in refusals}
+        keys = {canonical(option.key) for option in refusals}
         unknown = find_refused(report, settings, renamed)
-        refusals += [option for option in unknown if canonical(option.key) not in told]
+        refusals += [option for option in unknown if canonical(option.key) not in keys]
     packages = []
     if not is_known:
         packages = fitting_changes(cause, report, library, settings) or named_installs(cause, report, library)
@@ -97,7 +102,11 @@ def _refused(
     options = named_options(report, settings)
     if not is_blamed:
         return [option for option in options if option.choices and option.nearest]
-    return [*options, *own_values(report, library, settings), *find_excluded(report, settings)]
+    own = own_values(report, library, settings)
+    # A key that another one refers to by a wrong name is not missing.
+    referred = "\n".join(option.present or "" for option in own)
+    options = [option for option in options if not (option.required and f"${{{option.key}}}" in referred)]
+    return [*options, *own, *find_excluded(report, settings)]
 
 
 def _serves(change: ProposedChange, refused: Collection[str]) -> bool:

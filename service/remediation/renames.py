@@ -34,6 +34,8 @@ NEAR, NEARER = 0.75, 0.9
 # What a name is like whose words are another one's, cut short; of how many letters such a word is at least.
 ABBREVIATED, LEAST_LETTERS = 0.95, 3
 MOST = 3
+# How settings of a file are spelled, those of a command line aside.
+_OF_FILES = frozenset({"yaml", "json"})
 # What a message says of a key that it quotes, where its program has no such key.
 _UNKNOWN = re.compile(
     r"(?i)\b(?:un(?:known|recogni[sz]ed|expected|used)|extra|no such|not (?:\w+ )?(?:known|recogni[sz]ed|"
@@ -202,8 +204,10 @@ def _candidates(
             framework=_owner(report), key=own, type="any", spelled="flag" if signs(own) else "hydra"
         )
         yield Rename(spec.framework, bare, spec, own, False, value)
+    # A key of a file is no option of the command line, where the framework's files have keys of their own.
+    in_file = any(item.spelled in _OF_FILES and canonical(item.key) == canonical(old) for item in settings)
     for framework in lacking:
-        near = _by_spelling(framework, old, report.version(framework), library)
+        near = _by_spelling(framework, old, report.version(framework), library, in_file=in_file)
         if near is not None:
             yield Rename(framework, bare, near[0], near[1], False, value)
 
@@ -245,13 +249,14 @@ def _by_history(
 
 
 def _by_spelling(
-    framework: str, old: str, version: str | None, library: Library
+    framework: str, old: str, version: str | None, library: Library, *, in_file: bool = False
 ) -> tuple[SettingSpec, str] | None:
-    """Find the valid name that is most like the wrong one."""
+    """Find the valid name that is most like the wrong one; `in_file`, among those of files if it has any."""
+    specs = [spec for spec in library.specs.values() if spec.framework == framework]
+    of_files = [spec for spec in specs if spec.spelled in _OF_FILES] if in_file else []
     named = (
         (spec, name, NEARER if versions and version is None else NEAR)
-        for spec in library.specs.values()
-        if spec.framework == framework
+        for spec in of_files or specs
         for name, versions in (
             (spec.key, spec.versions),
             *((alias.key, alias.versions) for alias in spec.aliases),

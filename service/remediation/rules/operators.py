@@ -16,6 +16,7 @@ from service.remediation.rules.packages import asked_version, asking_package
 # Gets its arguments as they are written, with what evaluates them; None where what it gives is not known.
 Operator = Callable[[tuple[Node, ...], EvaluationContext], object]
 
+_TIME_LIMIT = re.compile(r"(?:(?P<days>\d{1,3})-)?(?P<clock>\d{1,6}(?::\d{2}){0,2})")
 _SECONDS = {"minutes": 60.0, "milliseconds": 1e-3, "ms": 1e-3}
 
 
@@ -28,6 +29,11 @@ def operators_of(context: RuleContext) -> Mapping[str, Operator]:
     """Give the operators of expressions, over one job's facts and settings."""
     of_job = {name: partial(of, context) for name, of in _OF_JOB.items()}
     return {**_LAZY, **{name: _eager(of) for name, of in (_PLAIN | of_job).items()}}
+
+
+def plain_operators() -> Mapping[str, Operator]:
+    """Give the operators of expressions that ask nothing of a job."""
+    return {**_LAZY, **{name: _eager(of) for name, of in _PLAIN.items()}}
 
 
 def divisor_at_most(number: int, most: int) -> int:
@@ -56,6 +62,25 @@ def _choice_below(listed: str, present: int, least: int) -> int | None:
     below = [number for number in fitting if number < present]
     value = max([number for number in below if present % number == 0] or below or fitting[:1], default=0)
     return value if value >= least and value != present else None
+
+
+def _longer_time(written: str, factor: float) -> str | None:
+    """Give so many times a time limit of Slurm (`90`, `12:00:00`, `1-06:00:00`); None for others."""
+    found = _TIME_LIMIT.fullmatch(written.strip("'\""))
+    if found is None:
+        return None
+    parts = [int(part) for part in found["clock"].split(":")]
+    days = int(found["days"] or 0)
+    if found["days"] is None and len(parts) < len(("hours", "minutes", "seconds")):
+        # Without days, one number is minutes and two are minutes and seconds.
+        parts = [0, *parts]
+    hours, minutes, seconds = (*parts, 0, 0)[:3]
+    whole = int(factor * (((days * 24 + hours) * 60 + minutes) * 60 + seconds))
+    minutes, seconds = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24) if found["days"] is not None else (0, hours)
+    clock = f"{hours:02d}:{minutes:02d}:{seconds:02d}"
+    return f"{days}-{clock}" if found["days"] is not None else clock
 
 
 def _count_listed(text: str) -> int | None:
@@ -136,6 +161,7 @@ _PLAIN: dict[str, Callable[..., object]] = {
     "next_of": lambda items, least: min((item for item in items if item >= least), default=None),
     "choice_below": _choice_below,
     "count_listed": _count_listed,
+    "longer_time": _longer_time,
     "lower": str.lower,
     "mentions": lambda text, parts: any(part in text for part in parts),
 }
@@ -154,12 +180,13 @@ _OF_JOB: Mapping[str, Callable[..., object]] = {
     "accumulation": _accumulation,
     "asked_version": asked_version,
 }
-# What an expression may name of a job: `now` is the job's value as a number, `whole` where it is a whole one
-# above zero, `present_gib` where it is a size; `to` the proposed one; `unit_s` the seconds of the setting's
-# unit; `package` the one that is asked for.
+# What an expression may name of a job: `now` is the job's value as a number, `written` as it stands, `whole`
+# where it is a whole one above zero, `present_gib` where it is a size; `to` the proposed one; `unit_s` the
+# seconds of the setting's unit; `package` the one that is asked for.
 NAMES: Mapping[str, Callable[[RuleContext], object]] = {
     "now": lambda context: context.number,
     "whole": lambda context: context.whole,
+    "written": lambda context: context.now,
     "default": lambda context: context.default,
     "present_gib": lambda context: gib_of(context.now, context.spec.unit),
     "to": lambda context: context.change.to,

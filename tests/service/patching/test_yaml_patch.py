@@ -55,6 +55,9 @@ REPLACED: list[tuple[str, str, str, Scalar]] = [
     ("%YAML 1.2\n---\na: 1\n", "%YAML 1.2\n---\na: 8\n", "a", 8),
     ("\ufeffa: 1\nb: 2\n", "\ufeffa: 8\nb: 2\n", "a", 8),
     ("a: 'no'\n", "a: 'bf16'\n", "a", "bf16"),
+    # Text to the parser, which a number mends; a reference that is mended.
+    ("a: 1e-4\n", "a: 0.0001\n", "a", 0.0001),
+    ("a: ${b.size}\n", "a: ${b.batch_size}\n", "a", "${b.batch_size}"),
     ('a: "no"\n', 'a: "it\'s"\n', "a", "it's"),
     ("a: 'x'\n", "a: 'it''s'\n", "a", "it's"),
     ("a: fp16\n", "a: 'no'\n", "a", "no"),

@@ -372,8 +372,8 @@ def test_that_the_scheduler_is_told_only_what_helps_against_this_end(triage: Tri
     rows: list[tuple[str, str, str, list[str], str]] = [
         ("", SRUN, "run.sh", [], ""),
         ("", BATCH, "job.sbatch", [], ""),
-        (" DUE TO TIME LIMIT", BATCH, "job.sbatch", ["--time"], ""),
-        (" DUE TO TIME LIMIT", handled, "job.sbatch", ["--signal", "--time"], "#SBATCH --signal=USR1@300"),
+        (" DUE TO TIME LIMIT", BATCH, "job.sbatch", ["--time"], "#SBATCH --time=48:00:00"),
+        (" DUE TO TIME LIMIT", handled, "job.sbatch", ["--time", "--signal"], "#SBATCH --time=48:00:00"),
         (" DUE TO PREEMPTION", BATCH, "job.sbatch", ["--requeue"], "#SBATCH --requeue"),
         # The log tells of a batch job whose directives are not in this file; its `srun` takes no such option.
         (" DUE TO PREEMPTION", SRUN, "run.sh", ["--requeue"], ""),

@@ -1004,3 +1004,19 @@ def test_a_computed_reason_is_in_the_logs_language(triage: Triage) -> None:
     (why,) = [item.why for item in made.changes if item.key == "--max-model-len"]
     assert "40461" in why
     assert "向下取" in why
+
+
+@each_row(
+    ("now", "expected"),
+    [
+        ("90", "03:00:00"),
+        ("30:00", "01:00:00"),
+        ("12:00:00", "24:00:00"),
+        ("1-12", "3-00:00:00"),
+        ("1-06:00:00", "2-12:00:00"),
+        ("UNLIMITED", None),
+    ],
+)
+def test_a_time_limit_is_doubled_as_it_is_written(now: str, expected: str | None) -> None:
+    """Slurm reads one number as minutes, two as minutes and seconds, and days stand before a dash."""
+    assert value(given_of("time-limit", "scheduler-terminated", now, {})) == expected
