@@ -18,6 +18,7 @@ from corpus.schema import Record, Scalar
 from eval.errors import InvalidIncidentError
 from ingest.logs.events import masked
 from ingest.logs.inputs import sources
+from ingest.logs.inputs.jobs import JobSource, open_named
 from ingest.logs.inputs.sources import LogSource
 from service.telemetry import snapshot
 from service.telemetry.snapshot import Snapshot
@@ -25,6 +26,8 @@ from service.telemetry.snapshot import Snapshot
 FOLDER = Path(__file__).parent / "incidents"
 LOGS = ("log.txt", "log.txt.gz")
 TELEMETRY = "telemetry.json"
+# Files that were found beside the log.
+BESIDE = "beside"
 JOB_FILES = ("run.sh", "job.sbatch", "config.yaml", "ds.json", "requirements.txt")
 
 LabelVerdict = Literal["diagnosed", "unknown", "no-failure"]
@@ -75,11 +78,15 @@ class Label(Record):
 
 @dataclass(frozen=True)
 class Incident:
-    """A label with its files; `configuration` names the job's own ones that may stand in the folder."""
+    """A label with its files; `configuration` names the job's own ones that may stand in the folder.
+
+    A `bare` one is read without the files beside its log.
+    """
 
     label: Label
     folder: Path
     configuration: tuple[str, ...] = JOB_FILES
+    bare: bool = False
 
     @property
     def id(self) -> str:
@@ -102,20 +109,40 @@ class Incident:
         path = self.folder / TELEMETRY
         return snapshot.load_snapshot(path) if path.exists() else None
 
-    def source(self) -> LogSource:
-        """Open the log."""
-        return sources.from_path(self.log)
+    @property
+    def beside(self) -> list[Path]:
+        """What tools left beside the log: stacks, dumps."""
+        return [] if self.bare else sorted((self.folder / BESIDE).glob("*"))
+
+    def source(self) -> LogSource | JobSource:
+        """Open the log, with what lies beside it."""
+        return _job(self.log, files) if (files := self.beside) else sources.from_path(self.log)
 
     @cached_property
     def text(self) -> str:
-        """The log's text; the longest is some megabytes."""
-        raw = self.log.read_bytes()
-        return (gzip.decompress(raw) if self.log.suffix == ".gz" else raw).decode("utf-8", "replace")
+        """The log's text, and what the files beside it tell; the longest is some megabytes."""
+        return whole_text(self.log, self.beside)
 
     @property
     def lines(self) -> list[str]:
         """The log's lines; line 1 is the first."""
         return self.text.split("\n")
+
+
+def _job(log: Path, files: Sequence[Path]) -> JobSource:
+    return open_named([(path.name, path) for path in (log, *files)], log.parent.name)
+
+
+def whole_text(log: Path, beside: Sequence[Path]) -> str:
+    """Give a log's text, and behind it what the files beside it tell."""
+    if not beside:
+        raw = log.read_bytes()
+        return (gzip.decompress(raw) if log.suffix == ".gz" else raw).decode("utf-8", "replace")
+    texts = []
+    for part in _job(log, beside).parts():
+        text = b"".join(part.chunks()).decode("utf-8", "replace")
+        texts.append(text if text.endswith("\n") else f"{text}\n")
+    return "".join(texts)
 
 
 def load(folder: Path = FOLDER, split: Split | None = None) -> list[Incident]:

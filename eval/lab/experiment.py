@@ -74,6 +74,8 @@ class Experiment:
     env: tuple[tuple[str, str], ...] = ()
     timeout_s: int = 120
     """After this many seconds the sandbox is killed and nothing is recorded."""
+    beside: bool = False
+    """The job writes files into its folder `beside`, which are recorded with the log."""
     changes: tuple[Change, ...] = ()
     traps: tuple[str, ...] = ()
     language: Literal["en", "zh"] = "en"

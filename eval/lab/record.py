@@ -1,13 +1,16 @@
 """Write the incident of a finished experiment; a run that did not fail as intended is refused."""
 
+import shutil
 from importlib import metadata
 from pathlib import Path
 from platform import python_version
 
 import yaml
 
+from eval.incidents import whole_text
+
 from .experiment import Experiment
-from .sandbox import Outcome
+from .sandbox import BESIDE, Outcome
 
 _FRAMEWORKS = frozenset(
     (
@@ -106,11 +109,21 @@ def write(experiment: Experiment, outcome: Outcome, job: Path, out: Path) -> Pat
 
     """
     check(experiment, outcome)
-    log = outcome.output.decode("utf-8", errors="replace")
-    text = yaml.safe_dump(label(experiment, log), sort_keys=False, allow_unicode=True, width=110)
     folder = out / experiment.id
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "log.txt").write_bytes(outcome.output)
+    files = sorted((job / BESIDE).iterdir()) if experiment.beside else []
+    if files:
+        (folder / BESIDE).mkdir(exist_ok=True)
+        for file in files:
+            (folder / BESIDE / file.name).write_bytes(file.read_bytes())
+    log = whole_text(folder / "log.txt", [folder / BESIDE / file.name for file in files])
+    try:
+        told = label(experiment, log)
+    except NotShownError:
+        shutil.rmtree(folder)
+        raise
+    text = yaml.safe_dump(told, sort_keys=False, allow_unicode=True, width=110)
     (folder / "label.yaml").write_text(text, encoding="utf-8")
     for file in job.iterdir():
         if file.name in {"run.sh", "config.yaml", "ds.json"}:

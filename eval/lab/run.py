@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from .catalogue import processes, ray, torch, trainers
+from .catalogue import hangs, processes, ray, torch, trainers
 from .cgroup import CgroupUnavailableError
 from .experiment import Experiment
 from .record import NotShownError, write
-from .sandbox import Outcome, run_job
+from .sandbox import BESIDE, Outcome, run_job
 
 SCRIPTS = Path(__file__).with_name("experiments")
 
@@ -23,7 +23,13 @@ class SkippedError(Exception):
 
 def experiments() -> tuple[Experiment, ...]:
     """Return all experiments, in the order of the tables."""
-    return (*ray.EXPERIMENTS, *torch.EXPERIMENTS, *processes.EXPERIMENTS, *trainers.EXPERIMENTS)
+    return (
+        *ray.EXPERIMENTS,
+        *torch.EXPERIMENTS,
+        *processes.EXPERIMENTS,
+        *trainers.EXPERIMENTS,
+        *hangs.EXPERIMENTS,
+    )
 
 
 def _installed(name: str) -> bool:
@@ -49,6 +55,7 @@ def _run_in(folder: Path, experiment: Experiment, job: Path) -> Outcome:
     """Lay out the job's files in `job` and run it."""
     for source, name in ((experiment.script, experiment.shown_as), *experiment.extra):
         (job / name).write_bytes((folder / source).read_bytes())
+    (job / BESIDE).mkdir()
     return run_job(
         job, experiment.project, experiment.launch, experiment.env, experiment.limits, experiment.timeout_s
     )

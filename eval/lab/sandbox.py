@@ -14,6 +14,8 @@ from .experiment import Limits
 HOST = "gpu-node-03"
 HOME = "/home/user"
 VENV = f"{HOME}/venv"
+# What the job writes into this folder of its own is there after its end; all else of it is gone.
+BESIDE = "beside"
 
 # Runs as process 1 of the new namespaces. Everything the job may see is bound to its neutral place before
 # /home, /root and /tmp are covered, because the originals often lie under one of them.
@@ -43,6 +45,7 @@ find "$stage/bin" -type f -size -64k -exec sed -i "1s|^#!.*/python[0-9.]*$|#!$LA
 mkdir -p /home/.bin && cp -a "$stage/bin/." /home/.bin
 mount --bind /home/.bin "$LAB_VENV/bin" && rm -rf "$stage/bin"
 cp -r "$stage/job/." "$LAB_HOME/$LAB_PROJECT"
+mount --bind "$stage/job/$LAB_BESIDE" "$LAB_HOME/$LAB_PROJECT/$LAB_BESIDE"
 chown -R 1000:1000 "$LAB_HOME/$LAB_PROJECT" && chown 1000:1000 "$LAB_HOME"
 # Without its own name in here, gloo and the TCPStore wait on a resolver that nothing answers.
 printf '127.0.0.1 localhost\n::1 localhost\n127.0.0.1 %s\n' "$LAB_HOST" > /home/.hosts
@@ -71,6 +74,7 @@ def _environment(project: str, limits: Limits, group: Cgroup | None, job: Path) 
         "LAB_BASE": sys.base_prefix,
         "LAB_PREFIX": sys.prefix,
         "LAB_JOB": str(job),
+        "LAB_BESIDE": BESIDE,
         "LAB_COVERS": "\n".join(f"{folder}:{place}" for folder, place in covers),
         "LAB_DISK": str(limits.disk_mib),
         "LAB_SCRATCH": str(limits.scratch_mib),

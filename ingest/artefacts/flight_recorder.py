@@ -73,7 +73,10 @@ class Collective:
 
 @dataclass(frozen=True, slots=True)
 class RankDump:
-    """What one rank recorded. `members` are the ranks of each group, by its name, where the dump tells."""
+    """What one rank recorded. `members` are the ranks of each group, by its name, where the dump tells.
+
+    `unfinished` names the groups whose last collective had not ended.
+    """
 
     rank: int
     source: str
@@ -81,6 +84,7 @@ class RankDump:
     members: Mapping[str, tuple[int, ...]]
     collectives: tuple[Collective, ...]
     omitted: int = 0
+    unfinished: frozenset[str] = frozenset()
 
 
 def rank_in(name: str) -> int | None:
@@ -117,6 +121,19 @@ def read_dump(data: bytes, name: str) -> RankDump:
         _members(dump.get("pg_config")),
         collectives,
         len(entries) - len(collectives),
+        _unfinished(dump.get("pg_status")),
+    )
+
+
+def _unfinished(status: object) -> frozenset[str]:
+    """Name the groups that were given more than has ended."""
+    groups = status if isinstance(status, dict) else {}
+    return frozenset(
+        _text(name)
+        for name, group in groups.items()
+        if isinstance(group, dict)
+        and _number(group.get("last_enqueued_collective"), -1)
+        > _number(group.get("last_completed_collective"), -1)
     )
 
 

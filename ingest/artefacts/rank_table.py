@@ -197,6 +197,10 @@ def _verdict(group: Group, dumps: Mapping[int, RankDump]) -> Verdict | None:
         if group.has_states:
             # Later ones wait for this one, however far each rank went on calling.
             return _unfinished(group, calls)
+    last = group.called(numbers[-1]) if numbers else {}
+    # gloo records no ends, but a job that stands still does so in its last call.
+    if group.missing and not group.has_states and len(last) >= len(group.missing):
+        return _unfinished(group, last)
     return None
 
 
@@ -359,7 +363,7 @@ def _ordered(verdicts: Sequence[Verdict], dumps: Mapping[int, RankDump]) -> list
         and last.state != "completed"
         and (last.group, last.sequence) in stuck
     }
-    freed = [_without(verdict, waiting, dumps) for verdict in verdicts]
+    freed = [_without(verdict, waiting | _held(verdict, dumps), dumps) for verdict in verdicts]
     ordered = sorted(
         freed,
         key=lambda verdict: (
@@ -373,6 +377,18 @@ def _ordered(verdicts: Sequence[Verdict], dumps: Mapping[int, RankDump]) -> list
     first = ordered[0]
     everyone = tuple(sorted({*first.outliers, *first.others}))
     return [replace(first, kind="order-differs", outliers=(), others=everyone, call=None), *ordered]
+
+
+def _held(verdict: Verdict, dumps: Mapping[int, RankDump]) -> set[int]:
+    """Give the ranks that wait in a group of which nobody else left a call, so that no verdict tells of it."""
+    return {
+        rank
+        for rank, dump in dumps.items()
+        if (last := _last(dump)) is not None
+        and last.state == "scheduled"
+        and last.group != verdict.group
+        and last.group in dump.unfinished
+    }
 
 
 def _last(dump: RankDump) -> Collective | None:

@@ -6,7 +6,7 @@ A log, a folder of them (a Ray session, a file a rank), an archive, or a pipe.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -89,15 +89,15 @@ class JobSource:
                 continue
             count += 1
             yield from self._lent(source)
-        if told := self._told_by_artefacts():
+        for told in self._told_by_artefacts():
             count += 1
             yield from self._lent(told)
         if not count:
             raise _nothing(self.name, self.skipped)
 
-    def _told_by_artefacts(self) -> LogSource | None:
+    def _told_by_artefacts(self) -> Iterable[LogSource]:
         if not self.artefacts:
-            return None
+            return ()
         # Few jobs have any, and an answer does not wait for what reads them.
         from ingest.logs.inputs.artefacts import read_artefacts
 
@@ -167,6 +167,10 @@ def open_job(path: Path, limits: JobLimits = LIMITS) -> JobSource:
     if size is not None and is_tar(stream.head):
         raw.seek(0)
         return _job(name, limits, lambda contents: read_tar(name, stream, raw, contents), size, raw.close)
+    if size is not None and is_dump(stream.head[:HEAD]):
+        raw.close()
+        member = Member(path.name, partial(_reopened, path))
+        return _job(name, limits, lambda contents: contents.artefacts.append(member))
     return _streamed(name, stream, limits)
 
 

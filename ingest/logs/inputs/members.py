@@ -93,8 +93,9 @@ _KINDS = tuple(
         (CONFIG, r"(?:^|/)(?:requirements[^/]*\.txt|Dockerfile[^/]*|Makefile|hostfile)$"),
         (CONFIG, r"(?:^|/)(?:ds_|zero|deepspeed|accelerate|[^/]*config|[^/]*args)[^/]*\.json$"),
         ("checkpoint", r"\.(?:pt|pth|ckpt|safetensors|bin|distcp|gguf|onnx|h5|pdparams|model)$"),
-        (ARTEFACT, r"rank[_-]?\d{1,6}[^/]{0,40}\.(?:json|pkl|pickle)$"),
-        ("not_a_log", r"\.(?:npy|npz|pkl|pickle|arrow|parquet|idx|metadata|db|sqlite|csv|tsv|lock)$"),
+        # torchelastic's record of the failure is JSON, too, and a log.
+        (ARTEFACT, r"\.(?:pkl|pickle)$|(?<!/error)(?<!^error)\.json$"),
+        ("not_a_log", r"\.(?:npy|npz|arrow|parquet|idx|metadata|db|sqlite|csv|tsv|lock)$"),
         ("image", r"\.(?:png|jpe?g|gif|svg|webp|bmp|ico|pdf|mp4|wav)$"),
         ("nested_archive", r"\.(?:tar|tgz|tbz2?|txz|zip|whl|jar|7z|rar|tar\.(?:gz|zst|xz|bz2))$"),
         (
@@ -104,8 +105,6 @@ _KINDS = tuple(
                 r"html?|xml|proto)$"
             ),
         ),
-        # torchelastic's record of the failure is JSON, too.
-        ("not_a_log", r"(?<!/error)(?<!^error)\.json$"),
     )
 )
 

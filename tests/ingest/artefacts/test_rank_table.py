@@ -174,3 +174,22 @@ def test_of_two_dumps_of_a_rank_the_later_counts() -> None:
     """PyTorch may dump more than once; a copy of an earlier moment makes nobody late."""
     dumps = [dump(rank, FULL) for rank in range(4)]
     assert rank_table([*dumps, dump(2, done(1))]).verdicts == rank_table(dumps).verdicts
+
+
+def test_gloo_records_no_ends_and_a_missing_dump_is_told() -> None:
+    """All that left a dump stand in one call; a sound job with all dumps shows nothing."""
+    calls = [entry(1, process_group=("0", "default_pg")), entry(2)]
+    table = rank_table([dump(rank, calls) for rank in (0, 1, 3)])
+    assert [(one.kind, one.others, one.missing) for one in table.verdicts] == [
+        ("dumps-missing", (0, 1, 3), (2,))
+    ]
+    assert not rank_table([dump(rank, calls) for rank in range(4)]).verdicts
+
+
+def test_who_waits_in_a_group_of_its_own_is_not_blamed() -> None:
+    """Rank 0 waits for rank 1 in a pair whose members gloo does not name; rank 2 waits for both."""
+    pair = entry(1, process_group=("1", "undefined"), time_created_ns=9 * SECOND)
+    status = {"1": {"last_enqueued_collective": 1, "last_completed_collective": -1}}
+    held = dump(0, [entry(1), pair], 3, pg_status=status)
+    first = rank_table([held, dump(1, [entry(1)], 3), dump(2, [entry(1), entry(2)], 3)]).verdicts[0]
+    assert (first.kind, first.outliers, first.others) == ("never-called", (1,), (2,))

@@ -228,7 +228,7 @@ def test_files_come_in_the_order_one_reads_them(names: list[str]) -> None:
         ("zero3.json", "config"),
         ("training_args.json", "config"),
         ("Dockerfile", "config"),
-        ("tokenizer.json", "not_a_log"),
+        ("tokenizer.json", "artefact"),
         (".git/config", "not_a_log"),
         ("events.out.tfevents.17.node", "not_a_log"),
         ("a/__pycache__/", "not_a_log"),

@@ -16,6 +16,7 @@ from ingest.logs.inputs.jobs import open_job
 from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
 from tests.ingest.artefacts.dumps import done, dump_value, entry
+from tests.ingest.artefacts.stack_files import DEBUGGER, LOADS, LOCK, REDUCE, Call, py_spy, py_spy_json
 from tests.tables import each_row
 
 WATCHDOG = (
@@ -87,6 +88,48 @@ def test_an_earlier_failure_of_a_rank_stays_the_cause(reader: Reader, tmp_path: 
     report = read_job(reader, folder)
     assert report.root is not None
     assert report.root.pattern == "torch.cuda-oom"
+
+
+@each_row("given", [as_folder, as_zip, as_packed_tar, as_tar])
+def test_stacks_of_the_ranks_tell_who_is_waited_for(
+    reader: Reader, given: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    """The log only stops; the stacks show the rank that the others wait for."""
+    folder = tmp_path / "job"
+    folder.mkdir()
+    (folder / "train.log").write_text("step 1 loss 2.5\nstep 2 loss 2.25\n")
+    for rank, calls in enumerate((REDUCE, LOADS, REDUCE, REDUCE)):
+        text = py_spy_json(calls) if rank == 3 else py_spy(calls)
+        (folder / f"stacks_rank{rank}.{'json' if rank == 3 else 'txt'}").write_text(text)
+    report = read_job(reader, given(folder))
+    assert report.root is not None
+    assert (report.root.cause, report.root.pattern) == ("collective-straggler", "stacks.elsewhere")
+    (fact,) = (fact for fact in report.facts if fact.kind == "stacks")
+    assert (fact.fields["ranks"], fact.fields["doing"], fact.fields["op"]) == (1, "data", "all_reduce")
+    assert report.place(report.root.line).file == "stacks (4)"
+
+
+@each_row(
+    ("calls", "cause"),
+    [(LOCK, "stale-state"), (DEBUGGER, "user-code-error"), (LOADS, "collective-straggler")],
+)
+def test_what_the_rank_is_doing_tells_the_cause(
+    reader: Reader, calls: list[Call], cause: str, tmp_path: Path
+) -> None:
+    """A rank in a debugger or at a lock file does not come by itself."""
+    for rank, stack in enumerate((REDUCE, calls, REDUCE)):
+        (tmp_path / f"rank{rank}.txt").write_text(py_spy(stack))
+    report = read_job(reader, tmp_path)
+    assert report.root is not None
+    assert report.root.cause == cause
+
+
+def test_one_dump_alone_is_read(reader: Reader, tmp_path: Path) -> None:
+    """A file that is given by itself tells where its process stands."""
+    (tmp_path / "stack.txt").write_text(py_spy(LOCK))
+    report = read_job(reader, tmp_path / "stack.txt")
+    assert report.root is not None
+    assert (report.root.cause, report.root.pattern) == ("stale-state", "stacks.no-wait")
 
 
 class Hostile:
