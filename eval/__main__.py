@@ -45,6 +45,9 @@ def _options(words: list[str]) -> argparse.Namespace:
         "--incidents", type=Path, default=incidents.FOLDER, help="folder of labelled incidents, yours or ours"
     )
     parser.add_argument("--split", choices=("fit", "test"), help="only this part of them")
+    parser.add_argument(
+        "--bare", action="store_true", help="logs alone, without the stacks and dumps beside them"
+    )
     parser.add_argument("--out", type=Path, default=OUT, help="folder for results.jsonl and report.html")
     parser.add_argument("--no-baselines", action="store_true", help="only the composer")
     parser.add_argument(
@@ -76,7 +79,7 @@ def _options(words: list[str]) -> argparse.Namespace:
 
 def _evaluate(options: argparse.Namespace) -> int:
     console = Console(width=150)
-    loaded = incidents.load(options.incidents, options.split)
+    loaded = incidents.load(options.incidents, options.split, bare=options.bare)
     triage = Triage(load_settings())
     for finding in incidents.findings(loaded, triage.library.causes):
         console.print(f"incident: {finding}", markup=False, style="yellow")

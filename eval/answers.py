@@ -76,7 +76,7 @@ def of_diagnosis(
         diagnosis.verdict,
         (*named, *(item.cause for item in diagnosis.alternatives)),
         diagnosis.confidence,
-        tuple(item.line for item in diagnosis.evidence),
+        tuple(incident.line_of(item.file, item.line) for item in diagnosis.evidence),
         tuple(
             (change.framework, change.key, str(change.to))
             for change in diagnosis.changes
@@ -99,7 +99,8 @@ def _grounded(diagnosis: Diagnosis, incident: Incident) -> tuple[int, int]:
     lines = incident.lines
     good = 0
     for item in diagnosis.evidence:
-        row = _ESCAPES.sub("", lines[item.line - 1]) if 0 < item.line <= len(lines) else ""
+        line = incident.line_of(item.file, item.line)
+        row = _ESCAPES.sub("", lines[line - 1]) if 0 < line <= len(lines) else ""
         plain = _letters(row)
         good += all(part in plain for part in map(_letters, item.text.split("[redacted:")[:1]))
     return good, len(diagnosis.evidence)

@@ -119,9 +119,22 @@ class Incident:
         return _job(self.log, files) if (files := self.beside) else sources.from_path(self.log)
 
     @cached_property
+    def _parts(self) -> list[tuple[str, str]]:
+        return _parts(self.log, self.beside)
+
+    @cached_property
     def text(self) -> str:
         """The log's text, and what the files beside it tell; the longest is some megabytes."""
-        return whole_text(self.log, self.beside)
+        return "".join(text for _, text in self._parts)
+
+    def line_of(self, file: str | None, line: int) -> int:
+        """Give the number in the whole text of a line that is counted in one of the job's files."""
+        above = 0
+        for name, text in self._parts:
+            if name == file:
+                return above + line
+            above += text.count("\n")
+        return line
 
     @property
     def lines(self) -> list[str]:
@@ -133,27 +146,35 @@ def _job(log: Path, files: Sequence[Path]) -> JobSource:
     return open_named([(path.name, path) for path in (log, *files)], log.parent.name)
 
 
-def whole_text(log: Path, beside: Sequence[Path]) -> str:
-    """Give a log's text, and behind it what the files beside it tell."""
+def _parts(log: Path, beside: Sequence[Path]) -> list[tuple[str, str]]:
+    """Give the log's name and text, and those of what the files beside it tell."""
     if not beside:
         raw = log.read_bytes()
-        return (gzip.decompress(raw) if log.suffix == ".gz" else raw).decode("utf-8", "replace")
-    texts = []
+        return [(log.name, (gzip.decompress(raw) if log.suffix == ".gz" else raw).decode("utf-8", "replace"))]
+    parts = []
     for part in _job(log, beside).parts():
         text = b"".join(part.chunks()).decode("utf-8", "replace")
-        texts.append(text if text.endswith("\n") else f"{text}\n")
-    return "".join(texts)
+        parts.append((part.name, text if text.endswith("\n") else f"{text}\n"))
+    return parts
 
 
-def load(folder: Path = FOLDER, split: Split | None = None) -> list[Incident]:
-    """Load incidents, sorted by id; raises InvalidIncidentError naming file and field."""
-    found = [_incident(path) for path in sorted(folder.glob("*/label.yaml"))]
+def whole_text(log: Path, beside: Sequence[Path]) -> str:
+    """Give a log's text, and behind it what the files beside it tell."""
+    return "".join(text for _, text in _parts(log, beside))
+
+
+def load(folder: Path = FOLDER, split: Split | None = None, *, bare: bool = False) -> list[Incident]:
+    """Load incidents, sorted by id; raises InvalidIncidentError naming file and field.
+
+    `bare` ones are read without the files beside their logs.
+    """
+    found = [_incident(path, bare=bare) for path in sorted(folder.glob("*/label.yaml"))]
     if not found:
         raise InvalidIncidentError(f"{folder} holds no incident: one is a folder with label.yaml and log.txt")
     return [incident for incident in found if split in (None, incident.label.split)]
 
 
-def _incident(path: Path) -> Incident:
+def _incident(path: Path, *, bare: bool) -> Incident:
     try:
         data: Any = read_yaml(path)
         label = validated(Label, data, str(path))
@@ -163,7 +184,7 @@ def _incident(path: Path) -> Incident:
         raise InvalidIncidentError(f"{path}: its id is {label.id!r}; id and folder must be the same")
     if not any((path.parent / name).exists() for name in LOGS):
         raise InvalidIncidentError(f"{path.parent}: has no {' or '.join(LOGS)}")
-    return Incident(label, path.parent)
+    return Incident(label, path.parent, bare=bare)
 
 
 def findings(incidents: Sequence[Incident], causes: Iterable[str]) -> list[str]:

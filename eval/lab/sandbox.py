@@ -45,7 +45,9 @@ find "$stage/bin" -type f -size -64k -exec sed -i "1s|^#!.*/python[0-9.]*$|#!$LA
 mkdir -p /home/.bin && cp -a "$stage/bin/." /home/.bin
 mount --bind /home/.bin "$LAB_VENV/bin" && rm -rf "$stage/bin"
 cp -r "$stage/job/." "$LAB_HOME/$LAB_PROJECT"
-mount --bind "$stage/job/$LAB_BESIDE" "$LAB_HOME/$LAB_PROJECT/$LAB_BESIDE"
+if [ -d "$stage/job/$LAB_BESIDE" ]; then
+  mount --bind "$stage/job/$LAB_BESIDE" "$LAB_HOME/$LAB_PROJECT/$LAB_BESIDE"
+fi
 chown -R 1000:1000 "$LAB_HOME/$LAB_PROJECT" && chown 1000:1000 "$LAB_HOME"
 # Without its own name in here, gloo and the TCPStore wait on a resolver that nothing answers.
 printf '127.0.0.1 localhost\n::1 localhost\n127.0.0.1 %s\n' "$LAB_HOST" > /home/.hosts

@@ -380,7 +380,7 @@ def _ordered(verdicts: Sequence[Verdict], dumps: Mapping[int, RankDump]) -> list
 
 
 def _held(verdict: Verdict, dumps: Mapping[int, RankDump]) -> set[int]:
-    """Give the ranks that wait in a group of which nobody else left a call, so that no verdict tells of it."""
+    """Give the ranks that wait in a group of which nobody else left a call: no verdict tells of it."""
     return {
         rank
         for rank, dump in dumps.items()

@@ -1,6 +1,6 @@
 """Experiments whose log only stops: what was looked at beside it tells who did not come."""
 
-from ..experiment import Experiment, LineMatch
+from ..experiment import Experiment, LineMatch, Verdict
 
 
 def _hang(
@@ -12,7 +12,9 @@ def _hang(
     looks: str = "text",
     ranks: int = 4,
     trap: str = "",
+    verdict: Verdict = "diagnosed",
 ) -> Experiment:
+    decides = "flight_recorder verdict=" if looks.startswith("record") else "stacks verdict="
     return Experiment(
         id=name,
         causes=causes,
@@ -20,7 +22,9 @@ def _hang(
         project="sft",
         launch="python train.py",
         mechanism=mechanism,
-        root=(LineMatch("flight_recorder verdict=" if looks.startswith("record") else "stacks verdict="),),
+        verdict=verdict,
+        root=(LineMatch(decides),) if verdict == "diagnosed" else (),
+        shows=(decides,),
         needs=("torch",) if looks.startswith("record") else ("torch", "py-spy"),
         env=(("VARIANT", variant), ("LOOKS", looks), ("RANKS", str(ranks)), ("OMP_NUM_THREADS", "1")),
         traps=("the log ends at a step like any other", *([trap] if trap else [])),
@@ -63,7 +67,15 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _hang("lab-cerussite", "publish", ("collective-desync",), "rank-zero-alone-in-a-barrier", looks="record"),
     _hang("lab-chabazite", "uneven", ("collective-desync",), "one-rank-has-a-batch-less", looks="record"),
     _hang("lab-chrysoberyl", "pair", _LATE, "a-group-waits-for-a-late-rank", looks="record", ranks=3),
-    _hang("lab-cinnabar", "save", _LATE, "rank-zero-saves-while-others-reduce", looks="record-json"),
+    _hang(
+        "lab-cinnabar",
+        "save",
+        ("insufficient-evidence",),
+        "rank-zero-saves-while-others-reduce",
+        looks="record-json",
+        verdict="unknown",
+        trap="rank 0 could write no dump in a call that keeps the interpreter's lock; it is late",
+    ),
     _hang("lab-clinozoisite", "evaluate", _LATE, "rank-zero-evaluates-alone", looks="record-json", ranks=6),
     _hang("lab-bixbyite", "shard", _LATE, "one-rank-parses-an-endless-shard", looks="together", ranks=8),
 )

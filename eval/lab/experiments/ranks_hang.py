@@ -169,7 +169,7 @@ def start(rank):
 
 if __name__ == "__main__":
     ranks = [start(rank) for rank in range(WORLD)]
-    time.sleep(PATIENCE + 4)
+    time.sleep(PATIENCE + (20 if LOOKS.startswith("record") else 4))
     for rank, process in enumerate(ranks):
         look(rank, process)
     time.sleep(2)
