@@ -34,6 +34,7 @@ from service.composition.composer import language_of
 from service.llm.stages import Stage
 from service.llm.triage_context import TriageContext, answer_by_rules
 from service.patching.patches import ConfigFile
+from service.patching.used_files import by_use
 from service.schemas.diagnosis import Outcome
 from service.scoring.assessment import assess
 from service.scoring.retrieval import Retriever
@@ -180,8 +181,9 @@ class Triage:
         `telemetry` is a snapshot of the machine, or what takes one once it is known when the job died.
         """
         started = perf_counter()
-        own = [setting for file in job.files for setting in _settings(file)]
-        texts = (f"{Redactor().clean(file.text)}\n{file.name}" for file in job.files)
+        files = by_use(job.files, job.report)
+        own = [setting for file in files for setting in _settings(file)]
+        texts = (f"{Redactor().clean(file.text)}\n{file.name}" for file in files)
         report = replace(job.report, launches=tuple(texts))
         retrieval = self.retriever.retrieve(report)
         spent = {"retrieve": round(1000 * (perf_counter() - started), 2)}
@@ -189,18 +191,11 @@ class Triage:
         snapshot = telemetry(report) if callable(telemetry) else telemetry
         started = perf_counter()
         assessment = assess(report, retrieval, self.library, own, snapshot, job.outcome)
-        first = answer_by_rules(assessment, self.library, language, job.files)
+        first = answer_by_rules(assessment, self.library, language, files)
         spent["compose"] = round(1000 * (perf_counter() - started), 2)
         first = first.model_copy(update={"timings_ms": {**job.timings_ms, **spent}})
         return TriageContext(
-            assessment,
-            self.library,
-            language,
-            job.files,
-            first,
-            job.reopen,
-            self._near_cases,
-            self._fails_alone,
+            assessment, self.library, language, files, first, job.reopen, self._near_cases, self._fails_alone
         )
 
     def explain(self, triage_context: TriageContext, batch: str = "") -> Iterator[Stage]:

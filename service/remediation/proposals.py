@@ -19,6 +19,7 @@ from service.remediation.exclusions import find_excluded
 from service.remediation.feasibility import ALREADY, DEFAULT
 from service.remediation.message_hints import hinted_changes
 from service.remediation.named_options import NamedOption, named_options
+from service.remediation.overwrites import tell_overwritten
 from service.remediation.own_values import own_values
 from service.remediation.packages.changes import fitting_changes
 from service.remediation.packages.named import named_installs
@@ -53,7 +54,8 @@ def propose(assessment: Assessment, cases: Sequence[Case], library: Library, lan
     if len(found.changes) + settled < ENOUGH_CHANGES:
         more = [*cases[:2], *_kindred_cases(assessment, cases, library)]
         found = _from_cases(assessment, more[:3], library, language)
-    return Proposals(shown(found.changes), found.dropped)
+    told = tell_overwritten(shown(found.changes), assessment.report, language)
+    return Proposals(tuple(told), found.dropped)
 
 
 def _from_cases(

@@ -64,7 +64,7 @@ def values_by(
 
 def _is_fallback(setting: Setting) -> bool:
     """Tell whether a setting is a value in the job's own code, which an option may override."""
-    return setting.spelled == "dump" and setting.place is not None
+    return setting.spelled == "dump" and not setting.line
 
 
 def _rows(report: CrashReport) -> Iterator[str]:
