@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
@@ -23,7 +24,8 @@ class KnownIssue(Record):
     such as `calls` (`file:function`, the outermost first); all of `when` must hold and none of `unless`.
     `says` tells in one or two sentences what goes wrong. `moves` are the packages that mend it; without
     any, the version that is `fixed`. What `workaround` proposes comes behind them. `refines` names cases
-    that say less of it.
+    that say less of it. `checked` is the day on which somebody last held both ends of `affected` against
+    the source: the bug is in the first and the last of them, not in the releases next to those.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
@@ -43,6 +45,7 @@ class KnownIssue(Record):
     workaround: tuple[Change, ...] = ()
     refines: tuple[str, ...] = ()
     source: Annotated[str, Field(pattern=r"^https://[^\s]+$")]
+    checked: date | None = None
 
     @model_validator(mode="after")
     def _check_examples(self) -> KnownIssue:

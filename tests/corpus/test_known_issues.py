@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,14 @@ def test_that_a_message_which_misses_its_example_is_refused() -> None:
     """A row is read with the lines that it is for."""
     with pytest.raises(ValueError, match="does not find"):
         row(examples=["ValueError: something else"])
+
+
+def test_that_a_day_of_checking_is_a_day() -> None:
+    """Whether somebody has held a row against its source is told by a date, or not at all."""
+    assert row().checked is None
+    assert row(checked="2026-11-23").checked == date(2026, 11, 23)
+    with pytest.raises(ValueError, match="checked"):
+        row(checked="lately")
 
 
 def test_that_a_site_adds_bugs_of_its_own(tmp_path: Path) -> None:
