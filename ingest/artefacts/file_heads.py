@@ -9,7 +9,7 @@ PICKLES = tuple(bytes((0x80, version)) for version in (2, 3, 4, 5))
 # So many of its first bytes tell what a file is.
 HEAD = 4096
 
-ArtefactKind = Literal["flight-recorder", "stacks"]
+ArtefactKind = Literal["flight-recorder", "stacks", "status"]
 
 # Keys of an entry since the first version; two of them near the beginning tell a dump from other pickles.
 _KEYS = (
@@ -26,6 +26,15 @@ _PY_SPY = re.compile(
     rb"(?:[^\n]{0,300}\n){0,4}[^\n]{0,80}?Process \d{1,10}: [^\n]{0,2000}\n[^\n]{0,80}?Python v\d"
 )
 _PY_SPY_JSON = (b'"thread_id"', b'"owns_gil"', b'"frames"')
+# What a scheduler or platform says of a job: words near the beginning, all of one row.
+_STATUS = (
+    (b'"State"', b'"Status"', b'"ExitCode"'),
+    (b'"apiVersion"', b'"kind"', b'"metadata"'),
+    (b'"apiVersion"', b'"items"', b'"kind"'),
+    (b'"jobs"', b'"job_id"'),
+    (b'"jobs"', b'"array_job_id"'),
+    (b'"jobs"', b'"account"', b'"association"'),
+)
 # gdb that looks at a process; one that runs it writes a log.
 _GDB = re.compile(rb"\s*(?:\[New LWP \d|Thread \d+ \((?:Thread 0x|LWP ))")
 _FAULT = re.compile(rb"\s*(?:Timeout \(\d+:\d\d:\d\d[^\n]{0,20}\)!\n)?(?:Current thread|Thread) 0x[0-9a-f]+ ")
@@ -45,6 +54,8 @@ def artefact_kind(head: bytes) -> ArtefactKind | None:
     begin = head.lstrip()[:1]
     if (head.startswith(PICKLES) or begin in (b"{", b"[")) and sum(key in head for key in _KEYS) >= 2:
         return "flight-recorder"
+    if begin in (b"{", b"[") and any(all(word in head for word in words) for words in _STATUS):
+        return "status"
     if begin == b"[" and all(key in head for key in _PY_SPY_JSON):
         return "stacks"
     if _PY_SPY.match(head) or _GDB.match(head) or (_FAULT.match(head) and _is_all_stack(head)):

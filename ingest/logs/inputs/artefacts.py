@@ -1,4 +1,4 @@
-"""Files that tools write beside a log, told as lines of the job: what dumps of collectives and stacks show.
+"""Files that tools write beside a log, told as lines of the job: dumps, stacks, the word of a scheduler.
 
 What a file is tells its content alone.
 """
@@ -8,13 +8,15 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 
-from ingest.artefacts.file_heads import HEAD, artefact_kind, is_dump
+from ingest.artefacts.file_heads import HEAD, ArtefactKind, artefact_kind, is_dump
 from ingest.artefacts.flight_recorder import MOST_BYTES, RankDump, read_dump
 from ingest.artefacts.rank_table import rank_table
 from ingest.artefacts.records import rank_records, stack_records
 from ingest.artefacts.stack_dumps import ProcessStacks, read_stacks
 from ingest.artefacts.stack_table import stack_verdict, stands
+from ingest.artefacts.status_documents import read_status
 from ingest.errors import ArtefactError, InputError
 from ingest.logs.inputs.compression import codec_of
 from ingest.logs.inputs.files import PeekedStream
@@ -27,13 +29,39 @@ MOST_OF_JOB = 1 << 30
 MOST_DUMPS = 2048
 
 
+@dataclass
+class _Found:
+    """What was read, by the kind of file."""
+
+    dumps: list[RankDump] = field(default_factory=list)
+    processes: list[ProcessStacks] = field(default_factory=list)
+    status: list[tuple[str, list[str]]] = field(default_factory=list)
+
+    def add(self, kind: ArtefactKind, data: bytes, member: Member) -> None:
+        """Read a file; raises ArtefactError where it is damaged."""
+        if kind == "stacks":
+            self.processes += read_stacks(data, member.name)
+        elif kind == "status":
+            self.status.append((member.label, read_status(data)))
+        else:
+            self.dumps.append(read_dump(data, member.name))
+
+    def told(self) -> Iterator[LogSource]:
+        """Give what each kind tells as a log."""
+        for name, rows in self.status:
+            yield from _source(name, rows)
+        if self.dumps:
+            yield from _source(f"flight recorder ({len(self.dumps)})", rank_records(rank_table(self.dumps)))
+        if verdict := stack_verdict(stands(self.processes)):
+            yield from _source(f"stacks ({len(self.processes)})", stack_records(verdict))
+
+
 def read_artefacts(members: Sequence[Member], skipped: Skipped) -> Iterator[LogSource]:
     """Read what tools wrote beside the logs, and give what each kind of it tells as a log.
 
     What is damaged or no dump at all is noted as left out.
     """
-    dumps: list[RankDump] = []
-    processes: list[ProcessStacks] = []
+    found = _Found()
     left = MOST_OF_JOB
     files = 0
     for member in members:
@@ -48,18 +76,12 @@ def read_artefacts(members: Sequence[Member], skipped: Skipped) -> Iterator[LogS
                 continue
             left -= len(data)
             files += 1
-            if kind == "stacks":
-                processes += read_stacks(data, member.name)
-            else:
-                dumps.append(read_dump(data, member.name))
+            found.add(kind, data, member)
         except ArtefactError as error:
             skipped.add("damaged_dump", f"{member.label} ({error})")
         except (InputError, OSError):
             skipped.add("not_readable", member.label)
-    if dumps:
-        yield from _source(f"flight recorder ({len(dumps)})", rank_records(rank_table(dumps)))
-    if verdict := stack_verdict(stands(processes)):
-        yield from _source(f"stacks ({len(processes)})", stack_records(verdict))
+    yield from found.told()
 
 
 def _source(name: str, records: Iterable[str]) -> Iterator[LogSource]:
