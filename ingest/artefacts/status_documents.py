@@ -79,9 +79,9 @@ def _at(value: object, path: str) -> object:
 
 
 def _text(value: object) -> str:
-    """Write a value in one row, as JSON writes it; lists and objects are none."""
+    """Write a value in one row, as JSON writes it; lists, objects and what is false are none."""
     if isinstance(value, bool):
-        return str(value).lower()
+        return "true" if value else ""
     if isinstance(value, int | float | str):
         return printable(" ".join(str(value)[:_LONGEST].split()))
     return ""

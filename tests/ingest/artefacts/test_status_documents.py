@@ -87,7 +87,11 @@ def test_rows_of_documents_are_read() -> None:
     """One document a row, as `kubectl get events -o json` piped through jq gives."""
     text = f"{json.dumps(EVENT)}\n{json.dumps(pod({'state': ENDED}))}\n".encode()
     assert artefact_kind(text[:HEAD]) == "status"
-    assert [line.split()[1] for line in read_status(text)] == ["event=Warning", "container=trainer"]
+    assert [line.split()[1] for line in read_status(text)] == [
+        "event=Warning",
+        "container=trainer",
+        "pod=t-3",
+    ]
 
 
 @each_row(
@@ -107,7 +111,7 @@ def test_what_is_damaged_or_tells_nothing_is_refused(data: bytes) -> None:
 def test_a_huge_list_is_cut() -> None:
     """A million pods are no reason to read a million."""
     rows = [pod({"state": ENDED})] * 20_000
-    assert len(read_status(json.dumps({"items": rows}).encode())) == 2000
+    assert len(read_status(json.dumps({"items": rows}).encode())) == 2 * 2000
 
 
 def test_text_in_a_document_stays_in_its_row() -> None:
