@@ -31,11 +31,12 @@ class OwnValueRow(Record):
     `cue` stands in every such message, `expression` is searched in the failing line and the few rows around
     it. `setting` finds the setting among the job's own by its key, `beside` others whose numbers are needed.
     `when` and `to` are expressions over `now`, the setting's value, as a number where it is one, `text`, the
-    same as it is written, `spelled`, how it is given (`yaml`, `flag`, ...), the expression's named groups and
-    the names of `beside`; `when` says which value of the setting the message speaks of. Without `to` the
-    setting is to be taken out. `adds` tells that an option which the program defines and the job does not
-    give may be given. More than one setting that fits is none, unless `every` takes them all together.
-    `causes` are those for which the row holds, all without any. `proves` tells that the value suffices.
+    same as it is written, `spelled`, how it is given (`yaml`, `flag`, ...), `leaf`, the last level of its
+    key, the expression's named groups and the names of `beside`; `when` says which value of the setting the
+    message speaks of. Without `to` the setting is to be taken out. `adds` tells that an option which the
+    program defines and the job does not give may be given. More than one setting that fits is none, unless
+    `every` takes them all together. `causes` are those for which the row holds, all without any. `proves`
+    tells that the value suffices.
     """
 
     id: str

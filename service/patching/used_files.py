@@ -12,6 +12,8 @@ from service.patching.patches import ConfigFile
 # Paths of three parts and more, and names of files: what two jobs rarely share by chance.
 _TELLING = re.compile(r"(?:/[\w.@+=-]+){3,}|(?<![\w/.-])[\w-]+\.(?:py|ya?ml|json|jsonl|sh|pt|toml)(?![\w.])")
 _COMMENT = re.compile(r"(?m)^\s*#(?!SBATCH).*$")
+# What Weights & Biases writes of a run, which no run reads: wandb/sdk/lib/config_util.py.
+_RECORD = re.compile(r"(?m)^_wandb:")
 # What a file's own name in the output counts for: more than any names that it holds.
 _NAMED = 1000
 
@@ -30,6 +32,8 @@ def by_use(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile
 
 def _ordered(files: Sequence[ConfigFile], kind: str, shown: set[str], names: set[str]) -> list[ConfigFile]:
     def shared(file: ConfigFile) -> int:
+        if _RECORD.search(file.text):
+            return -1
         own = set(_TELLING.findall(_COMMENT.sub("", file.text)))
         return len(own & shown) + _NAMED * (PurePath(file.name).name in names)
 

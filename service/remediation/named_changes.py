@@ -95,8 +95,8 @@ def _refusal_change(
         iter([*known, *(name for name in shown if name not in known_frameworks().generic)]), "python"
     )
     spelled = next((each.spelled for each in settings if canonical(each.key) == canonical(option.key)), "")
-    if option.why is not None:
-        owner = "env" if spelled == "env" else "python" if own_option(option.key, report) else owner
+    if option.why is not None and (not known or spelled == "env" or own_option(option.key, report)):
+        owner = "env" if spelled == "env" else "python"
     present = option.present if option.present is not None else value_of(option.key, settings)
     spec = library.setting(owner, option.key, report.version(owner))
     is_switch = bool(option.excludes) and spec is not None and spec.type == "bool"

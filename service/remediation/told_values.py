@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from corpus.keys import canonical, unsigned
+from corpus.keys import canonical, last_level, unsigned
 from corpus.own_values import OwnValueRow, known_own_values
 from corpus.schema import Text
 from ingest.logs.configs.launch import Setting
@@ -57,6 +57,9 @@ def values_by(
             unset = [item for item in defined if canonical(item.key) not in given]
             fitting = list(_fitting(row, unset, {**told, **beside}))
         found = list({canonical(option.key): option for option in reversed(fitting)}.values())[::-1]
+        if found and not row.every and len({last_level(option.key) for option in found}) == 1:
+            # One option in two files of the job, of which the first is the one that the run read.
+            found = found[:1] if len({option.present for option in found}) == 1 else found
         if len(found) == 1 or (found and row.every):
             return [found[0], *(replace(option, goes_with=found[0].key) for option in found[1:])]
     return []
@@ -84,6 +87,7 @@ def _fitting(
             continue
         text = setting.value.strip("'\"")
         bound = {**names, "now": _read(text), "text": text, "spelled": setting.spelled}
+        bound["leaf"] = last_level(setting.key)
         if not evaluate(row.when, bound, plain_operators()):
             continue
         to = None if row.to is None else evaluate(row.to, bound, plain_operators())

@@ -31,6 +31,13 @@ def test_that_what_the_output_shows_comes_first_among_its_kind(shown: str, names
     assert [file.name for file in by_use(FILES, told)] == names
 
 
+def test_that_a_tracker_s_record_comes_last() -> None:
+    """A tracker writes the settings of a run down; no run reads them there."""
+    record = ConfigFile("config.yaml", "_wandb:\n  value: {}\nlr:\n  value: 1\n")
+    own = ConfigFile("run.yaml", "lr: 1\n")
+    assert by_use([record, own], report(failed())) == (own, record)
+
+
 def test_that_the_script_of_the_run_is_patched(triage: Triage) -> None:
     """The share of memory is raised in the batch script whose program was killed, not in another one's."""
     head = "#!/bin/bash\n#SBATCH --mem-per-cpu={}G\n#SBATCH --gres=gpu:1\n/home/{}/envs/a/bin/python {}\n"
