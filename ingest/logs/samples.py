@@ -32,6 +32,30 @@ _KEY = re.compile(
     rf"(?<![\w.])['\"]?(?:(?P<name>(?:\w+_)?(?:{_NAMES})(?:_text|_str|_\d+)?)|(?P<other>{_OTHERS}))['\"]?"
     r"\s?[=:]\s?"
 )
+# Prose of a data set: so many words, this share of them words of grammar, a person or a past that programs do
+# not speak of, and nothing that a job has. A word of failure in it is the story's.
+_WORD = re.compile(r"[A-Za-z][a-z'’]*")
+_PROSE_WORDS = 14
+_PROSE_SHARE = 0.3
+# Among so many words one may be a job's too: strikers are workers.
+_JOB_WORD_IN = 30
+# How many characters on either side of such a word are looked at.
+_AROUND = 250
+_GRAMMAR = frozenset(
+    "a about after all also among an and are as at be became because been before between both but by can could did"
+    " during each for from had has have he her hers him his how however i if in into is it its many more most my"
+    " never no nor not of on one or our out over she since so some such than that the their them then there these"
+    " they this those though through to under until up upon was we were what when where whereas which while who"
+    " whom whose why will with within would you your".split()
+)
+_OF_JOBS = re.compile(
+    r"(?i)\b(?:jobs?|train\w*|runs?|process\w*|workers?|servers?|ranks?|gpus?|cuda|nodes?|hosts?|models?|scripts?|"
+    r"engines?|files?|folders?|director(?:y|ies)|memory|ram|vram|checkpoints?|configs?|configurations?|datasets?|"
+    r"errors?|exceptions?|traceback|tokenizers?|weights?|batch\w*|steps?|epochs?|kernels?|drivers?|devices?|clients?|"
+    r"connections?|ports?|threads?|tasks?|actors?|modules?|packages?|librar(?:y|ies)|arguments?|options?|"
+    r"programs?|requests?|logs?|pods?|containers?|optimi[sz]ers?|loss(?:es)?|shards?|cache\w*|tokens?|timeouts?)\b"
+    r"|[/\\_]\w|\w\(\)|\b0x|\d{5}|\b(?:ERROR|CRITICAL|FATAL|WARN(?:ING)?|INFO|DEBUG)\b"
+)
 # A mapping's strings stand under names of their own.
 _STRING = re.compile(r"[\[(\s]{0,3}[bfru]?(?P<quote>['\"])")
 # A quote that closes: behind it the value, the record or the line ends, or the next value begins.
@@ -63,8 +87,24 @@ def without_samples(text: str) -> str:
     return "".join([*kept, text[place:]]) if kept else text
 
 
+def is_prose(text: str) -> bool:
+    """Tell whether a line is a sentence of a story, an article or a talk, and of no program."""
+    text = text.replace("\\n", " ")
+    words = _WORD.findall(text)
+    if len(words) < _PROSE_WORDS or len(_OF_JOBS.findall(text)) > len(words) // _JOB_WORD_IN:
+        return False
+    return sum(word.lower() in _GRAMMAR for word in words) >= _PROSE_SHARE * len(words)
+
+
+def _is_told(row: Pattern, text: str) -> bool:
+    """Tell whether prose stands around what the row finds; a record may hold a whole book in one line."""
+    found = row.compiled.search(text)
+    return bool(found) and is_prose(text[max(0, found.start() - _AROUND) : found.end() + _AROUND])
+
+
 def spoken_rows(rows: list[Pattern], line: Line) -> list[Pattern]:
     """Give the patterns that match what a line says itself, beside the samples that it quotes."""
+    rows = [row for row in rows if not (row.last_resort and _is_told(row, line.body))]
     body = without_samples(line.body)
     if body == line.body:
         return rows

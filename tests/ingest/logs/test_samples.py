@@ -1,6 +1,6 @@
 """Text that a job prints as data is no report of its own failure, nor of its end."""
 
-from ingest.logs.samples import without_samples
+from ingest.logs.samples import is_prose, without_samples
 from tests.factories import OOM, STRANGE, ReadLog, prefixed, traceback
 from tests.tables import each_row
 
@@ -27,6 +27,10 @@ DATA = {
     "marks of begin and end": f"== [DEBUG] RESPONSE_BEGIN ==\n</think>\n{OOM}\n== [DEBUG] RESPONSE_END ==\n",
     "people's prose": "任务失败之后，我们讨论了案件，提到了重要的事情。"
     + 3 * "他们提出了新的思路，也分享了经验。",
+    "a story": "In that year he was refused a place and had failed to open the door, so that she gave up and"
+    " could not find him until it was killed by the hunters of the old king in the wood.",
+    "an article in one record": "Label: During the qualifying on Saturday his car crashed at the corner after it"
+    " had lost its wing on the lap before, and the session was stopped at once.",
     "alpaca's headings": f"### Instruction:\nExplain\n{FULL}\n### Response:\nThe disk is full.\n",
 }
 
@@ -86,3 +90,16 @@ def test_that_a_samples_praise_is_no_good_end(read: ReadLog) -> None:
 )
 def test_that_only_values_under_the_names_of_samples_are_left_out(text: str, left: str) -> None:
     assert without_samples(text) == left
+
+
+@each_row(
+    ("text", "expected"),
+    [
+        ("He had gone to the wood with his brother, and there it was killed by those who lived near it.", True),
+        ("The training job was killed because it had used more than it was allowed to have on that day.", False),
+        ("ERROR: it could not be found there, and so we have to give up on this one for now and go on.", False),
+        ("failed to open the door of the house", False),
+    ],
+)
+def test_what_prose_is(text: str, expected: bool) -> None:
+    assert is_prose(text) == expected
