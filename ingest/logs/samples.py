@@ -32,8 +32,8 @@ _KEY = re.compile(
     rf"(?<![\w.])['\"]?(?:(?P<name>(?:\w+_)?(?:{_NAMES})(?:_text|_str|_\d+)?)|(?P<other>{_OTHERS}))['\"]?"
     r"\s?[=:]\s?"
 )
-# Prose of a data set: so many words, this share of them words of grammar, a person or a past that programs do
-# not speak of, and nothing that a job has. A word of failure in it is the story's.
+# Prose of a data set: so many words, this share of them words of grammar, and nothing that a job has. A word of
+# failure in it is the story's.
 _WORD = re.compile(r"[A-Za-z][a-z'’]*")
 _PROSE_WORDS = 14
 _PROSE_SHARE = 0.3
@@ -41,19 +41,21 @@ _PROSE_SHARE = 0.3
 _JOB_WORD_IN = 30
 # How many characters on either side of such a word are looked at.
 _AROUND = 250
-_GRAMMAR = frozenset(
-    "a about after all also among an and are as at be became because been before between both but by can could did"
-    " during each for from had has have he her hers him his how however i if in into is it its many more most my"
-    " never no nor not of on one or our out over she since so some such than that the their them then there these"
-    " they this those though through to under until up upon was we were what when where whereas which while who"
-    " whom whose why will with within would you your".split()
+_GRAMMAR = re.compile(
+    r"(?i)\b(?:a|about|after|all|also|among|an|and|are|as|at|be|became|because|been|before|between|both|"
+    r"but|by|can|could|did|during|each|for|from|had|has|have|he|her|hers|him|his|how|however|i|"
+    r"if|in|into|is|it|its|many|more|most|my|never|no|nor|not|of|on|one|or|our|out|over|she|"
+    r"since|so|some|such|than|that|the|their|them|then|there|these|they|this|those|though|"
+    r"through|to|under|until|up|upon|was|we|were|what|when|where|whereas|which|while|who|whom|"
+    r"whose|why|will|with|within|would|you|your)\b"
 )
 _OF_JOBS = re.compile(
-    r"(?i)\b(?:jobs?|train\w*|runs?|process\w*|workers?|servers?|ranks?|gpus?|cuda|nodes?|hosts?|models?|scripts?|"
-    r"engines?|files?|folders?|director(?:y|ies)|memory|ram|vram|checkpoints?|configs?|configurations?|datasets?|"
-    r"errors?|exceptions?|traceback|tokenizers?|weights?|batch\w*|steps?|epochs?|kernels?|drivers?|devices?|clients?|"
-    r"connections?|ports?|threads?|tasks?|actors?|modules?|packages?|librar(?:y|ies)|arguments?|options?|"
-    r"programs?|requests?|logs?|pods?|containers?|optimi[sz]ers?|loss(?:es)?|shards?|cache\w*|tokens?|timeouts?)\b"
+    r"(?i)\b(?:jobs?|train\w*|runs?|process\w*|workers?|servers?|ranks?|gpus?|cuda|nodes?|hosts?|models?|"
+    r"scripts?|engines?|files?|folders?|director(?:y|ies)|memory|ram|vram|checkpoints?|configs?|"
+    r"configurations?|datasets?|errors?|exceptions?|traceback|tokenizers?|weights?|batch\w*|"
+    r"steps?|epochs?|kernels?|drivers?|devices?|clients?|connections?|ports?|threads?|tasks?|"
+    r"actors?|modules?|packages?|librar(?:y|ies)|arguments?|options?|programs?|requests?|logs?|"
+    r"pods?|containers?|optimi[sz]ers?|loss(?:es)?|shards?|cache\w*|tokens?|timeouts?)\b"
     r"|[/\\_]\w|\w\(\)|\b0x|\d{5}|\b(?:ERROR|CRITICAL|FATAL|WARN(?:ING)?|INFO|DEBUG)\b"
 )
 # A mapping's strings stand under names of their own.
@@ -93,13 +95,13 @@ def is_prose(text: str) -> bool:
     words = _WORD.findall(text)
     if len(words) < _PROSE_WORDS or len(_OF_JOBS.findall(text)) > len(words) // _JOB_WORD_IN:
         return False
-    return sum(word.lower() in _GRAMMAR for word in words) >= _PROSE_SHARE * len(words)
+    return len(_GRAMMAR.findall(text)) >= _PROSE_SHARE * len(words)
 
 
 def _is_told(row: Pattern, text: str) -> bool:
     """Tell whether prose stands around what the row finds; a record may hold a whole book in one line."""
     found = row.compiled.search(text)
-    return bool(found) and is_prose(text[max(0, found.start() - _AROUND) : found.end() + _AROUND])
+    return found is not None and is_prose(text[max(0, found.start() - _AROUND) : found.end() + _AROUND])
 
 
 def spoken_rows(rows: list[Pattern], line: Line) -> list[Pattern]:

@@ -29,7 +29,7 @@ DATA = {
     + 3 * "他们提出了新的思路，也分享了经验。",
     "a story": "In that year he was refused a place and had failed to open the door, so that she gave up and"
     " could not find him until it was killed by the hunters of the old king in the wood.",
-    "an article in one record": "Label: During the qualifying on Saturday his car crashed at the corner after it"
+    "an article in one record": "Label: During the qualifying on Saturday his car crashed at the corner as it"
     " had lost its wing on the lap before, and the session was stopped at once.",
     "alpaca's headings": f"### Instruction:\nExplain\n{FULL}\n### Response:\nThe disk is full.\n",
 }
@@ -95,9 +95,18 @@ def test_that_only_values_under_the_names_of_samples_are_left_out(text: str, lef
 @each_row(
     ("text", "expected"),
     [
-        ("He had gone to the wood with his brother, and there it was killed by those who lived near it.", True),
-        ("The training job was killed because it had used more than it was allowed to have on that day.", False),
-        ("ERROR: it could not be found there, and so we have to give up on this one for now and go on.", False),
+        (
+            "He had gone to the wood with his brother, and there it was killed by those who lived near it.",
+            True,
+        ),
+        (
+            "The training job was killed because it had used more than it was allowed to have on that day.",
+            False,
+        ),
+        (
+            "ERROR: it could not be found there, and so we have to give up on this one for now and go on.",
+            False,
+        ),
         ("failed to open the door of the house", False),
     ],
 )

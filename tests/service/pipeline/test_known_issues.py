@@ -60,7 +60,7 @@ CLICK = failed(
         (NAME_TAKEN, "vllm/config-name-taken", "vllm>=0.10.0"),
         (UNWRAP, "accelerate/unwrap-keeps-compiled", "accelerate>=1.3.0"),
         (LIST, "datasets/list-feature-unknown", "datasets>=4.0.0"),
-        (SAMPLER, "trl/sampler-without-dataset", "trl>=0.18.0"),
+        (SAMPLER, "trl/sampler-without-dataset", "trl>=0.18.2"),
         (f"torch==2.4.1\n{STYLES}", "transformers/parallel-styles-need-torch", "torch>=2.5"),
         (CLICK, "ray/command-line-options-copied", "click<8.3"),
     ],
