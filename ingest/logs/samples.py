@@ -32,8 +32,8 @@ _KEY = re.compile(
     rf"(?<![\w.])['\"]?(?:(?P<name>(?:\w+_)?(?:{_NAMES})(?:_text|_str|_\d+)?)|(?P<other>{_OTHERS}))['\"]?"
     r"\s?[=:]\s?"
 )
-# Prose of a data set: so many words, this share of them words of grammar, and nothing that a job has. A word of
-# failure in it is the story's.
+# Prose of a data set: so many words, this share of them words of grammar, and nothing that a job has. A word
+# of failure in it is the story's.
 _WORD = re.compile(r"[A-Za-z][a-z'’]*")
 _PROSE_WORDS = 14
 _PROSE_SHARE = 0.3
