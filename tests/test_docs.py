@@ -5,9 +5,12 @@ followed.
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,12 +98,42 @@ def test_a_sample_answer_is_what_the_program_prints(body: str) -> None:
     assert at > 0
 
 
+@each_row("body", [*_blocks("backup")])
+def test_a_documented_backup_brings_everything_back(body: str, tmp_path: Path) -> None:
+    """The commands end without an error in a shell with a home of its own; the last shows what was kept."""
+    rows = [row.removeprefix("$ ") for row in body.splitlines()]
+    surroundings = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "WHYCRASH_HOME": str(tmp_path / "backed-up"),
+    }
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", "\n".join(rows)], env=surroundings, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "backup-shown-here" in done.stdout.splitlines()[-1]
+    assert (tmp_path / "backed-up.lost").is_dir()
+
+
+def test_what_is_said_of_parts_that_are_down_is_tested() -> None:
+    """Each row of the table names tests, and each of them exists."""
+    table = PAGES["docs/operations.md"].split("## When a part is down")[1].split("##")[0]
+    rows = [row for row in table.splitlines() if row.startswith("| ") and not row.startswith("| part")]
+    found = [re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row) for row in rows]
+    assert len(rows) > 5
+    assert all(found)
+    missing = [
+        name for named in found for path, name in named if f"def {name}(" not in (ROOT / path).read_text()
+    ]
+    assert missing == []
+
+
 def test_there_is_something_to_run() -> None:
     """The blocks are found, so the tests above cannot pass by finding none."""
     assert len(_commands()) >= 10
     assert len([*_blocks("python")]) >= 2
     assert [*_blocks("answer")]
-    known = {"answer", "client", "curl", "explain", "ingest", "python", "several"}
+    known = {"answer", "backup", "client", "curl", "explain", "ingest", "python", "several"}
     assert {block["name"] for text in PAGES.values() for block in _BLOCK.finditer(text)} == known
 
 

@@ -2,33 +2,53 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from collections.abc import Callable
+from types import ModuleType
 
 from fastapi import FastAPI
 
 from corpus.message import Message
+from ingest.extras import missing
 from service.api import serving
 from service.api.app import create_app
 from service.app.triage_service import TriageService
 from service.pipeline.triage import Report
 from service.schemas.errors import SettingsError
 from service.settings import Settings
-from ui.chat import page
-from ui.slack import http
 
 MAX_PORT = 65535
+
+_LOG = logging.getLogger("whycrash.server")
 
 
 def build(settings: Settings, triage_service: TriageService) -> FastAPI:
     """Make the whole app over an open triage service."""
-    app = create_app(settings, triage_service, policies=page.POLICIES)
+    # The page and Slack have packages of their own; the API is served without them.
+    page = _chat_page()
+    app = create_app(settings, triage_service, policies=page.POLICIES if page else None)
     if settings.slack_bot_token.get_secret_value() and not settings.slack_app_token.get_secret_value():
+        from ui.slack import http
+
         http.mount(app, triage_service, settings)
     # Last: the page takes every path that is left.
-    page.mount(app, triage_service, settings)
+    if page:
+        page.mount(app, triage_service, settings)
     return app
+
+
+def _chat_page() -> ModuleType | None:
+    """Give the chat page's module; None, with a word in the server's log, where its packages are missing."""
+    try:
+        from ui.chat import page
+    except ModuleNotFoundError as error:
+        if (said := missing(error)) is None:
+            raise
+        _LOG.warning("There is no chat page. %s", said)
+        return None
+    return page
 
 
 def serve(settings: Settings, report: Report, started: Callable[[str], None]) -> None:

@@ -22,6 +22,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from ingest.errors import PoolLostError
+from ingest.extras import missing
 from ingest.workers.messages import ExitReason, Notice, PoolEvent, TaskEnd
 from ingest.workers.pool import Worker, WorkerPool
 from ingest.workers.process import WorkerProgram
@@ -81,6 +82,9 @@ def serve(pipe: Connection, plan: RayPlan) -> None:
         import ray
 
         connect(plan)
+    except ModuleNotFoundError as error:
+        pipe.send(RayStatus(wrong=str(missing(error) or error)))
+        return
     except (ImportError, ConnectionError, RuntimeError, ValueError, OSError) as error:
         first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
         pipe.send(RayStatus(wrong=f"Ray cannot be used: {first_line}"))

@@ -447,6 +447,14 @@ def main() -> None:
 
         sys.stderr.write(f"whycrash: {printable(sentences.told(error, spoken(sys.argv[1:])))}\n")
         sys.exit(MISUSE)
+    except ModuleNotFoundError as error:
+        from ingest.extras import missing
+        from ui.cli.console import spoken
+
+        if (said := missing(error)) is None:
+            raise
+        sys.stderr.write(f"whycrash: {said.in_language(spoken(sys.argv[1:]))}\n")
+        sys.exit(MISUSE)
     except KeyboardInterrupt:
         sys.stderr.write("whycrash: stopped.\n")
         sys.exit(130)

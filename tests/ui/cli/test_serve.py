@@ -136,6 +136,41 @@ def test_that_one_process_serves_the_page_and_the_api_and_ends_when_told(
     assert server.process.wait(timeout=PATIENCE) in (0, -signal.SIGTERM)
 
 
+def test_that_the_api_is_served_without_the_pages_packages(warm: Path, tmp_path: Path, start: Start) -> None:
+    home = shutil.copytree(warm, tmp_path / "home")
+    server = start(home, PYTHONPATH=_without("gradio", tmp_path))
+    answer = httpx.post(
+        f"{server.url}/v1/triage", files={"log": (OFFLOAD / "log.txt").read_bytes()}, timeout=PATIENCE
+    )
+    assert answer.json()["cause"] == "cpu-offload-pressure"
+    assert httpx.get(server.url, timeout=PATIENCE).status_code == 404
+    assert "There is no chat page. This needs gradio" in (tmp_path / "server-0").read_text(encoding="utf-8")
+
+
+def test_that_a_missing_package_ends_the_command_in_a_sentence(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "ui.cli.main", "serve", "--port", "0"],
+        cwd=ROOT,
+        env=surroundings(tmp_path, PYTHONPATH=_without("fastapi", tmp_path)),
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("whycrash: This needs fastapi, which is not installed: `pip install ")
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def _without(package: str, folder: Path) -> str:
+    """Give a search path on which a package is not found, as where it is not installed."""
+    hidden = folder / f"without-{package}"
+    hidden.mkdir()
+    said = f"raise ModuleNotFoundError(\"No module named '{package}'\", name={package!r})"
+    (hidden / f"{package}.py").write_text(f"{said}\n", encoding="utf-8")
+    return f"{hidden}:{ROOT}"
+
+
 @pytest.mark.long
 def test_that_an_answer_is_there_after_a_restart(warm: Path, tmp_path: Path, start: Start) -> None:
     home = shutil.copytree(warm, tmp_path / "home")
