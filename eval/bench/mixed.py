@@ -114,8 +114,13 @@ DIALECTS: tuple[Callable[[random.Random, int], str], ...] = (
         "200 OK"
     ),
     # A prompt's words.
-    lambda dice, step: f"prompt {step}: " + " ".join(dice.choices(_WORDS, k=dice.randint(8, 40))),
+    lambda dice, step: f"prompt {step}: " + talk(dice),
 )
+
+
+def talk(dice: random.Random) -> str:
+    """Give some words as prompts have them."""
+    return " ".join(dice.choices(_WORDS, k=dice.randint(8, 40)))
 
 
 def pieces(size: int, seed: int = SEED) -> Iterator[bytes]:

@@ -167,6 +167,11 @@ class EventLog:
         """Tell whether a group is there (and was not cut)."""
         return key in self._groups
 
+    def begins_in(self, key: GroupKey, line: int) -> bool:
+        """Tell whether a line is the first one of a group."""
+        known = self._groups.get(key)
+        return known is not None and known.line == line
+
     def repeat(self, key: GroupKey, line: int, count: int) -> None:
         """Count lines that repeat a group's, the latest of them at `line`."""
         known = self._groups.get(key)

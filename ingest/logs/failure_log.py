@@ -101,8 +101,11 @@ class FailureLog:
         called = {name for frame in frames for name in cued_frameworks(frame.file)}
         if len(best.frameworks) < 2 or not frames or called & set(best.frameworks):
             self._notes.see_shown(best, line)
-        if line.number not in self._around and len(self._around) < EventLog.LIMIT:
-            self._around[line.number] = context_lines(at.block, at.offset, line.number)
+        if line.number in self._around or len(self._around) < EventLog.LIMIT:
+            # Of lines that say the same the first one alone is shown.
+            shown = self._around.setdefault(line.number, ())
+            if not shown and self._events.begins_in(sight.group, line.number):
+                self._around[line.number] = context_lines(at.block, at.offset, line.number)
 
     def _fields(self, ranked: Sequence[Pattern], line: Line) -> dict[str, Value]:
         """Note the facts that the patterns find in a line; give all values, the best pattern's first."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from functools import lru_cache
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits, printable
 from typing import NamedTuple
 
@@ -34,12 +35,20 @@ class PrefixForm(NamedTuple):
     inside: str = ""
     is_inner: bool = False
     is_label: bool = False
+    # Where the rank alone may tell who printed a line: one of these stands in it, with the rank's number.
+    marks: tuple[str, ...] = ()
 
 
 def _form(
-    firsts: str, expression: str, *, inside: str = printable, is_inner: bool = False, is_label: bool = False
+    firsts: str,
+    expression: str,
+    *,
+    inside: str = printable,
+    is_inner: bool = False,
+    is_label: bool = False,
+    marks: tuple[str, ...] = (),
 ) -> PrefixForm:
-    return PrefixForm(firsts, re.compile(expression), inside, is_inner, is_label)
+    return PrefixForm(firsts, re.compile(expression), inside, is_inner, is_label, marks)
 
 
 _ROWS: tuple[PrefixForm, ...] = (
@@ -60,7 +69,7 @@ _ROWS: tuple[PrefixForm, ...] = (
     ),
     _form("[", r"\[pod/(?P<node>[\w.-]+)/[\w.-]+\](?: |$)", inside="p"),
     # torch/distributed/elastic: "[${role_name}${local_rank}]:", or a template of the job's own.
-    _form("[", r"\[(?:rank|default)(?P<rank>\d{1,5})\]:? ?", inside="rd"),
+    _form("[", r"\[(?:rank|default)(?P<rank>\d{1,5})\]:? ?", inside="rd", marks=("[rank{}]", "[default{}]")),
     _form(
         "[",
         r"\[(?:(?P<actor>[A-Za-z]\w{0,30}?)(?P<rank>\d{1,5})\|\d{1,5}"
@@ -72,6 +81,7 @@ _ROWS: tuple[PrefixForm, ...] = (
         "[",
         r"\[\d+,(?:mpirank:)?(?P<rank>\d{1,5})(?:,(?P<node>[\w.-]+))?\]<std(?:out|err)>: ?",
         inside=digits,
+        marks=(",{}]<std", ":{}]<std"),
     ),
     _form(
         "[IWEF",
@@ -117,7 +127,7 @@ _ROWS: tuple[PrefixForm, ...] = (
     ),
     _form(digits, r"(?P<time>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:stdout|stderr) [FP](?: |$)"),
     _form(f"[({digits} ", rf" ?[\[(]?(?P<time>{_FULL})[\])]?(?:,| -|:)?(?: |\t|$)", inside=digits),
-    _form(f" {digits}", r"\s{0,4}(?P<rank>\d{1,5}):(?: |$)", is_label=True),
+    _form(f" {digits}", r"\s{0,4}(?P<rank>\d{1,5}):(?: |$)", is_label=True, marks=("{}:",)),
     _form(
         f"[{digits}",
         rf"\[?(?P<time>\d\d/\d\d/(?:\d{{4}}|\d\d) {_CLOCK}(?:[.,]\d+)?"
@@ -217,6 +227,9 @@ def _by_first(rows: tuple[PrefixForm, ...]) -> dict[str, tuple[PrefixForm, ...]]
 # A group's name can stand once in an expression; these are the second ones.
 _ALIASES = {"date": "time", "place": "where", "role": "actor", "number": "rank"}
 _NAMED = frozenset({"rank", "pid", "actor"})
+# How records name their fields, one within another too, stands for any rank: its number may be written
+# otherwise there.
+_RANK_MARKS = (*(mark for row in _ROWS for mark in row.marks), 'rank"', "rank\\", "rank=")
 _FORMS = _by_first(_ROWS)
 _HINTS = _by_first(_TOLD)
 
@@ -238,6 +251,12 @@ def infer_rank(body: str, fields: dict[str, str]) -> None:
     for row in _HINTS.get(_key(body), ()):
         if match := row.expression.match(body):
             _note(match, fields)
+
+
+@lru_cache(4096)
+def rank_marks(rank: str) -> tuple[bytes, ...]:
+    """Give texts of which a line holds one where all that it tells of its process is this rank."""
+    return tuple(mark.format(rank).encode() for mark in _RANK_MARKS)
 
 
 def _key(body: str) -> str:

@@ -8,7 +8,7 @@ it, a later heading of the same sample. What stands behind the last heading may 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
 from corpus.log_patterns import Pattern, PatternTable
@@ -137,30 +137,49 @@ class SampleMarks:
         self._block = block
         self._marks = [(match, row) for match in matches if (row := table.rows[match.row]).sample]
         self._lines = [match.line for match, _ in self._marks]
+        # The places of the marks of each family.
+        self._families = [
+            [place for place, (_, row) in enumerate(self._marks) if row.sample in order]
+            for order in _FAMILIES
+        ]
+        # The streams of those marks that were looked at, by their place and pattern.
+        self._told: dict[tuple[int, int], str | None] = {}
 
     def enclose(self, number: int, source: str) -> bool:
         """Tell whether a line of a stream stands between headings of one sample, or its delimiters."""
         if not self._marks:
             return False
         place = bisect_right(self._lines, number)
-        near = [*range(place - 1, max(-1, place - 1 - NEAR), -1)], [*range(place, place + NEAR)]
-        for order in _FAMILIES:
-            above, below = (self._first(places, order, number, source) for places in near)
-            if above is not None and below is not None and order[above] < order[below]:
+        for order, places in zip(_FAMILIES, self._families, strict=True):
+            at = bisect_left(places, place)
+            above = self._first(
+                [each for each in places[max(0, at - TRIED) : at] if each >= place - NEAR][::-1],
+                number,
+                source,
+            )
+            if above is None:
+                continue
+            below = self._first(
+                [each for each in places[at : at + TRIED] if each < place + NEAR], number, source
+            )
+            if below is not None and order[above] < order[below]:
                 return True
         return False
 
-    def _first(self, places: Sequence[int], order: Mapping[str, int], number: int, source: str) -> str | None:
-        """Give what the nearest of the proposed marks of one family is that is one, of the stream."""
-        tried = 0
-        for match, row in (self._marks[place] for place in places if place < len(self._marks)):
-            if row.sample not in order:
-                continue
-            tried += 1
-            if tried > TRIED or abs(match.line - number) > LONGEST:
+    def _first(self, places: Sequence[int], number: int, source: str) -> str | None:
+        """Give what the first of some proposed marks of one family is that is one, of the stream."""
+        for match, row in (self._marks[place] for place in places):
+            if abs(match.line - number) > LONGEST:
                 return None
-            start, end = self._block.line_bounds(match.offset)
-            mark = parse_line(self._block.data[start:end], match.line, match.offset - start)
-            if mark.source == source and row.compiled.search(mark.body):
+            if row.sample and self._process_of(match, row) == source:
                 return row.sample
         return None
+
+    def _process_of(self, match: Match, row: Pattern) -> str | None:
+        """Give the stream that printed a proposed mark; None where it is none."""
+        key = match.offset, match.row
+        if key not in self._told:
+            start, end = self._block.line_bounds(match.offset)
+            mark = parse_line(self._block.data[start:end], match.line, match.offset - start)
+            self._told[key] = mark.source if row.compiled.search(mark.body) else None
+        return self._told[key]

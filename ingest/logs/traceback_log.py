@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
-from itertools import chain, islice
 
 from corpus.log_patterns import Handler, Pattern, PatternTable
 from ingest.logs.events import Event, EventLog
@@ -20,7 +19,7 @@ from ingest.logs.samples import SampleMarks
 from ingest.logs.scanner import Block
 from ingest.logs.stacks import tracebacks
 from ingest.logs.stacks.open_tracebacks import Stacks
-from ingest.logs.stacks.stack import above
+from ingest.logs.stacks.stack import LinesAbove
 from ingest.logs.stacks.tracebacks import Traceback
 from ingest.logs.survival import calm, is_logged
 
@@ -54,12 +53,7 @@ class TracebackLog:
         # One that was read along with another, as it is woven into that.
         is_read = self._stacks.begins(line.source, line.number)
         found = [] if is_read else tracebacks.at(at.block, at.offset, line.number, at.parsed)
-        reach = CLOCK_ABOVE if found or is_read else 0
-        rows = islice(above(at.block, at.offset, line.number, at.parsed), reach)
-        nearest = tuple(islice(rows, CALM_ABOVE))
-        # Python prints no time before a traceback: that of the nearest line above tells.
-        clock = line.time or next((row.time for row in chain(nearest, rows) if row.time), "")
-        own = [row for row in nearest if row.source == line.source and row.body.strip()]
+        own, clock = self._above(at) if found or is_read else ([], line.time)
         # Ranks that print at once have their remarks and headers among each other.
         remark = next((row for row in own if not row.body.startswith("Traceback ")), line)
         if self._is_below_ignored(line.source, remark.number + 1):
@@ -73,6 +67,16 @@ class TracebackLog:
             self._stacks.open(line.source, traceback, line.number, sight)
             self._notes.progress.timeline.event(traceback.end, clock)
             self._notes.see_frames(traceback.frames, line.number)
+
+    @staticmethod
+    def _above(at: PlacedLine) -> tuple[list[Line], str]:
+        """Give the nearest rows of a line's process above it, and when it was printed."""
+        line = at.line
+        nearest = LinesAbove(at.block, at.offset, line.number, at.parsed, CALM_ABOVE)
+        own = [row for row in nearest.own(line) if row.body.strip()]
+        # Python prints no time before a traceback: that of the nearest line above tells.
+        rows = LinesAbove(at.block, at.offset, line.number, at.parsed, CLOCK_ABOVE)
+        return own, line.time or next((row.time for row in rows if row.time), "")
 
     def ended_by(self, at: PlacedLine) -> Traceback | None:
         """Give the traceback that a failure's line ends, which is thereby known.

@@ -32,6 +32,8 @@ BACK, ON, LEFT = 16 << 10, 48 << 10, 24 << 10
 ROWS, BYTES_A_ROW = 8192, 256
 # And so many rows' begins for each of them, which may be the second half of a name.
 SEAMS_A_ROW = 2
+# So many texts of at most so many bytes are remembered to hold no secret.
+REMEMBERED, SHORT = 8192, 400
 # Fewer bytes than this between two rows that are masked unread are masked with them.
 NEAR = 64
 # The numbers of the signs that a text reads otherwise than it is written.
@@ -128,9 +130,24 @@ class Prefilter:
         )
         # Behind the cut literals, the kinds of what a row alone tells to be the second half of.
         self._whole = dict(enumerate(((number,) for number, _ in below), len(tails)))
+        self._clear: set[bytes] = set()
 
     def spots(self, data: bytes) -> list[CandidateRow]:
-        """Give the rows that may hold a secret, in their order."""
+        """Give the rows that may hold a secret, in their order.
+
+        Short texts that hold none are remembered: names, paths and statements come again and again.
+        """
+        is_short = len(data) <= SHORT
+        if is_short and data in self._clear:
+            return []
+        found = self._spots(data)
+        if is_short and not found:
+            if len(self._clear) >= REMEMBERED:
+                self._clear.clear()
+            self._clear.add(data)
+        return found
+
+    def _spots(self, data: bytes) -> list[CandidateRow]:
         rows: dict[tuple[int, int], CandidateKinds] = defaultdict(CandidateKinds)
         beyond: set[int] = set()
         for plain, found, more in self._plains(data):

@@ -43,13 +43,13 @@ def read_boxed(first: Line, lines: Iterator[Line], _earlier: Iterator[Line]) -> 
 
 def _box(first: Line, lines: Iterator[Line]) -> list[Traceback]:
     rows: list[str] = []
-    for line in stack.of(first.source, lines):
+    for line in stack.of(first, lines):
         if _BOX_END.match(line.body):
             break
         row = _BOX_ROW.match(line.body)
         rows.append(row["text"] if row else "")
     frames = tuple(_box_frames(rows))
-    end = next((line for line in stack.of(first.source, lines, 3) if line.body.strip()), first)
+    end = next((line for line in stack.of(first, lines, 3) if line.body.strip()), first)
     exception = stack.EXCEPTION.match(_unwrapped(end, first, lines))
     if exception is None:
         return [Traceback(first.number, end.number, first.source, frames, "", "", end.text)] if frames else []
@@ -97,7 +97,7 @@ def _box_frames(rows: Iterable[str]) -> list[Frame]:
 def _cell(first: Line, name: str, lines: Iterator[Line]) -> list[Traceback]:
     frames: list[Frame] = []
     ends = re.compile(rf"(?:[\w.]+\.)?{re.escape(name)}(?:: (?P<message>.*)|:?\s*$)")
-    for line in stack.of(first.source, lines):
+    for line in stack.of(first, lines):
         if end := ends.match(line.body):
             return [
                 Traceback(

@@ -98,7 +98,7 @@ def read_native(first: Line, lines: Iterator[Line], _earlier: Iterator[Line]) ->
 def _rows(first: Line, lines: Iterator[Line]) -> Iterator[Line]:
     """Give the stack's lines: calls, and what little stands between them."""
     noise = 0
-    for line in stack.of(first.source, lines):
+    for line in stack.of(first, lines):
         if _END.match(line.body) or noise > MAX_NOISE:
             return
         is_part = any(

@@ -97,7 +97,7 @@ def _rust_calls(rows: list[str]) -> Iterator[Frame]:
 
 
 def _go(first: Line, message: str, lines: Iterator[Line]) -> list[Traceback]:
-    own = stack.of(first.source, lines, MAX_CALLS)
+    own = stack.of(first, lines, MAX_CALLS)
     if not any(_GO_STACK.match(line.body) for line in islice(own, MAX_MESSAGE)):
         return []
     frames: list[Frame] = []
@@ -127,7 +127,7 @@ def _java(first: Line, head: re.Match[str], lines: Iterator[Line]) -> list[Trace
     """Read a Java stack; its last `Caused by` was raised first, and is what the links above it wrap."""
     end, link = first, head
     frames: list[Frame] = []
-    for line in stack.of(first.source, lines):
+    for line in stack.of(first, lines):
         if cause := _JAVA_CAUSE.match(line.body):
             end, link, frames = line, cause, []
         elif call := _JAVA_CALL.match(line.body):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Literal
 
 from ingest.logs.lines import MAX_TEXT, Line, parse_line
+from ingest.logs.prefixes import rank_marks
 from ingest.logs.scanner import Block
 
 MAX_LINES = 600
@@ -17,6 +20,8 @@ MAX_AMONG = 6000
 # How far back a line of the same process is looked for.
 MAX_BACK = 400
 LONGEST = 65536
+# In how many bytes at once the next line of a process is looked for: at first, and where none was found.
+STRIDE, LONGEST_STRIDE = 1 << 10, 64 << 10
 # Lines below an exception that may still tell of its chain.
 MAX_BELOW = 12
 
@@ -26,6 +31,11 @@ EXCEPTION = re.compile(
 )
 
 Language = Literal["python", "native", "rust", "go", "java"]
+# What stands in a line as it does in its source's name: no truth value of JSON, no number that may be written
+# otherwise, and no sign that a writer of JSON may write with an escape.
+_PLAIN = re.compile(
+    r"(?!(?:True|False|-?(?:inf|nan|\d+\.\d+|\d[\d.]*e[+-]\d+))$)[\w.:-](?:[\w .:-]*[\w.:-])?", re.ASCII
+)
 _DRIVE = re.compile(r"[A-Za-z]:\\")
 _LINK = re.compile(r"\W*(?:During handling of the above exception|The above exception was the direct cause)")
 
@@ -88,46 +98,141 @@ class Traceback:
         return self.language in ("python", "go", "java")
 
 
-def below(block: Block, offset: int, number: int, known: dict[int, Line]) -> Iterator[Line]:
-    """Give the line that holds `offset`, and those after it."""
-    begin, _ = block.line_bounds(offset)
-    for place in range(MAX_AMONG):
-        if begin >= len(block.data):
-            return
-        end = block.data.find(b"\n", begin)
-        end = len(block.data) if end < 0 else end
-        if place == 0 and (end - begin > MAX_TEXT or block.data.find(b"\r", begin, end) >= 0):
+class LinesBelow(Iterator[Line]):
+    """The line that holds a place in a block, and those after it; of a redrawn row its later parts too.
+
+    `known` keeps parsed lines by their place in the block. `within` bounds how many lines of all processes
+    are passed.
+    """
+
+    def __init__(
+        self, block: Block, offset: int, number: int, known: dict[int, Line], within: int = MAX_AMONG
+    ) -> None:
+        self._block, self._known, self._left = block, known, within
+        self._begin, end = block.line_bounds(offset)
+        self._number = number
+        self._parts: deque[Line] = deque()
+        data = block.data
+        is_redrawn = end - self._begin > MAX_TEXT or data.find(b"\r", self._begin, end) >= 0
+        if is_redrawn and within and self._begin < len(data):
             # A redrawn row: the part that holds the byte, and those behind it.
-            raw, column = block.data[begin:end], offset - begin
-            yield parse_line(raw, number, column)
+            raw, column = data[self._begin : end], offset - self._begin
+            self._parts.append(parse_line(raw, number, column))
             while column := raw.find(b"\r", column) + 1:
-                yield parse_line(raw, number, column)
-        else:
-            yield _parsed(block, begin, end, number, known)
-        begin, number = end + 1, number + 1
+                self._parts.append(parse_line(raw, number, column))
+            self._pass(end)
+
+    def __next__(self) -> Line:
+        """Give the next line, whoever printed it."""
+        if self._parts:
+            return self._parts.popleft()
+        if self._left <= 0 or self._begin >= len(self._block.data):
+            raise StopIteration
+        end = self._block.data.find(b"\n", self._begin)
+        end = len(self._block.data) if end < 0 else end
+        line = _parsed(self._block, self._begin, end, self._number, self._known)
+        self._pass(end)
+        return line
+
+    def own(self, like: Line, until: int = sys.maxsize) -> Iterator[Line]:
+        """Give the lines of one process, up to a number; what cannot be its own is passed unparsed."""
+        marks = source_marks(like)
+        while self._parts or (self._number <= until and (marks is None or self._skip_to(marks))):
+            line = next(self, None)
+            if line is None or line.number > until:
+                return
+            if line.source == like.source:
+                yield line
+
+    def _pass(self, end: int) -> None:
+        self._begin, self._number, self._left = end + 1, self._number + 1, self._left - 1
+
+    def _skip_to(self, marks: Sequence[bytes]) -> bool:
+        """Go on to the next line that holds a mark; tell whether there is one."""
+        data, stride = self._block.data, STRIDE
+        while self._left > 0 and self._begin < len(data):
+            end = data.find(b"\n", min(len(data), self._begin + stride))
+            end = len(data) if end < 0 else end
+            found = [hit for mark in marks if (hit := data.find(mark, self._begin, end)) >= 0]
+            begin = max(self._begin, data.rfind(b"\n", self._begin, min(found)) + 1) if found else end + 1
+            passed = data.count(b"\n", self._begin, begin)
+            self._begin, self._number, self._left = begin, self._number + passed, self._left - passed
+            if found:
+                return self._left > 0
+            stride = min(4 * stride, LONGEST_STRIDE)
+        return False
 
 
-def above(block: Block, offset: int, number: int, known: dict[int, Line]) -> Iterator[Line]:
-    """Give the lines before the one that holds `offset`, the nearest first."""
-    end = block.line_bounds(offset)[0] - 1
-    for _ in range(MAX_BACK):
-        if end < 0:
-            return
-        begin = block.data.rfind(b"\n", 0, end) + 1
-        number -= 1
-        yield _parsed(block, begin, end, number, known)
-        end = begin - 1
+class LinesAbove(Iterator[Line]):
+    """The lines before the one that holds a place in a block, the nearest first; as `LinesBelow`."""
+
+    def __init__(
+        self, block: Block, offset: int, number: int, known: dict[int, Line], within: int = MAX_BACK
+    ) -> None:
+        self._block, self._known, self._left = block, known, within
+        # Where the next line ends, and the number of the one below it.
+        self._end, self._number = block.line_bounds(offset)[0] - 1, number
+
+    def __next__(self) -> Line:
+        """Give the next line up, whoever printed it."""
+        if self._left <= 0 or self._end < 0:
+            raise StopIteration
+        begin = self._block.data.rfind(b"\n", 0, self._end) + 1
+        self._number, self._left = self._number - 1, self._left - 1
+        line = _parsed(self._block, begin, self._end, self._number, self._known)
+        self._end = begin - 1
+        return line
+
+    def own(self, like: Line) -> Iterator[Line]:
+        """Give the lines of one process; what cannot be its own is passed unparsed."""
+        marks = source_marks(like)
+        while marks is None or self._skip_to(marks):
+            line = next(self, None)
+            if line is None:
+                return
+            if line.source == like.source:
+                yield line
+
+    def _skip_to(self, marks: Sequence[bytes]) -> bool:
+        """Go up to the next line that holds a mark; tell whether there is one."""
+        data, stride = self._block.data, STRIDE
+        while self._left > 0 and self._end >= 0:
+            begin = data.rfind(b"\n", 0, max(0, self._end - stride)) + 1
+            hit = max(data.rfind(mark, begin, self._end) for mark in marks)
+            newline = data.find(b"\n", hit, self._end) if hit >= 0 else begin - 1
+            end = self._end if hit >= 0 > newline else newline
+            passed = data.count(b"\n", max(0, end), self._end) + (end < 0)
+            self._end, self._number, self._left = end, self._number - passed, self._left - passed
+            if hit >= 0:
+                return self._left > 0
+            stride = min(4 * stride, LONGEST_STRIDE)
+        return False
 
 
-def of(source: str, lines: Iterator[Line], most: int = MAX_LINES) -> Iterator[Line]:
-    """Give the lines of one process."""
-    return islice((line for line in lines if line.source == source), most)
+def source_marks(line: Line) -> tuple[bytes, ...] | None:
+    """Give texts of which each line of the same process holds one; None where none is known to.
+
+    A number that a JSON record holds may be written otherwise there, and a name with escapes.
+    """
+    told = line.pid or line.actor or line.node
+    if told:
+        return (told.encode(),) if _PLAIN.fullmatch(told) else None
+    return rank_marks(line.rank) if line.rank.isdecimal() else None
+
+
+def of(like: Line, lines: Iterator[Line], most: int = MAX_LINES) -> Iterator[Line]:
+    """Give the lines of the process that printed one."""
+    if isinstance(lines, LinesBelow | LinesAbove):
+        return islice(lines.own(like), most)
+    return islice((line for line in lines if line.source == like.source), most)
 
 
 def near(lines: Iterator[Line], start: int, end: Line, own: int) -> Iterator[Line]:
     """Give the few lines of the same process below `end`, no farther than the stack's lines are apart."""
     reach = end.number + MAX_BELOW * (1 + (end.number - start) // max(1, own))
-    return of(end.source, takewhile(lambda line: line.number <= reach, lines), MAX_BELOW)
+    if isinstance(lines, LinesBelow):
+        return islice(lines.own(end, reach), MAX_BELOW)
+    return of(end, takewhile(lambda line: line.number <= reach, lines), MAX_BELOW)
 
 
 def links(body: str) -> bool:
@@ -136,6 +241,7 @@ def links(body: str) -> bool:
 
 
 def _parsed(block: Block, begin: int, end: int, number: int, known: dict[int, Line]) -> Line:
-    if begin not in known:
-        known[begin] = parse_line(block.data[begin : min(end, begin + LONGEST)], number)
-    return known[begin]
+    line = known.get(begin)
+    if line is None:
+        line = known[begin] = parse_line(block.data[begin : min(end, begin + LONGEST)], number)
+    return line

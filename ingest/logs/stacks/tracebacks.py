@@ -76,11 +76,11 @@ def at(block: Block, offset: int, number: int, known: dict[int, Line] | None = N
     `known` keeps parsed lines by their place in the block: many processes' stacks stand among each other.
     """
     known = {} if known is None else known
-    lines = stack.below(block, offset, number, known)
+    lines = stack.LinesBelow(block, offset, number, known)
     first = next(lines, None)
     if first is None:
         return []
-    earlier = stack.of(first.source, stack.above(block, offset, number, known), 6)
+    earlier = stack.of(first, stack.LinesAbove(block, offset, number, known), 6)
     for reader in _READERS:
         found = reader(first, lines, earlier)
         if found is not None:
@@ -90,13 +90,13 @@ def at(block: Block, offset: int, number: int, known: dict[int, Line] | None = N
 
 def _woven(block: Block, offset: int, number: int, known: dict[int, Line]) -> list[Traceback]:
     """Read a stack that broke off as another one's first line came, where their rows can be told apart."""
-    lines = stack.below(block, offset, number, known)
+    lines = stack.LinesBelow(block, offset, number, known)
     first = next(lines)
     if not _START.search(first.body):
         return []
     return read_woven(
         first,
-        stack.of(first.source, lines),
+        stack.of(first, lines),
         lambda body: _START.search(body) is not None,
         lambda body: _frame(match) if (match := _FRAME.match(body)) else None,
     )
@@ -107,7 +107,8 @@ def headless(block: Block, offset: int, line: Line, known: dict[int, Line]) -> T
 
     The message may begin in the line below the exception's name.
     """
-    rows = stack.of(line.source, chain([line], stack.above(block, offset, line.number, known)), 2)
+    above = stack.of(line, stack.LinesAbove(block, offset, line.number, known), 1)
+    rows = chain([line], above)
     end = next((row for row in rows if stack.EXCEPTION.match(row.body)), None)
     exception = stack.EXCEPTION.match(end.body) if end else None
     if end is None or exception is None or (end is not line and exception["message"]):
@@ -131,7 +132,7 @@ def last(block: Block) -> Traceback | None:
     if place < 0:
         return None
     known: dict[int, Line] = {}
-    lines = stack.below(block, place, block.line + newlines(block.data, 0, place), known)
+    lines = stack.LinesBelow(block, place, block.line + newlines(block.data, 0, place), known)
     first = next(lines)
     # Of what dumps all threads, on request too, no frame has the comma.
     frame = _CALL.match(first.body) or (
@@ -148,7 +149,7 @@ def last(block: Block) -> Traceback | None:
 
 def under(block: Block, offset: int, line: Line, known: dict[int, Line], most: int) -> list[Line]:
     """Give the next lines of the process that printed a line."""
-    return list(stack.of(line.source, stack.below(block, offset, line.number, known), most + 1))[1:]
+    return list(stack.of(line, stack.LinesBelow(block, offset, line.number, known), most + 1))[1:]
 
 
 def warns(body: str) -> bool:
@@ -168,13 +169,13 @@ def ends_warning(block: Block, offset: int, line: Line, known: dict[int, Line]) 
     indented (CPython, `warnings.formatwarning`). The message may have several rows, blank ones too, and a
     progress bar may stand open before it or be drawn among them.
     """
-    near = islice(stack.below(block, offset, line.number, known), 1, 1 + WARNED_AMONG)
-    below = (row.body for row in stack.of(line.source, near, WARNED_OVER) if row.body.strip())
+    near = islice(stack.LinesBelow(block, offset, line.number, known), 1, 1 + WARNED_AMONG)
+    below = (row.body for row in stack.of(line, near, WARNED_OVER) if row.body.strip())
     statement = next((body for body in below if body[0].isspace() or _START.search(body)), "")
     if not statement[:1].isspace() or _FRAME.match(statement):
         return False
-    near = islice(stack.above(block, offset, line.number, known), WARNED_AMONG)
-    for row in stack.of(line.source, near, WARNED_OVER):
+    above = stack.LinesAbove(block, offset, line.number, known, WARNED_AMONG)
+    for row in stack.of(line, above, WARNED_OVER):
         if _WARNS.match(row.body.lstrip()):
             return True
         if row.body[:1].isspace() and row.body.strip():
@@ -188,21 +189,21 @@ def is_in_warning(block: Block, offset: int, line: Line, known: dict[int, Line])
     Either the statement that warned closes it below, or the line is one of the details that are indented in
     it, with no record of a logger since the warning's first row.
     """
-    above = stack.of(line.source, stack.above(block, offset, line.number, known), WARNED_WITHIN)
+    above = stack.of(line, stack.LinesAbove(block, offset, line.number, known), WARNED_WITHIN)
     found = next((row for row in above if row.time or row.level or _BOUND.match(row.body)), None)
     if found is None or not _WARNS.match(found.body):
         return False
     if line.body[:1].isspace():
         return True
-    below = stack.of(
-        line.source, islice(stack.below(block, offset, line.number, known), 1, None), WARNED_WITHIN
-    )
+    lines = stack.LinesBelow(block, offset, line.number, known)
+    next(lines, None)
+    below = stack.of(line, lines, WARNED_WITHIN)
     return _WARNED.match(next((row.body for row in below if _BOUND.match(row.body)), "")) is not None
 
 
 def _inside(block: Block, offset: int, line: Line, known: dict[int, Line]) -> list[Line]:
     """Give the frames and code above a line of the same process, in their order."""
-    above = stack.of(line.source, stack.above(block, offset, line.number, known))
+    above = stack.of(line, stack.LinesAbove(block, offset, line.number, known))
     return list(
         takewhile(
             lambda row: row.body[:1].isspace() or _FRAME.match(row.body) or _PIECE.match(row.body), above
@@ -314,7 +315,7 @@ class _OpenTraceback:
 
     def _among(self, lines: Iterator[Line]) -> bool:
         """Read frames up to the exception; tell whether it came."""
-        for line in stack.of(self.first.source, lines):
+        for line in stack.of(self.first, lines):
             came = self.row(line, self.cut(line.body))
             if came is not None:
                 self._is_broken = not came
