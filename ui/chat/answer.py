@@ -6,14 +6,16 @@ from collections.abc import Iterator
 
 from corpus.library import Library
 from corpus.schema import Language
+from service.composition import shortening
 from service.composition.diagnosis_view import ChangeView, DiagnosisView, as_written, percent, source_words
 from service.html.markup import EMPTY, Html, element, folded, join, link, visible
 from ui.chat import diff, prose
 from ui.chat.view import TriageView
 from ui.chat.words import counted, say
 
-# So many characters of a failing line stand in the head; the whole of it is in the log's panel.
-_PROOF = 300
+# So many characters of a failing line stand in the head, more where it names something further on; the whole
+# of it is in the log's panel.
+_PROOF, _LONG_PROOF = 200, 320
 
 
 def head(view: TriageView, library: Library) -> Html:
@@ -59,7 +61,7 @@ def _standing(answer: DiagnosisView) -> Iterator[Html]:
         told = said if answer.resumes_with else answer.resume
         yield _pair(say("resume", language), element("span", *prose.inline(told)), "wide")
     if answer.root is not None:
-        quote = element("code", visible(answer.proof, _PROOF))
+        quote = element("code", shortening.proof(visible(answer.proof), _PROOF, _LONG_PROOF))
         yield _pair(say("proof", language), join(prose.citation(answer.root.place), " ", quote), "wide")
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from corpus.schema import Language
 from service.app.triage_service import Page
-from service.composition.diagnosis_view import shown_verdict
+from service.composition.diagnosis_view import DOUBTFUL, shown_verdict
 from service.html.markup import Html, element, join
 from service.schemas.records import TriageRecord
 from ui import sentences
@@ -35,7 +35,10 @@ def render(page: Page, language: Language, now: datetime) -> Html:
 def _item(record: TriageRecord, language: Language, now: datetime) -> Html:
     diagnosis = record.diagnosis
     told = diagnosis.headline if diagnosis is not None else _without(record, language)
-    kind = f"v-{shown_verdict(diagnosis)}" if diagnosis is not None else f"t-{record.state}"
+    kind = f"t-{record.state}"
+    if diagnosis is not None:
+        is_doubtful = diagnosis.verdict == "diagnosed" and diagnosis.confidence < DOUBTFUL
+        kind = f"v-{shown_verdict(diagnosis)}" + (" doubtful" if is_doubtful else "")
     state = f" · {say('state-running', language)}" if record.state == "running" else ""
     return element(
         "li",

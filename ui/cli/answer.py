@@ -14,6 +14,7 @@ from rich.text import Text
 
 from corpus.message import words
 from corpus.schema import Language
+from service.composition import shortening
 from service.composition.diagnosis_view import (
     ChangeView,
     DiagnosisView,
@@ -31,10 +32,8 @@ _STYLES = {
     "open-end": "bold yellow",
     "no-failure": "bold green",
 }
+_CELLS = shortening.Measure(cell_len, set_cell_size)
 _CODE = re.compile(r"(`[^`\n]*`)")
-_SENTENCE = re.compile(r"[.!?](?=\s|$)|[。！？]")
-# What a message is read for: numbers, quoted and dotted names, paths.
-_NAMED = re.compile(r"\d[\d.,]*|'[^'\n]+'|\"[^\"\n]+\"|`[^`\n]+`|\S*[\w-][/_.=]\w\S*")
 # The rows of a screen, and of each part of a short answer at the most.
 _SCREEN = 30
 # Of the proof as a rule, and where it names something further on.
@@ -75,20 +74,11 @@ def _head(view: DiagnosisView, width: int, rows_of_proof: int = _ROWS_PROOF) -> 
     if view.root is not None:
         # The whole line stands among the evidence.
         taken = len(view.root.place) + 6
-        message = _proof(view.proof, _ROWS_PROOF * width - taken, rows_of_proof * width - taken)
+        usual, most = _ROWS_PROOF * width - taken, rows_of_proof * width - taken
+        message = shortening.proof(view.proof, usual, most, _CELLS)
         proof = Text(f"{view.root.place}  ", style="cyan").append(message, style="bright_black")
         rows.append(proof)
     return Group(*rows)
-
-
-def _proof(text: str, usual: int, most: int) -> str:
-    """Cut a message to about `usual` columns, or behind the last thing that it names within `most`."""
-    within = set_cell_size(text, most).rstrip() if cell_len(text) > most else text
-    named = max((found.end() for found in _NAMED.finditer(within)), default=0)
-    if cell_len(text[:named]) <= usual:
-        return _shortened(text, usual)
-    end = next((end for end in _sentence_ends(text) if named <= end <= len(within)), named)
-    return text if end == len(text) else f"{text[:end]}…" if end == named else text[:end]
 
 
 def render(diagnosis: Diagnosis, console: Console, *, full: bool = False) -> None:
@@ -157,6 +147,10 @@ def _fitting(blocks: Iterable[_Block], head: RenderableType, console: Console) -
             break
         kept.remove(spare)
     return kept
+
+
+def _shortened(text: str, most: int) -> str:
+    return shortening.shortened(text, most, _CELLS)
 
 
 def _height(head: RenderableType, blocks: Iterable[_Block], console: Console) -> int:
@@ -246,28 +240,6 @@ def _alternatives(view: DiagnosisView, width: int) -> list[RenderableType]:
         for item in likely[:2]
     ]
     return [_title(view, "alternatives"), *rows]
-
-
-def _sentence_ends(text: str) -> Iterator[int]:
-    """Give where sentences end; a full stop within code ends none."""
-    return (found.end() for found in _SENTENCE.finditer(text) if text.count("`", 0, found.end()) % 2 == 0)
-
-
-def _shortened(text: str, most: int) -> str:
-    """Cut a text to about `most` columns, behind a sentence where one ends there, else behind a word."""
-    if cell_len(text) <= most:
-        return text
-    cut = set_cell_size(text, most)
-    # An item of a list ends as a sentence does.
-    ends = sorted({*(end for end in _sentence_ends(text) if end <= len(cut)), cut.rfind("\n") + 1} - {0})
-    if ends and ends[-1] > len(cut) // 3:
-        rows = cut[: ends[-1]].rstrip().split("\n")
-        # A last row that announces a list has nothing left to announce.
-        return "\n".join(rows[:-1] if rows[-1].endswith((":", "：")) else rows).rstrip()
-    cut = cut.rsplit(" ", 1)[0]
-    # A mark that is cut open would swallow what follows, or stand there raw.
-    marks = (mark for mark in ("`", "**") if cut.count(mark) % 2)
-    return f"{cut}…{''.join(marks)}"
 
 
 def _print_full(view: DiagnosisView, console: Console) -> None:

@@ -1,0 +1,53 @@
+"""Texts cut to a length behind a sentence, a word, or the last thing that they name; never within one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+_SENTENCE = re.compile(r"[.!?](?=\s|$)|[。！？]")
+# What a message is read for: numbers, quoted and dotted names, paths.
+_NAMED = re.compile(r"\d[\d.,]*|'[^'\n]+'|\"[^\"\n]+\"|`[^`\n]+`|\S*[\w-][/_.=]\w\S*")
+
+
+class Measure(NamedTuple):
+    """How wide a text is, and a text's beginning of a width: characters, or the cells of a terminal."""
+
+    width: Callable[[str], int]
+    cut: Callable[[str, int], str]
+
+
+CHARACTERS = Measure(len, lambda text, most: text[:most])
+
+
+def proof(text: str, usual: int, most: int, measure: Measure = CHARACTERS) -> str:
+    """Cut a message to about `usual`, or behind the last thing that it names within `most`."""
+    within = measure.cut(text, most).rstrip() if measure.width(text) > most else text
+    named = max((found.end() for found in _NAMED.finditer(within)), default=0)
+    if measure.width(text[:named]) <= usual:
+        return shortened(text, usual, measure)
+    end = next((end for end in _sentence_ends(text) if named <= end <= len(within)), named)
+    return text if end == len(text) else f"{text[:end]}…" if end == named else text[:end]
+
+
+def shortened(text: str, most: int, measure: Measure = CHARACTERS) -> str:
+    """Cut a text to about `most`, behind a sentence where one ends there, else behind a word."""
+    if measure.width(text) <= most:
+        return text
+    cut = measure.cut(text, most)
+    # An item of a list ends as a sentence does.
+    ends = sorted({*(end for end in _sentence_ends(text) if end <= len(cut)), cut.rfind("\n") + 1} - {0})
+    if ends and ends[-1] > len(cut) // 3:
+        rows = cut[: ends[-1]].rstrip().split("\n")
+        # A last row that announces a list has nothing left to announce.
+        return "\n".join(rows[:-1] if rows[-1].endswith((":", "：")) else rows).rstrip()
+    cut = cut.rsplit(" ", 1)[0]
+    # A mark that is cut open would swallow what follows, or stand there raw.
+    marks = (mark for mark in ("`", "**") if cut.count(mark) % 2)
+    return f"{cut}…{''.join(marks)}"
+
+
+def _sentence_ends(text: str) -> Iterator[int]:
+    """Give where sentences end; a full stop within code ends none."""
+    return (found.end() for found in _SENTENCE.finditer(text) if text.count("`", 0, found.end()) % 2 == 0)
