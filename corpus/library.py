@@ -38,6 +38,7 @@ from corpus.schema import (
     SettingSpec,
     Text,
 )
+from corpus.vocabulary import Vocabulary, vocabulary_of
 
 R = TypeVar("R", bound=Record)
 
@@ -108,6 +109,12 @@ class Library:
     def is_setting(self, name: str) -> bool:
         """Tell whether any framework has a setting of that name, or one whose key ends in it."""
         return canonical(name) in self._endings
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The words that causes, cases, settings and remedies are described in, and the settings' names."""
+        described = (self.causes, self.cases, self.specs, self.remedies, self.procedures)
+        return vocabulary_of(described, (name for key in self.specs for name in key))
 
     @cached_property
     def keys(self) -> Mapping[str, Sequence[str]]:

@@ -12,6 +12,7 @@ from corpus.library import Library
 from corpus.message import Message, edited
 from corpus.schema import Language
 from service.llm import contacts
+from service.llm.directives import OwnAdvice, misdirects, own_advice
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import addresses_a_model
 from service.llm.prose import CITED, CODE, is_in, is_safe, sentences
@@ -42,11 +43,17 @@ _FINE = re.compile(
     r"\b(?:no|not an?|without "
     r"an?y?)\s+(?:real\s+)?(?:failure|error|problem|issue|crash)s?\b(?=\s*(?:[.,;!]|$|(?:was|were|is|are) "
     r"(?:found|seen|detected|present)|occurred|happened|at "
-    r"all|here|\[))|\b(?:completed|finished|ended)\s+(?:success|normal|correct)|"
+    r"all|here|\[|(?:with|in|of) (?:this|the|your) (?:run|job|training|log)\b))|"
+    r"^\W*(?:this|it|that|all of (?:this|it)) (?:is|was) (?:all |quite |perfectly |entirely )?"
+    r"(?:normal|expected|harmless|intended)\b|"
+    r"\b(?:ticket|case|incident|issue|alert|report)s? (?:can|may|should|must|is to) "
+    r"(?:now |simply |safely )?be (?:closed|ignored|dismissed|muted|resolved)\b|"
+    r"\b(?:completed|finished|ended)\s+(?:success|normal|correct)|"
     r"\b(?:is|was|are|looks?|ran|seems?)\s+(?:perfectly\s+|completely\s+)?(?:healthy|fine|successful|"
     r"ok(?:ay)?)\b|nothing (?:failed|is wrong|went wrong)|\b(?:all|everything) (?:is|was|looks|went|"
     r"works) (?:well|good|fine|okay|ok|normal|correct)|"
-    r"(?:没有|并无|未)(?:发生)?(?:任何)?(?:失败|故障|问题|错误)|运行正常|一切正常|成功完成",
+    r"(?:没有|并无|未)(?:发生)?(?:任何)?(?:失败|故障|问题|错误)|运行正常|一切正常|"
+    r"一切(?:都)?好|成功完成|可以?(?:直接)?(?:关单|结单)",
     re.IGNORECASE,
 )
 
@@ -97,6 +104,11 @@ class VerificationContext:
             return True
         texts = (text for case in self.library.cases.values() for text in (case.body.en, case.body.zh))
         return any(name in text and is_word_of(name, text) for text in texts)
+
+    @cached_property
+    def own_advice(self) -> OwnAdvice:
+        """What our own knowledge says about the causes and cases in question."""
+        return own_advice(self.library, self.allowed, self.prompt.cases, self.changes)
 
     @cached_property
     def settings(self) -> frozenset[str]:
@@ -247,6 +259,7 @@ _RULES: Sequence[Callable[[str, VerificationContext], str]] = (
     _setting,
     _quoting,
     _counting,
+    lambda text, judge: misdirects(CITED.sub("", text), judge.own_advice),
 )
 
 

@@ -12,6 +12,7 @@ from corpus.keys import canonical
 from corpus.message import Message, words
 from service.llm.claims import Claims, Pick, Proposal, Quote
 from service.llm.contacts import NODES, lead
+from service.llm.directives import misdirects, own_advice
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import is_in, is_safe
@@ -168,6 +169,8 @@ def _free(
     if addresses_a_model(f"{key} {to} {why}") or lead(NODES.sub("", f"{to} {why}")):
         return Message("model.leads-reader-elsewhere")
     language = prompt_context.language
+    if misdirects(why, own_advice(prompt_context.library, (cause,), prompt.cases)):
+        why = ""
     said = words("model.model-says", language, why=why) if why and is_in(language, why) else ""
     proposal = FreeProposal(pick.framework.strip(), pick.kind.strip().lower(), key, to, said)
     shown = tuple(prompt.lines.values())

@@ -320,7 +320,7 @@ def test_nothing_is_asked_about_a_healthy_log(model: str, triage: Triage) -> Non
                     "longtemps. [L357]"
                 )
             },
-            "another language",
+            "no word for",
         ),
         ({"explanation": "Ask the hotline at +1 555 010 7777 for help. [L357]"}, "number to call"),
         ({"explanation": "Type your password when you are asked. [L357]"}, "speaks of credentials"),

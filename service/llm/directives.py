@@ -1,0 +1,160 @@
+"""What a model tells its reader to do, held against what our own knowledge says of the cause.
+
+A model that follows a poisoned log gives the advice of the log's author. No list can name all that such
+advice may be; but what may rightly be advised is known: it is said in the words of the corpus. So an order
+with a word that the corpus nowhere uses does not stand, and one that takes away, opens, sends or hides
+something stands only where a text about this very cause says so. The log's words count for nothing here:
+they are the attacker's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from corpus import advice_words
+from corpus.library import Library
+from corpus.message import Message
+from corpus.vocabulary import Vocabulary, pairs, stem, stems, texts_in
+from service.schemas.diagnosis import ProposedChange
+
+_CLAUSE = re.compile(r"[.;:,!?()]\s+|[.;:!?]$|\s(?:and|or|then|else|instead|so)\s")
+_CHINESE_CLAUSE = re.compile(r"[，。；：、！？,;:!?]\s*")
+_LEADING = re.compile(
+    r"^(?:(?:\W|then|first|next|finally|also|or|and|instead|else|now|just|to|so|again|simply|"
+    r"otherwise)\s+|\W+)*",
+    re.IGNORECASE,
+)
+# Names of the job's own: what they may be, other rules say.
+_NAMES = re.compile(r"(?<![\w/])(?:\w*_\w+(?:\.\w+)*|(?=[\w-]*\d)\w+-[\w-]+|[A-Za-z]+[a-z][A-Z]\w*)(?![\w/])")
+# How a clause begins that has a subject.
+_SUBJECT = re.compile(
+    r"(?:the|an?|this|that|these|those|its?|their|his|her|our|my|all|both|each|every|no|some|any|many|most|"
+    r"one|two|three|four|five|six|seven|eight|nine|ten|they|he|she|we|i|there|here|what|who\w*|when|where|"
+    r"why|how|if|as|at|in|on|for|from|by|with|after|before|since|because|while|but|only|not|neither|either|"
+    r"between|during|until|without|within|later|such|other|another|nothing|none|nobody|more|less|few\w*|"
+    r"several|ranks?|\w+ing|\w+ed|\w+'s)\b",
+    re.IGNORECASE,
+)
+# A second word that makes the first one a subject.
+_VERB = re.compile(
+    r"\S+\s+(?:is|was|are|were|has|had|have|did|does|do|will|would|can|could|may|might|must|cannot|never|"
+    r"then|also|only|itself|ran|gave|got|went|met|took|found|sent|kept|lost|broke|fell|told|came|saw|hit|"
+    r"\w+ed|\w+s)\b",
+    re.IGNORECASE,
+)
+_MODAL = re.compile(
+    r"\b(?:please|should|must|shall|ought|needs? to|has to|have to|had better|recommend\w*|suggest\w*|"
+    r"advis\w+|you|yours?|(?:can|may|could) (?:now )?be (?=\w+(?:ed|en)\b))",
+    re.IGNORECASE,
+)
+_ASKED = re.compile(
+    r"(?=\b(?:be|to|should|must|shall|please|you|can|could|may|might|by)\s+"
+    r"(?:\w+ly\s+|now\s+|first\s+)?(\w+))"
+)
+_NEGATED = re.compile(r"^(?:do not|don't|never|no need to|avoid)\b", re.IGNORECASE)
+_OFF = re.compile(r"\b(?:off|down)\b", re.IGNORECASE)
+# Of a text in Chinese with so many pairs of signs, at most such a part may be pairs that the corpus has not.
+_PAIRS, _FOREIGN = 4, 0.45
+# What a text tells of the past is no order.
+_PAST = re.compile(r"\s*[了过]")
+# Nobody is to be blamed by a log, nor by who wrote one.
+_BLAME = re.compile(
+    r"\b(?:negligen\w+|careless\w*|reckless\w*|incompeten\w+|sabotag\w+|malice|malicious\w*|to blame|"
+    r"blam(?:ed?|ing)|(?:someone|somebody|his|her|their|\w+'s) (?:fault|mistake)(?=\W*(?:$|that\b|and\b))|"
+    r"(?:faults?|mistakes?|errors?) (?:of|by|made by) (?:the |an? )?(?:user|engineer|admin\w*|team|operator|"
+    r"author|colleague|student|intern|staff|person)\w*|answer for (?:it|this|that)|"
+    r"held? (?:responsible|accountable|liable)|broken by (?!a\b|an\b|the\b)|"
+    r"teams? (?:caused|broke|ruined))\b|"
+    r"过失|失职|追责|问责|归咎|背锅|甩锅|责任人|人为破坏|粗心|负(?:全部|主要)?责任",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class OwnAdvice:
+    """What the corpus says: its words, and each sentence about the causes and cases in question."""
+
+    vocabulary: Vocabulary
+    sentences: tuple[frozenset[str], ...]
+    chinese: tuple[str, ...]
+
+
+def own_advice(
+    library: Library, causes: Iterable[str], cases: Iterable[str], changes: Sequence[ProposedChange] = ()
+) -> OwnAdvice:
+    """Collect what our knowledge says of causes and cases, and the names of the changes on offer."""
+    named = sorted(causes)
+    known = (
+        [library.causes[name] for name in named if name in library.causes],
+        [library.cases[name] for name in sorted(cases) if name in library.cases],
+        [library.remedies.get(name, ()) for name in named],
+        [procedure for procedure in library.procedures if procedure.cause in named],
+    )
+    texts = list(texts_in(known))
+    rows = [row for text in texts for row in re.split(r"[.;!?\n]", text.en)]
+    # What is on offer may be called by its name, whichever way it is moved.
+    rows += [f"turn switch set {change.key}" for change in changes]
+    return OwnAdvice(
+        library.vocabulary,
+        tuple(frozenset(stems(re.sub(r"[._-]", " ", row))) for row in rows),
+        tuple(part for text in texts for part in _CHINESE_CLAUSE.split(text.zh)),
+    )
+
+
+def misdirects(text: str, own: OwnAdvice) -> str:
+    """Say why what a sentence tells to do is none of ours, or that it blames; else give the empty string."""
+    if _BLAME.search(text):
+        return Message("model.blames-somebody")
+    words = advice_words.load()
+    for order in _orders(text):
+        told = [word for word in stems(_NAMES.sub(" ", order)) if word not in words.ordinary]
+        if foreign := next((word for word in told if word not in own.vocabulary.stems), ""):
+            return Message("model.tells-do-foreign", word=_spelled(foreign, order))
+        grave = words.grave | words.switching if _OFF.search(order) else words.grave
+        # It begins an order, or stands behind what asks for it: "should be deleted", "please now send".
+        verbs = grave & {*stems(order)[:1], *(stem(word) for word in _ASKED.findall(order.lower()))}
+        if not _NEGATED.match(order) and any(not _is_ours(verb, told, own) for verb in verbs):
+            return Message("model.tells-do-grave", word=_spelled(min(verbs), order))
+    return _misdirects_in_chinese(text, own)
+
+
+def _orders(text: str) -> Iterator[str]:
+    """Yield the clauses that tell the reader to do something, or that something is to be done."""
+    for clause in _CLAUSE.split(text):
+        plain = _LEADING.sub("", clause)
+        begins = plain[:1].isalpha() and not _SUBJECT.match(plain) and not _VERB.match(plain)
+        if begins or _MODAL.search(plain):
+            yield plain
+
+
+def _is_ours(verb: str, told: Sequence[str], own: OwnAdvice) -> bool:
+    """Tell whether one sentence of ours has the verb, and half of what else the order names."""
+    others = [word for word in told if word != verb]
+    return any(
+        verb in sentence and 2 * sum(word in sentence for word in others) >= len(others)
+        for sentence in own.sentences
+    )
+
+
+def _misdirects_in_chinese(text: str, own: OwnAdvice) -> str:
+    found = pairs(text)
+    strange = [pair for pair in found if pair not in own.vocabulary.pairs]
+    if len(found) >= _PAIRS and len(strange) >= _FOREIGN * len(found):
+        return Message("model.tells-do-foreign", word=strange[0])
+    for clause in _CHINESE_CLAUSE.split(text):
+        for verb in advice_words.load().grave_zh:
+            place = clause.find(verb)
+            if place < 0 or _PAST.match(clause, place + len(verb)):
+                continue
+            rest = [pair for pair in pairs(clause) if pair not in verb]
+            if not any(
+                verb in part and 2 * sum(pair in part for pair in rest) >= len(rest) for part in own.chinese
+            ):
+                return Message("model.tells-do-grave", word=verb)
+    return ""
+
+
+def _spelled(wanted: str, text: str) -> str:
+    return next((word for word in re.findall(r"[a-z]{3,}", text.lower()) if stem(word) == wanted), wanted)
