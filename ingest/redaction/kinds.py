@@ -160,7 +160,7 @@ ISSUED = (
     _issued("langsmith-key", "lsv2_pt_ lsv2_sk_", r"[0-9a-f]", r"{32}_[0-9a-f]{10}", _END),
     _issued(
         "issuer-token",
-        "pplx- xai- fw_ tgp_v1_ csk- pcsk_ esecret_ rpa_ KGAT_ r2_ jina_ fc-",
+        "bkua_ bkct_ pnu_ pnb_ pplx- xai- fw_ tgp_v1_ csk- pcsk_ esecret_ rpa_ KGAT_ r2_ jina_ fc-",
         r"[A-Za-z0-9_]",
         r"{32,120}",
         _END,

@@ -11,7 +11,8 @@ from ingest.redaction.named import NOTHING, PASSWORDS, SECRETS, TOKENS, WORD, de
 
 # What a variable or a setting of a secret is called, in any of its spellings.
 _CALLED = (
-    r"[\w.-]{0,80}(?:passw(?:or)?d|passphrase|secret|token|credentials?|(?:api|access|private|auth|account|"
+    r"[\w.-]{0,80}(?:passw(?:or)?d|passphrase|secret(?:[._-]?(?:access[._-]?)?key)?|"
+    r"token|credentials?|(?:api|access|private|auth|account|"
     r"encryption|signing)[_.-]?key|(?<![a-z])pwd|(?<=[_.-])pass)"
 )
 _CALLED_SIEVE = r"(?:passw(?:or)?d|passphrase|secret|token|credential|key|pwd|pass)"
@@ -58,12 +59,12 @@ _JAPANESE_KOREAN = (
 )
 _PARTICLE = "は|が|を|の値は|은|는|이|가|을|를|값은"
 _LOGIN = (
-    r"(?i)(?:\.login|basicauth|digestauth|(?:auth|creds?|credentials?|login)['\"\\]{0,4}"
+    r"(?i)(?:\blogin|basicauth|digestauth|(?:auth|creds?|credentials?|login)['\"\\]{0,4}"
     r"(?:\s|%20)?(?:[=:]|%3[AaDd])(?:\s|%20)?)(?:\(|%28|"
     r"\[)"
 )
 _LOGIN_OF = (
-    rf"(?i)(?:\.login|basicauth|digestauth|(?<![a-z])(?:auth|creds?|credentials?|login){_QUOTE}?\s?[=:]\s?)"
+    rf"(?i)(?:\blogin|basicauth|digestauth|(?<![a-z])(?:auth|creds?|credentials?|login){_QUOTE}?\s?[=:]\s?)"
     r"[(\[]"
 )
 _KEYS = r"(?:api|access|session|secret|auth|bearer|account|license|private)[ _-]?(?:key|token|secret)"
@@ -117,6 +118,15 @@ BESIDE = (
         "secret",
         r"(?i)(?:secret|token|key)[\w.-]{0,20}(?:>|\\|%|&)",
         rf"(?i)<{_CALLED}[\w.-]{{0,20}}>\s{{0,80}}{NOTHING}(?P<secret>[^<>\s]{{8,{_MANY}}})\s{{0,80}}</",
+        ahead=600,
+    ),
+    # The cells of a page's table, and of its lists of terms.
+    _beside(
+        "secret",
+        rf"(?i){_CALLED_SIEVE}(?:</|\\|%|&)",
+        rf"(?i)(?<![A-Za-z0-9]){_CALLED}:?\s{{0,20}}(?:</[a-z]{{1,10}}>\s{{0,80}}){{1,4}}"
+        rf"(?:<[a-z]{{1,10}}(?:\s[^<>\n]{{0,200}})?>\s{{0,80}}){{1,4}}{NOTHING}"
+        rf"(?P<secret>[^<>\s]{{8,{_MANY}}})</",
         ahead=600,
     ),
     _beside(
