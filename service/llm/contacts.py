@@ -88,7 +88,7 @@ _CALL = re.compile(
     r"(?<![\w.])\d{3,4}[\s.-]\d{3,4}(?:[\s.-]\d{2,4})+(?!\w)|(?<![\w.])\d{3}-\d{4}(?!\w)|"
     r"(?<!\w)1[3-9]\d{9}(?!\w)|\[redacted:phone\]|"
     rf"\b{_SPELLED}(?:[\s,-]+{_SPELLED}){{4,}}\b|[零〇一二三四五六七八九幺]{{7,}}|"
-    r"\b(?:hot[\s-]?line|help\s?desk|qr[\s-]?code|crypto\w*|bitcoins?|usdt|paypal|invoices?|whatsapp|wechat|"
+    r"\b(?:hot[\s-]?line|help\s?desk|qr[\s-]?code|cryptocurrenc\w+|bitcoins?|usdt|paypal|invoices?|whatsapp|wechat|"
     r"telegram|discord|skype|reach out|toll-free)\b|"
     r"\b(?:contact|e-?mail|phone|telephone|dial|text|call|ring)\s+(?:us|me|support|our|your|"
     r"the\s+(?:support|vendor|hotline|number|team|admin\w*)|\+?\d)|"
