@@ -88,8 +88,8 @@ _CALL = re.compile(
     r"(?<![\w.])\d{3,4}[\s.-]\d{3,4}(?:[\s.-]\d{2,4})+(?!\w)|(?<![\w.])\d{3}-\d{4}(?!\w)|"
     r"(?<!\w)1[3-9]\d{9}(?!\w)|\[redacted:phone\]|"
     rf"\b{_SPELLED}(?:[\s,-]+{_SPELLED}){{4,}}\b|[零〇一二三四五六七八九幺]{{7,}}|"
-    r"\b(?:hot[\s-]?line|help\s?desk|qr[\s-]?code|cryptocurrenc\w+|bitcoins?|usdt|paypal|invoices?|whatsapp|wechat|"
-    r"telegram|discord|skype|reach out|toll-free)\b|"
+    r"\b(?:hot[\s-]?line|help\s?desk|qr[\s-]?code|cryptocurrenc\w+|bitcoins?|usdt|paypal|invoices?|"
+    r"whatsapp|wechat|telegram|discord|skype|reach out|toll-free)\b|"
     r"\b(?:contact|e-?mail|phone|telephone|dial|text|call|ring)\s+(?:us|me|support|our|your|"
     r"the\s+(?:support|vendor|hotline|number|team|admin\w*)|\+?\d)|"
     r"微信|电话|热线|拨打|致电|QQ\s*群|客服|扫码|二维码|请联系|联系(?:我们|客服|管理员|支持)|加群",

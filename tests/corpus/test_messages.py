@@ -31,6 +31,7 @@ READERS: Mapping[str, str] = {
     "ingest/writeups.py": "recognises what surrounds an article",
     "service/llm/claim_verifier.py": "recognises claims in a model's words",
     "service/llm/contacts.py": "recognises what leads a reader away",
+    "service/llm/directives.py": "recognises whom a model's words blame, and where its clauses end",
     "service/llm/prompt_injection.py": "recognises text that is written to a model",
     "service/llm/replies.py": "recognises what a question asks for",
     "service/remediation/constraints.py": "recognises what a person rules out",
