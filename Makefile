@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # On a terminal the installer shows what it loads and how far it is; elsewhere the steps' lines are enough.
 QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 
-.PHONY: install run sample test test-all check lint types gate eval lab bench fuzz attack sbom audit lock clean
+.PHONY: install run sample test test-all check lint types gate eval lab bench fuzz attack sbom audit lock wheel clean
 
 $(STAMP): requirements.lock pyproject.toml
 	@echo "1/4 A Python environment in $(VENV)"
@@ -89,6 +89,9 @@ lock: pyproject.toml  ## Resolve every extra together and write the exact versio
 	@awk '/^[^ ]/ {gone = /^(nvidia-|cuda-|triton==)/ && !/^nvidia-ml-py==/; bare = /^torch==/} gone {next} \
 	  bare {if (/^torch==/) {sub(/[+ ].*/, ""); print} next} {print}' requirements.lock > requirements.lock.new
 	@mv requirements.lock.new requirements.lock
+
+wheel: $(STAMP)  ## Build the wheel that is published: with the model's weights and the vectors of the corpus.
+	@$(BIN)/python -m eval.release out/dist
 
 clean:
 	rm -rf $(VENV) out

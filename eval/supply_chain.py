@@ -24,7 +24,7 @@ from packaging.version import Version
 
 from corpus.library import read_yaml
 from eval.errors import EvalError
-from ingest.embedder import DEFAULT_SHA256
+from ingest.default_model import PUBLISHED_SHA256
 
 LOCK = Path(__file__).parents[1] / "requirements.lock"
 # Packages whose files the lock names without a hash, and why.
@@ -118,7 +118,7 @@ def bill_of_materials(packages: Sequence[LockedPackage]) -> dict[str, Any]:
         "type": "machine-learning-model",
         "bom-ref": "all-MiniLM-L6-v2",
         "name": "all-MiniLM-L6-v2",
-        "hashes": [{"alg": "SHA-256", "content": DEFAULT_SHA256}],
+        "hashes": [{"alg": "SHA-256", "content": PUBLISHED_SHA256}],
     }
     return {
         "bomFormat": "CycloneDX",

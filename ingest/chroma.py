@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -23,6 +24,7 @@ from corpus.message import Message
 from ingest.documents import Document
 from ingest.embedder import Vectors
 from ingest.errors import ChromaServerError
+from ingest.extras import advice
 
 COLLECTION = "documents"
 BATCH = 2000
@@ -42,6 +44,11 @@ class CollectionContents:
 
     documents: tuple[Document, ...]
     vectors: Vectors
+
+
+def is_installed() -> bool:
+    """Tell whether Chroma can be used at all; a light installation has it not."""
+    return find_spec("chromadb") is not None
 
 
 def write_folder(folder: Path, documents: Sequence[Document], vectors: Vectors, report: Report) -> None:
@@ -228,6 +235,8 @@ def _chromadb() -> Any:
     Its settings are read from there at import, and that folder may be a log's: the file could name a server
     for traces, break the import, or be a pipe that is waited for.
     """
+    if not is_installed():
+        raise ChromaServerError(advice("chromadb"))
     # Imported here: it takes over a second, and a single command does without it.
     from pydantic_settings import DotEnvSettingsSource
 

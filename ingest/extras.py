@@ -1,4 +1,4 @@
-"""Packages that an installation without an extra lacks, and the command that adds each."""
+"""Packages that a light installation lacks, and the command that adds each."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ and those that an interrupted run had made.
 Beside Chroma, a generation holds its vectors as one array: a single command reads that in milliseconds,
 where importing Chroma's client alone takes over a second. Where a Chroma server is set, it is asked instead,
 and the array answers while the server does not.
+Where Chroma is not installed, the array is all there is.
 """
 
 from __future__ import annotations
@@ -165,9 +166,14 @@ class Index:
                 return self._hits(self.server.nearest(self.manifest.collection, vector, count))
             except ChromaServerError as error:
                 _LOG.warning("%s", error)
-        if self.server is None and len(self.documents) > EXACT_LIMIT:
+        if self.server is None and len(self.documents) > EXACT_LIMIT and self._has_graph:
             return self.dense_chroma(vector, count)
         return self._top(np.asarray(self.vectors @ vector), count)
+
+    @property
+    def _has_graph(self) -> bool:
+        """Tell whether Chroma can be asked; a generation that was written without it has no folder of it."""
+        return (self.folder / "chroma").is_dir() and chroma.is_installed()
 
     def dense_chroma(self, vector: NDArray[np.float32], count: int) -> list[SearchHit]:
         """Give what Chroma holds nearest to a unit vector, by cosine, best first."""
@@ -275,7 +281,8 @@ def _searchable(
     """Give the vectors to the server, or write them beside the words where there is none."""
     if server is not None:
         return _published(server, documents, vectors, manifest, report)
-    chroma.write_folder(folder / "chroma", documents, vectors, report)
+    if chroma.is_installed():
+        chroma.write_folder(folder / "chroma", documents, vectors, report)
     return manifest, ""
 
 

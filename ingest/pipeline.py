@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from corpus import library
 from corpus.message import Message
-from ingest import bulk_ingest, documents, index, ingest_tasks, writeups
+from ingest import bulk_ingest, default_model, documents, index, ingest_tasks, shipped, writeups
 from ingest.chroma import ChromaServer, CollectionContents, server_at
 from ingest.documents import Document
 from ingest.embedder import Embedder, Vectors
@@ -192,7 +192,7 @@ class _Run:
             self.report,
             taken=taken,
             server=shared.server,
-            known=shared.vectors,
+            known=(shipped.vectors() if name == default_model.NAME else {}) | shared.vectors,
             compute=self.pool.compute(name),
             upon=old.folder.name if old else "",
         )

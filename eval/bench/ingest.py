@@ -17,8 +17,8 @@ from rich.table import Table
 
 from corpus import library
 from eval import incidents
-from ingest import documents
-from ingest.embedder import SentenceEmbedder, Vectors, model_folder, open_embedder
+from ingest import default_model, documents
+from ingest.embedder import SentenceEmbedder, Vectors, open_embedder
 from ingest.logs.inputs import sources
 from service.pipeline.triage import Triage
 from service.scoring.retrieval import query_of
@@ -40,7 +40,7 @@ def run() -> Table:
     triage = Triage(load_settings())
     texts = _texts(triage)
     ours = open_embedder("", load_settings().home)
-    plain = SentenceEmbedder(str(model_folder()), "plain")
+    plain = SentenceEmbedder(str(default_model.folder()), "plain")
     ways: dict[str, Callable[[Sequence[str]], Vectors]] = {
         "sentence-transformers, text by text": lambda these: np.concatenate(
             [plain.embed([text]) for text in these]

@@ -11,8 +11,8 @@ import numpy as np
 from rich.table import Table
 
 from corpus import library
-from ingest import documents
-from ingest.embedder import Embedder, SentenceEmbedder, Vectors, model_folder, open_embedder
+from ingest import default_model, documents
+from ingest.embedder import Embedder, SentenceEmbedder, Vectors, open_embedder
 
 
 def run() -> Table:
@@ -22,7 +22,7 @@ def run() -> Table:
     ]
     with tempfile.TemporaryDirectory() as home:
         ours = open_embedder("", Path(home))
-        plain = SentenceEmbedder(str(model_folder()), "plain")
+        plain = SentenceEmbedder(str(default_model.folder()), "plain")
         rows = [("onnxruntime", *_timed(ours, texts)), ("sentence-transformers", *_timed(plain, texts))]
     difference = float(np.abs(rows[0][2] - rows[1][2]).max())
     table = Table(

@@ -24,6 +24,7 @@ import numpy as np
 
 from corpus.errors import InvalidCorpusError
 from corpus.log_patterns import Pattern
+from ingest import shipped
 from ingest.errors import InvalidExpressionError
 
 BLOCK = 4 << 20
@@ -402,10 +403,11 @@ def _database(
 ) -> hyperscan.Database:
     """Compile expressions, or load what the same ones were compiled to before."""
     key = hashlib.sha256(repr((version("hyperscan"), ids, expressions, flags)).encode()).hexdigest()[:16]
-    stored = cache / f"patterns-{key}.hsdb" if cache else None
-    if stored and stored.is_file():
-        with contextlib.suppress(hyperscan.error):  # written on another processor: compile anew
-            database = hyperscan.loadb(stored.read_bytes(), mode=hyperscan.HS_MODE_BLOCK)
+    name = f"patterns-{key}.hsdb"
+    stored = cache / name if cache else None
+    for made in filter(None, (stored, shipped.FOLDER / name)):
+        with contextlib.suppress(OSError, hyperscan.error):  # none, or of another processor: compile anew
+            database = hyperscan.loadb(made.read_bytes(), mode=hyperscan.HS_MODE_BLOCK)
             database.scratch = hyperscan.Scratch(database)  # a loaded database comes without one
             return database
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)

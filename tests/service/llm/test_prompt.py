@@ -135,9 +135,9 @@ def test_a_repair_keeps_its_budget_and_its_fence(answer: str) -> None:
 def test_the_estimate_is_not_too_low(name: str, triage: Triage) -> None:
     """Against a real tokenizer's count of the same prompt, the estimate is not under nine tenths."""
     tokenizers = pytest.importorskip("tokenizers")
-    from ingest.embedder import model_folder
+    from ingest import default_model
 
-    tokenizer = tokenizers.Tokenizer.from_file(str(model_folder() / "tokenizer.json"))
+    tokenizer = tokenizers.Tokenizer.from_file(str(default_model.folder() / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     _, prompt = context_and_prompt(asked(triage, name, patched=False))

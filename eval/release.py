@@ -1,0 +1,65 @@
+"""Build the wheel that is published: `python -m eval.release DIR`.
+
+Beside the packages it holds what a checkout takes from elsewhere or makes itself (`ingest.shipped`), so that
+it needs neither PyTorch nor minutes before its first answer.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+from ingest import default_model, shipped
+from ingest.logs.inputs import sources
+from service.pipeline.triage import Triage
+from service.settings import load_settings
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("corpus", "ingest", "service", "eval", "ui", "whycrash")
+SAMPLE = ROOT / "eval" / "incidents" / "teak-avocet" / "log.txt"
+BESIDE = ("pyproject.toml", "README.md", "LICENSE")
+
+
+def build(target: Path) -> Path:
+    """Build the wheel into a folder, and give its path."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder)
+        left = shutil.ignore_patterns("__pycache__", shipped.FOLDER.name)
+        for name in PACKAGES:
+            shutil.copytree(ROOT / name, tree / name, ignore=left)
+        for name in BESIDE:
+            shutil.copy2(ROOT / name, tree)
+        pack(tree / "ingest" / shipped.FOLDER.name, tree / "home")
+        command = [sys.executable, "-m", "uv", "build", "--wheel", "--no-build-isolation", "--quiet"]
+        command += ["--python", sys.executable, "--out-dir", str(tree / "dist"), str(tree)]
+        subprocess.run(command, check=True)  # noqa: S603 - our own
+        (made,) = (tree / "dist").glob("*.whl")
+        target.mkdir(parents=True, exist_ok=True)
+        return Path(shutil.copy2(made, target))
+
+
+def pack(folder: Path, home: Path) -> None:
+    """Write into a folder what the wheel brings along; it is made below `home`."""
+    default_model.pack(folder)
+    settings = load_settings({"WHYCRASH_HOME": str(home)}, own=home / "none.toml", folder=home)
+    triage = Triage(settings)
+    shipped.save_vectors(
+        folder,
+        {
+            document.digest: vector
+            for document, vector in zip(triage.index.documents, triage.index.vectors, strict=True)
+        },
+    )
+    # One answer compiles all patterns.
+    with closing(sources.from_text(SAMPLE.read_text(encoding="utf-8"))) as source:
+        triage.diagnose(triage.read(source))
+    for made in (home / "cache").glob("patterns-*.hsdb"):
+        shutil.copy2(made, folder)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{build(Path(sys.argv[1]))}\n")
