@@ -12,7 +12,7 @@ from corpus.schema import Case, Cause, Language
 from service.composition import phrases
 from service.composition.alternatives import tell_apart
 from service.composition.failure_text import FailureText, bulleted, inline_code
-from service.composition.headlines import facts_in_words, quoted
+from service.composition.headlines import facts_in_words, quoted, without_names
 from service.composition.job_end import JobEnd
 from service.composition.message_forms import FormedMessage, formed_message
 from service.composition.phrases import phrase
@@ -42,15 +42,8 @@ class Explanation:
             if self.judged.has_ended:
                 return self.end.good_headline
             return self._request_headline or self.end.open_end("open-headline")
-        report = self.assessment.report
         if self.judged.verdict == "unknown":
-            if report.root:
-                told = phrase("unknown-headline", language)
-                if said := self._said(told):
-                    told = phrase("unknown-headline-said", language, said=said)
-            else:
-                told = phrase(f"{self.end.silence}-headline", language)
-            return self.end.headline or self.end.request_headline or told
+            return self.end.headline or self.end.request_headline or self._unknown_headline
         if self.judged.verdict == "ambiguous":
             first, second = (
                 self.library.causes[item.cause].title.to(language) for item in self.assessment.candidates[:2]
@@ -64,14 +57,25 @@ class Explanation:
         ):
             return formed.headline(language)
         if formed is not None and formed.form.beside_case in ("follow", "add"):
-            title = (cases[0] if cases else cause).title.to(language).rstrip(".。")
-            told = formed.headline(language)
+            title = without_names((cases[0] if cases else cause).title.to(language).rstrip(".。"))
+            told = formed.headline(language, beside_title=True)
             # An article or a plain word, not a name: it goes on the title's sentence.
             told = told[0].lower() + told[1:] if re.match(r"[A-Z](?:[a-z]* )", told) else told
             return phrase("headline-case", language, title=title, told=told)
         title = cases[0].title.to(language) if cases else cause.titled(language, self.assessment.holds)
         said = self._said(title)
-        return phrase("headline-case", language, title=title, told=said) if said else title
+        if not said:
+            return title
+        return phrase("headline-case", language, title=without_names(title), told=said)
+
+    @property
+    def _unknown_headline(self) -> str:
+        """Say that the log does not tell the cause, and what it does say."""
+        if not self.assessment.report.root:
+            return phrase(f"{self.end.silence}-headline", self.language)
+        told = phrase("unknown-headline", self.language)
+        said = self._said(told)
+        return phrase("unknown-headline-said", self.language, said=said) if said else told
 
     @property
     def _request_headline(self) -> str:
@@ -89,7 +93,7 @@ class Explanation:
         same = [
             event
             for event in report.standing
-            if event is not root and event.cause == cause.id and event.pattern_role != "wrapper"
+            if event is not root and event.cause in (cause.id, root.cause) and event.pattern_role != "wrapper"
         ]
         said = facts_in_words(report, (root, *same), self.library, self.language)
         if said:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from string import Formatter
 
+from corpus.frameworks import known_frameworks
 from corpus.library import Library
 from corpus.outcomes import told_signal
 from corpus.schema import Language
@@ -37,23 +38,40 @@ _SENTENCE = re.compile(r"[.!?](?=\s+[A-Z])|[。！？；]")
 _PART = re.compile(r"[,;:](?=\s)|\s(?=[(\[{])|[，、：]")
 _LONG_PATH = re.compile(r"(?<![\w.:/-])/[^\s'\"/]+(?:/[^\s'\"/]+){2,}/(?P<name>[^\s'\"/]+/[^\s'\"/]+)")
 _END = " .。:,;"
+_LAST_BRACKETS = re.compile(r"\s*[(（](?P<within>[^()（）]+)[)）]$")
+_NO_NAME = re.compile(r"[^a-z0-9]+")
+# A name, and what its framework does: "verl update".
+_WORDS_OF_NAME = 2
 
 
 def facts_in_words(report: CrashReport, events: Sequence[Event], library: Library, language: Language) -> str:
-    """Say what the first event that states a fact states, the root or one that tells of the same failure.
+    """Say what the root or an event of the same failure states, by the most exact row of the table.
 
     Empty where no row of the table has its blanks filled.
     """
-    for event in events:
-        for fact in report.facts:
-            if fact.line != event.line:
-                continue
-            values = dict(_values(fact, event))
-            for row in library.fact_headlines:
-                blanks = {name for _, name, _, _ in Formatter().parse(row.says.en) if name}
-                if row.kind == fact.kind and row.cue in event.text and blanks <= values.keys():
-                    return row.says.to(language).format(**values)
+    stated = [
+        (event, fact, dict(_values(fact, event)))
+        for event in events
+        for fact in report.facts
+        if fact.line == event.line
+    ]
+    for row in library.fact_headlines:
+        blanks = {name for _, name, _, _ in Formatter().parse(row.says.en) if name}
+        for event, fact, values in stated:
+            if row.kind == fact.kind and row.cue in event.text and blanks <= values.keys():
+                return row.says.to(language).format(**values)
     return ""
+
+
+def without_names(title: str) -> str:
+    """Give a title without the words in brackets at its end that only tell whose it is."""
+    found = _LAST_BRACKETS.search(title)
+    words = found["within"].lower().split() if found is not None else []
+    if found is None or len(words) > _WORDS_OF_NAME:
+        return title
+    names = (_NO_NAME.sub("", name) for name in known_frameworks().rows)
+    is_name = _NO_NAME.sub("", words[0]).startswith(tuple(names))
+    return title[: found.start()] if is_name else title
 
 
 def _values(fact: Fact, event: Event) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from corpus.schema import Cause, Language, MessageForm, Text
 from ingest.logs.events import Event
 from ingest.logs.facts import Value
 from ingest.logs.report import CrashReport
-from ingest.logs.stacks.own_calls import own_call
+from ingest.logs.stacks.own_calls import is_own, own_call
 from ingest.logs.stacks.stack import EXCEPTION, Frame
 from ingest.logs.stacks.statements import statement_part
 from service.composition.phrases import phrase
@@ -27,6 +27,7 @@ SMALLEST_GIB = 1.0
 BELOW = 12
 THERE = "there"
 _QUOTED = re.compile(r"['\"`]([\w.@/:+-](?:[\w.@/:+ -]{0,58}[\w.@/:+-])?)['\"`]")
+_COMMAND = re.compile(r"/bin/[^/]+$")
 # What the calls of a traceback fill, besides the message itself.
 LISTED_BLANKS = frozenset({"given", "nearest"})
 FRAME_BLANKS = frozenset({THERE, "function", "code", "raiser"})
@@ -40,12 +41,15 @@ class FormedMessage:
     values: Mapping[str, str]
     frame: Frame | None
 
-    def headline(self, language: Language) -> str:
-        """Say in one sentence what failed, with its place."""
+    def headline(self, language: Language, *, beside_title: bool = False) -> str:
+        """Say in one sentence what failed, with its place; beside a title only one in the job's own code."""
         exact = self.form.exact_headline
         is_filled = exact is not None and blanks_of([exact]) <= self.values.keys()
         told = self._filled(exact if exact is not None and is_filled else self.form.headline, language)
         if self.frame is None:
+            return told
+        if beside_title and (not is_own(self.frame) or _COMMAND.search(self.frame.file)):
+            # A line of a package, or of the command that one installed, is nothing to open first.
             return told
         return phrase("headline-at", language, told=told, place=place_of(self.frame))
 

@@ -26,7 +26,7 @@ def head(view: TriageView, library: Library) -> Html:
     language = view.language
     note = element("p", say("running-elsewhere", language), class_="note") if view.is_elsewhere else None
     cause = library.causes.get(answer.cause or "")
-    name = element("span", cause.title.to(language), title=cause.id, class_="cause") if cause else None
+    name = element("span", " · ", cause.title.to(language), title=cause.id, class_="cause") if cause else None
     # What is to be checked before acting, or may well be another, is not called found.
     is_probable = answer.is_probable or (answer.verdict == "diagnosed" and answer.is_doubtful)
     verdict = say(f"verdict-{'probable' if is_probable else answer.verdict}", language)
@@ -34,8 +34,8 @@ def head(view: TriageView, library: Library) -> Html:
         "div",
         element(
             "div",
-            element("p", verdict, name and join(" · ", name), class_="verdict"),
-            element("button", say("share", language), type="button", class_="small quiet", data_do="share"),
+            element("p", verdict, name, class_="verdict"),
+            element("div", *_buttons(language), class_="row"),
             class_="top",
         ),
         element("h1", *prose.inline(answer.headline), id="wc-headline", tabindex="-1"),
@@ -43,6 +43,14 @@ def head(view: TriageView, library: Library) -> Html:
         note,
         class_=f"card head v-{answer.verdict}" + (" doubtful" if answer.is_doubtful else ""),
     )
+
+
+def _buttons(language: Language) -> Iterator[Html]:
+    """Render what one does with the answer as a whole, and on a phone the way to the question's row."""
+    ask = {"data_do": "skip", "data_to": "wc-question"}
+    yield element("button", say("ask", language), type="button", class_="small quiet to-ask", **ask)
+    for deed in ("share", "copy-markdown"):
+        yield element("button", say(deed, language), type="button", class_="small quiet", data_do=deed)
 
 
 def _standing(answer: DiagnosisView) -> Iterator[Html]:
@@ -62,7 +70,7 @@ def _standing(answer: DiagnosisView) -> Iterator[Html]:
         yield _pair(say("resume", language), element("span", *prose.inline(told)), "wide")
     if answer.root is not None:
         quote = element("code", shortening.proof(visible(answer.proof), _PROOF, _LONG_PROOF))
-        yield _pair(say("proof", language), join(prose.citation(answer.root.place), " ", quote), "wide")
+        yield _pair(say("proof", language), join(prose.citation(answer.root.place), " ", quote), "wide proof")
 
 
 def _pair(name: str, value: Html, class_: str | None = None) -> Html:

@@ -41,7 +41,7 @@ class CascadeDot(NamedTuple):
 
 
 def render(view: TriageView) -> Html:
-    """Render the cascade; nothing where nothing failed."""
+    """Render the cascade; nothing where nothing failed, or where all of it is one process's."""
     diagnosis, language = view.diagnosis, view.language
     if diagnosis is None or not diagnosis.cascade:
         return EMPTY
@@ -50,7 +50,11 @@ def render(view: TriageView) -> Html:
         language,
     )
     entries = in_time(diagnosis.cascade)
-    plot = _plot(entries, language) if len(entries) > 1 else None
+    is_one = len(lanes(entries, language)) < 2 and entries[0].count < 2
+    if is_one and any(entry.role == "root" for entry in entries):
+        # One process spreads nothing; what followed stands in the explanation and in the log.
+        return EMPTY
+    plot = _plot(entries, language) if len(entries) > 1 and not is_one else None
     rows = element("ol", *(_item(entry, language) for entry in entries), class_="spread")
     told = (
         rows

@@ -19,6 +19,7 @@ from ingest.logs.inputs.members import CONFIG, kind_of
 from service.api.access import own_triage
 from service.app.admission import Caller, Principal, demand_live
 from service.app.triage_service import TriageService
+from service.composition import ticket
 from service.html.markup import EMPTY, Html
 from service.patching.patches import ConfigFile
 from service.schemas.errors import RequestError
@@ -149,6 +150,7 @@ class PanelCache:
             "headline": diagnosis.headline if diagnosis is not None else "",
             "patch": diagnosis.patch if diagnosis is not None else None,
             "command": diagnosis.command if diagnosis is not None else None,
+            "markdown": ticket.text(view.answer) if view.answer is not None else "",
             "panels": {name: self._panel(name, view) for name in self._panels},
         }
 

@@ -63,13 +63,17 @@ def _framed(patch: str, title: str, buttons: Html) -> Html:
 
 
 def render_command(command: str | None, title: str, language: Language) -> Html:
-    """Render a command with its button, if there is one; the browser holds the exact text that it copies."""
+    """Render a command, if there is one, with its buttons; the browser holds the exact text of it."""
     if command is None:
         return EMPTY
-    copy = element("button", say("copy", language), type="button", class_="small", data_do="copy-command")
+    deeds = (("copy", "copy-command"), ("download", "save-command"))
+    buttons = (
+        element("button", say(name, language), type="button", class_="small", data_do=deed)
+        for name, deed in deeds
+    )
     return element(
         "div",
-        element("div", element("h3", title), element("div", copy, class_="row"), class_="patch-head"),
+        element("div", element("h3", title), element("div", *buttons, class_="row"), class_="patch-head"),
         element("pre", command, tabindex="0", role="region", aria_label=title, class_="diff command"),
         class_="patch",
     )

@@ -14,7 +14,7 @@ const memory = {
 let language = memory.get("language") || ((navigator.language || "en").toLowerCase().startsWith("zh") ? "zh" : "en");
 let files = [];
 let shown = {};
-let state = { state: "idle", triage: "", patch: null, command: null };
+let state = { state: "idle", triage: "", patch: null, command: null, markdown: "" };
 // Whether this page itself waits for an answer, and whether its server was lost meanwhile.
 let working = false;
 let lost = false;
@@ -153,7 +153,7 @@ async function explain() {
 function begin(asked) {
   working = true;
   jumps = {};
-  state = { state: "waiting", triage: "", patch: null, command: null };
+  state = { state: "waiting", triage: "", patch: null, command: null, markdown: "" };
   showAnswer(true);
   apply({ state: "waiting", triage: "", panels: {} });
   trigger("explain", { ticket: ++ticket, text: "", files: [], example: "", live: $("wc-live").checked, model: !MODEL || $("wc-model").checked, language, ...asked });
@@ -177,7 +177,7 @@ function showAnswer(is) {
 function startOver() {
   working = false;
   ticket++;
-  state = { state: "idle", triage: "", patch: null, command: null };
+  state = { state: "idle", triage: "", patch: null, command: null, markdown: "" };
   history.pushState({}, "", location.pathname);
   document.title = "whycrash";
   showAnswer(false);
@@ -359,7 +359,7 @@ const DEEDS = {
     if (!$("wc-text").value && !files.length) { startOver(); return; }
     ticket++;
     working = false;
-    state = { state: "idle", triage: "", patch: null, command: null };
+    state = { state: "idle", triage: "", patch: null, command: null, markdown: "" };
     history.pushState({}, "", location.pathname);
     showAnswer(false);
     $("wc-text").focus();
@@ -381,9 +381,11 @@ const DEEDS = {
   more(part) { past(part.dataset.after); },
   open(part) { if (!matchMedia("(min-width: 1100px)").matches) toggleHistory(false); open(part.dataset.triage, true); },
   share() { copy(location.origin + location.pathname + "?triage=" + encodeURIComponent(state.triage), "link-copied"); },
+  "copy-markdown"() { copy(state.markdown + "\n" + location.origin + location.pathname + "?triage=" + encodeURIComponent(state.triage) + "\n", "markdown-copied"); },
   "copy-patch"() { copy(state.patch, "copied"); },
   "copy-command"() { copy(state.command, "copied"); },
   "save-patch"() { save(state.patch, "whycrash.patch"); },
+  "save-command"() { save(state.command + "\n", "run.sh"); },
   jump(part) { jump(part.dataset.role); },
   right() { judge({ right: true }); },
   wrong(part) {

@@ -36,8 +36,8 @@ _CELLS = shortening.Measure(cell_len, set_cell_size)
 _CODE = re.compile(r"(`[^`\n]*`)")
 # The rows of a screen, and of each part of a short answer at the most.
 _SCREEN = 30
-# Of the proof as a rule, and where it names something further on.
-_ROWS_PROOF, _ROWS_LONG_PROOF = 3, 6
+# Of the proof where the rest fills the screen, as a rule, and where it names something further on.
+_ROWS_LEAST_PROOF, _ROWS_PROOF, _ROWS_LONG_PROOF = 2, 3, 6
 _ROWS_HAPPENED = 3
 _ROWS_MEANS = 3
 _ROWS_UNKNOWN = 6
@@ -51,7 +51,12 @@ _ROWS_WHOLE_PATCH, _ROWS_PATCH = 16, 8
 _SLACK = 1
 _ROWS_COMMAND = 4
 # Rows of the proof and of the patch: as much as there is room for.
-_TRIED = ((_ROWS_LONG_PROOF, _ROWS_WHOLE_PATCH), (_ROWS_LONG_PROOF, _ROWS_PATCH), (_ROWS_PROOF, _ROWS_PATCH))
+_TRIED = (
+    (_ROWS_LONG_PROOF, _ROWS_WHOLE_PATCH),
+    (_ROWS_LONG_PROOF, _ROWS_PATCH),
+    (_ROWS_PROOF, _ROWS_PATCH),
+    (_ROWS_LEAST_PROOF, _ROWS_PATCH),
+)
 _CHANGES = 3
 _STEPS = 3
 _CHECKS = 3
@@ -74,7 +79,7 @@ def _head(view: DiagnosisView, width: int, rows_of_proof: int = _ROWS_PROOF) -> 
     if view.root is not None:
         # The whole line stands among the evidence.
         taken = len(view.root.place) + 6
-        usual, most = _ROWS_PROOF * width - taken, rows_of_proof * width - taken
+        usual, most = (rows * width - taken for rows in (min(_ROWS_PROOF, rows_of_proof), rows_of_proof))
         message = shortening.proof(view.proof, usual, most, _CELLS)
         proof = Text(f"{view.root.place}  ", style="cyan").append(message, style="bright_black")
         rows.append(proof)
@@ -169,7 +174,7 @@ def _short_blocks(view: DiagnosisView, width: int, rows_of_patch: int) -> Iterat
         # What was just said is not said again.
         is_told = first.why.replace("`", "") in view.part("why").replace("`", "")
         first = replace(first, why="" if is_told else _shortened(first.why, _ROWS_WHY * width))
-        yield _Block([Text(_say("changes", view.language), style="bold"), *_change(first)])
+        yield _Block([Text(view.words("changes"), style="bold"), *_change(first)])
         others = [row for change in view.changes[1:_CHANGES] for row in list(_change(change))[:1]]
         yield _Block(others, goes_on=True, spare=1)
     elif not view.steps and (advice := _shortened(view.part("do"), _ROWS_ADVICE * width)):
@@ -369,7 +374,7 @@ def _beside_places(rows: Iterable[tuple[str, Text]]) -> Table:
 
 def changes(view: DiagnosisView) -> list[RenderableType]:
     """Give what may cure, and what helps to find out more, as a block each; nothing where there is none."""
-    blocks = ((_say("changes", view.language), view.changes), (view.words("find-out"), view.looks))
+    blocks = ((view.words("changes"), view.changes), (view.words("find-out"), view.looks))
     return [
         Group(Text(title, style="bold"), *(row for change in changes for row in _change(change)))
         for title, changes in blocks

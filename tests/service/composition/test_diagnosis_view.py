@@ -170,13 +170,13 @@ ROOT_ENTRY = CascadeEntry(line=7, time=None, source="rank=3 ip=n9", event="it br
         (
             {"outcome": Outcome(exit_code=137, signal="SIGKILL", last_step=40), "cascade": (ROOT_ENTRY,)},
             "en",
-            "exit code 137 · signal SIGKILL · last step 40 · printed by rank=3 ip=n9",
+            "exit code 137 · signal SIGKILL · last step 40 · reported by rank=3 ip=n9",
         ),
         # The log alone tells how far the job came, and which process failed.
         (
             {"outcome": Outcome(last_step=40), "cascade": (ROOT_ENTRY,)},
             "zh",
-            "最后一步 40 · 由 rank=3 ip=n9 打印",
+            "最后一步 40 · 由 rank=3 ip=n9 报告",
         ),
         ({}, "en", ""),
         ({"verdict": "no-failure", "outcome": ENDED}, "en", ""),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from corpus.schema import Language
 from service.composition.diagnosis_view import diagnosis_view
-from service.composition.headlines import QUOTED, quoted
+from service.composition.headlines import QUOTED, quoted, without_names
 from service.pipeline.triage import Triage
 from tests.tables import each_row
 from tests.warm import explained
@@ -18,6 +18,8 @@ SIGNALLED = (
     "W0401 10:00:00.000 7 torch/distributed/elastic/agent/server/api.py:719] Received 15 death signal, "
     "shutting down workers\n"
 )
+POOL = "HTTPConnectionPool(host='10.9.0.7', port=8080)"
+REFUSED = "Max retries exceeded (Caused by NewConnectionError('[Errno 111] Connection refused'))"
 FAILED_RANK = (
     "E0401 10:00:00.000 9 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -11) "
     "local_rank: 3 (pid: 44) of binary: /opt/python\n"
@@ -50,6 +52,18 @@ FAILED_RANK = (
             ": 3 there, 4 asked",
         ),
         (FAILED_RANK, "en", "rank 3 ended with exit code -11 (SIGSEGV)"),
+        (
+            f"requests.exceptions.ReadTimeout: {POOL}: Read timed out.\n",
+            "en",
+            ": 10.9.0.7:8080 did not answer in time",
+        ),
+        (f"requests.exceptions.ConnectionError: {POOL}: {REFUSED}\n", "zh", "10.9.0.7:8080 拒绝了连接"),
+        # What refused is not the host that was asked for.
+        (
+            f"requests.exceptions.ConnectionError: {POOL}: ProxyError {REFUSED}\n",
+            "en",
+            " 10.9.0.7:8080 failed",
+        ),
     ],
 )
 def test_a_headline_ends_with_what_the_line_states(
@@ -111,3 +125,34 @@ def test_that_the_end_of_a_long_path_is_told_and_an_address_stays_whole() -> Non
     assert quoted(short, "title", is_general=True) == short
     address = f"cannot fetch https://hub.example/{'a/' * 70}weights.bin"
     assert "…/" not in quoted(address, "title", is_general=True)
+
+
+@each_row(
+    ("title", "shown"),
+    [
+        ("Out of memory in the training step (verl update)", "Out of memory in the training step"),
+        ("Out of memory in the training step (Megatron-LM)", "Out of memory in the training step"),
+        ("训练步显存不足(verl 更新阶段)", "训练步显存不足"),
+        ("A library is built for another processor (SIGILL)", None),
+        ("The driver gives no card to this process (CUDA unknown error at the start)", None),
+        ("No brackets at all", None),
+    ],
+)
+def test_a_title_beside_numbers_names_no_framework_in_brackets(title: str, shown: str | None) -> None:
+    assert without_names(title) == (shown or title)
+
+
+def test_a_place_in_a_package_stands_in_no_headline_beside_a_title(triage: Triage) -> None:
+    """Nobody opens PyTorch's own file first; a line of the job's own code is told."""
+    oom = (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity "
+        "of 10.00 GiB of which 1.00 GiB is free. Process 1 has 8.00 GiB memory in use.\n"
+    )
+    trace = 'Traceback (most recent call last):\n  File "{file}", line 7, in {name}\n    {code}\n'
+    own = trace.format(file="/job/loop.py", name="fit", code="loss.backward()")
+    inner = (
+        '  File "/opt/lib/python3.11/site-packages/torch/_tensor.py", line 5, in backward\n    backward(\n'
+    )
+    headline = explained(triage, own + inner + oom).headline
+    assert "1 GiB" in headline
+    assert "_tensor.py" not in headline

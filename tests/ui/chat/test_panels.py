@@ -368,6 +368,14 @@ SPREAD = (
 )
 
 
+def test_that_one_process_spreads_nothing(diagnosis: Diagnosis) -> None:
+    """Where all failures are one process's, no plot and no list repeats them; a silent rank counts."""
+    alone = (entry(1, "rank=1", "root"), entry(2, "rank=1"))
+    assert cascade.render(view(diagnosis.model_copy(update={"cascade": alone}))) == ""
+    beside = (entry(1, "rank=1", "root", missing=(4,)), entry(2, "rank=1"))
+    assert "wc-cascade" in cascade.render(view(diagnosis.model_copy(update={"cascade": beside})))
+
+
 def test_that_each_process_has_its_lane() -> None:
     """In the order of failing, with the silent ranks below."""
     assert [(lane.name, lane.is_silent) for lane in cascade.lanes(SPREAD, "en")] == [

@@ -1,0 +1,57 @@
+"""What one sees and takes along without scrolling: the fix on a phone, what covers nothing, a ticket."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from tests.ui.chat.conftest import OpenPage
+from tests.ui.chat.serving import Server
+from tests.ui.chat.test_looks import PHONE
+
+TOP = "selector => document.querySelector(selector).getBoundingClientRect().top"
+BOTTOM = "selector => document.querySelector(selector).getBoundingClientRect().bottom"
+
+
+def answered(page: Page, example: str = "gpu-memory") -> Page:
+    """Show the whole answer to an example."""
+    page.click(f'[data-example="{example}"]')
+    page.wait_for_selector(".feedback")
+    return page
+
+
+def test_that_a_phone_shows_the_fix_on_its_first_screen(pages: OpenPage, server: Server) -> None:
+    """Conclusion and first change stand above the fold; the question's row is the last one, a tap away."""
+    page = answered(pages(server.url, **PHONE))
+    page.evaluate("scrollTo(0, 0)")
+    assert page.evaluate(BOTTOM, "#wc-changes .setting") < 844
+    assert page.evaluate(TOP, "#wc-follow") > 844
+    page.click(".to-ask")
+    expect(page.locator("#wc-question")).to_be_focused()
+
+
+def test_that_the_questions_row_covers_nothing(page: Page) -> None:
+    """It is opaque, and the last panel ends above it when the page is at its end."""
+    answered(page)
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    assert page.evaluate(BOTTOM, ".feedback") <= page.evaluate(TOP, "#wc-follow")
+    colour = page.evaluate("getComputedStyle(document.querySelector('#wc-follow')).backgroundColor")
+    assert colour == page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def test_that_an_answer_is_copied_for_a_ticket(pages: OpenPage, server: Server) -> None:
+    """Headline, proof, change and patch as Markdown, and the way back to the page."""
+    page = answered(pages(server.url, permissions=["clipboard-read", "clipboard-write"]))
+    page.click('[data-do="copy-markdown"]')
+    expect(page.locator("#wc-toast")).to_be_visible()
+    told = page.evaluate("navigator.clipboard.readText()")
+    assert told.startswith("## Out of memory")
+    assert "```diff\n--- a/run.sh" in told
+    assert f"{server.url}?triage=" in told
+
+
+def test_that_the_corrected_command_is_saved(page: Page) -> None:
+    """As a script that can be started."""
+    answered(page)
+    with page.expect_download() as saving:
+        page.click('[data-do="save-command"]')
+    assert saving.value.suggested_filename == "run.sh"
