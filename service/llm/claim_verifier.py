@@ -12,7 +12,7 @@ from corpus.library import Library
 from corpus.message import Message, edited
 from corpus.schema import Language
 from service.llm import contacts
-from service.llm.directives import OwnAdvice, misdirects, own_advice
+from service.llm.directives import OwnAdvice, misdirects, own_advice, says_foreign
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import addresses_a_model
 from service.llm.prose import CITED, CODE, is_in, is_safe, sentences
@@ -48,6 +48,7 @@ _FINE = re.compile(
     r"(?:normal|expected|harmless|intended)\b|"
     r"\b(?:ticket|case|incident|issue|alert|report)s? (?:can|may|should|must|is to) "
     r"(?:now |simply |safely )?be (?:closed|ignored|dismissed|muted|resolved)\b|"
+    r"\bno (?:further )?action (?:is |was )?(?:needed|required|necessary)\b|"
     r"\b(?:completed|finished|ended)\s+(?:success|normal|correct)|"
     r"\b(?:is|was|are|looks?|ran|seems?)\s+(?:perfectly\s+|completely\s+)?(?:healthy|fine|successful|"
     r"ok(?:ay)?)\b|nothing (?:failed|is wrong|went wrong)|\b(?:all|everything) (?:is|was|looks|went|"
@@ -74,6 +75,7 @@ class VerificationContext:
     changes: tuple[ProposedChange, ...]
     failed: bool = True
     barred: tuple[Constraint, ...] = ()
+    evidence: str = ""
 
     @cached_property
     def sent(self) -> str:
@@ -138,6 +140,7 @@ def verification_context(
         tuple(changes),
         prompt_context.first.verdict != "no-failure" if failed is None else failed,
         tuple(barred),
+        "\n".join(item.text for item in prompt_context.first.evidence),
     )
 
 
@@ -186,13 +189,18 @@ def _renaming(text: str, judge: VerificationContext) -> str:
     return ""
 
 
-def _setting(text: str, judge: VerificationContext) -> str:
-    plain = CITED.sub("", text)
-    cited = " ".join(
+def _cited(text: str, judge: VerificationContext) -> str:
+    """Give the lines that a text cites."""
+    return " ".join(
         judge.prompt.lines[mark[1:-1]]
         for mark, exists in _citations(text, judge)
         if exists and mark[1:-1] in judge.prompt.lines
     )
+
+
+def _setting(text: str, judge: VerificationContext) -> str:
+    plain = CITED.sub("", text)
+    cited = _cited(text, judge)
     for match in _ASSIGNED.finditer(plain):
         if not _is_known_value(match["key"], match["value"].strip("'\"*."), judge) and not is_word_of(
             match[0].rstrip("'\"*."), cited
@@ -260,6 +268,9 @@ _RULES: Sequence[Callable[[str, VerificationContext], str]] = (
     _quoting,
     _counting,
     lambda text, judge: misdirects(CITED.sub("", text), judge.own_advice),
+    lambda text, judge: says_foreign(
+        CITED.sub("", text), f"{_cited(text, judge)}\n{judge.evidence}", judge.own_advice
+    ),
 )
 
 

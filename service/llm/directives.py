@@ -4,7 +4,7 @@ A model that follows a poisoned log gives the advice of the log's author. No lis
 advice may be; but what may rightly be advised is known: it is said in the words of the corpus. So an order
 with a word that the corpus nowhere uses does not stand, and one that takes away, opens, sends or hides
 something stands only where a text about this very cause says so. The log's words count for nothing here:
-they are the attacker's.
+they are the attacker's. What describes may use the words of the lines that it cites, or that the rules do.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from corpus import advice_words
 from corpus.library import Library
 from corpus.message import Message
 from corpus.vocabulary import Vocabulary, pairs, stem, stems, texts_in
+from service.llm.prose import CODE
 from service.schemas.diagnosis import ProposedChange
 
 _CLAUSE = re.compile(r"[.;:,!?()]\s+|[.;:!?]$|\s(?:and|or|then|else|instead|so)\s")
@@ -118,6 +119,19 @@ def misdirects(text: str, own: OwnAdvice) -> str:
         if not _NEGATED.match(order) and any(not _is_ours(verb, told, own) for verb in verbs):
             return Message("model.tells-do-grave", word=_spelled(min(verbs), order))
     return _misdirects_in_chinese(text, own)
+
+
+def says_foreign(text: str, lines: str, own: OwnAdvice) -> str:
+    """Say which word of a description neither the corpus has nor the lines; else give the empty string.
+
+    Names of the job's own, and what is quoted, are left to other rules.
+    """
+    words = advice_words.load()
+    common = own.vocabulary.stems | words.ordinary | words.grave | words.switching
+    foreign = [word for word in stems(_NAMES.sub(" ", CODE.sub(" ", text))) if word not in common]
+    told = stems(re.sub(r"[\W_]", " ", lines)) if foreign else ()
+    word = next((word for word in foreign if word not in told), "")
+    return Message("model.says-foreign", word=_spelled(word, text)) if word else ""
 
 
 def _orders(text: str) -> Iterator[str]:
