@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from corpus import library
+from corpus.expressions import compiled
 from corpus.schema import Expression, Record
 
 FILE = "collectives.yaml"
@@ -30,7 +30,7 @@ class CollectiveTable(Record):
 
     def equal_sides(self, operation: str) -> tuple[Side, ...]:
         """Name the sides of a collective that must be equal on all ranks."""
-        return next(kind.equal for kind in self.kinds if re.search(kind.operation, operation))
+        return next(kind.equal for kind in self.kinds if compiled(kind.operation).search(operation))
 
 
 @cache

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from corpus.expressions import compiled
 
 Scalar = bool | int | float | str
 
@@ -360,7 +361,7 @@ def compare(left: object, sign: str, right: object) -> bool:
         members = right if isinstance(right, tuple) else (right,)
         return any(compare(left, "==", member) for member in members)
     if sign == "~":
-        return re.search(str(right), str(left)) is not None
+        return compiled(str(right)).search(str(left)) is not None
     numbers = _number(left), _number(right)
     if numbers[0] is not None and numbers[1] is not None:
         return _ORDERS[sign](numbers[0], numbers[1])

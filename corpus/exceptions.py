@@ -127,7 +127,8 @@ class ExceptionMeanings(Record):
         `type_name` is as a traceback prints it, with the module: modules move between releases, so the class
         is looked up by its package alone. Empty where a line names no exception.
         """
-        told = (kind for kind, said, _ in self._kinds if said and said.search(message.lower()))
+        message = message.lower()
+        told = (kind for kind, said, _ in self._kinds if said and said.search(message))
         package, name = type_name.partition(".")[0], type_name.rpartition(".")[2]
         known = next(told, None) or self._class_kinds.get((package, name))
         if known or not name:

@@ -8,6 +8,7 @@ adds or takes out (`+actor.lr`, `~actor.lr`), a key of a file as a path of level
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # What stands before a key on a command line and is no part of its name.
 _SIGNS = "-+~"
@@ -23,6 +24,8 @@ def signs(key: str) -> str:
     return key[: len(key) - len(unsigned(key))]
 
 
+# Every setting of a job is compared with every name that some knowledge asks for.
+@lru_cache(maxsize=8192)
 def canonical(key: str) -> str:
     """Give the form by which two spellings of a key are compared: no signs, underscores for dashes."""
     return unsigned(key).replace("-", "_")

@@ -138,7 +138,8 @@ class Atlas:
         self._buckets = list(accumulate(self.head["buckets"], initial=begin))
         self._pages = list(accumulate(self.head["pages"], initial=self._buckets[-1]))
         # The caches are the atlas's own: a method's would keep it alive for ever.
-        self.bucket = lru_cache(maxsize=512)(self._read_bucket)
+        # All buckets, unpacked, are 8 MB; each log asks for other ones.
+        self.bucket = lru_cache(maxsize=1 << BUCKET_BITS)(self._read_bucket)
         self.page = lru_cache(maxsize=128)(self._read_page)
 
     @property
@@ -238,7 +239,7 @@ class Bucket:
 
     def __init__(self, data: bytes) -> None:
         rows, total = array("I", data[:8])
-        self._starts = list(accumulate(_unplaned(data[8 : 8 + 4 * rows]), initial=0))
+        self._starts = array("I", accumulate(_unplaned(data[8 : 8 + 4 * rows]), initial=0))
         self._hashes = _unplaned(data[8 + 4 * rows : 8 + 8 * rows])
         self._steps = _unplaned(data[8 + 8 * rows : 8 + 8 * rows + 4 * total])
 

@@ -12,6 +12,7 @@ from typing import Annotated
 from pydantic import Field
 
 from corpus import library
+from corpus.expressions import compiled
 from corpus.keys import last_level, levels
 from corpus.schema import Expression, Record
 
@@ -38,9 +39,9 @@ class Precision(Record):
     def fits(self, name: str, settings: Mapping[str, str]) -> bool:
         """Tell whether the row is for a model of this name under these settings."""
         if self.name:
-            return bool(re.search(self.name, name))
+            return bool(compiled(self.name).search(name))
         return any(
-            re.search(self.setting, last_level(key)) and re.search(self.value, value)
+            compiled(self.setting).search(last_level(key)) and compiled(self.value).search(value)
             for key, value in settings.items()
         )
 
@@ -108,23 +109,23 @@ def share_of_card(settings: Mapping[str, str]) -> float | None:
 
 def _names_model(key: str, table: ModelSizes) -> bool:
     *above, leaf = levels(key)
-    if not re.search(table.keys, leaf):
+    if not compiled(table.keys).search(leaf):
         return False
-    return leaf.lower() != "path" or bool(re.search(table.above, ".".join(above)))
+    return leaf.lower() != "path" or bool(compiled(table.above).search(".".join(above)))
 
 
 def _parameters_b(name: str, table: ModelSizes) -> float | None:
     """Read the number of parameters, in billions, in a model's name or path; its last part tells the most."""
     for part in reversed(name.strip("'\" /").split("/")):
-        match = re.search(table.billions, part.replace("_", "-"))
+        match = compiled(table.billions).search(part.replace("_", "-"))
         if match is not None:
             count = float(match["count"]) / (1000 if match["unit"] in "mM" else 1)
             return count * int(match["experts"]) * table.expert_share if match["experts"] else count
         for family in table.families:
-            if re.search(family.expression, part):
+            if compiled(family.expression).search(part):
                 return family.parameters_b
     return None
 
 
 def _is(expression: str, key: str) -> bool:
-    return bool(re.search(expression, last_level(key)))
+    return bool(compiled(expression).search(last_level(key)))

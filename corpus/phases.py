@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from corpus import library
+from corpus.expressions import compiled
 from corpus.schema import Expression, Record, Text
 
 FILE = "phases.yaml"
@@ -45,11 +45,12 @@ class PhaseTable(Record):
 
     def of_call(self, text: str) -> Phase | None:
         """Give the phase that a call belongs to."""
-        return next((phase for phase in self.phases if re.search(phase.calls, text)), None)
+        return next((phase for phase in self.phases if compiled(phase.calls).search(text)), None)
 
     def of_turn(self, function: str) -> Phase | None:
         """Give the phase that a function is a turn of."""
-        return next((phase for phase in self.phases if phase.turn and re.match(phase.turn, function)), None)
+        turning = (phase for phase in self.phases if phase.turn)
+        return next((phase for phase in turning if compiled(phase.turn).match(function)), None)
 
 
 def load(*folders: Path) -> PhaseTable:

@@ -11,6 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from corpus.expressions import compiled
 from ingest.logs.events import CascadeRole, Event
 from ingest.logs.progress import IN_FLIGHT, Progress
 from ingest.logs.stacks.own_calls import raises_itself
@@ -222,7 +223,7 @@ def _led_to(root: Event | None, standing: Sequence[Event]) -> Event | None:
             and event.leads_to
             and event.cause not in (None, root.cause)
             and event.last < (root.traceback or root.line)
-            and re.search(event.leads_to, root.body)
+            and compiled(event.leads_to).search(root.body)
         ),
         None,
     )

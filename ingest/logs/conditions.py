@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -11,6 +10,7 @@ from functools import cached_property
 from corpus import job_kinds
 from corpus.condition_nodes import UNKNOWN, ConditionResult, EvaluationContext
 from corpus.conditions import framework_range, parse
+from corpus.expressions import compiled
 from corpus.job_kinds import JobSigns
 from corpus.keys import canonical
 from corpus.library import fits
@@ -57,7 +57,7 @@ class ReportView(EvaluationContext):
     def can_run(self, text: str) -> bool:
         """Tell whether the machine that the job shows has the commands, files and variables of a text."""
         tools = (tool for tool in job_kinds.load().tools if not self.job.isdisjoint(tool.absent))
-        return not any(re.search(tool.expression, text) for tool in tools)
+        return not any(compiled(tool.expression).search(text) for tool in tools)
 
     @cached_property
     def kind(self) -> JobSigns | None:
@@ -74,6 +74,22 @@ class ReportView(EvaluationContext):
     def focused(self) -> Sequence[Event]:
         """The events whose tracebacks count: the one in focus, else all."""
         return (self.focus,) if self.focus else self.events
+
+    @cached_property
+    def calls(self) -> Sequence[str]:
+        """The calls of the events whose tracebacks count, each once; of an event without any, its message."""
+        texts = (
+            text
+            for event in self.focused
+            for text in ((*map(str, event.frames), event.remote) if event.frames else (event.body,))
+        )
+        return tuple(dict.fromkeys(texts))
+
+    @cached_property
+    def stacks(self) -> Sequence[str]:
+        """All calls of each traceback of the job, the outermost first."""
+        texts = (" ".join(map(str, event.frames)) for event in self.events if event.frames)
+        return tuple(dict.fromkeys(texts))
 
     def look_up(self, name: str) -> ConditionResult:
         """Give the first fact's value of that `kind.field`."""
@@ -157,19 +173,9 @@ def _pattern(name: str, view: ReportView) -> bool:
     return any(sign in name for sign in "*?[") and any(fnmatchcase(each, name) for each in view.names)
 
 
-def _frame(expression: str, view: ReportView) -> bool:
-    """Hold the expression against the calls; of an event without any, against its message."""
-    compiled = re.compile(expression)
-    for event in view.focused:
-        called = (*map(str, event.frames), event.remote) if event.frames else (event.body,)
-        if any(compiled.search(text) for text in called):
-            return True
-    return False
-
-
 def _finds(expression: str, texts: Iterable[str]) -> bool:
-    compiled = re.compile(expression)
-    return any(compiled.search(text) for text in texts)
+    search = compiled(expression).search
+    return any(search(text) for text in texts)
 
 
 def _framework(argument: str, view: ReportView) -> bool:
@@ -197,24 +203,21 @@ _TESTS: Mapping[str, Callable[[str, ReportView], bool]] = {
         view.root is not None and any(fnmatchcase(each, name) for each in _patterns(view.root))
     ),
     "cause": lambda name, view: view.root is not None and view.root.cause == name,
-    "frame": _frame,
+    "frame": lambda expression, view: _finds(expression, view.calls),
     # The line of source that the innermost call stands in.
     "code": lambda expression, view: _finds(
         expression, (event.frames[-1].code for event in view.focused if event.frames)
     ),
     # What the failing lines say: of the one in focus, else of all.
     "message": lambda expression, view: _finds(expression, (event.text for event in view.focused)),
-    # All calls of any traceback of the job, the outermost first.
-    "stack": lambda expression, view: _finds(
-        expression, (" ".join(map(str, event.frames)) for event in view.events if event.frames)
-    ),
-    "exception": lambda expression, view: any(
-        re.search(expression, event.exception) for event in view.focused if event.exception
+    "stack": lambda expression, view: _finds(expression, view.stacks),
+    "exception": lambda expression, view: _finds(
+        expression, (event.exception for event in view.focused if event.exception)
     ),
     "framework": _framework,
     "phase": lambda name, view: view.phase == name,
     "config": lambda name, view: any(True for _ in _settings_named(name, view)),
     "job": lambda names, view: not view.job.isdisjoint(names.split("|")),
-    "command": lambda expression, view: bool(re.search(expression, view.command)),
-    "launch": lambda expression, view: any(re.search(expression, text) for text in view.launches),
+    "command": lambda expression, view: bool(compiled(expression).search(view.command)),
+    "launch": lambda expression, view: _finds(expression, view.launches),
 }

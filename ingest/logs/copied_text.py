@@ -30,6 +30,7 @@ _CHARACTERS = str.maketrans(
         "…": "...",
     }
 )
+_ODD = re.compile(f"[—–{''.join(map(chr, _CHARACTERS))}]")
 
 
 def restored(data: bytes) -> bytes:
@@ -46,7 +47,7 @@ def restored(data: bytes) -> bytes:
         text = _ELEMENT.sub("", text)
     if is_coloured:
         text = _COLOUR.sub("", text)
-    if not text.isascii():
+    if _ODD.search(text):
         text = _DASH.sub("--", text.translate(_CHARACTERS))
     return text.encode("utf-8", "surrogateescape")
 

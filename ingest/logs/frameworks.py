@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from corpus.call_lines import CallLine, dated_packages
+from corpus.expressions import compiled
 from corpus.frameworks import cued_frameworks, known_frameworks
 from ingest.logs.stacks.stack import Frame
 
@@ -65,7 +65,7 @@ def dated_versions(texts: Iterable[str], frames: Iterable[Frame] = ()) -> Mappin
     for text in texts:
         for row in rows:
             for sign in row.dated_by:
-                if match := re.search(sign.says, text):
+                if match := compiled(sign.says).search(text):
                     found.setdefault(row.id, {})[sign.versions.format(**match.groupdict())] = None
     calls = (CallLine(frame.file, frame.line, frame.function, frame.code) for frame in frames)
     for package, versions in dated_packages(calls).items():

@@ -65,7 +65,7 @@ def parse_line(raw: bytes, number: int, column: int | None = None) -> Line:
 
 def message_of(text: str) -> str:
     """Give what a line says behind a progress bar and prefixes; all of it where nothing else is there."""
-    bar = _BAR.match(text)
+    bar = _BAR.match(text) if "%|" in text else None
     return _taken_apart((text[bar.end() :] if bar is not None else text).strip())[0].strip() or text
 
 

@@ -126,16 +126,16 @@ class Pastes:
             if not self._rows[match.row].sample:
                 found[match.line - 1].add(match.row)
         return [
-            frozenset(row for number in numbers if _is_said(row := self._rows[number], text))
+            _said([self._rows[number] for number in numbers], text) if numbers else frozenset()
             for text, numbers in zip(texts, found, strict=True)
         ]
 
 
-def _is_said(row: Pattern, text: str) -> bool:
-    """Tell whether a pattern that the scanner proposed for a row of text holds for a part of it."""
-    return not row.is_anchored or any(
-        holds(row, parse_line(part.encode("utf-8", "surrogateescape"), 1)) for part in text.split("\r")
-    )
+def _said(rows: Sequence[Pattern], text: str) -> frozenset[Pattern]:
+    """Give those of the patterns that the scanner proposed for a row of text that hold for a part of it."""
+    parts = text.split("\r") if any(row.is_anchored for row in rows) else ()
+    lines = [parse_line(part.encode("utf-8", "surrogateescape"), 1) for part in parts]
+    return frozenset(row for row in rows if not row.is_anchored or any(holds(row, line) for line in lines))
 
 
 def _says_more(new: frozenset[Pattern], old: frozenset[Pattern]) -> bool:

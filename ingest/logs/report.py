@@ -144,7 +144,11 @@ class CrashReport:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
     def view(self) -> ReportView:
-        """Give what signatures are evaluated against."""
+        """Give what signatures are evaluated against: one that remembers which conditions hold."""
+        return self._view
+
+    @cached_property
+    def _view(self) -> ReportView:
         return ReportView(
             self.standing,
             self.root,

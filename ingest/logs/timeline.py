@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
+from string import digits
 
 from ingest.logs.clock import parse_time
 from ingest.logs.events import Event
@@ -29,6 +30,7 @@ _YEAR = re.compile(r"\b(20\d\d)\b")
 # So many forms of clocks are told apart.
 FORMS = 64
 _DIGIT = re.compile(r"\d")
+_DIGITS = str.maketrans(digits, "0" * len(digits))
 # The last lines of a part, where what stands ended it.
 LAST_LINES = 40
 
@@ -90,7 +92,7 @@ class Timeline:
         if not time:
             return
         self._clock = time
-        form = f"{len(self.parts)} {_DIGIT.sub('0', time)}"
+        form = f"{len(self.parts)} {time.translate(_DIGITS) if time.isascii() else _DIGIT.sub('0', time)}"
         if form in self._clocks or len(self._clocks) < FORMS:
             count, first, _ = self._clocks.get(form, (0, time, ""))
             self._clocks[form] = (count + 1, first, time)

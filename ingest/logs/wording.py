@@ -107,8 +107,10 @@ def holds(row: Pattern, line: Line) -> bool:
     Of an anchored one the scanner does not know what stands before the message, nor what follows it. A shell
     writes on where a progress bar left the row open.
     """
+    if not row.is_anchored:
+        return True
     texts = (line.body, line.text, message_of(line.text))
-    return not row.is_anchored or any(says(row, text) for text in dict.fromkeys(texts))
+    return any(says(row, text) for text in dict.fromkeys(texts))
 
 
 def says(row: Pattern, text: str) -> bool:
@@ -117,4 +119,4 @@ def says(row: Pattern, text: str) -> bool:
     Who quotes a message may end it as a sentence, or close what it opened.
     """
     forms = (text, unquoted(text), unquoted(text.lstrip(_OPENING)))
-    return any(row.compiled.search(form) for form in forms)
+    return any(row.compiled.search(form) for form in dict.fromkeys(forms))

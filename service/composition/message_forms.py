@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from string import Formatter
 
+from corpus.expressions import compiled
 from corpus.library import Library
 from corpus.schema import Cause, Language, MessageForm, Text
 from ingest.logs.events import Event
@@ -97,7 +98,7 @@ def formed_message(report: CrashReport, cause: Cause, library: Library) -> Forme
         if form.reads not in texts:
             texts[form.reads] = "\n".join([texts["line"], *_rows(report, root, form)])
         text = texts[form.reads]
-        if form.cue not in text or (found := re.search(form.expression, text)) is None:
+        if form.cue not in text or (found := compiled(form.expression).search(text)) is None:
             continue
         frame = _frame(root, form)
         values = dict(_values(found.groupdict(), form, frame, report))

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from corpus.condition_nodes import compare
+from corpus.expressions import compiled
 from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, unsigned
 from corpus.library import Library
@@ -67,7 +68,7 @@ class Grounds:
         extending = {name for name in self.frameworks if framework in known.row(name).extends}
         readers = [(program, command) for program, command in self._ran if program.framework in extending]
         readers = readers or [each for each in self._ran if each[0].framework == framework]
-        if any(not program.takes or re.search(program.takes, unsigned(key)) for program, _ in readers):
+        if any(not program.takes or compiled(program.takes).search(unsigned(key)) for program, _ in readers):
             return ""
         return ", ".join(sorted({command for _, command in readers}))
 
@@ -187,11 +188,11 @@ def _elsewhere(change: ProposedChange, grounds: Grounds) -> str:
     """Say that the setting is one of another part of the job than the one that failed."""
     parts = known_frameworks().row(change.framework).components
     calls = grounds.root_calls
-    failed = next((part for part in parts if any(re.search(part.calls, call) for call in calls)), None)
+    failed = next((part for part in parts if any(compiled(part.calls).search(call) for call in calls)), None)
     key = unsigned(change.key)
-    if failed is None or re.search(failed.keys, key):
+    if failed is None or compiled(failed.keys).search(key):
         return ""
-    owner = next((part.name for part in parts if re.search(part.keys, key)), "")
+    owner = next((part.name for part in parts if compiled(part.keys).search(key)), "")
     return Message("changes.other-part", owner=owner, failed=failed.name) if owner else ""
 
 
@@ -269,10 +270,10 @@ def _texts(report: CrashReport) -> Iterator[str]:
         yield from map(str, event.frames)
 
 
-def _programs(texts: tuple[str, ...]) -> Iterator[tuple[Program, str]]:
+def _programs(texts: Iterable[str]) -> Iterator[tuple[Program, str]]:
     """Give each program that a text shows, with the name of its command."""
+    texts = dict.fromkeys(texts)
     for program in known_frameworks().programs:
-        expression = re.compile(program.expression)
-        for text in dict.fromkeys(texts):
-            for match in expression.finditer(text):
+        for text in texts:
+            for match in compiled(program.expression).finditer(text):
                 yield program, match.groupdict().get("command") or program.command

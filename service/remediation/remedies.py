@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from packaging.utils import canonicalize_name
 
+from corpus.expressions import compiled
 from corpus.frameworks import known_frameworks
 from corpus.keys import flag, unsigned
 from corpus.library import Library, fits
@@ -110,7 +111,7 @@ def _of_job(
     for setting in settings:
         known = any(library.setting(framework, unsigned(setting.key)) for framework in seen)
         is_given = setting.value.strip("'\"").lower() not in _NOT_GIVEN
-        if not known and re.search(row.own, setting.key) and (is_given or row.rule):
+        if not known and compiled(row.own).search(setting.key) and (is_given or row.rule):
             kind: ChangeKind = "flag" if setting.key.startswith("--") else "setting"
             yield row.model_copy(update={"key": setting.key, "kind": kind})
             return

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from corpus.expressions import compiled
 from corpus.keys import canonical, last_level, unsigned
 from corpus.own_values import OwnValueRow, known_own_values
 from corpus.schema import Text
@@ -46,7 +47,7 @@ def values_by(
 
     `defined` are options that the program has and the job does not give.
     """
-    for said in re.finditer(row.expression, text):
+    for said in compiled(row.expression).finditer(text):
         told = {name: _read(value) for name, value in said.groupdict().items() if value is not None}
         beside = {name: _number_named(key, settings) for name, key in row.beside.items()}
         if None in beside.values():
@@ -83,7 +84,7 @@ def _fitting(
     row: OwnValueRow, settings: Sequence[Setting], names: Mapping[str, object]
 ) -> Iterator[NamedOption]:
     for setting in settings:
-        if not re.search(row.setting, unsigned(setting.key)):
+        if not compiled(row.setting).search(unsigned(setting.key)):
             continue
         text = setting.value.strip("'\"")
         bound = {**names, "now": _read(text), "text": text, "spelled": setting.spelled}

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from corpus.message import Message
@@ -20,6 +21,13 @@ _TOKENS: dict[Quote, re.Pattern[str]] = {
     "'": re.compile(r"(?P<end>')|(?P<plain>.)", re.DOTALL),
     '"': re.compile(r"(?P<join>\\\n)|\\(?P<escaped>[$`\"\\])|(?P<end>\")|(?P<plain>.)", re.DOTALL),
     "<<": re.compile(r"(?P<join>\\\n)|\\(?P<escaped>[$`\\])|(?P<plain>.)", re.DOTALL),
+}
+# What stands for itself.
+_RUNS: dict[Quote, re.Pattern[str]] = {
+    "": re.compile(r"[^\\'\"]+"),
+    "'": re.compile(r"[^']+"),
+    '"': re.compile(r"[^\\\"]+"),
+    "<<": re.compile(r"[^\\]+"),
 }
 _SPECIAL = {'"': re.compile(r"([$`\"\\])"), "<<": re.compile(r"([$`\\])")}
 _BRACES = re.compile(r"\{[^{}\0]*(?:,|\.\.)[^{}\0]*\}")
@@ -60,7 +68,7 @@ class Reference(NamedTuple):
     quote: Quote
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Word:
     """An argument, or the rest of one.
 
@@ -76,7 +84,7 @@ class Word:
     branch: bool = False
     opened: Quote = ""
 
-    @property
+    @cached_property
     def text(self) -> str:
         """Give the argument as bash passes it; expressions stay as written."""
         return "".join(unit.text for unit in self.units)
@@ -193,12 +201,18 @@ def written(value: str, quote: Quote) -> str:
 def word(source: str, start: int, end: int, computed: Iterable[tuple[int, int]], quote: Quote = "") -> Word:
     """Read source[start:end] as one word; `computed` holds the spans of the expressions in it."""
     spans = dict(computed)
+    begins = sorted(spans)
     units: list[CharacterUnit] = []
     now, at = quote, start
     while at < end:
         if at in spans:
             units.append(CharacterUnit(source[at : spans[at]], at, spans[at], now, True))
             at = spans[at]
+            continue
+        run = _RUNS[now].match(source, at, next((begin for begin in begins if at < begin < end), end))
+        if run is not None:
+            units += [CharacterUnit(text, place, place + 1, now) for place, text in enumerate(run[0], at)]
+            at = run.end()
             continue
         token = _TOKENS[now].match(source, at)
         if token is None:

@@ -5,11 +5,11 @@ The code is the user's, an engine's, a framework's, or a library's that the user
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from corpus.exceptions import ExceptionMeaning, ExceptionMeanings, Owner
+from corpus.expressions import compiled
 from corpus.frameworks import cued_frameworks, known_frameworks
 from ingest.logs.events import Event
 from ingest.logs.stacks.own_calls import STANDARD, is_own, own_call
@@ -70,16 +70,16 @@ def _fits(row: ExceptionMeaning, event: Event, reading: _Reading, table: Excepti
         return False
     if row.hinted and event.cause != row.cause:
         return False
-    if row.types and not re.search(row.types, _type(event)):
+    if row.types and not compiled(row.types).search(_type(event)):
         return False
-    if row.code and not (event.frames and re.search(row.code, event.frames[-1].code)):
+    if row.code and not (event.frames and compiled(row.code).search(event.frames[-1].code)):
         return False
-    if row.through and not re.search(row.through, reading.through):
+    if row.through and not compiled(row.through).search(reading.through):
         return False
     if not all(table.worded[name].search(event.body) for name in row.messages):
         return False
     calls = " ".join(map(str, reading.frames[-row.within :])) if row.calls else ""
-    return not row.calls or re.search(row.calls, calls) is not None
+    return not row.calls or compiled(row.calls).search(calls) is not None
 
 
 def _owner(frames: Sequence[Frame], table: ExceptionMeanings) -> tuple[Owner | None, str]:
