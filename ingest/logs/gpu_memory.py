@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations, permutations
 
 from corpus import model_sizes
 from ingest.configfiles.settings import Setting
@@ -16,10 +17,14 @@ BESIDE_POOL_GIB = 1.0
 MOST_OF_CARD = 1.05
 # Of a listed process, what it must hold of the failing process's own pool to be that process itself.
 SAME_PROCESS = 0.98
+# Failed requests of one card that are compared with one another, at most.
+MOST_COMPARED = 64
+# How far two messages may differ on what one process holds, as they come moments apart.
+SAME_SIZE = 0.03
 TRAINING_FIELDS = frozenset(("trained_b", "state_gib", "capacity_gib"))
 # What is worked out here for a failing request, and for the weights beside the card that it failed on.
 OOM_FIELDS = frozenset(
-    ("others_gib", "others_share", "alone_per_asked", "reserved_gib", "reserved_per_asked")
+    ("others_gib", "others_share", "alone_per_asked", "reserved_gib", "reserved_per_asked", "card_ranks_n")
 )
 FIT_FIELDS = frozenset(
     (
@@ -37,6 +42,11 @@ FIT_FIELDS = frozenset(
 # What a trained parameter takes with Adam in mixed precision: weight, gradient, master copy, two moments.
 BYTES_TRAINED = 16
 
+# The processes that a message lists: the id of each, and the GiB that it holds.
+Listing = Sequence[tuple[str, float]]
+# A card as a message names it: its number, and its size in GiB.
+Card = tuple[Value | None, Value | None]
+
 _COUNT = re.compile(r"([\d.,]+) ?([KMB]?)$")
 _LISTED = re.compile(r"Process (\d+) has ([\d.]+ [KMG]?i?B)")
 
@@ -44,20 +54,63 @@ _LISTED = re.compile(r"Process (\d+) has ([\d.]+ [KMG]?i?B)")
 def with_owners(facts: Sequence[Fact], streams: Collection[str]) -> list[Fact]:
     """Add to each failed request whose the card's memory is.
 
-    `streams` are the names of the job's own processes: what one of them holds is no neighbour's.
+    `streams` are the names of the job's own processes: what one of them holds is no neighbour's, nor what
+    another process holds that failed on the same card.
     """
-    listed = {fact.line: str(fact.fields.get("listed", "")) for fact in facts if fact.kind == "gpu_processes"}
+    texts = {fact.line: str(fact.fields.get("listed", "")) for fact in facts if fact.kind == "gpu_processes"}
+    failed = [fact for fact in facts if fact.kind == "gpu_oom"]
+    listed = {
+        fact.line: [
+            (pid, size)
+            for pid, text in _LISTED.findall(texts.get(fact.line, ""))
+            if isinstance(size := gib(text), float)
+        ]
+        for fact in failed
+    }
     own_ids = {match for stream in streams for match in re.findall(r"pid=(\d+)", stream)}
+    cards: dict[Card, list[Fact]] = {}
+    for fact in failed:
+        cards.setdefault((fact.fields.get("gpu"), fact.fields.get("capacity_gib")), []).append(fact)
+    ranks = {
+        fact.line: found
+        for group in cards.values()
+        for found in [_ranks_on_card(group, listed)]
+        for fact in group
+    }
     return [
-        _with_shares(fact, _LISTED.findall(listed.get(fact.line, "")), own_ids)
-        if fact.kind == "gpu_oom"
-        else fact
+        _with_shares(fact, listed[fact.line], own_ids, ranks[fact.line]) if fact.kind == "gpu_oom" else fact
         for fact in facts
     ]
 
 
-def _with_shares(fact: Fact, listed: Sequence[tuple[str, str]], own_ids: Collection[str]) -> Fact:
-    """Add what others hold of the card, how often the request fits without them, and what is idle."""
+def _ranks_on_card(failed: Sequence[Fact], listed: Mapping[int, Listing]) -> set[str]:
+    """Give the ids of this job's processes that failed together on one card, by what each tells of it.
+
+    Each message leaves its own process out of its list: two that each tell the other's size under an id that
+    the other leaves out come from two processes on one card, and both are the job's.
+    """
+    found = set()
+    for one, other in combinations(failed[:MOST_COMPARED], 2):
+        ids = [
+            _id_in(listed[here.line], there, listed[there.line]) for here, there in permutations((one, other))
+        ]
+        found |= {pid for pid in ids if pid is not None} if None not in ids else set()
+    return found
+
+
+def _id_in(entries: Listing, process: Fact, leaves_out: Listing) -> str | None:
+    """Give the id under which a list has the process of another message; None where it has none."""
+    size = number_in(process.fields, "process_gib")
+    known = {pid for pid, _ in leaves_out}
+    same = (pid for pid, held in entries if size and pid not in known and abs(held / size - 1) < SAME_SIZE)
+    return next(same, None)
+
+
+def _with_shares(fact: Fact, entries: Listing, own_ids: Collection[str], ranks: Collection[str]) -> Fact:
+    """Add what others hold of the card, how often the request fits without them, and what is idle.
+
+    `own_ids` and `ranks` are other processes of the job, `ranks` those that failed on this card as well.
+    """
     fields: dict[str, Value] = dict(fact.fields)
     capacity, free, asked, allocated, reserved, total = (
         number_in(fields, name)
@@ -76,10 +129,12 @@ def _with_shares(fact: Fact, listed: Sequence[tuple[str, str]], own_ids: Collect
     if reserved is not None and asked:
         fields["reserved_per_asked"] = round(reserved / asked, 3)
     pool = total if total is not None else None if allocated is None else allocated + (reserved or 0.0)
-    entries = [(pid, size) for pid, text in listed if isinstance(size := gib(text), float)]
     others = _of_others(fields, pool, entries)
+    together = sum(pid in ranks for pid, _ in entries)
+    if together:
+        fields["card_ranks_n"] = together + 1
     if others is not None and capacity:
-        kin = sum(size for pid, size in entries if pid in own_ids)
+        kin = sum(size for pid, size in entries if pid in own_ids or pid in ranks)
         others = max(0.0, others - kin)
         fields["others_gib"] = round(others, 3)
         fields["others_share"] = round(others / capacity, 3)
@@ -88,9 +143,7 @@ def _with_shares(fact: Fact, listed: Sequence[tuple[str, str]], own_ids: Collect
     return replace(fact, fields=fields)
 
 
-def _of_others(
-    fields: Mapping[str, Value], pool: float | None, listed: Sequence[tuple[str, float]]
-) -> float | None:
+def _of_others(fields: Mapping[str, Value], pool: float | None, listed: Listing) -> float | None:
     """Give the GiB that other processes hold; None where the message does not tell."""
     capacity, free, own = (number_in(fields, name) for name in ("capacity_gib", "free_gib", "process_gib"))
     if capacity is None or free is None:

@@ -13,19 +13,49 @@ from ingest.logs.conditions import ReportView, all_hold
 from ingest.logs.derived_facts import DERIVED
 from ingest.logs.events import Event
 from ingest.logs.stacks.exception_classifier import classify_exception
+from ingest.logs.stacks.own_calls import own_call
 from ingest.logs.stacks.stack import Frame
 
+# How long a message is that two failures hardly have in common by chance.
+TELLING = 24
 # The kind of fact that tells how a process ended: its exit code, its signal.
 EXIT = "exit"
 
 
 def refine_events(events: Sequence[Event], job: ReportView, table: PatternTable) -> tuple[Event, ...]:
     """Give the events with the most exact causes that their patterns, or the code that failed, tell."""
+    events = _with_calls(events)
     outer = _outer_calls(events)
     refined = (refine_event(event, job, table, outer.get(id(event), ())) for event in events)
     return tuple(
         replace(told, handled=id(event) in outer) for event, told in zip(events, refined, strict=True)
     )
+
+
+def _with_calls(events: Sequence[Event]) -> Sequence[Event]:
+    """Give a logger's line about an exception the calls that the exception's own traceback shows below.
+
+    A script's handler logs what it caught and prints or raises it again, so that the first line of a failure
+    is one without its calls. Calls of packages alone add nothing to what their message says.
+    """
+    shown = [event for event in events if event.exception and own_call(event.frames)]
+    return [
+        event if event.frames or event.pattern_role != "origin" else _called(event, shown) for event in events
+    ]
+
+
+def _called(event: Event, shown: Sequence[Event]) -> Event:
+    for other in shown:
+        message = other.body.partition(": ")[2]
+        is_same = other.pattern == event.pattern and other.source == event.source
+        if (
+            is_same
+            and other.traceback > event.line
+            and len(message) >= TELLING
+            and event.body.endswith(message)
+        ):
+            return replace(event, frames=other.frames, exception=other.exception)
+    return event
 
 
 def refine_event(event: Event, job: ReportView, table: PatternTable, outer: Sequence[Frame] = ()) -> Event:

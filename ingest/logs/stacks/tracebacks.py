@@ -68,6 +68,8 @@ _REMOTE = re.compile(r"\bray::(?P<call>[\w.:<>]+)\(\)? ?.*?\(?pid=(?P<pid>\d+)(?
 _PROCESS = re.compile(r"-- (?P<call>Process \d+) terminated with the following error:")
 _SYNTAX = re.compile(r'^\s*File "[^"]+", line \d{1,9}\s*$')
 _QUOTED = re.compile(r"\s|[│|] |-+>? *\d+ ")
+# The statement that raised, whose type a capture may have cut off before the message.
+_RAISES = re.compile(r"raise (?P<type>(?:\w+\.)*[A-Z]\w*)\(")
 
 
 def at(block: Block, offset: int, number: int, known: dict[int, Line] | None = None) -> list[Traceback]:
@@ -297,6 +299,8 @@ class _OpenTraceback:
         self._last = self._held = self.first
         self._noise = 0
         self._is_broken = self._is_linked = False
+        # The row below a statement that raises, which is the message where none with a type follows.
+        self._untyped: tuple[Line, str, str] | None = None
         width = len(self.first.body) - len(self.first.body.lstrip(" |+│"))
         self._margin = re.compile(rf"[\s|+│]{{{width}}}")
 
@@ -311,7 +315,7 @@ class _OpenTraceback:
             pass
         if self.found or self._is_broken or not self.frames:
             return self.found
-        return [self._built(self._held, "", "")]
+        return [self._built(*self._untyped) if self._untyped else self._built(self._held, "", "")]
 
     def _among(self, lines: Iterator[Line]) -> bool:
         """Read frames up to the exception; tell whether it came."""
@@ -357,6 +361,9 @@ class _OpenTraceback:
     def _end(self, line: Line, body: str) -> bool | None:
         exception = stack.EXCEPTION.match(body)
         if exception is None or not (self.frames or self.found):
+            raised = _RAISES.match(self.frames[-1].code) if self.frames and not self._noise else None
+            if raised and not (line.level or line.time):
+                self._untyped = line, raised["type"], body.strip()
             self._noise += 1
             return False if self._noise > MAX_NOISE else None
         self.found.append(

@@ -68,6 +68,28 @@ def test_that_the_cards_memory_is_told_apart(read: ReadLog) -> None:
     assert found == []
 
 
+# Two ranks of a job, each of which lists the other; a third process is none of the job's.
+SHARERS = tuple(
+    refused(
+        OTHER.format(other, held), OTHER.format(99, "20.00"), OWN.format(own), asked="100.00 MiB", card=80
+    )
+    for other, held, own in ((12, "29.50", "29.40"), (11, "29.40", "29.50"))
+)
+# The trainer of each of two nodes beside its own engine, on the first card of its own node.
+NODES = tuple(
+    refused(OTHER.format(engine, held), OWN.format("38.00"), asked="100.00 MiB")
+    for engine, held in ((21, "41.10"), (22, "41.20"))
+)
+
+
+def test_that_ranks_on_one_card_are_no_strangers(read: ReadLog) -> None:
+    """Each tells the size under which the other lists it; what engines of two nodes hold tells nothing."""
+    found = [fact.fields for fact in read("".join(SHARERS)).facts if fact.kind == "gpu_oom"]
+    assert [fact["card_ranks_n"] for fact in found] == [2, 2]
+    assert [fact["others_gib"] for fact in found] == [20.1, 20.1]
+    assert all("card_ranks_n" not in fact.fields for fact in read("".join(NODES)).facts)
+
+
 def test_that_weights_are_set_against_the_card_they_stand_on(read: ReadLog) -> None:
     """By the engine's own figure, else by the model's name; of a trainer only the model is known."""
     found = []

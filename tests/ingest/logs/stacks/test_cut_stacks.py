@@ -103,6 +103,17 @@ def test_that_what_only_looks_like_a_cut_stack_is_no_failure(read: ReadLog, log:
     assert read(log).root is None
 
 
+def test_that_a_message_without_its_type_is_that_of_the_statement(read: ReadLog) -> None:
+    """A console that draws bars over a line takes the type off the message."""
+    root = read(
+        'Traceback (most recent call last):\n  File "/job/train.py", line 9, in <module>\n    check(rows)\n'
+        '  File "/job/rows.py", line 4, in check\n    raise ValueError(\n'
+        "the rows hold ['answer', 'prompt'] and no tokens\n"
+    ).root
+    assert root is not None
+    assert (root.line, root.exception, root.cause) == (6, "ValueError", "user-code-error")
+
+
 def test_that_ranks_joined_into_one_message_are_read_one_by_one(read: ReadLog) -> None:
     report = read(RANKS)
     assert report.root is not None
