@@ -46,6 +46,7 @@ SEAMS: dict[str, str | tuple[str, ...]] = {
     "mcp": "ui/mcp",
     "mcp_types": "ui/mcp",
     "ray": "ingest/workers/ray_driver.py",
+    "fsspec": "service/batches/sources/object_store.py",
     "pynvml": "service/telemetry/nvml.py",
     "psutil": "service/telemetry/host.py",
     "langchain": "service/llm/models.py",

@@ -18,7 +18,7 @@ TriageState = Literal["running", "done", "failed"]
 BatchState = Literal["running", "done", "cancelled"]
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 Scope = Literal["triage", "batch", "admin"]
-SourceKind = Literal["upload", "folder", "ray", "slurm", "kubernetes", "lines"]
+SourceKind = Literal["upload", "folder", "ray", "slurm", "kubernetes", "objects", "lines"]
 
 
 class LineRange(Part):

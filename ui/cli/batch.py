@@ -27,8 +27,8 @@ from service.batches.batches import BatchService, open_store
 from service.batches.engine import BatchEngine
 from service.batches.executor_slots import OPENERS, Opener, SlotName
 from service.batches.page import page
-from service.batches.sources import folder, kubernetes, ray_jobs, slurm, upload
-from service.batches.sources.found import FoundJobs
+from service.batches.sources import folder, kubernetes, object_store, ray_jobs, slurm, upload
+from service.batches.sources.found import FoundJobs, shown_path
 from service.batches.sources.spool import BatchSpool, open_spool
 from service.batches.trend import BatchSummaries
 from service.persistence.spool import free_bytes
@@ -63,6 +63,7 @@ class BatchArguments:
     slurm: bool = False
     ray: str = ""
     kubernetes: Path | None = None
+    objects: str = ""
     since: str = ""
     users: str = ""
 
@@ -74,6 +75,7 @@ class BatchArguments:
             for path in (*self.paths, self.out, *([self.kubernetes] if self.kubernetes else []))
         ]
         asked = [*places, str(self.slurm), self.ray, self.since, self.users, self.lang]
+        asked += [self.objects] if self.objects else []
         return hashlib.sha256("\0".join(asked).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
     @property
@@ -120,6 +122,7 @@ def _kind(wanted: BatchArguments) -> SourceKind:
         (wanted.slurm, "slurm"),
         (bool(wanted.ray), "ray"),
         (wanted.kubernetes is not None, "kubernetes"),
+        (bool(wanted.objects), "objects"),
     ]
     found = [kind for is_asked, kind in kinds if is_asked]
     if len(found) != 1:
@@ -150,6 +153,9 @@ _READERS: Mapping[SourceKind, Callable[[BatchArguments, BatchSpool, Settings], F
     ),
     "kubernetes": lambda wanted, _spool, settings: kubernetes.find_jobs(
         wanted.kubernetes or Path(), settings
+    ),
+    "objects": lambda wanted, spool, settings: object_store.find_jobs(
+        object_store.ObjectQuery(wanted.objects, since_of(wanted.since, datetime.now(UTC))), spool, settings
     ),
     "folder": lambda wanted, _spool, settings: folder.find_all_jobs(wanted.paths, settings),
     "upload": _of_upload,
@@ -211,7 +217,7 @@ def _begin(
     # With it, the same command finds its batch again.
     wanted.part.write_text(f"{batch}\n", encoding="utf-8")
     places = wanted.paths or ((wanted.kubernetes,) if wanted.kubernetes else ())
-    name = wanted.name or wanted.ray or kind
+    name = wanted.name or wanted.ray or (wanted.objects and shown_path(wanted.objects)) or kind
     if places and not wanted.name:
         name = places[0].absolute().name if len(places) == 1 else f"{len(places)} files"
     try:

@@ -30,6 +30,7 @@ from ui.cli.options import (
     ExitCode,
     ForgetFile,
     FromKubernetes,
+    FromObjects,
     FromRay,
     FromSlurm,
     Full,
@@ -249,6 +250,7 @@ def batch(
     slurm: FromSlurm = False,
     ray: FromRay = "",
     kubernetes: FromKubernetes = None,
+    objects: FromObjects = "",
     since: SinceTime = "",
     users: BatchUsers = "",
     workers: WorkerCount = None,
@@ -269,6 +271,7 @@ def batch(
         slurm=slurm,
         ray=ray,
         kubernetes=kubernetes,
+        objects=objects,
         since=since,
         users=users,
     )

@@ -220,6 +220,14 @@ FromRay = Annotated[
         "--ray", metavar="URL", help="Take the failed jobs of a Ray cluster, by its dashboard's address."
     ),
 ]
+FromObjects = Annotated[
+    str,
+    typer.Option(
+        "--objects",
+        metavar="URL",
+        help="Take the jobs of an object store's folder: s3://BUCKET/FOLDER, gs://, az://, oss://, http://.",
+    ),
+]
 FromKubernetes = Annotated[
     Path | None,
     typer.Option(
@@ -233,7 +241,7 @@ SinceTime = Annotated[
     typer.Option(
         "--since",
         metavar="TIME",
-        help="With --slurm or --ray: 2026-11-20, 2026-11-20T08:00, 36h or 7d. Default for Slurm: 1d.",
+        help="With --slurm, --ray, --objects: 2026-11-20, 2026-11-20T08:00, 36h or 7d. Slurm's default: 1d.",
     ),
 ]
 BatchUsers = Annotated[

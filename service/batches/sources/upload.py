@@ -26,18 +26,18 @@ from pydantic import (
 )
 
 from corpus.message import Message
-from ingest.errors import BinaryInputError, BombInputError, EmptyInputError, InputError
+from ingest.errors import InputError
 from ingest.logs.inputs.archives import Contents
 from ingest.logs.inputs.compression import codec_of
 from ingest.logs.inputs.files import BorrowedStream, PeekedStream
-from ingest.logs.inputs.members import CONFIG, CONFIG_BYTES, LIMITS, JobLimits, Member, Skipped, kind_of
-from ingest.logs.inputs.sources import LogSource
+from ingest.logs.inputs.members import CONFIG, LIMITS, JobLimits, Member, Skipped, kind_of
 from ingest.logs.inputs.streams import UNSUSPICIOUS, Decompressed, Readable
 from ingest.logs.inputs.tarballs import is_tar, read_tar
 from ingest.logs.inputs.zips import BEGINS, read_zip
+from service.batches.sources.copies import keep_config, keep_log, label
 from service.batches.sources.found import FoundJobs, check_limits, collect_jobs, shown_path
 from service.batches.sources.grouping import JobFiles, group_files
-from service.batches.sources.spool import BatchSpool, SpooledJob
+from service.batches.sources.spool import BatchSpool
 from service.schemas.diagnosis import EndState, ExitCode, Outcome, SignalName
 from service.schemas.errors import InvalidRequestError, TooLargeError
 from service.schemas.records import JobSpec
@@ -261,69 +261,14 @@ def _begin(file: BinaryIO) -> Readable:
 def _job(job: JobFiles, sent: _SentFiles) -> JobSpec | None:
     copies = sent.spool.begin()
     for log in job.logs:
-        parts = (
-            sent.archives[log].logs if log in sent.archives else [Member(_label(log, job), sent.logs[log])]
-        )
+        parts = sent.archives[log].logs if log in sent.archives else [Member(label(log, job), sent.logs[log])]
         for part in parts:
-            _log(part, copies, sent)
+            keep_log(part, copies, sent.skipped, sent.limits)
     if not copies.logs:
         return None
     for config in job.configs:
-        _config(Member(_label(config, job), sent.configs[config]), copies, sent.skipped)
+        keep_config(Member(label(config, job), sent.configs[config]), copies, sent.skipped)
     return JobSpec(name=shown_path(job.name), place=copies.place())
-
-
-def _label(name: str, job: JobFiles) -> str:
-    """Name a file as it is named within its job."""
-    return (
-        name.removeprefix(f"{job.folder}/")
-        if job.folder
-        else name
-        if job.folder == ""
-        else name.rsplit("/", 1)[-1]
-    )
-
-
-def _log(member: Member, copies: SpooledJob, sent: _SentFiles) -> None:
-    """Keep one log; what cannot be read is told of."""
-    try:
-        source = LogSource(member.label, member.open(), limits=sent.limits)
-    except (InputError, OSError):
-        sent.skipped.add("not_readable", member.label)
-        return
-    with closing(source):
-        try:
-            source.head()
-        except InputError as error:
-            sent.skipped.add(_reason(error), member.label)
-            return
-        copies.log(member.name, source.chunks())
-    for reason, told in source.omitted.items():
-        sent.skipped.add(reason, f"{member.label} ({told})")
-
-
-def _reason(error: InputError) -> str:
-    kinds: tuple[tuple[type[InputError], str], ...] = (
-        (EmptyInputError, "empty"),
-        (BinaryInputError, "binary"),
-        (BombInputError, "beyond_limit"),
-    )
-    return next((reason for kind, reason in kinds if isinstance(error, kind)), "not_readable")
-
-
-def _config(member: Member, copies: SpooledJob, skipped: Skipped) -> None:
-    try:
-        with closing(member.open()) as stream:
-            raw = b""
-            while len(raw) <= CONFIG_BYTES and (piece := stream.read(CONFIG_BYTES + 1 - len(raw))):
-                raw += piece
-    except (InputError, OSError):
-        skipped.add("not_readable", member.label)
-        return
-    if len(raw) > CONFIG_BYTES:
-        skipped.add("configs", f"{member.label} (larger than {CONFIG_BYTES >> 20} MiB)")
-        return
-    copies.config(member.name, raw)
 
 
 def _lines(upload: SentFile, spool: BatchSpool, settings: Settings) -> FoundJobs:
