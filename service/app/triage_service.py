@@ -32,6 +32,7 @@ from service.schemas.records import (
     Feedback,
     FeedbackRecord,
     MessageRecord,
+    Recurrence,
     TriageRecord,
 )
 from service.settings import Settings
@@ -160,6 +161,10 @@ class TriageService:
         """Give past triages, newest first, those whose source, headline or cause holds all words."""
         items, following = self.store.triages.page(words, after, limit, caller)
         return Page(tuple(items), following)
+
+    def earlier(self, triage_id: str, fingerprint: str, caller: str | None = None) -> Recurrence | None:
+        """Give what is known of earlier triages of the same crash; None where this is the first."""
+        return self.store.triages.earlier(triage_id, fingerprint, caller)
 
     def messages(self, triage_id: str) -> Sequence[MessageRecord]:
         """Give the conversation about a triage, oldest first."""

@@ -90,6 +90,7 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
         outcome=assessment.outcome,
         resumption=None if judged.has_ended else resumption_of(report),
         seconds=report.timeline.seconds,
+        fingerprint="" if cause is None else report.fingerprint,
         redactions=report.redactions,
         limits=ReadLimits(
             bytes=report.limits.bytes,

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 # Versions of the schema in their order; the last is what this code reads and writes.
-VERSIONS = ("0001", "0002", "0003", "0004", "0005")
+VERSIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
 
 # Identifiers are compared byte by byte everywhere: a server's own order of letters would turn pages around.
 Id = Text().with_variant(Text(collation="C"), "postgresql")
@@ -79,8 +79,11 @@ TRIAGES = Table(
     Column("configs", Text, nullable=False),
     Column("telemetry", Text, nullable=False),
     Column("diagnosis", LargeBinary),
+    # Of the crash that the answer is of, empty where nothing failed.
+    Column("fingerprint", Text, nullable=False, server_default=""),
     Index("triages_by_caller", "caller", "id"),
     Index("triages_by_age", "created"),
+    Index("triages_by_fingerprint", "fingerprint", "id"),
     # A search goes through these and not through the rows, each of which holds an answer.
     Index("triages_by_words", "id", "words").ddl_if(dialect="sqlite"),
     Index("triages_by_caller_words", "caller", "id", "words").ddl_if(dialect="sqlite"),

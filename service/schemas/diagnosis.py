@@ -430,9 +430,9 @@ class Diagnosis(Part):
     """The whole answer. `cause` is None where nothing failed.
 
     Its `standing` is `established` then only where the log shows a good end. `patch` and `command` are of the
-    first change: a diff of the job's files, and the job's whole launch command with it, to be pasted.
-    `suggestion` is a diff of Python code, a hypothesis: what the code does with a value is not known. `steps`
-    are what to do where the right change is none of a file; `seconds` is how long the job printed.
+    first change: a diff of the job's files, and the whole launch command with it. `suggestion` is a diff of
+    Python code, a hypothesis. `steps` are what to do where the right change is none of a file; `seconds` is
+    how long the job printed; `fingerprint` is equal for crashes of a kind, and empty where nothing failed.
     """
 
     schema_: Literal["whycrash.diagnosis/1"] = Field(default="whycrash.diagnosis/1", alias="schema")
@@ -463,6 +463,7 @@ class Diagnosis(Part):
     outcome: Outcome = Outcome()
     resumption: Resumption | None = None
     seconds: float | None = None
+    fingerprint: str = ""
     redactions: int = 0
     limits: ReadLimits
     timings_ms: dict[str, float] = {}

@@ -90,6 +90,16 @@ class FeedbackRecord(Feedback):
     created: datetime
 
 
+class Recurrence(Part):
+    """Earlier triages of the same crash: how many, first and last, and what a person said cured one."""
+
+    times: int
+    first: datetime
+    last: datetime
+    triage: str
+    fix: str = ""
+
+
 class JobPlace(Part):
     """Where a job's output is: paths on this machine (files, folders, archives), or a job of a Ray cluster.
 

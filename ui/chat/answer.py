@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from corpus.library import Library
 from corpus.schema import Language
 from service.composition import shortening
 from service.composition.diagnosis_view import ChangeView, DiagnosisView, as_written, percent, source_words
 from service.html.markup import EMPTY, Html, element, folded, join, link, visible
+from service.schemas.records import Recurrence
 from ui.chat import diff, prose
+from ui.chat.history import ago
 from ui.chat.view import TriageView
 from ui.chat.words import counted, say
 
@@ -39,7 +42,7 @@ def head(view: TriageView, library: Library) -> Html:
             class_="top",
         ),
         element("h1", *prose.inline(answer.headline), id="wc-headline", tabindex="-1"),
-        element("dl", *_standing(answer), class_="standing"),
+        element("dl", *_standing(answer, view.recurrence), class_="standing"),
         note,
         class_=f"card head v-{answer.verdict}" + (" doubtful" if answer.is_doubtful else ""),
     )
@@ -53,7 +56,7 @@ def _buttons(language: Language) -> Iterator[Html]:
         yield element("button", say(deed, language), type="button", class_="small quiet", data_do=deed)
 
 
-def _standing(answer: DiagnosisView) -> Iterator[Html]:
+def _standing(answer: DiagnosisView, recurrence: Recurrence | None) -> Iterator[Html]:
     language = answer.language
     if answer.names_cause:
         rests = say(f"standing-{answer.standing_name}", language)
@@ -64,6 +67,8 @@ def _standing(answer: DiagnosisView) -> Iterator[Html]:
     yield _pair(say("action", language), element("strong", say(f"action-{answer.action}", language)))
     if answer.end_known:
         yield _pair(say("outcome", language), element("span", answer.end_known))
+    if recurrence is not None:
+        yield _pair(say("seen-before", language), _seen(recurrence, language), "seen")
     if answer.resume:
         said = f"{answer.words('resume-how', resume=answer.resume)} `{answer.resumes_with}`"
         told = said if answer.resumes_with else answer.resume
@@ -71,6 +76,28 @@ def _standing(answer: DiagnosisView) -> Iterator[Html]:
     if answer.root is not None:
         quote = element("code", shortening.proof(visible(answer.proof), _PROOF, _LONG_PROOF))
         yield _pair(say("proof", language), join(prose.citation(answer.root.place), " ", quote), "wide proof")
+
+
+def _seen(recurrence: Recurrence, language: Language) -> Html:
+    """Tell how often the same crash was here before, with the way to the last one, and what cured it."""
+    now = datetime.now(UTC)
+    first, last = (ago(then, now, language) for then in (recurrence.first, recurrence.last))
+    count = f"{recurrence.times:,}"
+    often = (
+        say("seen-once", language)
+        if recurrence.times == 1
+        else say("seen-times", language, count=count, first=first)
+    )
+    way = element(
+        "a",
+        say("seen-last", language, last=last) if recurrence.times > 1 else last,
+        href=f"?triage={recurrence.triage}",
+        data_do="open",
+        data_triage=recurrence.triage,
+    )
+    fix = shortening.shortened(visible(recurrence.fix), _PROOF)
+    cured = element("span", say("seen-fix", language, fix=fix), class_="cured") if fix else None
+    return join(often, ", " if language == "en" else "，", way, cured and " · ", cured)
 
 
 def _pair(name: str, value: Html, class_: str | None = None) -> Html:

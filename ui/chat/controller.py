@@ -25,7 +25,7 @@ from service.patching.patches import ConfigFile
 from service.schemas.errors import RequestError
 from service.schemas.events import Event, ExplanationParagraph, FinalAnswer, FirstAnswer, TurnAnswered
 from service.schemas.failures import failure_of
-from service.schemas.records import Feedback
+from service.schemas.records import Feedback, Recurrence
 from service.settings import Settings
 from service.telemetry import snapshot
 from service.telemetry.errors import TelemetryError
@@ -117,7 +117,7 @@ class PanelCache:
             str, tuple[Callable[[TriageView], Html], Callable[[TriageView], tuple[object, ...]]]
         ] = {
             "stages": (stages.render, lambda view: (view,)),
-            "head": (partial(answer.head, library=corpus), _answer_of),
+            "head": (partial(answer.head, library=corpus), lambda view: (*_answer_of(view), view.recurrence)),
             "changes": (answer.changes, _answer_of),
             "why": (
                 partial(answer.why, library=corpus),
@@ -200,7 +200,7 @@ class ChatController:
             with self._uploads.claimed(asked.files, asked.text) as files:
                 view = replace(view, snapshot=files.telemetry)
                 for event in self._triage_service.triage(_submission(asked, files), _caller(principal)):
-                    view = self._enriched(after(event, view), event)
+                    view = self._enriched(after(event, view), event, principal)
                     yield canvas.paint(view)
         except RequestError as error:
             yield canvas.paint(after(failure_of(error), view))
@@ -216,7 +216,7 @@ class ChatController:
         yield canvas.paint(view)
         try:
             for event in self._triage_service.ask(question.triage, question.question, _caller(principal)):
-                view = self._enriched(after(event, view), event)
+                view = self._enriched(after(event, view), event, principal)
                 yield canvas.paint(view)
         except RequestError as error:
             yield canvas.paint(after(failure_of(error), view))
@@ -269,12 +269,20 @@ class ChatController:
                 excerpt=self._triage_service.excerpt(triage),
                 messages=tuple(self._triage_service.messages(triage)),
                 snapshot=given,
+                recurrence=self._earlier(view, principal),
             )
         except RequestError as error:
             return TriageView(language, state="failed", failed=failure_of(error))
 
-    def _enriched(self, view: TriageView, event: Event) -> TriageView:
-        """Add what only the store tells: the kept lines with an answer, the conversation after a turn."""
+    def _earlier(self, view: TriageView, principal: Principal) -> Recurrence | None:
+        if view.diagnosis is None:
+            return None
+        return self._triage_service.earlier(view.triage, view.diagnosis.fingerprint, principal.only)
+
+    def _enriched(self, view: TriageView, event: Event, principal: Principal) -> TriageView:
+        """Add what only the store tells: earlier crashes and kept lines of an answer, the talk of a turn."""
+        if isinstance(event, FirstAnswer):
+            view = replace(view, recurrence=self._earlier(view, principal))
         if (
             isinstance(event, FirstAnswer | ExplanationParagraph | FinalAnswer)
             and not view.asking

@@ -51,6 +51,7 @@ CONTRACT = {
     "job",
     "resumption",
     "seconds",
+    "fingerprint",
 }
 PARTS = {
     "alternatives": {"cause", "confidence", "tell_apart"},

@@ -55,3 +55,14 @@ def test_that_the_corrected_command_is_saved(page: Page) -> None:
     with page.expect_download() as saving:
         page.click('[data-do="save-command"]')
     assert saving.value.suggested_filename == "run.sh"
+
+
+def test_that_a_crash_that_was_here_before_leads_to_the_last_one(page: Page) -> None:
+    """The same log again tells so on the first screen, and opens the earlier answer."""
+    answered(page)
+    first = page.url
+    page.click('.bar [data-do="new"].when-answer')
+    answered(page)
+    assert page.url != first
+    page.click(".seen a")
+    page.wait_for_url(first)

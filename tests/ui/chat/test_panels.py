@@ -34,7 +34,7 @@ from service.schemas.events import (
     TriageFailed,
     TurnAnswered,
 )
-from service.schemas.records import Excerpt, LineRange, TriageRecord
+from service.schemas.records import Excerpt, LineRange, Recurrence, TriageRecord
 from service.telemetry.snapshot import Series, Snapshot
 from tests.parsed_html import Seen
 from tests.tables import each_row
@@ -98,6 +98,20 @@ def test_that_what_is_to_be_checked_is_not_called_found(triage: Triage, diagnosi
         assert said in texts(answer.head(view(sure), triage.library))
     doubtful = diagnosis.model_copy(update={"standing": "established", "confidence": 0.5})
     assert "Probable cause" in texts(answer.head(view(doubtful), triage.library))
+
+
+def test_that_an_answer_tells_that_the_crash_was_here_before(triage: Triage, diagnosis: Diagnosis) -> None:
+    """How often, since when and what cured it, with the way to the last one; what a person wrote is text."""
+    now = datetime.now(UTC)
+    before = Recurrence(times=2, first=now - timedelta(days=3), last=now - timedelta(hours=2), triage="T7")
+    head = answer.head(view(diagnosis, recurrence=before), triage.library)
+    assert "2 times here, first 3 d ago" in texts(head)
+    assert 'data-triage="T7"' in head
+    cured = before.model_copy(update={"times": 1, "fix": "<b>pin 2.4</b>"})
+    head = answer.head(view(diagnosis, recurrence=cured), triage.library)
+    assert "once here" in texts(head)
+    assert "said to have cured it: &lt;b&gt;pin 2.4" in head
+    assert "Seen before" not in answer.head(view(diagnosis), triage.library)
 
 
 def test_that_the_failing_line_is_quoted_once(triage: Triage, diagnosis: Diagnosis) -> None:
