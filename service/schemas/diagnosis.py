@@ -430,9 +430,8 @@ class Diagnosis(Part):
     """The whole answer. `cause` is None where nothing failed.
 
     Its `standing` is `established` then only where the log shows a good end. `patch` and `command` are of the
-    first change: a diff of the job's files, and the whole launch command with it. `suggestion` is a diff of
-    Python code, a hypothesis. `steps` are what to do where the right change is none of a file; `seconds` is
-    how long the job printed; `fingerprint` is equal for crashes of a kind, and empty where nothing failed.
+    first change, `suggestion` a diff of Python code, a hypothesis. `steps` act on no file; `seconds` is how
+    long the job printed. `fingerprint` is equal for crashes of a kind, and empty where nothing failed.
     """
 
     schema_: Literal["whycrash.diagnosis/1"] = Field(default="whycrash.diagnosis/1", alias="schema")
