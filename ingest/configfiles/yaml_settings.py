@@ -25,6 +25,8 @@ _OBJECT = re.compile(
     r"(?:^|(?<=\.))(?:spec|containers|initContainers|template|jobTemplate|worker|replicaSpecs|"
     r"\w+ReplicaSpecs|Worker|Master|rayClusterSpec)\."
 )
+# What Weights & Biases keeps of a run beside its settings (`wandb/sdk/lib/config_util.py`).
+_RUN = "_wandb"
 # Where a variable of the environment stands, which is a string whatever it looks like.
 _VARIABLE = re.compile(r"(?:^|\.)(?:env|environment|env_vars)\.[A-Z_][A-Z0-9_]*$")
 
@@ -33,6 +35,9 @@ def read(text: YamlFile) -> list[Setting]:
     """Read all documents of a YAML file; a list of Hydra overrides is one of arguments."""
     found: list[Setting] = []
     for root in text.roots:
+        if root.child(_RUN) is not None:
+            found += _of_run(text, root)
+            continue
         is_object = is_kubernetes(root)
         values = [*read_values(text.text, root)]
         words = [item.value for item in root.items if item.kind == "scalar"]
@@ -46,6 +51,19 @@ def read(text: YamlFile) -> list[Setting]:
         for each in _of_commands(text):
             found += settings_of(text.text, each, "yaml", _write(text, each))
     return found
+
+
+def _of_run(text: YamlFile, root: TreeNode) -> Iterator[Setting]:
+    """Give the settings that Weights & Biases kept of a run, each of which it holds under `value`.
+
+    They are what the run had, with no place: a rerun does not read this file.
+    """
+    for entry in root.entries:
+        for each in read_values(text.text, entry.node) if entry.key != _RUN else ():
+            name, _, below = each.path.partition(".")
+            if name == "value":
+                path = f"{entry.key}.{below}".rstrip(".")
+                yield from settings_of(text.text, replace(each, path=path), "dump", None)
 
 
 def _write(text: YamlFile, value: TreeValue) -> Callable[[Scalar], Edit] | None:

@@ -184,3 +184,18 @@ def test_the_words_of_a_command_are_the_same_in_a_log_and_in_a_script() -> None:
     for row in rows:
         in_log = {(each.key, each.value, each.spelled) for each in commands.of_trace(row, 1)}
         assert {(each.key, each.value, each.spelled) for each in read(row, "run.sh")} == in_log, row
+
+
+def test_that_a_kept_configuration_of_wandb_tells_the_settings_of_the_run() -> None:
+    """Under their own names, and with no place: a rerun does not read the file."""
+    kept = (
+        "_wandb:\n  value:\n    cli_version: 0.23.1\nbf16:\n  desc: null\n  value: true\n"
+        "data:\n  value:\n    batch_size: 16\nfsdp:\n  desc: null\n  value:\n  - full_shard\n"
+    )
+    found = read(kept, "config.yaml")
+    assert [(one.key, one.value) for one in found] == [
+        ("bf16", "true"),
+        ("data.batch_size", "16"),
+        ("fsdp", "[full_shard]"),
+    ]
+    assert all(one.place is None for one in found)
