@@ -23,12 +23,13 @@ from service.remediation.setting_values import number_of
 
 Way = Literal["up", "down", "on", "off", "set", "denied", "named", "checked"]
 
-# A flag, a variable or dotted key, or one word in quotes; never part of a path, a call or a module's name.
+# A flag, a variable or dotted key, or one word in quotes, alone or with its value (`packing=False`); never
+# part of a path, a call or a module's name.
 _NAME = re.compile(
     r"(?<![\w-])--[A-Za-z][\w-]{1,60}(?:\.[\w-]{1,40}){0,3}"
     r"|(?<![\w/.@-])(?:self\.)?(?:args|cfg|opts?|hparams)\.[a-z]\w{2,60}(?![\w/(.-])"
     r"|(?<![\w/.@-])[A-Za-z][A-Za-z0-9]{0,40}(?:_[A-Za-z0-9]{1,40}){1,9}(?:\.\w{1,60}){0,4}(?![\w/(-])"
-    r"|(?<=[`'\"])[a-z][\w.]{2,80}(?=[`'\"])"
+    r"|(?<=[`'\"])[a-z][\w.]{2,80}(?=[`'\"]|=[\w'\"])"
 )
 _VERBS: tuple[tuple[Way, str], ...] = (
     ("up", r"increas(?:e|ing)|rais(?:e|ing)|enlarg(?:e|ing)|extend(?:ing)?"),
