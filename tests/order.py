@@ -21,6 +21,7 @@ LONGEST = (
     "ui/test_authorisation.py",
     "ui/cli/test_explain_model.py",
     "ui/cli/test_commands.py",
+    "ui/cli/test_light_install.py",
     "ingest/logs/test_fuzz.py",
     "ui/chat/test_asking.py",
     "ui/cli/test_run.py",
