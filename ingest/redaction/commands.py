@@ -101,7 +101,7 @@ COMMANDS = (
     _command(
         r"curl\W",
         r"\bcurl\b[^\n]{0,500}?[\s'\"](?:-\w{0,6}u|--user)['\"]?,?[ "
-        r"=]{0,2}['\"]?(?P<secret>[^\s:'\"]{16,200}):(?=[\s'\"]|\Z)",
+        r"=]{0,2}['\"]?(?P<secret>[^\s:'\"]{16,200}):",
         entropy.is_key,
     ),
     _command(
@@ -136,6 +136,42 @@ COMMANDS = (
         r"send(?:\s|%20|\\)+",
         r"\bsend\s+(?:--\s+)?\\?\"(?P<secret>[^\s\"\\]{4,200})(?:\\+[rn]|[\r\n]){1,2}\\?\"",
         entropy.is_key,
+    ),
+    # Into a file that is called a secret's: echo 'X' > .vault_pass
+    _command(
+        r"(?:echo|printf)\W[^\n]*>[^\n]*(?:pass|secret|token|cred|_key)",
+        r"\b(?:echo|printf)\s+(?:-\w\s+|%s\s+)?['\"]?(?P<secret>(?!\$)[^\s'\"|>\\\x80-\xff]{6,400})['\"]?"
+        r"\s*>{1,2}\s*['\"]?[\w./~$-]{0,200}"
+        r"(?:pass|passwd|password|secret|token|cred|credentials|_key)(?![\w-]*\.(?:log|py))",
+        entropy.is_key,
+    ),
+    # PowerShell's way to hide one.
+    _command(
+        r"convertto-securestring\W",
+        rf"\bconvertto-securestring[ ]+(?:-string[ ]+)?['\"]?(?P<secret>[^\s'\"$(-]{WORD}{{3,200}})",
+    ),
+    _command(
+        r"rabbitmqctl\W",
+        rf"\brabbitmqctl\b[^\n]{{0,80}}?\b(?:add_user|change_password)[ ]+\S{{1,80}}[ ]+['\"]?"
+        rf"(?P<secret>{WORD}{{4,200}})",
+    ),
+    _command(
+        r"influx\W[^\n]*-t\W",
+        rf"\binflux\b[^\n]{{0,200}}?\s(?:-t|--token)[ =]['\"]?(?P<secret>{WORD}{{20,200}})",
+    ),
+    _command(
+        r"qshell\W",
+        r"\bqshell\s+account\s+\S{20,80}\s+['\"]?(?P<secret>[A-Za-z0-9_-]{20,80})",
+        entropy.is_key,
+    ),
+    # login: a / b
+    SecretKind(
+        "password",
+        r"(?i)(?:user|login|account)(?:\s|%20)?(?:[:=]|%3A|%3D|\\)[^\n]{0,80}(?:\s|%20)(?:/|%2F|\\)",
+        r"(?i)(?<![\w-])(?:user|login|account)\s?[:=]\s?[\w.@-]{1,60}\s{1,3}/\s{1,3}['\"]?"
+        r"(?P<secret>[^\s'\",;/]{6,200})",
+        check=entropy.is_made,
+        shaped=False,
     ),
     # user/pass: a/b
     SecretKind(

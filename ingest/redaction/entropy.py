@@ -31,7 +31,8 @@ _CALL = re.compile(
     rb"(?:var|vars|local|module|data|secrets|inputs|env)\.[a-z_][\w.-]*\Z|"
     # Another name, a metavariable, a call, a tag of YAML, and what a shell says where a variable is not set.
     rb"[A-Za-z_]\w*(?:\.\w+)*\.\w*(?:token|key|passw(?:or)?d|secret|credentials?)\Z|"
-    rb"(?:[A-Z]+_)*(?:PASSWORD|TOKEN|SECRET|KEY|PASS)\Z|[A-Za-z_][\w.]*\(['\"]?\Z|![A-Za-z]{2,10}\Z|"
+    rb"(?:[A-Z]{2,}_){3,}[A-Z]{2,}\Z|(?:[A-Z]+_)*(?:PASSWORD|TOKEN|SECRET|KEY|PASS)\Z|"
+    rb"[A-Za-z_][\w.]*\(['\"]?\Z|![A-Za-z]{2,10}\Z|"
     rb"\?[\w ]*\}?\Z|"
     rb"(?:Optional|Union|Annotated|Literal|Final|List|Dict|Callable|list|dict|tuple|type)\["
 )

@@ -160,7 +160,7 @@ ISSUED = (
     _issued("langsmith-key", "lsv2_pt_ lsv2_sk_", r"[0-9a-f]", r"{32}_[0-9a-f]{10}", _END),
     _issued(
         "issuer-token",
-        "bkua_ bkct_ pnu_ pnb_ pplx- xai- fw_ tgp_v1_ csk- pcsk_ esecret_ rpa_ KGAT_ r2_ jina_ fc-",
+        "bkua_ bkct_ pnu_ pnb_ rnd_ pplx- xai- fw_ tgp_v1_ csk- pcsk_ esecret_ rpa_ KGAT_ r2_ jina_ fc-",
         r"[A-Za-z0-9_]",
         r"{32,120}",
         _END,
@@ -268,6 +268,16 @@ SHAPED = (
         "issuer-token",
         r"pat[A-Za-z0-9]{14}\.[0-9a-f]{8}",
         rf"{_NOT_BEHIND}pat[A-Za-z0-9]{{14}}\.[0-9a-f]{{64}}",
+    ),
+    # A key of a user's number: pk_123456_X
+    SecretKind(
+        "issuer-token", r"pk_\d{4,12}_[A-Z0-9]{16}", rf"{_NOT_BEHIND}pk_\d{{4,12}}_[A-Z0-9]{{32}}{_END}"
+    ),
+    SecretKind(
+        "issuer-token",
+        r"t1\.[A-Za-z0-9_-]{16}",
+        rf"{_NOT_BEHIND}t1\.[A-Za-z0-9_-]{{40,400}}={{0,2}}\.[A-Za-z0-9_-]{{40,100}}{_END}",
+        check=entropy.is_dense,
     ),
     SecretKind("age-key", r"AGE-SECRET-KEY-", rf"AGE-SECRET-KEY-[0-9A-Z]{{58,60}}{_END}"),
 )

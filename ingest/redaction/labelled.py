@@ -123,11 +123,33 @@ BESIDE = (
     # The cells of a page's table, and of its lists of terms.
     _beside(
         "secret",
-        rf"(?i){_CALLED_SIEVE}(?:</|\\|%|&)",
-        rf"(?i)(?<![A-Za-z0-9]){_CALLED}:?\s{{0,20}}(?:</[a-z]{{1,10}}>\s{{0,80}}){{1,4}}"
-        rf"(?:<[a-z]{{1,10}}(?:\s[^<>\n]{{0,200}})?>\s{{0,80}}){{1,4}}{NOTHING}"
-        rf"(?P<secret>[^<>\s]{{8,{_MANY}}})</",
+        rf"(?i){_CALLED_SIEVE}:?[ ]{{0,4}}(?:</|\\|%|&)",
+        rf"(?i)(?<![A-Za-z0-9]){_CALLED}:?\s{{0,20}}(?:</[a-z]{{1,10}}>:?\s{{0,80}}){{1,4}}"
+        rf"(?:<[a-z]{{1,10}}(?:\s[^<>\n]{{0,200}})?>\s{{0,80}}){{0,4}}{NOTHING}"
+        rf"(?P<secret>[^<>\s]{{8,{_MANY}}})<",
         ahead=600,
+    ),
+    # A tool's setting of who logs in, which takes a token: sonar.login=...
+    _beside(
+        "token", r"(?i)\.login(?:=|%3D)", r"(?i)(?<=\w)\.login=(?P<secret>[A-Za-z0-9_-]{24,120})(?![\w.])"
+    ),
+    # {"db_token": {"value": "..."}}
+    _beside(
+        "secret",
+        rf"(?i){_CALLED_SIEVE}['\"\\]{{0,4}}(?:\s?:\s?\{{|\\|%|&)",
+        rf"(?i)(?<![A-Za-z0-9]){_CALLED}{_QUOTE}\s?:\s?\{{\s{{0,40}}{_QUOTE}"
+        rf"(?:value|plaintext|string|default)"
+        rf"{_QUOTE}\s?:\s?{_QUOTE}{NOTHING}(?P<secret>[^\s'\"\\<>]{{8,{_MANY}}})",
+        ahead=600,
+    ),
+    # A notebook, a build or a traceback shows in the next row what the name at a row's end holds.
+    _beside(
+        "secret",
+        r"(?:└ |Out\[\d{1,5}\]: |Result: )['\"]",
+        rf"(?i)(?<![A-Za-z0-9]){_CALLED}\)?[ \t]*\r?\n[ \t│┃|]{{0,120}}"
+        rf"(?:└|Out\[\d{{1,5}}\]:|[\w#\[\]]{{0,20}}Result:)[ ]"
+        rf"(?:'(?P<single>[^\s'\n\\]{{8,400}})'|\"(?P<quoted>[^\s\"\n\\]{{8,400}})\")[ \t]*\r?(?=\n|\Z)",
+        back=600,
     ),
     _beside(
         "secret",

@@ -10,19 +10,22 @@ from ingest.redaction.kinds import AFTER_NAME, AT_END, NEXT_ROW, SecretKind
 
 # Between a name and its value; in YAML also the end of the row, where the next one is indented.
 _IS = (
-    r"['\"]?\]?(?:\([^()\n]{1,24}\)|（[^\n]{1,36}?）)?[ \t]*(?:=>|:[ "
+    r"['\"`]?\]?(?:\([^()\n]{1,24}\)|（[^\n]{1,36}?）)?[ \t]*(?:=>|:[ "
     r"]?(?:Optional\[)?(?:str|bytes|SecretStr)\]?(?: ?\| ?None)?[ ]?=|->|:=|=|:|：|＝)(?:[ "
     r"\t]|\xc2\xa0)*(?:[>|][+-]?[ \t]*)?(?:\\?\r?\n(?:[+-][ \t]*|[ \t]+))?"
 )
 # What a value may stand in: a list, an Option of Rust's, three quotes, quotes of Chinese.
-_OPENS = r"(?:[\[(][ ]?(?=b?['\"])|Some\(\s{0,20}|\$(?=['\"])|\"\"(?=\")|''(?=')|“|‘|「)?"
+_OPENS = (
+    r"(?:[\[(][ ]?(?=b?['\"])|Some\(\s{0,20}|`|(?:string|str)\(\d{1,5}\)[ ](?=[\"'])|"
+    r"\(string\)[ ]\(len=\d{1,5}\)[ ](?=\")|\$(?=['\"])|\"\"(?=\")|''(?=')|“|‘|「)?"
+)
 # The same for the prefilter, with what a writer of JSON, URLs or Python may have made of it.
-_IS_CODED = rf"(?:['\"]?,?\]?[ \t]*(?:（|=|->|:|：|＝)|['\"]?,? |\\|%|&|{AT_END})"
+_IS_CODED = rf"(?:['\"`]?,?\]?[ \t]*(?:（|=|->|:|：|＝)|['\"]?,? |\\|%|&|{AT_END})"
 _BEHIND_FLAG = rf"(?:['\"]?,?(?:[ =]|\\|%)|{AT_END})"
 # Counts of tokens stand in every line of some servers; so a long value is asked for, or the row's end.
 _IS_LONG = (
-    r"(?:['\"]?\]?[ \t]*(?:=>|->|:=|=|:|：|＝)[ "
-    r"\t]*b?(?:[|>'\"\[($]|\xc2\xa0|\xe2\x80[\x9c\x98]|Some\(|'')?[ "
+    r"(?:['\"`]?\]?[ \t]*(?:=>|->|:=|=|:|：|＝)[ "
+    r"\t]*b?(?:[|>'\"`\[($]|\(string\)[ ]\(len=\d{1,5}\)[ ]|\xc2\xa0|\xe2\x80[\x9c\x98]|Some\(|'')?[ "
     r"\t'\"]*(?:[A-Za-z0-9._~+/:$'\"-]{12}|[A-Za-z0-9._~+/-]{0,11}(?:[\"'\\]{0,2}[ "
     r"\t]*\r?\n|\\)|%|&)|\\|%|&|['\"\])]{0,3}[ \t,]*\r?\n)"
 )
@@ -51,7 +54,8 @@ _PASSWORDS_SIEVE = (
     rf"passe|{decode_named('密码|口令|密碼|授权码|パスワード|비밀번호|암호|пароль|Пароль|contraseña')})(?:[_-]?\d{{1,2}})?"
 )
 SECRETS = (
-    r"(?:(?<!existing)(?<!pull)secret(?:[._-]?access)?(?:[._-]?key)?(?:[_-]?id)?|api[_-]?(?:secret|key)|"
+    r"(?:(?<!existing)(?<!pull)secret(?:[._-]?access)?(?:[._-]?(?:key|cookie))?(?:[_-]?id)?|"
+    r"api[_-]?(?:secret|key)|"
     r"access[._-]?key(?:[_-]?(?:id|secret))?|"
     r"(?<![a-z])(?:private|encryption|signing|master|auth|account|license|service|storage|certificate|"
     r"deploy|admin|hmac|subscription|ssh|"

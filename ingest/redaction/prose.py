@@ -13,7 +13,8 @@ _HELD = r"[^\s'\"`,;<>()\[\]{}|\x80-\xff]"
 # What a password is called where people write to each other, and what stands between it and its value.
 _ABROAD = (
     "пароль|Пароль|mot de passe|contraseña|contrasena|passwort|kennwort|senha|wachtwoord|hasło|lösenord|"
-    "salasana|heslo|jelszó|parolası|şifre|mật khẩu|kata sandi"
+    "salasana|heslo|jelszó|parolası|şifre|mật khẩu|kata sandi|parola d'ordine|parola chiave|lozinka|geslo|"
+    "slaptažodis|adgangskode|passord|κωδικός πρόσβασης|סיסמה|كلمة المرور|पासवर्ड|รหัสผ่าน"
 )
 _EQUALS = r"(?:lautet|ist|est|es|é|è|är|on|je|jest|is|это|là|adalah|:|=)"
 _WORDS_BETWEEN = r"(?:[ ][^\s:=\"'`]{1,40}){0,6}?"
@@ -74,6 +75,20 @@ PROSE = (
     _said(
         rf"(?:{decode_named(_ABROAD)})",
         rf"(?:{_ABROAD}){_WORDS_BETWEEN}[ ]?{_EQUALS}:?[ ]['\"`]?(?P<secret>{_HELD}{{5,200}})",
+    ),
+    # "the pass for db is X"
+    _said(
+        r"(?:pass|pw|pwd)(?:\s|%20)[^\n]{0,60}?(?:is|was)(?:\s|:|%20)",
+        rf"(?<![\w-])(?:pass|pw|pwd)(?:[ ](?:for|of|on|to)(?:[ ][^\s:=\"']{{1,40}}){{1,3}}?)?[ ]"
+        rf"(?:is|was):?[ ]['\"`]?(?P<secret>{_HELD}{{6,200}})",
+    ),
+    # The seed of a second factor, in base32.
+    _said(
+        r"(?:2fa|totp|otp|mfa|authenticator)[ _-]?(?:seed|secret|key|code)?[^\n]{0,8}[A-Z2-7]{16}",
+        r"(?<![a-z])(?:2fa|totp|otp|mfa|authenticator)(?:[ _-](?:seed|secret|key))?['\"]?[ ]?[:=][ ]?['\"]?"
+        r"(?P<secret>[A-Z2-7]{16,128})(?![A-Za-z0-9])",
+        name="secret",
+        check=entropy.is_dense,
     ),
     # Licences, phrases of a wallet.
     SecretKind(

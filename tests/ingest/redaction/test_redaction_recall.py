@@ -1,9 +1,9 @@
-"""How many secrets are found of those that two writers planted who had not seen the rules.
+"""How many secrets are found of those that were planted in four files.
 
-Each set holds 330 secrets, plain and in what logs put them into, and 220 texts that only look alike; all of
-them are made up. What was found at first sight stands in docs/security.md: since then the rules were mended
-by them, so that here stands what must not get worse. The sets are packed, so that no scanner of repositories
-takes them for real ones.
+The sets hold some 1,300 secrets, plain and in what logs put them into, and 810 texts that only look alike;
+all of them are made up. What was found at first sight stands in docs/security.md: since then the rules were
+mended by most of them, so that here stands what must not get worse. The sets are packed, so that no scanner
+of repositories takes them for real ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SETS = Path(__file__).parent / "sets"
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 # Of each set the share that must be found, in plain rows and in containers, and of look-alikes the share that
 # may be masked.
-LEAST = {"a": (0.98, 0.98, 0.01), "b": (0.98, 0.91, 0.01)}
+LEAST = {"a": (0.98, 0.98, 0.01), "b": (0.98, 0.91, 0.01), "c": (0.98, 0.98, 0.01), "d": (0.89, 0.9, 0.02)}
 
 
 class PlantedText(NamedTuple):
