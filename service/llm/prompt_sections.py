@@ -225,17 +225,15 @@ def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
     named, near = _words_near(prompt_context)
     mine = sorted(settable_frameworks(assessment.report))
     failing = {event.line for event in assessment.report.events}
-    seen: set[str] = set()
-    dull = 0
+    ranked: dict[str, tuple[float, int, Setting]] = {}
     for setting in assessment.settings:
-        if setting.key in seen or len(seen) >= 8 * MAX_SETTINGS:
+        if setting.key in ranked or len(ranked) >= 8 * MAX_SETTINGS:
             continue
         name = last_level(setting.key)
         spec = next(filter(None, (library.setting(framework, setting.key) for framework in mine)), None)
         if spec is None and name not in named and not _is_setting(setting, failing, library):
             continue
-        seen.add(setting.key)
-        rank = 7.5
+        rank = 8.5 if setting.spelled == "package" else 7.5
         if name in wanted:
             rank = 3.0
         elif name in near:
@@ -243,14 +241,14 @@ def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
         elif spec is not None:
             is_default = spec.default is not None and same(setting.value, spec.default)
             rank = 6.5 if is_default else 4.6
-        dull += rank > SPECIAL
-        if rank > SPECIAL and dull > MAX_DULL:
-            continue
+        ranked[setting.key] = rank, len(ranked) + 1, setting
+    special = sum(rank <= SPECIAL for rank, _, _ in ranked.values())
+    for rank, number, setting in sorted(ranked.values(), key=itemgetter(0, 1))[: special + MAX_DULL]:
         yield PromptRow(
             "settings",
-            rank + len(seen) / 1000,
+            rank + number / 1000,
             withhold(f"{setting.key}={setting.value}", own_names(prompt_context), 200),
-            number=len(seen),
+            number=number,
         )
 
 

@@ -14,7 +14,9 @@ from service.llm.grounding import place_of
 from service.llm.prompt import for_answer
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_lines import gap_row
+from service.llm.prompt_sections import MAX_DULL
 from service.llm.triage_context import TriageContext
+from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage
 from service.telemetry.snapshot import Cgroup, Snapshot, known
 from tests.factories import OOM, steps, traceback
@@ -191,6 +193,19 @@ def test_what_is_no_setting_is_not_told_as_one(
     rows = section(prompt, "The job's settings")
     assert [row for row in told if row not in rows] == []
     assert [row for row in rows if row.startswith(tuple(kept_out))] == []
+
+
+def test_that_packages_leave_room_for_the_jobs_own_options(triage: Triage) -> None:
+    """A list of all that is installed comes before the options of a run, and is longer."""
+    installed = "".join(f"part-{number}==1.{number}\n" for number in range(80))
+    files = [
+        ConfigFile("requirements.txt", installed),
+        ConfigFile("run.sh", "python3 tune.py --fold_width 48\n"),
+    ]
+    _, prompt = context_and_prompt(opened(triage, sources.from_text(traceback(OOM)), "en", files))
+    rows = section(prompt, "The job's settings")
+    assert "fold_width=48" in rows
+    assert 0 < sum(row.startswith("part-") for row in rows) < MAX_DULL
 
 
 @pytest.fixture
