@@ -80,7 +80,8 @@ def errors_table() -> str:
     )
     rows = ["| status | class in `service.schemas.errors` | meaning |", "|---|---|---|"]
     rows += [
-        f"| {kind_of(kind).status} | `{kind.__name__}` | {(kind.__doc__ or '').strip()} |" for kind in kinds
+        f"| {kind_of(kind).status} | `{kind.__name__}` | {' '.join((kind.__doc__ or '').split())} |"
+        for kind in kinds
     ]
     return "\n".join(rows)
 

@@ -37,6 +37,8 @@ from service.schemas.failures import ReportedError, failure_of
 MEDIA_TYPE = "application/problem+json"
 _LOG = logging.getLogger("whycrash.api")
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
+# An error's title is the first sentence of its class's docstring.
+_SENTENCE_END = re.compile(r"\.(?=\s|$)")
 _MOST_FIELDS = 20
 # What is told of an error that is none of ours.
 UNEXPECTED = "errors.server-made-mistake-log"
@@ -73,7 +75,7 @@ def problem_response(request_id: str, path: str, error: Exception, errors: Seque
         type=f"urn:whycrash:error:{problem_type(failed.type)}",
         title=HTTPStatus(failed.status).phrase
         if isinstance(error, ReportedError)
-        else (type(error).__doc__ or "").split(". ")[0].rstrip("."),
+        else _SENTENCE_END.split(type(error).__doc__ or "")[0],
         status=failed.status,
         detail=failed.error,
         instance=clean(path),
@@ -134,7 +136,8 @@ def fields(errors: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def method_not_allowed(method: str, methods: tuple[str, ...]) -> MethodNotAllowedError:
     """Make the error of a path that is there, but not for this method."""
-    return MethodNotAllowedError(Message("errors.nothing-path", method=method), methods)
+    said = Message("errors.other-methods", method=method, methods=", ".join(methods))
+    return MethodNotAllowedError(said if methods else Message("errors.nothing-path", method=method), methods)
 
 
 def _of_status(request: Request, error: HTTPException) -> Response:

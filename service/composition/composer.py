@@ -15,7 +15,9 @@ from service.composition.blanks import LogValues
 from service.composition.code_advice import with_code_advice
 from service.composition.evidence import cascade_of, evidence_of
 from service.composition.explanation import Explanation
+from service.composition.failure_text import ranks_in_words
 from service.composition.job_end import JobEnd
+from service.composition.phrases import phrase
 from service.composition.resumption import resumption_of
 from service.composition.source_places import source_places
 from service.remediation.proposals import Proposals, propose
@@ -138,7 +140,11 @@ def _checks(
         for check in (*of_cases, *judged.cause.checks)
         if all_hold(check.when, view) and view.can_run(check.en)
     ]
-    checks = dict.fromkeys(check.to(language) for check in fitting)
+    root = known.report.root
+    # The rank that others wait for is what a log of the others cannot tell of.
+    silent = ranks_in_words(root.silent) if root is not None else ""
+    first = [phrase("look-silent", language, ranks=silent)] if silent else []
+    checks = dict.fromkeys([*first, *(check.to(language) for check in fitting)])
     shown = tuple(checks)[: 8 if judged.verdict == "unknown" else 5]
     return tuple(known.checks(shown, language))
 

@@ -230,7 +230,9 @@ def _short_checks(view: DiagnosisView) -> Iterator[_Block]:
     if not view.checks or (view.steps and not view.patch):
         return
     first, *others = (Text(f"  - {check}") for check in view.checks[:most])
-    yield _Block([_title(view, _checks_title(view)), first], spare=6 if view.changes or view.steps else 0)
+    # Before one acts on a doubtful answer, what tells it from the others is worth more than more advice.
+    spare = (3 if view.is_doubtful else 6) if view.changes or view.steps else 0
+    yield _Block([_title(view, _checks_title(view)), first], spare=spare)
     for row in others:
         yield _Block([row], goes_on=True, spare=6)
 

@@ -121,3 +121,10 @@ def test_that_an_unknown_path_or_method_is_a_problem(client: TestClient) -> None
         if told != expected or answer.headers["content-type"] != "application/problem+json":
             wrong.append((method, path, told))
     assert wrong == []
+
+
+def test_that_a_wrong_method_is_told_those_that_the_path_takes(client: TestClient) -> None:
+    """In one sentence each of title and detail."""
+    told = client.request("PATCH", "/v1/triages/01ABC").json()
+    assert told["title"] == "The path is there, and takes other methods"
+    assert told["detail"] == "This path takes GET, DELETE, not PATCH."

@@ -63,6 +63,8 @@ def test_the_rank_that_does_not_time_out_is_named(language: str, sentence: str, 
     (entry,) = [item for item in answer.cascade if item.role == "root"]
     assert (entry.count, entry.missing_ranks) == (63, (17,))
     assert sentence in answer.explanation
+    assert "rank 17" in answer.checks[0]
+    assert "py-spy dump" in answer.checks[0]
 
 
 @each_row("language", ["en", "zh"])
