@@ -6,7 +6,7 @@ No id of a framework decides anything in code: a rule that holds for some framew
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import Annotated, Literal
@@ -14,9 +14,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from corpus.errors import InvalidCorpusError
+from corpus.expressions import compiled
 from corpus.library import FRAMEWORKS, pages, read_yaml, validated
 from corpus.schema import Expression, Program, Record
 
+# What texts show of programs is remembered for those of at most so many characters.
+SHORT = 400
 # The folder of an environment, up to what is installed in it: people call it after what they once made it
 # for, and run anything there (`/envs/verl/lib/python3.12/site-packages/vllm/...`).
 _ENVIRONMENT = re.compile(r"[^\s\"'=:,(]*/(?=(?:lib|lib64)/python\d[\d.]*/|bin/)")
@@ -287,6 +290,22 @@ class FrameworkTable:
     def programs(self) -> tuple[Program, ...]:
         """The programs of frameworks that have several, each with settings of its own."""
         return tuple(command for row in self.rows.values() for command in row.commands)
+
+    def programs_in(self, text: str) -> Sequence[tuple[int, str]]:
+        """Give each program that a text shows, by its place in `programs`, with the name of its command."""
+        return self._programs_in_short(text) if len(text) <= SHORT else self._search_programs(text)
+
+    @cached_property
+    def _programs_in_short(self) -> Callable[[str], Sequence[tuple[int, str]]]:
+        # The calls of a library stand in log after log. The cache is the table's own.
+        return lru_cache(maxsize=4096)(self._search_programs)
+
+    def _search_programs(self, text: str) -> Sequence[tuple[int, str]]:
+        return tuple(
+            (number, match.groupdict().get("command") or program.command)
+            for number, program in enumerate(self.programs)
+            for match in compiled(program.expression).finditer(text)
+        )
 
     @cached_property
     def modules(self) -> Mapping[str, str]:

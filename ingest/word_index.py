@@ -131,5 +131,6 @@ class WordIndex:
             number = self._vocabulary.get(word)
             if number is not None:
                 column = slice(self._starts[number], self._starts[number + 1])
-                np.add.at(total, self._rows[column], self._weights[column])
+                # A document stands once in a word's column.
+                total[self._rows[column]] += self._weights[column]
         return total

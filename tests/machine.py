@@ -48,6 +48,9 @@ def move_in() -> Path:
         "HOME": str(folder),
         "RAY_TMPDIR": str(folder),
         "PYTHONPATH": str(Path(__file__).parent.parent),
+        # As the program's own workers have it: beside other workers, a small product waits for BLAS's threads
+        # far longer than it takes.
+        "OPENBLAS_NUM_THREADS": "1",
     }
     return folder
 

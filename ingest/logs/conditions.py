@@ -148,9 +148,10 @@ class _ItemView(EvaluationContext):
 def holds(condition: str, view: ReportView) -> bool:
     """Tell whether one condition holds; what the log does not tell does not."""
     known = view.known
-    if condition not in known:
-        known[condition] = parse(condition).evaluate(view).holds is True
-    return known[condition]
+    found = known.get(condition)
+    if found is None:
+        found = known[condition] = parse(condition).evaluate(view).holds is True
+    return found
 
 
 def all_hold(conditions: Sequence[str], view: ReportView) -> bool:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 
 from corpus.condition_nodes import compare
 from corpus.expressions import compiled
@@ -272,8 +273,8 @@ def _texts(report: CrashReport) -> Iterator[str]:
 
 def _programs(texts: Iterable[str]) -> Iterator[tuple[Program, str]]:
     """Give each program that a text shows, with the name of its command."""
-    texts = dict.fromkeys(texts)
-    for program in known_frameworks().programs:
-        for text in texts:
-            for match in compiled(program.expression).finditer(text):
-                yield program, match.groupdict().get("command") or program.command
+    known = known_frameworks()
+    for number, command in sorted(
+        (shown for text in dict.fromkeys(texts) for shown in known.programs_in(text)), key=itemgetter(0)
+    ):
+        yield known.programs[number], command

@@ -119,7 +119,8 @@ def _of_job(
 
 def _filled(row: Remedy, report: CrashReport, library: Library) -> Iterator[Remedy]:
     """Put the log's facts where the row names them; what the catalogue does not know is none to propose."""
-    places = _FACT.findall(f"{row.key} {row.to}")
+    text = f"{row.key} {row.to}"
+    places = _FACT.findall(text) if "{" in text else ()
     if not places:
         yield row
         return
