@@ -56,7 +56,7 @@ def test_that_tensors_on_two_devices_are_no_matter_of_ranks(triage: Triage) -> N
         f"+ torchrun --nproc_per_node=2 train.py\n{stack(*calls, error=error)}",
     ):
         cause, changes = answer(triage, log)
-        assert (cause, {owner for owner, _ in changes}) == ("placement-misconfigured", {"code"})
+        assert (cause, {owner for owner, _ in changes}) == ("user-code-error", {"code"})
 
 
 def test_that_a_package_to_change_is_one_that_the_job_shows(triage: Triage) -> None:

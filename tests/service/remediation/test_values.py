@@ -775,7 +775,10 @@ def proposed(
 FAILING = Fact("gpu_oom", 3, {"asked_gib": 4.0, "free_gib": 1.2, "capacity_gib": 80.0})
 
 
-@each_row(("language", "words"), [("en", "it helps. 4 divides 8"), ("zh", "中文：it helps。4 整除 8")])
+@each_row(
+    ("language", "words"),
+    [("en", "it helps. 4 at a time instead of 8"), ("zh", "中文：it helps。每次 4 条，原为 8 条")],
+)
 def test_a_computed_value_takes_the_cases_place_and_says_why(language: str, words: str) -> None:
     """`to` is the rule's value, and `why` holds the numbers in the answer's language."""
     (made,), _ = proposed(
