@@ -123,6 +123,7 @@ KNOBS = (SHARE, LENGTH, SEQS, BIND, NODES, QUANT, V1, LONG, ALLOCATOR)
         ),
         ("training_args.max_rounds must be set to a positive value, was -1", [("max_rounds", "set", "")]),
         ("`tie_rows` must be set to False here.", [("tie_rows", "set", "False")]),
+        ("Rows are not packed here. Please set `packing=False`.", [("packing", "set", "False")]),
         ("the option --lora_rows has to be specified", [("--lora_rows", "set", "")]),
     ],
 )
