@@ -20,7 +20,7 @@ from corpus.condition_nodes import compare
 from corpus.expressions import compiled
 from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, unsigned
-from corpus.library import Library
+from corpus.library import Library, fits
 from corpus.message import Message
 from corpus.schema import Program, SettingSpec
 from corpus.version_ranges import overlap
@@ -239,6 +239,14 @@ def versions_of(name: str, spec: SettingSpec) -> str:
     own = [spec.versions] if canonical(spec.key) == wanted else []
     found = own + [alias.versions for alias in spec.aliases if canonical(alias.key) == wanted]
     return found[0] if len(found) == 1 else ""
+
+
+def key_at(version: str | None, spec: SettingSpec, settings: Sequence[Setting]) -> str:
+    """Name a setting as the job does, else as its version does."""
+    names = ((spec.key, spec.versions), *((alias.key, alias.versions) for alias in spec.aliases))
+    valid = [key for key, versions in names if fits(version, versions)]
+    used = [key for key in valid if value_of(key, settings) is not None]
+    return (used or valid or [spec.key])[0]
 
 
 def value_of(key: str, settings: Sequence[Setting]) -> str | None:

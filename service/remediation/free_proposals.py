@@ -21,13 +21,14 @@ from corpus.library import Library
 from corpus.message import Message
 from corpus.schema import Change, ChangeKind, Language, Scalar, SettingSpec, Text
 from service.remediation.changes import check_change
-from service.remediation.feasibility import same, value_of
+from service.remediation.feasibility import key_at, same, value_of
 from service.remediation.framework_relations import settable_frameworks, shown_frameworks
 from service.remediation.setting_values import is_guidance, typed_value
 from service.schemas.diagnosis import ProposedChange
 from service.scoring.assessment import Assessment
 
 KINDS: tuple[ChangeKind, ...] = ("setting", "flag", "env", "package", "command")
+CODE = "code"
 # A framework with so many settings in the catalogue has hardly one that is not there.
 MANY = 60
 # A name as settings, variables and packages have: no blank, no quote, nothing that a shell reads.
@@ -77,13 +78,16 @@ def check_proposal(
         # An install of one package is what it changes; any other command stays what it is.
         version = found["version"].removeprefix("==")
         proposal = replace(proposal, kind="package", key=found["name"], to=version)
-    if proposal.kind == "command" or not _KEY.fullmatch(proposal.key):
+    # What is to be written in the job's code is no setting's value.
+    is_code = CODE in (proposal.framework.lower(), proposal.kind)
+    if proposal.kind == "command" or is_code or not _KEY.fullmatch(proposal.key):
         return Message("model.no-setting")
     refusal = ""
     for spec in () if proposal.kind == "package" else _specs(proposal, assessment, library):
         if spec.spelled == "package":
             break
-        change = _change(proposal, spec)
+        version = assessment.report.version(spec.framework)
+        change = _change(proposal, spec, key_at(version, spec, assessment.settings))
         made, why = check_change(change, cause, assessment.report, library, assessment.settings, language)
         if made:
             names = {spec.key, *(alias.key for alias in spec.aliases), proposal.key}
@@ -116,7 +120,7 @@ def _specs(proposal: FreeProposal, assessment: Assessment, library: Library) -> 
                 yield spec
 
 
-def _change(proposal: FreeProposal, spec: SettingSpec) -> Change:
+def _change(proposal: FreeProposal, spec: SettingSpec, key: str) -> Change:
     value = typed_value(proposal.to)
     to: Scalar = value if value is not None else proposal.to
     if spec.type == "float" and isinstance(to, str):
@@ -124,7 +128,7 @@ def _change(proposal: FreeProposal, spec: SettingSpec) -> Change:
         to = float(to) if with_point else to
     kind: ChangeKind = spec.spelled if spec.spelled in ("flag", "env", "package") else "setting"
     return Change(
-        framework=spec.framework, kind=kind, key=spec.key, to=to, why=Text(en=proposal.why, zh=proposal.why)
+        framework=spec.framework, kind=kind, key=key, to=to, why=Text(en=proposal.why, zh=proposal.why)
     )
 
 
@@ -137,7 +141,10 @@ def _unknown(
     if now is not None and same(now, proposal.to):
         return Message("changes.job-value")
     framework = proposal.framework.lower().strip()
-    if now is None and len(library.keys.get(framework, ())) >= MANY:
+    # An argument that the job's own code passes need be no setting of the framework.
+    named = re.compile(rf"(?<![\w.]){pattern(last_level(unsigned(proposal.key)))}(?!\w)")
+    is_own = now is not None or any(map(named.search, report.launches))
+    if not is_own and len(library.keys.get(framework, ())) >= MANY:
         return Message("model.not-catalogue-version", framework=framework)
     # Settings of the job's own files stand on no line of the log.
     own = typed_value(value_of(proposal.key, [item for item in assessment.settings if item.line == 0]))

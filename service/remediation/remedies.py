@@ -13,13 +13,13 @@ from packaging.utils import canonicalize_name
 from corpus.expressions import compiled
 from corpus.frameworks import known_frameworks
 from corpus.keys import flag, unsigned
-from corpus.library import Library, fits
+from corpus.library import Library
 from corpus.schema import ChangeKind, Remedy, Scalar
 from ingest.logs.conditions import all_hold, holds
 from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
-from service.remediation.feasibility import value_of
+from service.remediation.feasibility import key_at
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.held_values import held_by
 from service.remediation.named_changes import kind_of
@@ -70,13 +70,11 @@ def applicable(
 def _at_version(row: Remedy, version: str | None, library: Library, settings: Sequence[Setting]) -> Remedy:
     """Name the setting as the job does, else as its version does."""
     spec = library.specs.get((row.framework, row.key))
-    if spec is None or not spec.aliases:
-        return row
-    valid = ([spec.key] if fits(version, spec.versions) else []) + [
-        a.key for a in spec.aliases if fits(version, a.versions)
-    ]
-    used = [key for key in valid if value_of(key, settings) is not None]
-    return row.model_copy(update={"key": (used or valid or [row.key])[0]})
+    return (
+        row.model_copy(update={"key": key_at(version, spec, settings)})
+        if spec is not None and spec.aliases
+        else row
+    )
 
 
 def _named_by(

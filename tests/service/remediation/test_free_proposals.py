@@ -6,15 +6,25 @@ from dataclasses import replace
 
 import pytest
 
+from ingest.logs.inputs import sources
 from service.llm.triage_context import TriageContext
 from service.patching.diagnosis_patch import patch_targets
+from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage
 from service.remediation.free_proposals import FreeProposal, check_proposal
 from service.schemas.diagnosis import Diagnosis, ProposedChange
 from tests.service.llm.answering import asked
 from tests.tables import each_row
+from tests.warm import opened
 
 CAUSE = "cpu-offload-pressure"
+TUNED = (
+    'Traceback (most recent call last):\n  File "/job/tune.py", line 40, in <module>\n    trainer.train()\n'
+    '  File "/env/lib/python3.11/site-packages/transformers/trainer.py", line 890, in get_eval_dataloader\n'
+    '    raise ValueError("Trainer: evaluation requires an eval_dataset.")\n'
+    "ValueError: Trainer: evaluation requires an eval_dataset.\n"
+)
+LAUNCH = ConfigFile("run.sh", "python3 tune.py --evaluation_strategy steps --eval_steps 5\n")
 
 
 @pytest.fixture
@@ -45,6 +55,8 @@ def status(told: TriageContext, kind: str, framework: str, key: str, to: str) ->
         ("setting", "easyr1", "worker.rollout.enforce_eager", "maybe", "dropped"),
         ("setting", "easyr1", "worker.rollout.turbo", "1", "dropped"),
         ("setting", "", "", "1", "dropped"),
+        ("setting", "code", "code", "train.py: pass it", "dropped"),
+        ("code", "", "train.py", "pass it", "dropped"),
         ("command", "bash", "rm -rf /", "now", "dropped"),
         ("setting", "easyr1", "data.train_files", "x" * 121, "dropped"),
         # Texts and paths may be anybody's.
@@ -120,3 +132,20 @@ def test_an_install_is_told_as_the_package_that_it_changes(told: TriageContext) 
     made = checked(told, "command", "pip", "pip install", "ray==2.49.0")
     assert not isinstance(made, str)
     assert [(change.kind, change.key, change.to) for change in made] == [("package", "ray", "2.49.0")]
+
+
+def test_that_an_argument_of_the_jobs_own_code_is_told_and_not_dropped(triage: Triage) -> None:
+    """No setting of the framework's, but the script passes it; what nobody knows stays out."""
+    script = ConfigFile("tune.py", "marker = '### Answer'\ncollator = Collator(answer_marker=marker)\n")
+    told = opened(triage, sources.from_text(TUNED), "en", [script])
+    found = status(told, "setting", "transformers", "answer_marker", "the words of each sample")
+    other = status(told, "setting", "transformers", "other_marker", "the words of each sample")
+    assert (found, other) == ("unverified", "dropped")
+
+
+def test_that_a_setting_goes_by_its_name_at_this_version(triage: Triage) -> None:
+    """The release before a renaming knows the old name alone."""
+    told = opened(triage, sources.from_text(f"transformers==4.31.0\n{TUNED}"), "en", [LAUNCH])
+    made = checked(told, "setting", "transformers", "evaluation_strategy", "no")
+    assert not isinstance(made, str)
+    assert [change.key for change in made] == ["evaluation_strategy"]
