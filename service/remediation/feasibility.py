@@ -19,13 +19,14 @@ from operator import itemgetter
 from corpus.condition_nodes import compare
 from corpus.expressions import compiled
 from corpus.frameworks import known_frameworks
-from corpus.keys import canonical, unsigned
+from corpus.keys import canonical, last_level, unsigned
 from corpus.library import Library, fits
 from corpus.message import Message
 from corpus.schema import Program, SettingSpec
 from corpus.version_ranges import overlap
 from ingest.logs.conditions import ReportView, holds
 from ingest.logs.configs.launch import Setting
+from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from service.remediation.anchors import names_package, rank_starters
 from service.remediation.framework_relations import runs, shown_frameworks
@@ -230,7 +231,24 @@ def _idle(spec: SettingSpec, change: ProposedChange, grounds: Grounds, set_other
     in_code = spec.spelled == "python" and not isinstance(spec.default, bool)
     if set_otherwise or in_code or spec.default is None or isinstance(spec.default, list):
         return ""
+    if _is_told(change.key, grounds.report.root):
+        return ""
     return Message(DEFAULT) if same(str(spec.default), change.to) else ""
+
+
+def _is_told(key: str, root: Event | None) -> bool:
+    """Tell whether the failing message names a setting: it is about the value that the setting has.
+
+    `gradient_checkpointing` is named by "does not support gradient checkpointing" too; a single word may mean
+    anything.
+    """
+    parts = re.split(r"[_-]", last_level(unsigned(key)))
+    if root is None or len(parts) < 2:
+        return False
+    return (
+        compiled(rf"(?i)(?<![\w-]){'[ _-]'.join(map(re.escape, parts))}(?![\w-])").search(root.body)
+        is not None
+    )
 
 
 def versions_of(name: str, spec: SettingSpec) -> str:

@@ -29,7 +29,7 @@ _NAME = re.compile(
     r"(?<![\w-])--[A-Za-z][\w-]{1,60}(?:\.[\w-]{1,40}){0,3}"
     r"|(?<![\w/.@-])(?:self\.)?(?:args|cfg|opts?|hparams)\.[a-z]\w{2,60}(?![\w/(.-])"
     r"|(?<![\w/.@-])[A-Za-z][A-Za-z0-9]{0,40}(?:_[A-Za-z0-9]{1,40}){1,9}(?:\.\w{1,60}){0,4}(?![\w/(-])"
-    r"|(?<=[`'\"])[a-z][\w.]{2,80}(?=[`'\"]|=[\w'\"])"
+    r"|(?<=[`'\"])(?<!\w\([`'\"])[a-z][\w.]{2,80}(?=[`'\"]|=[\w'\"])"
 )
 _VERBS: tuple[tuple[Way, str], ...] = (
     ("up", r"increas(?:e|ing)|rais(?:e|ing)|enlarg(?:e|ing)|extend(?:ing)?"),
@@ -81,7 +81,7 @@ _LOOKING_NAME = re.compile(
 _OVERRIDE = re.compile(r"(?i)ALLOW_|SKIP_|IGNORE_|OVERRIDE|UNSAFE|NO_CHECK|DISABLE_\w*CHECK")
 _VALUE = re.compile(
     r"^[`'\"]?\s*(?:=\s*|\s+to\s+(?=[`'\"\d]|True\b|"
-    r"False\b))[`'\"]?(?P<value>[A-Za-z0-9][\w.-]{0,40}?)[`'\"]?(?=[\s,.;)]|$)"
+    r"False\b))[`'\"]?(?P<value>[A-Za-z0-9][\w.-]{0,40}?(?:\([^()\s]{0,40}\))?)[`'\"]?(?=[\s,;)]|\.(?!\w)|$)"
 )
 _FLAG_VALUE = re.compile(r"^\s+[`'\"]?(?P<value>[A-Za-z0-9][\w-]{0,40})[`'\"]?(?=[.,;)]|$)")
 # What a validator appends is the call's arguments, not what it has to say.

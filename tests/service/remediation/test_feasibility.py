@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from corpus.library import Library
 from corpus.message import Message
@@ -67,6 +68,21 @@ def test_that_a_value_is_another_than_the_present_one_and_than_the_default() -> 
         (why(to=64, specs=[spec(default=None)]), ""),
     ]
     assert [found for found, _ in rows] == [wanted for _, wanted in rows]
+
+
+def test_that_a_message_about_a_setting_shows_it_to_be_set() -> None:
+    """Whatever the files show: code may set it, where nobody sees it. A single word may mean anything."""
+    rows = []
+    for key, message in (
+        ("model.free_cache", "ValueError: this model takes no free cache."),
+        ("model.free_cache", "ValueError: `free_cache` is for engines alone"),
+        ("model.free_cache", "ValueError: this model is no good"),
+        ("model.cache", "ValueError: this model takes no cache."),
+    ):
+        told = report(replace(failed(), body=message), frameworks=(("verl", ""),))
+        known = library(spec(key=key, type="bool", default=False))
+        rows.append(refused(proposal(key, False, framework="verl"), Grounds(told, known, ())))
+    assert rows == ["", "", Message(DEFAULT), Message(DEFAULT)]
 
 
 def test_that_a_setting_is_one_of_a_framework_that_the_job_runs() -> None:

@@ -67,6 +67,11 @@ KNOBS = (SHARE, LENGTH, SEQS, BIND, NODES, QUANT, V1, LONG, ALLOCATOR)
             [("tensor_parallel_size", "down", ""), ("--quantization", "set", "gptq")],
         ),
         (
+            "Please use load with map_location=torch.device('cpu') to map your storages to the CPU.",
+            [("map_location", "set", "torch.device('cpu')")],
+        ),
+        ("Set low_memory=False.", [("low_memory", "set", "False")]),
+        (
             "You may need to set `remove_unused_columns=False` here.",
             [("remove_unused_columns", "set", "False")],
         ),
