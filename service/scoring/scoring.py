@@ -27,7 +27,7 @@ RIVAL = 0.55
 TAKEN_OVER = 0.6
 
 # A first cause less likely than this is not named; two that are this near are both named.
-DIAGNOSED = 0.46
+DIAGNOSED = 0.45
 CLOSE = 0.85
 
 
