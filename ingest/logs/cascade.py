@@ -254,22 +254,31 @@ def _warned_of(root: Event, warnings: Sequence[Event]) -> Event | None:
 
 
 def _is_reported(event: Event, events: Iterable[Event], runs: Sequence[Progress], timeline: Timeline) -> bool:
-    """Tell whether a launcher's report below names the rank that this uncaught exception ended.
+    """Tell whether a launcher's report below names the rank that this uncaught exception, or abort, ended.
 
-    What other ranks did in the meantime is no recovery of that one. Where no line tells the exception's rank,
+    What other ranks did in the meantime is no recovery of that one. Where no line tells the failure's rank,
     any process that the launcher reports may be its own, unless work goes on behind the report.
     """
     is_uncaught = bool(event.frames) and event.frames[0].function == "<module>" and not event.logged
-    return is_uncaught and any(
+    return any(
         report.pattern_role == "wrapper"
-        and "code" in report.facts
-        and report.line > event.last
+        and report.last > event.last
         and (
             str(report.facts.get("rank")) == event.rank
-            if event.rank
+            if is_uncaught and event.rank
             else not runs[timeline.number(report.last)].goes_on_after(report.last)
         )
         for report in events
+        if (is_uncaught and "code" in report.facts and report.line > event.last) or _leads_to(event, report)
+    )
+
+
+def _leads_to(event: Event, report: Event) -> bool:
+    """Tell whether a report is of the end that a failure brings about by itself, as a watchdog's abort."""
+    return (
+        event.kind == "hang"
+        and bool(event.leads_to)
+        and compiled(event.leads_to).search(report.body) is not None
     )
 
 

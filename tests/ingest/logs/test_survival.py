@@ -160,6 +160,24 @@ APEX = (
 )
 
 
+def test_that_bars_of_other_ranks_undo_no_watchdog_whose_abort_a_launcher_reports(read: ReadLog) -> None:
+    """Without the report, a watchdog that fired and work that went on are two things of one log."""
+    fired = (
+        "[E ProcessGroupNCCL.cpp:737] [Rank 3] Watchdog caught collective operation timeout: "
+        "WorkNCCL(SeqNum=2, OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800710 milliseconds before "
+        "timing out.\n"
+    )
+    bars = "".join(f"Mapping:  {n}%|█         | {n * 8}/800 [00:0{n}<02:00,  8.0ba/s]\n" for n in range(1, 6))
+    report = (
+        "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -6) local_rank: 3 (pid: 4711) "
+        "of binary: /env/bin/python\n"
+    )
+    root = read(fired + bars + report).root
+    assert root is not None
+    assert (root.line, root.pattern) == (1, "torch.nccl-watchdog")
+    assert read(fired + bars + "all rows mapped\n" + bars.replace("00:0", "00:1")).root is None
+
+
 def test_that_a_warning_of_python_is_no_failure_of_a_log_that_goes_on(read: ReadLog) -> None:
     """Alone it is what somebody asks about."""
     assert read(APEX).root is not None
