@@ -30,13 +30,26 @@ def pattern(name: str = "x.boom", **fields: Any) -> Pattern:
     return Pattern.model_validate({"id": name, **made, **fields})
 
 
+# What the real causes ask of a log: which call the ranks were in.
+CALL = pattern(
+    "x.call",
+    kind="fact",
+    role="none",
+    cause=None,
+    expression="call (?P<op>[A-Z]+)",
+    fact="collective",
+    examples=("call ALLREDUCE",),
+    near=("call back",),
+)
+
+
 def found(triage: Triage, row: Pattern | None = None, made: Case | None = None) -> list[str]:
-    """Check a corpus of the real causes, one setting, one pattern and one case."""
+    """Check a corpus of the real causes, one setting, one failure's pattern and one case."""
     setting = spec()
     library = Library(
         triage.library.causes, {made.id: made} if made else {}, {(setting.framework, setting.key): setting}
     )
-    return findings(library, PatternTable((row or pattern(),)))
+    return findings(library, PatternTable((row or pattern(), CALL)))
 
 
 def of(*conditions: str, **fields: Any) -> Case:
@@ -114,7 +127,7 @@ def test_that_a_wrong_remedy_is_named(fields: dict[str, Any], told: str, triage:
         for made in (spec(), spec("data.name", type="str", default=None, min=None, max=None))
     }
     shelf = Library(triage.library.causes, {}, settings, {row.cause: [row]})
-    (finding,) = findings(shelf, PatternTable((pattern(),)))
+    (finding,) = findings(shelf, PatternTable((pattern(), CALL)))
     assert finding.startswith(f"remedy of {row.cause}: {row.framework}")
     assert told in finding
 
@@ -129,7 +142,7 @@ def test_cases_that_always_match_together_are_named(triage: Triage) -> None:
     one, two = (of("pattern:x.*", id=f"x/{name}") for name in ("one", "two"))
     other = of("pattern:x.boom", id="x/other")
     library = Library(triage.library.causes, {made.id: made for made in (one, two, other)}, {})
-    assert findings(library, PatternTable((pattern(),))) == ["x/two: always matches together with x/one"]
+    assert findings(library, PatternTable((pattern(), CALL))) == ["x/two: always matches together with x/one"]
 
 
 @each_row(
@@ -158,7 +171,7 @@ def test_that_guidance_without_chinese_and_chinese_without_guidance_are_found(
     library = Library(
         triage.library.causes, {made.id: made}, {(setting.framework, setting.key): setting}, guidance=guidance
     )
-    assert findings(library, PatternTable((pattern(),))) == told
+    assert findings(library, PatternTable((pattern(), CALL))) == told
 
 
 def test_the_rules_and_telemetry_rules_name_only_what_there_is(triage: Triage, table: PatternTable) -> None:

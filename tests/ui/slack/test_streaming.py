@@ -74,7 +74,7 @@ def mention(work: Workspace) -> str:
 def told(triage: Triage, paragraphs: int) -> str:
     """Write a faithful answer of so many paragraphs."""
     answer = faithful(asked(triage, patched=False))
-    more = [f"Paragraph {number}: the node had no memory left for it. [L384]" for number in range(paragraphs)]
+    more = [f"Step {number}: the node had no memory left for it. [L384]" for number in range(paragraphs)]
     return json.dumps({**answer, "explanation": "\n\n".join([answer["explanation"], *more])})
 
 
@@ -90,7 +90,7 @@ def test_that_the_first_answer_is_edited_as_the_model_writes(
     assert len(edits) >= 3
     assert "What the model (openai:" in shown(edits[0].values)
     assert all(after.at - before.at > 0.8 for before, after in pairwise(edits))
-    assert "Paragraph 3" in shown(work.answer(thread))
+    assert "Step 3" in shown(work.answer(thread))
     assert len(work.answers(thread)) == 1
 
 
