@@ -40,7 +40,7 @@ def _without_key(target: Target) -> str:
         {},
         target.sent("revoked"),
         {"authorization": f"Bearer {token[:-1]}"},
-        {"authorization": f"Bearer {token[:-1]}A"},
+        {"authorization": f"Bearer {token[:-1]}{'B' if token.endswith('A') else 'A'}"},
         {"authorization": token},
         {"authorization": "Bearer"},
         {"x-forwarded-for": "127.0.0.1"},

@@ -22,8 +22,8 @@ class Turn:
 
     `text` is the answer; `calls` are those of tools, each a name with its arguments, as a dict or as text;
     `status` another HTTP status with `body`; `cut` closes the connection after so many
-    characters; `pause` waits before each piece; `silent` sends nothing for so many seconds; `refusal`
-    refuses.
+    characters; `pause` waits before each piece, `hold` is called before each and may wait for what is
+    meant; `silent` sends nothing for so many seconds; `refusal` refuses.
     """
 
     text: str = ""
@@ -37,6 +37,7 @@ class Turn:
     refusal: str = ""
     usage: tuple[int, int] | None = (1234, 56)
     stride: int = STRIDE
+    hold: Callable[[], None] | None = None
 
 
 Script = Callable[[dict[str, Any]], Turn]
@@ -96,6 +97,8 @@ def _respond(handler: LoopbackHandler, turn: Turn) -> None:
     for event in _events(turn):
         if turn.pause:
             time.sleep(turn.pause)
+        if turn.hold:
+            turn.hold()
         handler.wfile.write(f"data: {event}\n\n".encode())
         handler.wfile.flush()
 

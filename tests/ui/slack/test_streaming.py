@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -22,6 +23,7 @@ from tests.service.llm.answering import OFFLOAD, asked, faithful
 from tests.service.llm.scripted import Turn, serving
 from tests.ui.slack.conftest import Opener, SettingsMaker
 from tests.ui.slack.workspace import Workspace, eventually, shown
+from tests.waiting import PATIENCE
 from tests.warm import INCIDENTS
 from ui.slack import answering
 
@@ -50,7 +52,7 @@ def speaking(slack_settings: SettingsMaker, model: Model) -> Iterator[TriageServ
     """A desk of one worker with a model, at which nobody may wait."""
     with serving(model) as server:
         settings = slack_settings(
-            model="openai:scripted", model_base_url=server.url, model_deadline=30.0, queue=0
+            model="openai:scripted", model_base_url=server.url, model_deadline=PATIENCE, queue=0
         )
         with TriageService(settings) as triage_service:
             # A worker takes a while to load; how long is none of these tests' matter.
@@ -81,7 +83,12 @@ def told(triage: Triage, paragraphs: int) -> str:
 def test_that_the_first_answer_is_edited_as_the_model_writes(
     work: Workspace, model: Model, triage: Triage
 ) -> None:
-    model.turn = Turn(told(triage, 30), pause=0.04)
+    def hold() -> None:
+        # An edit needs time and a piece that comes after it: the model is slow until two are there.
+        if len(work.slack.said("chat.update")) < 2:
+            time.sleep(0.1)
+
+    model.turn = Turn(told(triage, 30), hold=hold, stride=8)
     thread = mention(work)
     first = eventually(lambda: work.slack.said(channel=work.channel))[0]
     assert GOING_ON in shown(first.values)
