@@ -98,6 +98,7 @@ def test_a_sample_answer_is_what_the_program_prints(body: str) -> None:
     assert at > 0
 
 
+@pytest.mark.long
 @each_row("body", [*_blocks("backup")])
 def test_a_documented_backup_brings_everything_back(body: str, tmp_path: Path) -> None:
     """The commands end without an error in a shell with a home of its own; the last shows what was kept."""

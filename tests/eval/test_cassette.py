@@ -58,6 +58,7 @@ def calls(looks: Sequence[tuple[str, dict[str, Any]]]) -> list[Turn]:
     return [Turn(calls=((name, arguments),)) for name, arguments in looks]
 
 
+@pytest.mark.long
 def test_a_talk_with_looks_is_replayed_without_the_model(warm: Path, tmp_path: Path) -> None:
     """Calls are recorded with the hash of the request that they answer; what they find is found again."""
     with serving([*calls(LOOKS), Turn(answered(warm, tmp_path))]) as server:
@@ -130,6 +131,7 @@ def said(seat: Seat, *lines: str, whole: bool = False) -> tuple[str, bool]:
     return shown.getvalue(), answer is not None
 
 
+@pytest.mark.long
 def test_a_reader_goes_on_from_run_to_run(warm: Path, tmp_path: Path) -> None:
     """The prompt is shown once, then what each call finds; words that are no call are told and not kept."""
     seat = Seat(Triage(settings(warm)), settings(warm), tmp_path / "words")

@@ -38,6 +38,7 @@ def explained(warm: Path, folder: Path, url: str = "") -> Explained:
     return Explained(Triage(settings), settings, Cassette.load("scripted", folder), open_model(settings))
 
 
+@pytest.mark.long
 def test_a_recorded_answer_is_replayed_without_the_model(triage: Triage, warm: Path, tmp_path: Path) -> None:
     """What the model said once is scored again, with its tokens, and nobody is asked."""
     triage_context = triage.diagnose(triage.read(incident().source(), incident().label.language))

@@ -32,6 +32,7 @@ def test_experiments_are_sound() -> None:
         assert not any(cause in item.id for cause in known)
 
 
+@pytest.mark.long
 @needs_root
 def test_a_failure_is_made_and_recorded(tmp_path: Path) -> None:
     """A job that is given an unknown flag fails, and its incident names the line that says so."""

@@ -213,6 +213,7 @@ def _loads(tree: ast.Module) -> Iterator[str]:
                 yield "pipe"
 
 
+@pytest.mark.long
 def test_nothing_makes_objects_of_bytes_that_somebody_else_may_write() -> None:
     """No pickle, no marshal, no `eval`, no YAML that makes objects; pipes alone, between our own."""
     found = {(name, what) for name, tree in modules() for what in _loads(tree)}

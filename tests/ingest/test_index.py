@@ -136,6 +136,7 @@ def test_comparing_all_vectors_gives_chromas_neighbours(tmp_path: Path, seed: in
         assert sure <= {hit.document.id for hit in graph}
 
 
+@pytest.mark.long
 def test_the_corpus_gives_the_same_neighbours_both_ways(home: Path) -> None:
     """On the documents that ship, too."""
     found = write(home, [one for case in whole_corpus().cases.values() for one in of_case(case)])

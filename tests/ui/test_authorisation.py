@@ -337,6 +337,7 @@ def test_that_every_route_and_event_has_a_row(app_state: House) -> None:
             ], route
 
 
+@pytest.mark.long
 def test_that_what_else_gradio_offers_is_not_there(app_state: House) -> None:
     """Its routes for development, sharing and recording, and those that an update brings: nobody gets there,
     not with any key.

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 CASE = ROOT / "eval" / "incidents" / "w-easyr1-offload-host-ram"
 
@@ -52,6 +54,7 @@ with open(found, "w", encoding="utf-8") as file:
 """
 
 
+@pytest.mark.long
 def test_that_no_group_is_repeated_possessively(warm: Path, tmp_path: Path) -> None:
     """An atomic group, `(?>(?:...)*)`, means the same as a possessive repetition of a group.
 

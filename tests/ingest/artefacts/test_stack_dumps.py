@@ -167,6 +167,7 @@ def test_what_is_damaged_is_refused_with_a_sentence(data: bytes) -> None:
         read_stacks(data, "x")
 
 
+@pytest.mark.long
 def test_endless_dumps_are_cut() -> None:
     """A million calls, threads and processes take bounded memory."""
     calls = b"    f (x.py:1)\n" * 300_000

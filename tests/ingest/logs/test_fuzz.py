@@ -6,6 +6,7 @@ import io
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -187,6 +188,7 @@ def count_of_lines(text: bytes) -> int:
     return plain.count(b"\n") + (bool(plain) and not plain.endswith(b"\n"))
 
 
+@pytest.mark.long
 @given(data=ANY)
 @FEW
 def test_that_any_bytes_give_a_report_that_agrees_with_itself(reader: Reader, data: bytes) -> None:

@@ -58,6 +58,7 @@ def weak(table: dict[str, tuple[int, int, list[str]]], least: tuple[float, float
     return wrong + ([f"{hits} of {texts} in all"] if hits < least[1] * texts else [])
 
 
+@pytest.mark.long
 def test_that_a_sample_of_examples_is_found_in_every_variant(table: PatternTable, read: ReadLog) -> None:
     """Twelve variants and more of each; the long test tries all examples."""
     assert len(VARIANTS) > 12

@@ -110,6 +110,7 @@ def test_every_line_is_read_or_counted_or_told(
     assert read <= 2 * allowance
 
 
+@pytest.mark.long
 @each_row("count", [1, 2, FULL - 1, FULL, FULL + 1, 3 * FULL, 10_000])
 @each_row("line", [OOM + "\n", "[rank0]: " + STRANGE + "\n", DISK], ids=["known", "unknown", "errno"])
 def test_a_flood_of_one_wording_is_counted_exactly(read: ReadLog, line: str, count: int) -> None:

@@ -266,6 +266,7 @@ def test_a_view_is_what_a_reader_sees(text: str, plain: str) -> None:
     assert 0 <= begin < end <= len(text.encode())
 
 
+@pytest.mark.long
 @each_row("number", range(len(KINDS)), ids=[f"{number}-{kind.name}" for number, kind in enumerate(KINDS)])
 def test_every_row_of_the_table_finds_something(number: int) -> None:
     """A row that finds nothing in the planted set or in the samples of its own is dead."""

@@ -100,6 +100,7 @@ def _too_slow(texts: dict[str, bytes]) -> dict[str, float]:
     return slow
 
 
+@pytest.mark.long
 def test_that_each_rule_on_its_own_rows_costs_linear_time() -> None:
     """Below each other and behind each other."""
     assert not _too_slow(

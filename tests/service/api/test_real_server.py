@@ -440,6 +440,7 @@ def test_that_a_server_killed_in_mid_answer_says_so_when_it_is_back(api_home: Pa
         assert client.post("/v1/triage", json={"text": LOG}).status_code == 200
 
 
+@pytest.mark.long
 def test_that_a_server_stops_when_it_is_told_to(api_home: Path, tmp_path: Path) -> None:
     """SIGTERM: within seconds, and its workers with it."""
     port = _free_port()

@@ -166,6 +166,7 @@ def test_that_no_secret_in_a_name_or_a_wrong_request_is_kept_or_told(
     assert seen(_ours(caplog)) == []
 
 
+@pytest.mark.long
 def test_that_no_secret_of_a_batch_is_kept_or_told(
     telling: Telling, api_home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

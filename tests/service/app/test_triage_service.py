@@ -262,6 +262,7 @@ def test_that_a_clock_that_leaps_deletes_nothing(triage_service: TriageService) 
     assert triage_service.record(kept).id == kept
 
 
+@pytest.mark.long
 def test_that_a_models_words_come_between_the_first_and_the_final_answer(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,6 +288,7 @@ def test_that_a_models_words_come_between_the_first_and_the_final_answer(
     assert len(server.calls) == 1
 
 
+@pytest.mark.long
 def test_that_a_models_looks_are_told_while_the_upload_is_there(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

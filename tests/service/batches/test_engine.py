@@ -140,6 +140,7 @@ def test_that_a_log_that_hangs_its_worker_fails_and_holds_up_no_other(
     assert {(job.state, job.attempts) for job in others} == {("done", 1)}
 
 
+@pytest.mark.long
 def test_that_a_log_that_kills_its_worker_fails_and_the_others_do_not_pay(
     settings: Settings, store: Store, tmp_path: Path
 ) -> None:
@@ -161,6 +162,7 @@ def test_that_a_log_that_kills_its_worker_fails_and_the_others_do_not_pay(
     assert ends(settings, batch) == dict.fromkeys(range(1, 8), 1)
 
 
+@pytest.mark.long
 def test_that_a_worker_that_dies_once_costs_a_try_and_no_job(
     settings: Settings, store: Store, tmp_path: Path
 ) -> None:
@@ -181,6 +183,7 @@ def test_that_a_worker_that_dies_once_costs_a_try_and_no_job(
     assert (job.state, job.attempts) == ("done", 2)
 
 
+@pytest.mark.long
 def test_that_a_cancelled_batch_ends_within_a_second_and_frees_its_workers(
     settings: Settings, store: Store, tmp_path: Path
 ) -> None:
@@ -271,6 +274,7 @@ def test_that_two_engines_share_a_batch_and_no_job_is_done_twice(
     assert ends(settings, batch) == {job.number: 1 for job in found}
 
 
+@pytest.mark.long
 def test_that_spooled_copies_go_when_a_batch_is_over(settings: Settings, store: Store) -> None:
     batches = BatchService(settings, store)
     batch = batches.begin()
@@ -287,6 +291,7 @@ def test_that_spooled_copies_go_when_a_batch_is_over(settings: Settings, store: 
     assert journal_of(settings.home, batch).exists()
 
 
+@pytest.mark.long
 def test_that_a_batch_is_answered_in_its_language(settings: Settings, store: Store, tmp_path: Path) -> None:
     batch = accepted(
         settings, store, write(tmp_path / "logs", [crash(1)]), options=BatchOptions(language="zh")

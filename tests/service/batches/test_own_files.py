@@ -90,6 +90,7 @@ def test_that_each_different_launch_script_gets_the_patch_that_fits_it(
         assert (group.jobs, group.gpu_hours, group.representative.id) == (6, 6.0, found[0].id)
 
 
+@pytest.mark.long
 def test_that_a_model_is_asked_once_for_a_crash_whatever_files_its_jobs_have(
     settings: Settings, tmp_path: Path
 ) -> None:

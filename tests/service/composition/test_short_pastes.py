@@ -42,6 +42,7 @@ def test_that_there_are_three_hundred_texts_of_each_kind() -> None:
     assert len(set(texts)) == len(texts)
 
 
+@pytest.mark.long
 def test_that_no_failed_job_is_said_to_have_ended_well_or_to_work_on(triage: Triage) -> None:
     found = [(text, answer(triage, text)) for text in PASTES["failed"]]
     assert [text for text, item in found if item.verdict == "no-failure" or item.action == "none"] == []

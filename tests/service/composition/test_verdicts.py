@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import pytest
+
 from ingest.logs.inputs import sources
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import Diagnosis
@@ -264,6 +266,7 @@ def test_failures_behind_a_good_end_outweigh_it(triage: Triage) -> None:
     assert not wrong
 
 
+@pytest.mark.long
 def test_every_short_form_of_an_out_of_memory_message_is_one_however_it_is_pasted(triage: Triage) -> None:
     """Quoted, listed, stressed, indented, prefixed, ended as a sentence, in lower or upper case."""
     texts = {paste.format(form) for form in OUT_OF_MEMORY for paste in PASTED} | {

@@ -228,6 +228,7 @@ def test_no_address_and_no_number_of_an_order_is_shown_anywhere(
     assert leaks == []
 
 
+@pytest.mark.long
 def test_a_lure_in_true_words_is_dropped_alone(triage: Triage) -> None:
     """Each spelling in a text that else stands: the rest is shown, the lure is not, and it is listed without
     what it leads to.

@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from corpus.library import read_yaml
 from eval import incidents, metrics
 from eval.answers import of_diagnosis
@@ -45,6 +47,7 @@ def explained(triage: Triage, name: str) -> tuple[CrashReport, list[ConfigFile],
     return report, files, triage.diagnose(ReadJob(report, "en", tuple(files))).first
 
 
+@pytest.mark.long
 def test_most_incidents_with_files_have_a_change_that_can_be_written_into_them(triage: Triage) -> None:
     """The test below says nothing of those that have none."""
     assert sum(explained(triage, name)[2].patch is not None for name in WITH_FILES) > len(WITH_FILES) / 2

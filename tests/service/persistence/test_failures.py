@@ -157,6 +157,7 @@ def test_that_a_suspicion_without_ground_passes(file_settings: Settings) -> None
     assert not suspicion(file).exists()
 
 
+@pytest.mark.long
 def test_that_a_file_that_may_grow_no_more_is_a_full_disk(file_settings: Settings) -> None:
     ((count, error, found),) = at_once(fill_up, [(file_settings, 2 << 20)])
     assert error == "DiskFullError"
@@ -205,6 +206,7 @@ def test_that_a_transaction_whose_process_is_killed_never_was(settings: Settings
         store.triages.add(triage(id="T2"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("after", "left"), [(DAY, 1), (DAY + 1, 0)])
 def test_that_a_batch_whose_process_is_killed_while_it_comes_never_was(
     settings: Settings, after: int, left: int

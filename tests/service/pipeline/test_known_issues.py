@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pytest
+
 from corpus.known_issues import KnownIssue
 from corpus.library import KNOWN_ISSUES, pages, read_yaml
 from ingest.logs.inputs import sources
@@ -97,6 +99,7 @@ def known_issues() -> Iterator[KnownIssue]:
         )
 
 
+@pytest.mark.long
 def test_that_each_known_bug_is_found_by_its_own_example_alone(triage: Triage) -> None:
     """An example below the calls of its row is answered with that row alone, and with what mends it."""
     rows = {f"{row.framework}/{row.id}": row for row in known_issues()}

@@ -139,6 +139,7 @@ def test_no_output_shows_a_part_of_a_secret(part: int, triage: Triage) -> None:
         assert triage_context.first.redactions > 0
 
 
+@pytest.mark.long
 def test_a_model_is_sent_none_of_it(triage: Triage) -> None:
     """What goes over the wire holds nothing of the planted set, and neither do the stages of the answer."""
     items = LOGS[0]
@@ -149,6 +150,7 @@ def test_a_model_is_sent_none_of_it(triage: Triage) -> None:
     assert not [item for item in items if planted.remains(item, json.dumps(server.calls) + repr(stages))]
 
 
+@pytest.mark.long
 def test_rows_at_the_rim_of_what_is_shown_are_judged_with_their_neighbours(triage: Triage) -> None:
     """The second row of a secret shows nothing of what it is.
 

@@ -252,6 +252,7 @@ def _strings(answer: Diagnosis) -> str:
     return "".join([*parts, *(item.event + item.source + (item.time or "") for item in answer.cascade)])
 
 
+@pytest.mark.long
 def test_a_past_crash_of_the_same_kind_is_named(triage: Triage, warm: Path, tmp_path: Path) -> None:
     """A past job with the same fingerprint is told with its fix; one that crashed otherwise is not."""
     own, folder = copied(warm, tmp_path), tmp_path / "march"
@@ -273,6 +274,7 @@ def test_a_past_crash_of_the_same_kind_is_named(triage: Triage, warm: Path, tmp_
     assert [item.fix for item in answer.cases if item.id == "job/job-4711"] == ["rewrite the shard of 4711"]
 
 
+@pytest.mark.long
 def test_what_is_kept_of_past_crashes_holds_no_secret(triage: Triage, warm: Path, tmp_path: Path) -> None:
     """Neither the log's secrets nor those that people wrote into its label reach the index."""
     own, folder = copied(warm, tmp_path), tmp_path / "march"

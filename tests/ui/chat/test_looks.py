@@ -37,6 +37,7 @@ def faults(page: Page) -> list[str]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 def test_that_no_serious_fault_of_access_is_found(
     pages: OpenPage, server: Server, way: dict[str, Any]

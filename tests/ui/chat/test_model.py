@@ -87,6 +87,7 @@ _WATCH = """([first, last]) => {
 }"""
 
 
+@pytest.mark.long
 def test_that_the_rules_answer_stands_while_the_model_writes(pages: OpenPage, talking: Server) -> None:
     """The headline comes first; the model's paragraphs come one by one, in a part that says it is busy."""
     page = pages(talking.url)
@@ -147,6 +148,7 @@ def test_that_a_page_that_turned_away_stays_where_it_is(pages: OpenPage, talking
     expect(page.locator("#wc-why .said")).to_contain_text(LAST_WORDS)
 
 
+@pytest.mark.long
 def test_that_questions_go_on_in_the_same_talk(pages: OpenPage, talking: Server) -> None:
     """Question and answer stand below each other, and are there again when the address is opened."""
     page = pages(talking.url)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.service.patching.applying import git
 from tests.tables import each_row
 from tests.ui.shell import EXPLAINED, MISUSE, said, whycrash
@@ -50,6 +52,7 @@ def test_that_a_patch_written_to_a_file_applies_in_the_repository(warm: Path, tm
     assert path.read_text() != before
 
 
+@pytest.mark.long
 @each_row(
     ("answer", "applied"), [(b"y\n", True), (b"YES\n", True), (b"n\n", False), (b"\n", False), (b"", False)]
 )

@@ -214,6 +214,7 @@ def _begun(home: Path, folder: Path, out: str, *words: str) -> int:
         return process.returncode
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kill", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGKILL], ids=["ctrl-C", "kill -9"]
 )

@@ -63,6 +63,7 @@ def test_a_note_is_found_with_its_origin(noted: Path) -> None:
     assert str(noted.parent / "notes" / "quokka.md") in origin
 
 
+@pytest.mark.long
 def test_ingesting_again_reads_only_what_changed(warm: Path, tmp_path: Path) -> None:
     """Unchanged files are skipped, and files that are gone leave the index."""
     home, folder = copied(warm, tmp_path), notes(tmp_path, a__md=NOTE, b__md=NOTE.replace("quokka", "wombat"))
@@ -75,6 +76,7 @@ def test_ingesting_again_reads_only_what_changed(warm: Path, tmp_path: Path) -> 
     assert "wombat" not in whycrash(home, "search", "wombat").out
 
 
+@pytest.mark.long
 def test_one_bad_file_does_not_stop_the_others(warm: Path, tmp_path: Path) -> None:
     """Each file that cannot be used is left out with its reason; the rest is taken in."""
     home, folder = copied(warm, tmp_path), tmp_path / "logs"
@@ -162,6 +164,7 @@ def test_the_version_is_printed(warm: Path) -> None:
     assert whycrash(warm, "--version").out.startswith("whycrash 0")
 
 
+@pytest.mark.long
 def test_the_doctor_looks_and_changes_nothing(tmp_path: Path) -> None:
     """A home that does not exist yet is told as such, and still does not exist afterwards."""
     home = tmp_path / "none"

@@ -73,6 +73,7 @@ def test_looks_are_told_between_the_answers(warm: Path, triage: Triage) -> None:
     assert (step.tool, step.arguments) == ("read_lines", {"first": "L40", "last": "L42"})
 
 
+@pytest.mark.long
 def test_the_json_holds_the_final_answer(warm: Path, triage: Triage) -> None:
     """One object: the model's name, tokens and what was dropped are in it."""
     lie = "Rank 4711 was hot. [L357]"
@@ -98,6 +99,7 @@ def test_no_model_asks_none(warm: Path) -> None:
     assert "What the model" not in ended.out
 
 
+@pytest.mark.long
 def test_the_prompt_is_shown_and_not_sent(warm: Path) -> None:
     """`--show-prompt` prints the messages that the next call sends, and sends nothing itself."""
     with serving([Turn("no"), Turn("no")]) as server:
@@ -113,6 +115,7 @@ def test_the_prompt_can_be_seen_without_a_model(warm: Path) -> None:
     assert "===== system =====" in whycrash(warm, "explain", LOG, "--show-prompt").out
 
 
+@pytest.mark.long
 def test_a_model_that_fails_is_told_under_the_first_answer(warm: Path) -> None:
     """The exit code is that of the answer, and a sentence says what happened."""
     with serving([Turn(status=401)]) as server:
@@ -141,6 +144,7 @@ def test_without_a_model_no_model_package_is_loaded(warm: Path) -> None:
     assert ended.stderr.decode().strip().splitlines()[-1] == "[]"
 
 
+@pytest.mark.long
 def test_the_doctor_says_where_logs_go(warm: Path) -> None:
     """With a model the network is used, and a model that cannot be set up is named with its mend."""
     with serving([Turn("{}")]) as server:

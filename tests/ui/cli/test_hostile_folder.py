@@ -85,6 +85,7 @@ def test_an_index_is_built_without_the_folders_env_file(tmp_path: Path) -> None:
     assert trap.calls == []
 
 
+@pytest.mark.long
 def test_the_users_own_model_is_asked_in_a_hostile_folder_and_nobody_else(warm: Path, tmp_path: Path) -> None:
     """With a model of the user's, the prompt goes there alone."""
     with listening() as trap, serving([Turn("{}"), Turn("{}")]) as server:
@@ -94,6 +95,7 @@ def test_the_users_own_model_is_asked_in_a_hostile_folder_and_nobody_else(warm: 
     assert OWN not in str(server.headers)
 
 
+@pytest.mark.long
 def test_a_folders_file_counts_once_its_reader_has_allowed_it(warm: Path, tmp_path: Path) -> None:
     """Not by itself, not after a no, then yes; and no longer after one byte more."""
     home = home_at(tmp_path / "home", warm)

@@ -60,6 +60,7 @@ def part(place: str, number: int, programs: Path, home: Path) -> str:
     return blocks[number].split("\n", 1)[1]
 
 
+@pytest.mark.long
 def test_that_a_batch_script_with_the_printed_line_is_explained(
     warm: Path, tmp_path: Path, programs: Path
 ) -> None:

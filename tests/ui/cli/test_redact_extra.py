@@ -128,6 +128,7 @@ def server(tmp_path: Path, warm: Path) -> Iterator[TestClient]:
         extra.use_extra("")
 
 
+@pytest.mark.long
 def test_a_server_masks_what_its_user_holds_for_secret(
     server: TestClient, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

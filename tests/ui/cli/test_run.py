@@ -142,6 +142,7 @@ def test_that_a_job_killed_by_a_signal_is_seen_as_killed_by_it(run: Run, number:
     assert f"killed by {number.name}" in done.stderr.decode()
 
 
+@pytest.mark.long
 def test_that_signals_sent_to_us_reach_the_job(environment: dict[str, str]) -> None:
     code = (
         "import signal, sys, time\nsignal.signal(15, lambda *_: sys.exit(42))\nprint('up', flush=True)\n"
@@ -184,6 +185,7 @@ def test_that_a_daemon_that_keeps_the_pipe_does_not_hold_us_and_may_print_on(
     assert out.read_bytes() == b"early\nlate\n"
 
 
+@pytest.mark.long
 def test_that_a_reader_that_leaves_ends_the_job_as_it_would(environment: dict[str, str]) -> None:
     script = f"{' '.join(words(['yes']))} | head -1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(
@@ -193,6 +195,7 @@ def test_that_a_reader_that_leaves_ends_the_job_as_it_would(environment: dict[st
     assert done.returncode == 128 + signal.SIGPIPE
 
 
+@pytest.mark.long
 def test_that_a_full_disk_ends_the_copy_and_not_the_job(environment: dict[str, str]) -> None:
     """The limit on a file's size stands in for the disk; the job itself writes into a pipe."""
     code = (
@@ -239,6 +242,7 @@ def test_that_a_service_that_is_down_changes_nothing_for_the_job(run: Run) -> No
     assert "Nothing could be sent to 127.0.0.1" in " ".join(done.stderr.decode().split())
 
 
+@pytest.mark.long
 def test_that_how_a_silent_job_ended_is_in_its_answer(run: Run, tmp_path: Path) -> None:
     """A failed end is never `no-failure`, whether the job printed nothing or nothing of a failure.
 
@@ -275,6 +279,7 @@ def test_that_a_job_runs_also_where_no_copy_of_its_output_can_be_made(run: Run) 
     assert (done.returncode, done.stdout) == (3, b"up\n")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("job", ["exit 7", "echo up; echo no >&2; exit 7"], ids=["silent", "loud"])
 def test_that_the_exit_code_is_the_jobs_also_where_we_cannot_say_anything(
     environment: dict[str, str], job: str
@@ -399,6 +404,7 @@ def test_that_a_job_at_a_terminal_is_at_a_terminal(environment: dict[str, str]) 
     assert status == 0
 
 
+@pytest.mark.long
 def test_that_keys_reach_the_job_and_ctrl_c_ends_it(environment: dict[str, str]) -> None:
     seen, status = at_terminal(
         words(["sh", "-c", "echo up; cat; echo $COLUMNS over"]), environment, b"hello\r\x04", b"up"

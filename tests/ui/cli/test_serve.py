@@ -120,6 +120,7 @@ def done(url: str, batch: str, timeout: float = PATIENCE) -> dict[str, object]:
         time.sleep(0.2)
 
 
+@pytest.mark.long
 def test_that_one_process_serves_the_page_and_the_api_and_ends_when_told(
     warm: Path, tmp_path: Path, start: Start
 ) -> None:
@@ -136,6 +137,7 @@ def test_that_one_process_serves_the_page_and_the_api_and_ends_when_told(
     assert server.process.wait(timeout=PATIENCE) in (0, -signal.SIGTERM)
 
 
+@pytest.mark.long
 def test_that_the_api_is_served_without_the_pages_packages(warm: Path, tmp_path: Path, start: Start) -> None:
     home = shutil.copytree(warm, tmp_path / "home")
     server = start(home, PYTHONPATH=_without("gradio", tmp_path))

@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from service.telemetry import snapshot
 from tests.waiting import PATIENCE
 
@@ -27,6 +29,7 @@ def test_that_a_snapshot_is_json_on_standard_output() -> None:
     assert json.loads(done.stdout)["schema"] == "whycrash.snapshot/1"
 
 
+@pytest.mark.long
 def test_that_a_snapshot_counts_since_an_earlier_one(tmp_path: Path) -> None:
     assert called("snapshot", "--out", tmp_path / "a.json").returncode == 0
     assert called("snapshot", "--since", tmp_path / "a.json", "--out", tmp_path / "b.json").returncode == 0
@@ -35,6 +38,7 @@ def test_that_a_snapshot_counts_since_an_earlier_one(tmp_path: Path) -> None:
     assert found.host.oom_kill_new.value == 0 or found.host.oom_kill_new.unavailable
 
 
+@pytest.mark.long
 def test_that_watching_goes_on_until_stopped_and_leaves_a_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "w.json"
     with subprocess.Popen(

@@ -32,6 +32,7 @@ def quiet(work: Workspace, seconds: float = 0.6) -> bool:
 # Twice.
 
 
+@pytest.mark.long
 def test_that_an_event_that_slack_sends_again_is_answered_once(work: Workspace) -> None:
     event = work.message(FENCED)
     for number in range(4):
@@ -41,6 +42,7 @@ def test_that_an_event_that_slack_sends_again_is_answered_once(work: Workspace) 
     assert len(work.answers(event["ts"])) == 1
 
 
+@pytest.mark.long
 def test_that_an_event_is_known_again_after_a_restart(
     slack_settings: SettingsMaker, open_bot: Opener
 ) -> None:

@@ -14,6 +14,7 @@ from tests.ui.slack.workspace import Workspace, eventually, shown
 LOG = traceback(OOM)
 
 
+@pytest.mark.long
 def test_that_no_planted_secret_is_sent(work: Workspace, caplog: pytest.LogCaptureFixture) -> None:
     secrets = planted.secrets()
     log = "\n".join(item.text for item in secrets) + "\n" + LOG

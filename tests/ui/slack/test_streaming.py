@@ -80,6 +80,7 @@ def told(triage: Triage, paragraphs: int) -> str:
     return json.dumps({**answer, "explanation": "\n\n".join([answer["explanation"], *more])})
 
 
+@pytest.mark.long
 def test_that_the_first_answer_is_edited_as_the_model_writes(
     work: Workspace, model: Model, triage: Triage
 ) -> None:

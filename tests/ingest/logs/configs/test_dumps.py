@@ -9,6 +9,7 @@ from ast import literal_eval
 from time import thread_time
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -703,6 +704,7 @@ def test_no_text_raises(head: str, first: str, second: str) -> None:
         assert all(item.key and item.line > 0 for item in read_rows(text))
 
 
+@pytest.mark.long
 @each_row(
     "piece",
     [

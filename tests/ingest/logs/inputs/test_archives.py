@@ -535,6 +535,7 @@ def test_configs_are_few_small_and_near(tmp_path: Path) -> None:
     job.close()
 
 
+@pytest.mark.long
 @each_row("make", [make_folder, *ARCHIVES.values()], ids=["folder", *ARCHIVES])
 def test_no_thread_and_no_file_stays(tmp_path: Path, make: Make) -> None:
     """However a job is left."""

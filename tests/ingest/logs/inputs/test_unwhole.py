@@ -208,6 +208,7 @@ def test_a_cut_archive_is_never_a_whole_log(name: str, tmp_path: Path, reader: R
     assert not wrong
 
 
+@pytest.mark.long
 def test_a_cut_archive_gives_what_it_still_holds(tmp_path: Path, reader: Reader) -> None:
     """A failure before the cut is found, in every form that can be unpacked in part."""
     text = CRASH.encode() + noise(30_000)

@@ -134,6 +134,7 @@ def test_that_one_object_of_a_web_server_is_one_job(find: Find, web: str) -> Non
     assert held(find(f"{web}/morning/b.log")) == {"b": {"b.log": "another\n"}}
 
 
+@pytest.mark.long
 def test_that_one_command_triages_them(web: str, tmp_path: Path, warm: Path) -> None:
     """From the address to an answer for each job, and a page that says where they were."""
     home = home_at(tmp_path / "home", warm)
