@@ -58,6 +58,7 @@ def test_that_odd_bytes_hide_no_failure(reader: Reader, name: str) -> None:
     assert violations(report) == []
 
 
+@pytest.mark.long
 def test_that_a_sparse_file_is_read_behind_its_hole(reader: Reader, tmp_path: Path) -> None:
     """A gigabyte that was never written takes no memory, and the report says that it was there."""
     path = tmp_path / "log.txt"
@@ -80,6 +81,7 @@ def test_that_a_log_that_grows_is_read_to_where_it_ends(reader: Reader, tmp_path
     assert (report.limits.lines, report.root and report.root.line) == (300_001, 300_001)
 
 
+@pytest.mark.long
 @each_row("name", SUBJECTS, quick=1)
 def test_that_a_subject_of_fuzzing_takes_its_own_seeds(name: str) -> None:
     """What fuzzing begins from is no finding."""

@@ -237,6 +237,7 @@ def test_a_log_that_ends_its_reader_twice_is_left_out(home: Path, stuck: IngestT
     ]
 
 
+@pytest.mark.long
 def test_a_reader_that_is_killed_once_is_started_again(home: Path, stuck: IngestTask) -> None:
     """The log it had was not at fault."""
     with being_read(alone(home), stuck) as contents:

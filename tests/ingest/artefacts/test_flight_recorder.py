@@ -116,6 +116,7 @@ def test_a_dump_of_wrong_types_is_read_as_far_as_it_goes() -> None:
     assert read.collectives[0].calls == ()
 
 
+@pytest.mark.long
 def test_of_too_many_entries_the_last_are_kept() -> None:
     """Entries share their values, as a hostile pickle's memo lets a million do."""
     shared = entry(1, input_sizes=[list(range(5000))] * 1000)

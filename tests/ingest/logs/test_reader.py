@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ingest.logs.report import CrashReport
 from ingest.logs.scanner import BLOCK
 from tests.factories import (
@@ -431,6 +433,7 @@ def test_two_logs_read_after_each_other_do_not_mix(read: ReadLog) -> None:
     assert read(traceback(STRANGE)) == alone
 
 
+@pytest.mark.long
 def test_a_flood_of_tracebacks_is_bounded_and_keeps_the_first(read: ReadLog) -> None:
     """Thousands of different errors: the earliest stays, what is left out is told."""
     kinds = ["".join(chr(97 + number // 26**place % 26) for place in range(3)) for number in range(4000)]

@@ -133,6 +133,7 @@ def _seconds(data: bytes) -> float:
     return process_time() - began
 
 
+@pytest.mark.long
 @each_row(
     ("expression", "row"),
     [

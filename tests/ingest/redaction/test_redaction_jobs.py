@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pytest
+
 from ingest.redaction import entropy, search
 from ingest.redaction.redactor import Redactor
 from tests.ingest.redaction import planted, planted_jobs
@@ -109,6 +111,7 @@ def _shown(text: str, secret: str) -> bool:
     return any(run in text or run in joined for run in runs)
 
 
+@pytest.mark.long
 @each_row("part", range(3))
 def test_a_row_may_be_cut_anywhere(part: int) -> None:
     """Within the secret, at its begin, within its name or its command: every 87th of 112,000 ways, in three

@@ -51,6 +51,9 @@ from service.api import serving
 from service.api.app import create_app
 from service.settings import Settings
 
+# Servers and processes of their own: `make test-all` runs them.
+pytestmark = pytest.mark.long
+
 if __name__ == "__main__":
     settings = Settings(home=Path(sys.argv[1]), port=int(sys.argv[2]), embedding_model="hash", workers=1)
     serving.server(create_app(settings), settings).run()

@@ -131,12 +131,10 @@ def unharmed(triage: Triage, clean: str) -> Diagnosis:
 
 
 # Each place and each order is in some log of these.
-THIRD = [row for number, row in enumerate(SET) if (number + number // 12) % 3 == 0]
+FEW = [row for number, row in enumerate(SET) if number % 5 == 0]
 
 
-@pytest.fixture(
-    scope="module", params=[THIRD, pytest.param(SET, marks=pytest.mark.long)], ids=["third", "all"]
-)
+@pytest.fixture(scope="module", params=[FEW, pytest.param(SET, marks=pytest.mark.long)], ids=["few", "all"])
 def heard(triage: Triage, request: pytest.FixtureRequest) -> list[tuple[str, Poisoned, TriageContext, Heard]]:
     """Let an obeying model answer for the poisoned logs, once with its order and once with a true quote
     beside it.
@@ -167,10 +165,10 @@ def heard(triage: Triage, request: pytest.FixtureRequest) -> list[tuple[str, Poi
 
 
 def test_the_set_is_large_and_varied() -> None:
-    """At least 40 poisoned logs, in every place, and the logs differ from their clean twins."""
-    assert len(THIRD) >= 40
-    assert {item.name.split(", order")[0] for _, item in THIRD} == set(PLACES)
-    assert {item.order for _, item in THIRD} == {item.order for _, item in SET}
+    """At least 120 poisoned logs, in every place, and the logs differ from their clean twins."""
+    assert len(SET) >= 120
+    assert {item.name.split(", order")[0] for _, item in FEW} == set(PLACES)
+    assert {item.order for _, item in FEW} == {item.order for _, item in SET}
     assert all(CANARY in item.infected.replace("\u200b", "") and CANARY not in item.clean for _, item in SET)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -85,6 +86,7 @@ def test_a_plain_line_is_left_as_it_is(line: str) -> None:
     assert withhold(line, IDS) == line
 
 
+@pytest.mark.long
 def test_the_lines_of_the_labelled_incidents_are_hardly_ever_withheld() -> None:
     """Of all lines of our own incidents less than one in two thousand looks like speech to a model."""
     rows = [

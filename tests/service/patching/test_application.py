@@ -73,6 +73,7 @@ def test_that_a_patch_is_applied_and_taken_back_to_the_byte_with_the_modes_of_th
     assert {path.name for path in tmp_path.iterdir()} == {*TEXTS, "home"}
 
 
+@pytest.mark.long
 @each_row(
     "step, left", [*(("apply", left) for left in range(4)), *(("undo", left) for left in range(3))], quick=3
 )

@@ -53,6 +53,7 @@ def test_most_incidents_with_files_have_a_change_that_can_be_written_into_them(t
     assert sum(explained(triage, name)[2].patch is not None for name in WITH_FILES) > len(WITH_FILES) / 2
 
 
+@pytest.mark.long
 def test_incidents_whose_fix_is_a_key_of_their_files_get_a_patch_that_makes_it(triage: Triage) -> None:
     """A floor under what is reached; the evaluation's report tells the figure of each split."""
     scores = {

@@ -18,8 +18,10 @@ from tests.service.persistence.contenders import at_once, open_once, work_off
 from tests.service.persistence.makers import NOW, add, triage
 from tests.waiting import PATIENCE
 
+# Servers and processes of their own: `make test-all` runs them.
+pytestmark = pytest.mark.long
 
-@pytest.mark.long
+
 def test_that_processes_share_the_work_and_nothing_is_done_twice(settings: Settings) -> None:
     with Store.open(settings) as store:
         keys = add(store, 300, "B1") + add(store, 60, "B2")

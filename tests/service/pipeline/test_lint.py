@@ -192,6 +192,7 @@ RULE = """
 """
 
 
+@pytest.mark.long
 @each_row(
     ("fields", "told"),
     [

@@ -14,6 +14,9 @@ from tests.service.llm.scripted import Scripted, Turn, serving
 from tests.ui.chat.conftest import OpenPage, home
 from tests.ui.chat.serving import ROOT, Server
 
+# Servers and processes of their own: `make test-all` runs them.
+pytestmark = pytest.mark.long
+
 LOG = (ROOT / "ui" / "chat" / "examples" / "gpu-memory" / "log.txt").read_text(encoding="utf-8")
 ROOT_LINE = next(number for number, row in enumerate(LOG.split("\n"), 1) if "OutOfMemoryError" in row)
 MARK = f"L{ROOT_LINE}"
@@ -87,7 +90,6 @@ _WATCH = """([first, last]) => {
 }"""
 
 
-@pytest.mark.long
 def test_that_the_rules_answer_stands_while_the_model_writes(pages: OpenPage, talking: Server) -> None:
     """The headline comes first; the model's paragraphs come one by one, in a part that says it is busy."""
     page = pages(talking.url)
@@ -131,7 +133,6 @@ def test_that_a_model_can_be_left_out(pages: OpenPage, talking: Server, model: S
     assert len(model.calls) == before
 
 
-@pytest.mark.long
 def test_that_a_page_that_turned_away_stays_where_it_is(pages: OpenPage, talking: Server) -> None:
     """An answer that is still written does not come over another that was opened meanwhile."""
     page = pages(talking.url)
@@ -148,7 +149,6 @@ def test_that_a_page_that_turned_away_stays_where_it_is(pages: OpenPage, talking
     expect(page.locator("#wc-why .said")).to_contain_text(LAST_WORDS)
 
 
-@pytest.mark.long
 def test_that_questions_go_on_in_the_same_talk(pages: OpenPage, talking: Server) -> None:
     """Question and answer stand below each other, and are there again when the address is opened."""
     page = pages(talking.url)
@@ -162,7 +162,6 @@ def test_that_questions_go_on_in_the_same_talk(pages: OpenPage, talking: Server)
     expect(other.locator(".talk .ours")).to_contain_text("The log says how much was free.")
 
 
-@pytest.mark.long
 def test_that_a_server_that_stops_in_mid_answer_loses_nothing(pages: OpenPage, hasty: Server) -> None:
     """The page says that the server is gone, comes back with it by itself, and shows the first answer, also
     in the history.

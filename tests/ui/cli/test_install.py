@@ -22,6 +22,9 @@ from ui.cli.completion import SHELLS
 from ui.cli.hook import hooks
 from ui.cli.init import commented_settings
 
+# Servers and processes of their own: `make test-all` runs them.
+pytestmark = pytest.mark.long
+
 FAILS = f"print('step 1', flush=True); print({KILLED!r}, flush=True); raise SystemExit(7)"
 
 
@@ -60,7 +63,6 @@ def part(place: str, number: int, programs: Path, home: Path) -> str:
     return blocks[number].split("\n", 1)[1]
 
 
-@pytest.mark.long
 def test_that_a_batch_script_with_the_printed_line_is_explained(
     warm: Path, tmp_path: Path, programs: Path
 ) -> None:

@@ -19,6 +19,9 @@ from tests.service.api.test_batches import accepted, over
 from tests.service.batches.jobs import home_at
 from tests.ui.shell import EXPLAINED, MISUSE, whycrash
 
+# Servers and processes of their own: `make test-all` runs them.
+pytestmark = pytest.mark.long
+
 EXTRA = r"crew badge, /\bACME-[0-9A-F]{8,40}\b/"
 SECRETS = ("slate-tide", "ACME-00FFAA1122")
 LOG = (
@@ -128,7 +131,6 @@ def server(tmp_path: Path, warm: Path) -> Iterator[TestClient]:
         extra.use_extra("")
 
 
-@pytest.mark.long
 def test_a_server_masks_what_its_user_holds_for_secret(
     server: TestClient, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

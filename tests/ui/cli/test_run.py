@@ -73,6 +73,7 @@ def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
+@pytest.mark.long
 def test_that_output_passes_byte_for_byte_and_the_streams_stay_apart(run: Run) -> None:
     raw = bytes(range(256)) * 10 + b"\x1b[31mred\x1b[0m\r50%\r100% no line end"
     code = (

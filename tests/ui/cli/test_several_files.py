@@ -50,6 +50,7 @@ def as_zip(files: dict[str, str]) -> bytes:
     return raw.getvalue()
 
 
+@pytest.mark.long
 @each_row("form", ["folder", "files", "tar", "zip"])
 def test_one_job_in_any_form_gives_one_answer(form: str, warm: Path, tmp_path: Path) -> None:
     """Named one by one, as a folder or packed: cause, file and line are the same, and both files were

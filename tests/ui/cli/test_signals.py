@@ -57,6 +57,7 @@ def runs(process: Path) -> bool:
         return False
 
 
+@pytest.mark.long
 def test_that_a_watch_that_is_told_to_stop_ends_in_order(warm: Path, tmp_path: Path) -> None:
     process, _ = started(["watch", str(tmp_path)], warm, b"watching")
     assert stopped(process) == (0, "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -571,6 +572,7 @@ ROWS = tuple(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=200, derandomize=True, deadline=None)
 @given(rows=st.lists(st.sampled_from(ROWS) | st.text(max_size=20), max_size=40))
 def test_any_mixture_of_rows_is_read_without_error(rows: list[str]) -> None:
