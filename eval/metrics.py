@@ -23,6 +23,8 @@ from eval.incidents import Incident, LabelledChange
 RESAMPLES = 2000
 SURE = 0.8
 BINS = 10
+# What labels call the owner of an option that only the job's own program has.
+OWN_PROGRAM = "script"
 DEPTHS = (1, 3, 10)
 
 
@@ -151,7 +153,8 @@ def _line(incident: Incident, answer: Answer, count: int) -> float | None:
 def _setting(incident: Incident, answer: Answer, library: Library, among: int | None = None) -> float | None:
     """Score whether a labelled setting is among the proposed changes, or the first few of them.
 
-    Not scored where no labelled change is one of a known framework, such as a change of the user's own code.
+    Not scored where no labelled change is a setting of a known framework or of the job's own program, such as
+    where only a line of the user's code cures.
     """
     wanted = settable(incident.label.changes, library)
     if not wanted or incident.label.verdict != "diagnosed" or answer.changes is None:
@@ -159,10 +162,13 @@ def _setting(incident: Incident, answer: Answer, library: Library, among: int | 
     return float(any(is_among(key, wanted) for _, key, _ in answer.changes[:among]))
 
 
-def settable(changes: Sequence[LabelledChange], library: Library) -> list[LabelledChange]:
-    """Give the labelled changes of a known framework."""
-    known = library.keys.keys()
-    return [change for change in changes if change.framework in known]
+def settable(changes: Sequence[LabelledChange], library: Library) -> Sequence[LabelledChange]:
+    """Give the labelled changes where one of them is a setting of a known framework or of the job's program.
+
+    Beside such a one all that the label accepts counts, whoever's it is: each would have cured the job.
+    """
+    known = {*library.keys, OWN_PROGRAM}
+    return changes if any(change.framework in known for change in changes) else ()
 
 
 def is_among(key: str, wanted: Sequence[LabelledChange]) -> bool:

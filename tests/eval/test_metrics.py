@@ -113,15 +113,34 @@ def test_healthy_and_unanswerable_logs_have_scores_of_their_own(
         ("pytorch", "num_workers", "DataLoader.num_workers", 1.0),
         ("pytorch", "workers", "DataLoader.num_workers", 0.0),
         ("vllm", "max_model_len", "gpu_memory_utilization", 0.0),
+        ("script", "batch_size", "--batch-size", 1.0),
+        ("script", "batch_size", "num_workers", 0.0),
         ("code", "train.py", "DataLoader.num_workers", None),
     ],
 )
 def test_a_setting_is_one_however_it_is_spelled(
     tmp_path: Path, known: Library, framework: str, wanted: str, proposed: str, expected: float | None
 ) -> None:
-    """Dashes and an owner's name in front make no other setting; the user's own code is no setting."""
+    """Dashes and an owner's name in front make no other setting; the user's own code is no setting.
+
+    An option of the job's own program is one.
+    """
     label = incident(tmp_path, changes=(LabelledChange(framework=framework, key=wanted),))
     assert score(label, answer(changes=((framework, proposed, "1"),)), known).setting == expected
+
+
+@each_row(
+    ("proposed", "expected"),
+    [("--batch_size", 1.0), ("DataLoader.num_workers", 1.0), ("pad_token", 1.0), ("--lr", 0.0)],
+)
+def test_whatever_a_label_accepts_beside_a_setting_is_right(
+    tmp_path: Path, known: Library, proposed: str, expected: float
+) -> None:
+    """Where a known framework's setting cures, so does the program's own option that the label names too."""
+    named = (("pytorch", "num_workers"), ("script", "batch_size"), ("code", "pad_token"))
+    changes = tuple(LabelledChange(framework=framework, key=key) for framework, key in named)
+    label = incident(tmp_path, changes=changes)
+    assert score(label, answer(changes=(("python", proposed, "1"),)), known).setting == expected
 
 
 def test_changes_are_scored_for_being_first_idle_foreign_and_harmful(tmp_path: Path, known: Library) -> None:
