@@ -329,7 +329,9 @@ LOG = Vocabulary(
     subjects={
         # What these name is checked against the whole corpus (`whycrash corpus lint`).
         **dict.fromkeys(("pattern", "root", "cause", "phase", "config", "job"), lambda _argument: None),
-        **dict.fromkeys(("frame", "code", "stack", "exception", "launch", "command", "message"), compiled),
+        **dict.fromkeys(
+            ("frame", "code", "source", "stack", "exception", "launch", "command", "message"), compiled
+        ),
         "framework": framework_range,
     },
     is_known=lambda name: "." in name,

@@ -130,6 +130,8 @@ class KnownFramework(Record):
       that it starts itself; `extends`: whose arguments are its own, too, `at_release`: those of that release,
       where its code was taken from it; `reads`: whose options its programs read as well; `started_as`: the
       framework whose programs start it.
+    - `gives`: arguments of what it calls itself, by the keys that these have in their own catalogue, each
+      with its own setting that fills it.
     - `variables`: prefixes of environment variables; `only_reader`: nothing else reads those.
     - `launches`: words of a command that start it; `is_launcher`: another program begins behind its own
       options; `starts_ranks`: it starts one process per GPU; `runs_nothing`: it reads only its own options,
@@ -161,6 +163,7 @@ class KnownFramework(Record):
     at_release: str = ""
     reads: tuple[str, ...] = ()
     started_as: str = ""
+    gives: dict[str, str] = Field(default_factory=dict)
     variables: tuple[str, ...] = ()
     only_reader: bool = False
     launches: tuple[Expression, ...] = ()

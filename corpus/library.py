@@ -125,24 +125,27 @@ class Library:
         return table
 
     def keys_ending(self, framework: str, name: str) -> Sequence[str]:
-        """Give the explained keys of a framework's settings below a section that end in a name."""
+        """Give the explained keys of settings below a section that end in a name, or are called by it."""
         last = canonical(name)
         below = self._by_leaf.get((framework, last.rsplit(".", 1)[-1]), ())
-        return [key for key in below if canonical(key).endswith(f".{last}")]
+        called = {key for key in below if last in self.specs[framework, key].called}
+        return [key for key in below if key in called or canonical(key).endswith(f".{last}")]
 
     @cached_property
     def _by_leaf(self) -> Mapping[tuple[str, str], Sequence[str]]:
         table: dict[tuple[str, str], list[str]] = {}
         for (framework, key), spec in self.specs.items():
-            if spec.explained and "." in key:
-                table.setdefault((framework, canonical(key).rsplit(".", 1)[-1]), []).append(key)
+            for leaf in (canonical(key).rsplit(".", 1)[-1], *spec.called):
+                if spec.explained and "." in key:
+                    table.setdefault((framework, leaf), []).append(key)
         return table
 
     @cached_property
     def _endings(self) -> frozenset[str]:
         keys = (canonical(key) for _, key in (*self.specs, *self._by_alias))
         places = ((key, [0, *(place.end() for place in re.finditer(r"\.", key))]) for key in keys)
-        return frozenset(key[start:] for key, starts in places for start in starts)
+        called = (name for spec in self.specs.values() for name in spec.called)
+        return frozenset((*(key[start:] for key, starts in places for start in starts), *called))
 
     def names(self, framework: str, key: str, version: str | None = None) -> tuple[str, ...]:
         """Give the names of a setting that are valid at the version, the preferred one first.
@@ -159,10 +162,7 @@ class Library:
         return (*preferred, *(alias.key for alias in spec.aliases if fits(version, alias.versions)))
 
     def settings_named(self, value: Scalar, language: Language) -> Scalar:
-        """Give a change's value in `language` where it says in words what to put there.
-
-        Any other value as it is.
-        """
+        """Give a change's value in `language` where it is told in words, any other as it is."""
         return self.guidance.get(value, value) if language == "zh" and isinstance(value, str) else value
 
     def _known(self, name: tuple[str, str], key: str, version: str | None) -> SettingSpec | None:

@@ -63,7 +63,8 @@ class Pattern(Record):
     rule follows another (collateral), or repeats another (wrapper). `strength` says how far the line alone
     settles `cause`. A `finish` undoes the failures before it; an `end` only closes a log in which nothing
     stands, since servers and scripts close in good order after a failure too. A `last_resort` row says in
-    anybody's words that something failed: it counts only where no other row knows a failure of the job. A
+    anybody's words that something failed: it counts only where no other row knows a failure of the job, and
+    one that is said `at_end` only in the last lines of its log. A
     progress row that is `whole` counts all steps of the run, so that its `total` is the run's end. A
     `partial` end may be that of an evaluation amid the run: it closes none that counts steps. An `asked` row
     is printed only by who was told from outside to end, and now does.
@@ -98,6 +99,7 @@ class Pattern(Record):
     settles_within: int = 0
     caseless: bool = False
     last_resort: bool = False
+    at_end: bool = False
     generic: bool = False
     announces: bool = False
     if_ignored: Literal["also", "only"] | None = None
@@ -189,6 +191,11 @@ class PatternTable:
     def last_resort(self) -> frozenset[str]:
         """The ids of rows that count only where no other row knows a failure."""
         return frozenset(row.id for row in self.rows if row.last_resort)
+
+    @cached_property
+    def at_end(self) -> frozenset[str]:
+        """The ids of rows that count only in the last lines of a log."""
+        return frozenset(row.id for row in self.rows if row.at_end)
 
     @cached_property
     def alike(self) -> frozenset[int]:

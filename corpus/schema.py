@@ -418,6 +418,7 @@ class SettingSpec(Record):
     unit: str | None = None
     versions: Specifier = ""
     aliases: tuple[Alias, ...] = ()
+    called: tuple[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], ...] = ()
     spelled: Literal["hydra", "flag", "yaml", "json", "env", "directive", "package", "command", "python"]
     read_by: str = ""
     commands: tuple[str, ...] = ()

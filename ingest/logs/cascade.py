@@ -44,6 +44,9 @@ PASTED = 60
 # How often a run says at least what makes it worthless where that lasts.
 LASTING = 3
 
+# How many lines from its last one a log's end begins.
+LAST_LINES = 4
+
 # What an event is worth as the root, best first. The same worth goes by place in the log.
 _CLEAR, _PLAIN, _HINTED, _FOLLOWED, _PASSED, _REPEATED = range(6)
 
@@ -147,10 +150,15 @@ def arrange_worded(
     last_resort: Container[str],
     runs: Sequence[Progress],
     timeline: Timeline,
+    at_end: Container[str] = (),
     *,
     failed: bool = False,
 ) -> Cascade:
-    """Arrange a job's events; patterns of `last_resort` count only where no other failure stands."""
+    """Arrange a job's events; patterns of `last_resort` count only where no other failure stands.
+
+    Those of `at_end` count only where the log ends with them.
+    """
+    events = [event for event in events if event.pattern not in at_end or _ends_log(event, timeline)]
     events = _lasting(events, runs, timeline)
     warnings = [event for event in events if event.kind == "warning"]
     failures = [event for event in events if event.kind != "warning" and event.pattern not in last_resort]
@@ -162,6 +170,12 @@ def arrange_worded(
     if known.root is None or known.root.handler == "error-level":
         return worded if worded.root else known
     return worded if _tells_why(worded.root, known.root) else known
+
+
+def _ends_log(event: Event, timeline: Timeline) -> bool:
+    """Tell whether a line stands among the last ones of its file."""
+    ends = (part.first + part.lines for part in timeline.parts if part.first <= event.last)
+    return event.last + LAST_LINES >= max(ends, default=0)
 
 
 def _tells_why(worded: Event | None, known: Event) -> bool:

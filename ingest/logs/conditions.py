@@ -209,6 +209,10 @@ _TESTS: Mapping[str, Callable[[str, ReportView], bool]] = {
     "code": lambda expression, view: _finds(
         expression, (event.frames[-1].code for event in view.focused if event.frames)
     ),
+    # Any line of source that the calls of a traceback stand in.
+    "source": lambda expression, view: _finds(
+        expression, (frame.code for event in view.focused for frame in event.frames)
+    ),
     # What the failing lines say: of the one in focus, else of all.
     "message": lambda expression, view: _finds(expression, (event.text for event in view.focused)),
     "stack": lambda expression, view: _finds(expression, view.stacks),

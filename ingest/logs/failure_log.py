@@ -211,7 +211,7 @@ def _toned_down(row: Pattern, line: Line, traceback: Traceback | None) -> Patter
     if row.kind == "error" and row.role == "origin" and (warns or (traceback is None and shrugs(line.body))):
         # Whoever says so has gone on.
         row = row.model_copy(update={"kind": "warning", "strength": "hints"})
-    elif warns and row.last_resort:
+    elif row.last_resort and (warns or line.level == "W"):
         row = row.model_copy(update={"passing": True})
     if traceback is not None:
         return row

@@ -170,7 +170,12 @@ class LogReading:
         progress.timeline.settle(events)
         events = with_runs(events, self._starts.lines(), progress.runs, progress.timeline)
         cascade = arrange_worded(
-            events, self._table.last_resort, progress.runs, progress.timeline, failed=self._failed
+            events,
+            self._table.last_resort,
+            progress.runs,
+            progress.timeline,
+            self._table.at_end,
+            failed=self._failed,
         )
         root_line = cascade.root.line if cascade.root else 0
         has_begun = progress.phases.has_begun(root_line, progress.timeline)

@@ -142,7 +142,7 @@ def propose_changes(
         if new := [item for item in made.changes if (item.framework, item.key) not in kept]:
             kept.update({(item.framework, item.key): item for item in new})
             groups.append(replace(made, changes=new))
-    refused_keys = {canonical(option.key) for option in refusals}
+    refused_keys = {canonical(key) for option in refusals for key in (option.key, option.argument) if key}
     groups = [group for group in groups if canonical(group.changes[0].key) not in refused_keys]
     groups += refusal_groups(refusals, report, library, settings, language)
     advice = [item for item in advice if not refused_keys & {canonical(item.key), argument_of(item.key)}]
@@ -294,7 +294,7 @@ def _advised(item: MessageHint, job: _JobContext) -> ChangeGroup:
 
 def _to(item: MessageHint, now: str | None, language: Language) -> Scalar:
     """Give the value that the message names, or say in words which way to move it."""
-    value = typed_value(item.value) if item.value else _bounded(item, now)
+    value = typed_value(item.value) if item.value else item.bound(now)
     if value is not None and not misfit_reason(value, item.spec):
         return value
     if item.spec.type == "bool" and item.way in ("on", "off", "set"):
@@ -302,17 +302,6 @@ def _to(item: MessageHint, now: str | None, language: Language) -> Scalar:
     if now is not None and number_of(now, "float") is not None and item.way in ("up", "down"):
         return words("changes.above" if item.way == "up" else "changes.below", language, now=now)
     return words(_WAYS.get(item.way, "changes.to-asked"), language)
-
-
-def _bounded(item: MessageHint, now: str | None) -> int | None:
-    """Give the bound that the job's value, or else the default, lies beyond; None where it lies within."""
-    known = now if now is not None else item.spec.default
-    present = number_of(known, "float") if isinstance(known, (int, float, str)) else None
-    if present is None:
-        return None
-    if item.high is not None and present > item.high:
-        return item.high
-    return item.low if item.low is not None and present < item.low else None
 
 
 def _is_told(

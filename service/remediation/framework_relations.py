@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import lru_cache
 
-from corpus.frameworks import cued_frameworks, known_frameworks
+from corpus.frameworks import KnownFramework, cued_frameworks, known_frameworks
+from corpus.library import Library
 from corpus.message_atlas import shipped
+from corpus.schema import SettingSpec
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
+from ingest.logs.stacks.own_calls import is_own
 
 # Variables of a launcher; an engine that serves starts its processes itself, and reads none of them.
 _LAUNCHING = frozenset({"MASTER_ADDR", "MASTER_PORT", "NPROC_PER_NODE"})
@@ -52,6 +55,37 @@ def settable_frameworks(report: CrashReport) -> frozenset[str]:
     # An engine is hidden by the trainer that drives it; alone, it hides what it is built on.
     drivers = (seen & known.with_field("drives")) - known.engines or seen & known.engines
     return frozenset(seen.difference(*(set(known.row(name).drives) - {name} for name in drivers)))
+
+
+def giving_setting(key: str, report: CrashReport, library: Library) -> SettingSpec | None:
+    """Give the setting of a framework that fills an argument, where that framework made the failing call.
+
+    The user of a trainer hands no argument to the loader or the optimizer that it makes: what is called
+    `DataLoader.num_workers` is `dataloader_num_workers` there. None where the job's own code makes the call.
+    """
+    mine = settable_frameworks(report)
+    for row in known_frameworks().rows.values():
+        if key in row.gives and _makes_the_call(row, report.root):
+            # What extends a framework has its settings as its own.
+            owners = [name for name in known_frameworks().rows if name in mine and _reads(name, row.id)]
+            found = (library.setting(name, row.gives[key], report.version(name)) for name in owners)
+            if spec := next(filter(None, found), None):
+                return spec
+    return None
+
+
+def _reads(name: str, other: str) -> bool:
+    return other in (name, *known_frameworks().row(name).extends)
+
+
+def _makes_the_call(row: KnownFramework, root: Event | None) -> bool:
+    """Tell whether a framework called what failed: below the job's own code, or as the whole program."""
+    if root is None:
+        return False
+    own = [place for place, frame in enumerate(root.frames) if is_own(frame) and frame.line]
+    below = root.frames[own[-1] + 1 :] if own else root.frames
+    is_program = row.layer == "trainer"
+    return not (own and is_program) and any(row.id in cued_frameworks(frame.file) for frame in below)
 
 
 def shown_frameworks(report: CrashReport) -> frozenset[str]:

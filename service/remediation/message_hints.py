@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from itertools import islice
 from typing import Literal
 
@@ -17,19 +16,21 @@ from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from service.remediation.feasibility import value_of
-from service.remediation.framework_relations import fits_place, settable_frameworks
+from service.remediation.framework_relations import fits_place, giving_setting, settable_frameworks
 from service.remediation.named_options import is_stray_command
 from service.remediation.setting_values import number_of
+from service.remediation.worded_names import MOST_WORDS, spellings, words_naming
 
 Way = Literal["up", "down", "on", "off", "set", "denied", "named", "checked"]
 
-# A flag, a variable or dotted key, or one word in quotes, alone or with its value (`packing=False`); never
-# part of a path, a call or a module's name.
+# A flag, a variable or dotted key, one word in quotes, alone or with its value (`packing=False`), or one that
+# is called an option; never part of a path, a call or a module's name.
 _NAME = re.compile(
     r"(?<![\w-])--[A-Za-z][\w-]{1,60}(?:\.[\w-]{1,40}){0,3}"
     r"|(?<![\w/.@-])(?:self\.)?(?:args|cfg|opts?|hparams)\.[a-z]\w{2,60}(?![\w/(.-])"
     r"|(?<![\w/.@-])[A-Za-z][A-Za-z0-9]{0,40}(?:_[A-Za-z0-9]{1,40}){1,9}(?:\.\w{1,60}){0,4}(?![\w/(-])"
     r"|(?<=[`'\"])(?<!\w\([`'\"])[a-z][\w.]{2,80}(?=[`'\"]|=[\w'\"])"
+    r"|(?<![\w/.@-])[a-z]{3,40}(?= option\b)"
 )
 _VERBS: tuple[tuple[Way, str], ...] = (
     ("up", r"increas(?:e|ing)|rais(?:e|ing)|enlarg(?:e|ing)|extend(?:ing)?"),
@@ -105,7 +106,7 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 _REFUSING = re.compile(
-    r"(?:\b(?:does|do|are|is)(?: not|n't)(?: yet)? (?:support|compatible with|allow)(?:ed|ing)?"
+    r"(?:\b(?:does|do|are|is)(?: not|n't)(?: yet)? (?:support|compatible with|allow|work with)(?:ed|ing)?"
     r"|\b(?:can ?not|can't) (?:use|set|specify|enable)|\bincompatible with) (?:the )?[`'\"]?$",
     re.IGNORECASE,
 )
@@ -163,14 +164,15 @@ _LIMIT = re.compile(
 )
 # Words behind a verb that may be a setting's name, written in words: `Decrease GPU memory utilization`.
 _PHRASE = re.compile(r"\s+(?:the |your )?(?P<words>[A-Za-z][A-Za-z0-9-]*(?: [A-Za-z][A-Za-z0-9-]*){1,5})")
-MOST_WORDS = 6
 # One word is a name where the message asks for it, and nothing else is said.
 _MISSING = re.compile(
     r"(?i)\bplease (?:specify|provide|input|give|set) (?:the |a |an |your )?(?:training |input )?"
     r"(?P<word>[a-z]+)(?= (?:for|path|name|file|to|in|when|via)\b|[.!]?$)"
 )
-# How sentences and settings differ in the same words.
-_SHORTER = (("number_of_", "num_"), ("maximum_", "max_"), ("_length", "_len"), ("sequence_", "seq_"))
+# What an object lacks, by its class: "`Trainer` that has no logger".
+_OF_OWNER = re.compile(
+    r"`(?P<owner>[A-Z]\w{2,40})`,? (?:that |which )?(?:has|with) no (?P<word>[a-z]{3,30})\b"
+)
 MOST = 4
 
 
@@ -215,6 +217,16 @@ class MessageHint:
         is_named = self.way in ("named", "checked")
         return (is_named and self.low is self.high is None) or bool(_OVERRIDE.search(self.key))
 
+    def bound(self, now: str | None) -> int | None:
+        """Give the bound that the job's value, or else the default, lies beyond; None where it is within."""
+        known = now if now is not None else self.spec.default
+        present = number_of(known, "float") if isinstance(known, (int, float, str)) else None
+        if present is None:
+            return None
+        if self.high is not None and present > self.high:
+            return self.high
+        return self.low if self.low is not None and present < self.low else None
+
 
 def hinted_changes(
     cause: str,
@@ -244,10 +256,12 @@ def hinted_changes(
                     found[advice.framework, advice.key] = advice
                 elif before.way == advice.way and before.low is before.high is None:
                     found[advice.framework, advice.key] = replace(before, low=advice.low, high=advice.high)
-    for name in checked:
-        for advice in _checked(name, cause, report, library, settings):
-            known = found.get((advice.framework, advice.key), advice)
-            found[advice.framework, advice.key] = replace(known, is_checked=True)
+    for advice in _in_words(cause, report, library, settings):
+        found.setdefault((advice.framework, advice.key), advice)
+    read = (advice for name in checked for advice in _checked(name, cause, report, library, settings))
+    for advice in read:
+        known = found.get((advice.framework, advice.key), advice)
+        found[advice.framework, advice.key] = replace(known, is_checked=True)
     return sorted(found.values(), key=lambda advice: advice.is_last_resort)[:MOST]
 
 
@@ -258,6 +272,17 @@ def _worded(
     for phrase in () if is_stray_command(message) else read_phrases(message):
         meant = (advice for named in phrase for advice in _meant(named, cause, report, library, settings))
         yield from islice(meant, 1)
+
+
+def _in_words(
+    cause: str, report: CrashReport, library: Library, settings: Sequence[Setting]
+) -> Iterator[MessageHint]:
+    """Give the settings that the root names in words, where a message of its cause blames what it names."""
+    root = report.root
+    if root is not None and "wrong-value" in library.causes[cause].messages_name:
+        for phrase in read_words(root.body, library.is_setting):
+            meant = (advice for named in phrase for advice in _meant(named, cause, report, library, settings))
+            yield from islice(meant, 1)
 
 
 def _is_beyond(advice: MessageHint, settings: Sequence[Setting]) -> bool:
@@ -323,15 +348,27 @@ def read_phrases(message: str) -> Iterator[tuple[NamedSetting, ...]]:
             if phrase and way in ("up", "down", "on", "off"):
                 found = phrase["words"].lower().replace("-", "_").split()[:MOST_WORDS]
                 names = ("_".join(found[:count]) for count in range(len(found), 1, -1))
-                yield tuple(NamedSetting(name, way) for full in names for name in _spellings(full))
+                yield tuple(NamedSetting(name, way) for full in names for name in spellings(full))
         if missing := _MISSING.search(sentence):
             yield (NamedSetting(missing["word"].lower(), "set"),)
 
 
-def _spellings(name: str) -> tuple[str, ...]:
-    """Give a name in its full words, and as settings shorten these."""
-    short = reduce(lambda left, pair: left.replace(*pair), _SHORTER, name)
-    return (name,) if short == name else (name, short)
+def read_words(message: str, is_setting: Callable[[str], bool]) -> Iterator[tuple[NamedSetting, ...]]:
+    """Read the settings that a message names in words anywhere: `does not work with gradient checkpointing`.
+
+    Each has the spellings that it may have. `is_setting` tells which names any framework has, so that only
+    such words are looked at.
+    """
+    for sentence in _SENTENCE.split(_APPENDED.sub("", message)):
+        if _LOOKING.search(sentence):
+            continue
+        for name, begin, end in words_naming(sentence, is_setting):
+            way = _way(sentence, begin, 0)
+            is_denied = _REFUSED.match(sentence[end:]) or _REFUSING.search(sentence, 0, begin)
+            told = way or ("denied" if is_denied else "named")
+            yield tuple(NamedSetting(each, told, "", *_bounds(sentence[end:])) for each in spellings(name))
+        for match in _OF_OWNER.finditer(sentence):
+            yield (NamedSetting(f"{match['owner']}.{match['word']}", "set"),)
 
 
 def _limited(message: str) -> Iterator[NamedSetting]:
@@ -420,6 +457,8 @@ def _meant(
         key = _key(framework, named.name, report, library, settings)
         spec = library.setting(framework, key, report.version(framework)) if key else None
         if spec is not None and fits_place(framework, key, report):
+            given = giving_setting(spec.key, report, library)
+            framework, key, spec = (given.framework, given.key, given) if given else (framework, key, spec)
             is_left_out = spec.type == "bool" or spec.default in (None, "")
             way = named.way if named.way != "denied" else "off" if is_left_out else "named"
             yield MessageHint(framework, key, spec, cause, way, named.value, named.low, named.high)

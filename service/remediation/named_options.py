@@ -80,6 +80,11 @@ _CONFIGURED = tuple(
     )
 )
 _STOPPING = "EarlyStopping.monitor"
+# What a pipeline is made of, and what of that it was handed: diffusers/pipelines/pipeline_utils.py.
+_PARTS = re.compile(
+    r"\bexpected (?P<wanted>[\[{]['\"\w, ]{1,600}[\]}]), but only "
+    r"(?P<given>[\[{]['\"\w, ]{0,600}[\]}]|set\(\)) were passed"
+)
 # The rows by which OmegaConf tells the key of a value that it refuses stand below the reason.
 _REFUSED_VALUE = re.compile(
     r"\b(?:Value '(?P<now>[^'\n]*)' (?:of type '\w+' could not be converted to (?P<sort>\w+)|is not a valid "
@@ -97,6 +102,8 @@ NEAR, AHEAD = 0.75, 0.1
 SORTS: tuple[Literal["int", "float", "bool"], ...] = ("int", "float", "bool")
 # Longer lists are no choice that a person makes from a line.
 MOST_CHOICES = 12
+# And of more parts that are missing, it is another thing that is wrong.
+MOST_LACKING = 3
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,8 @@ class NamedOption:
     `unknown` tells that there is no such key, `required` that it is missing, `excludes` names the key that it
     cannot stand beside, `way` what the message says to do with it (`other`: to name what is there). `why`
     says in words of its own how the value follows, and `proves` that it suffices; `removed` that the key is
-    to go; `goes_with` names the key of an option that this one must follow.
+    to go; `goes_with` names the key of an option that this one must follow, `argument` that of a call's
+    argument which it fills.
     """
 
     key: str
@@ -123,6 +131,7 @@ class NamedOption:
     proves: bool = False
     removed: bool = False
     goes_with: str = ""
+    argument: str = ""
 
     @property
     def nearest(self) -> str | None:
@@ -230,6 +239,10 @@ def read_options(message: str) -> Iterator[NamedOption]:
             return
     if match := _REQUIRED.search(message):
         yield from (NamedOption(key, required=True) for key in _KEY.findall(match["keys"]))
+    if match := _PARTS.search(message):
+        handed = set(_QUOTED.findall(match["given"]))
+        lacking = (name for name in _QUOTED.findall(match["wanted"]) if name not in handed)
+        yield from (NamedOption(name, required=True) for name in sorted(lacking)[:MOST_LACKING])
     if match := _VALUELESS.search(message):
         yield NamedOption(match["key"], "", required=True)
         return

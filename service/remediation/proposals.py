@@ -14,6 +14,7 @@ from corpus.message import message_id
 from corpus.schema import Case, Language
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
+from service.remediation.call_arguments import options_behind
 from service.remediation.changes import propose_changes
 from service.remediation.exclusions import find_excluded
 from service.remediation.feasibility import ALREADY, DEFAULT
@@ -75,6 +76,9 @@ def _from_cases(
     checked = tuple(dict.fromkeys((*held, *assessment.checked_names)))
     advice = [] if renamed or is_known else hinted_changes(cause, report, library, settings, checked)
     refusals = _refused(report, library, settings, is_blamed="wrong-value" in named) if not is_known else []
+    passed = options_behind(advice, report, settings) if "wrong-value" in named else []
+    advice = [item for item in advice if item.key not in {option.argument for option in passed}]
+    refusals = [*passed, *(option for option in refusals if option.key not in {each.key for each in passed})]
     if not is_known and not renamed:
         told = told_values(cause, report, settings)
         keys = {canonical(option.key) for option in told}

@@ -21,7 +21,7 @@ _LISTED = re.compile(
 )
 # One name each: click/exceptions.py, NoSuchOption; getopt_long of glibc and of Python; pflag of Go, which
 # kubectl and docker read theirs with; clap of Rust; absl/flags/_exceptions.py; fire/core.py; jsonargparse's
-# and dacite's keys of a configuration.
+# and dacite's keys of a configuration; datasets/builder.py, DatasetBuilder._create_builder_config.
 _ONE = tuple(
     re.compile(expression)
     for expression in (
@@ -35,6 +35,7 @@ _ONE = tuple(
         r"\bCould not consume arg: (?P<key>--[\w-]+)(?:=(?P<value>\S*))?",
         r"\bKey [\"'](?P<key>[\w.-]+)[\"'] is not expected",
         r"\bcan not match \"(?P<key>[\w.-]+)\" to any data class field",
+        r"\bBuilderConfig .{1,600} doesn't have a '(?P<key>\w+)' key\b",
     )
 )
 _PROGRAM = re.compile(

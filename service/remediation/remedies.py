@@ -20,7 +20,12 @@ from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
 from service.remediation.feasibility import key_at
-from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
+from service.remediation.framework_relations import (
+    fits_place,
+    giving_setting,
+    settable_frameworks,
+    shown_frameworks,
+)
 from service.remediation.held_values import held_by
 from service.remediation.named_changes import kind_of
 from service.remediation.packages.seen import involved_packages
@@ -64,7 +69,16 @@ def applicable(
         if all_hold(row.when, view) and not any(holds(condition, view) for condition in row.unless)
     ]
     named = [filled for row in fitting for filled in _named_by(row, report, library, settings)]
-    return [_at_version(row, report.version(row.framework), library, settings) for row in named]
+    given = [_as_given(row, report, library) for row in named]
+    return [_at_version(row, report.version(row.framework), library, settings) for row in given]
+
+
+def _as_given(row: Remedy, report: CrashReport, library: Library) -> Remedy:
+    """Name an argument of a call by the setting that fills it, where a framework makes the call."""
+    spec = giving_setting(row.key, report, library) if row.kind == "setting" and not row.own else None
+    if spec is None:
+        return row
+    return row.model_copy(update={"framework": spec.framework, "key": spec.key, "kind": kind_of(spec)})
 
 
 def _at_version(row: Remedy, version: str | None, library: Library, settings: Sequence[Setting]) -> Remedy:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -61,6 +62,19 @@ def named_in(code: str) -> list[str]:
         if id(node) not in called and id(node) not in held
     )
     return list(dict.fromkeys(filter(None, names)))
+
+
+def keywords_in(code: str) -> dict[str, str]:
+    """Give the arguments that the calls of a statement name, each with the expression that fills it.
+
+    Of `DataLoader(rows, num_workers=args.workers)`: `num_workers`, `args.workers`. A name that two of the
+    calls have is left out.
+    """
+    tree = _parsed(code)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
+    named = [(word.arg, ast.unparse(word.value)) for call in calls for word in call.keywords if word.arg]
+    counts = Counter(name for name, _ in named)
+    return {name: source for name, source in named if counts[name] == 1}
 
 
 @lru_cache(maxsize=64)

@@ -108,3 +108,21 @@ def test_that_who_stops_since_it_gets_no_better_has_not_failed(line: str, read: 
 )
 def test_that_who_stops_early_for_anything_else_has(line: str, read: ReadLog) -> None:
     assert read(f"{line}\n").root is not None
+
+
+@each_row(
+    ("log", "root"),
+    [
+        ("loading\nError preparing the rows of part 3\n", 2),
+        ("loading\nCould not fetch the model card\nbye\n", 2),
+        ("loading\nCould not fetch the model card\n" + "reading one more part\n" * 9, None),
+        ("Starting server\nerror: bind: address already in use\n", 2),
+        ("2025-06-01 10:00:00.1: W lib/a.cc:38] Warning: Could not find Tee\nfit\nThe job failed\n", 3),
+    ],
+)
+def test_that_what_could_not_be_done_is_the_failure_of_a_log_that_ends_with_it(
+    log: str, root: int | None, read: ReadLog
+) -> None:
+    """In the midst of a log the program lived with it, and a warning of it gives way to a later line."""
+    found = read(log).root
+    assert (found.line if found else None) == root

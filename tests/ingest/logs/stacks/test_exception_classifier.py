@@ -22,6 +22,7 @@ SCATTER = (f"{SITE}/torch/nn/parallel/comm.py", "scatter")
 COLUMNS = (f"{SITE}/pandas/core/indexes/base.py", "get_loc")
 STANDARD = ("/usr/lib/python3.11/json/decoder.py", "raw_decode")
 MEANINGS = exceptions.load()
+NONE_SHAPE = "AttributeError: 'NoneType' object has no attribute 'shape'"
 OWNERS = {
     "user": (USER, OWN),
     "engine": (USER, VLLM),
@@ -551,3 +552,45 @@ def test_that_what_a_device_or_the_jobs_own_network_met_is_no_outside_service(
     message: str, wanted: str
 ) -> None:
     assert cause((USER, OWN), message) == wanted
+
+
+@each_row(
+    ("calls", "message", "expected"),
+    [
+        ((USER, (f"{SITE}/torch/optim/adamw.py", "__init__")), "ValueError: Invalid learning rate: -1", True),
+        (
+            (USER, (f"{SITE}/torch/utils/data/dataloader.py", "__init__")),
+            "ValueError: sampler option is mutually exclusive with shuffle",
+            True,
+        ),
+        ((USER, (f"{SITE}/quux/layers.py", "__init__")), "ValueError: mode must be one of ['a', 'b']", True),
+        ((USER, (f"{SITE}/quux/setup.py", "__post_init__")), "TypeError: expected one of a, b", True),
+        ((USER, (f"{SITE}/quux/setup.py", "validate_config")), "ValueError: size has to be positive", True),
+        # As it runs, what a layer refuses is what it was called with.
+        ((USER, (f"{SITE}/torch/nn/modules/linear.py", "forward")), "RuntimeError: x must be 2-D", False),
+        ((USER, (f"{SITE}/quux/layers.py", "__init__")), "KeyError: 'mode'", False),
+    ],
+)
+def test_what_a_class_refuses_as_it_is_made_is_an_argument(
+    calls: tuple[tuple[str, str], ...], message: str, expected: bool
+) -> None:
+    assert (cause(calls, message) == "config-key-invalid") is expected
+
+
+@each_row(
+    ("code", "message", "expected"),
+    [
+        ("path = sorted(glob.glob(f'{args.out}/*.pt'))[-1]", "IndexError: list index out of range", "found"),
+        ("first = next(folder.iterdir())", "StopIteration", "found"),
+        ("newest = max(glob('*.pt'))", "ValueError: max() arg is an empty sequence", "found"),
+        ("newest = max(glob('*.pt'))", "ValueError: max() iterable argument is empty", "found"),
+        ("row = rows[9]", "IndexError: list index out of range", "user-code-error"),
+        ("h, w = cv2.imread(path).shape[:2]", NONE_SHAPE, "image"),
+        ("h, w = head.shape[:2]", NONE_SHAPE, "user-code-error"),
+    ],
+)
+def test_that_nothing_listed_and_no_image_read_are_the_datas(code: str, message: str, expected: str) -> None:
+    """By the failing statement itself: a folder without such files, an image that OpenCV could not read."""
+    named = {"found": "file-missing-or-denied", "image": "dataset-unreadable"}
+    calls = (USER, ("/job/data.py", "load_image" if expected == "image" else "main"))
+    assert cause(calls, message, code) == named.get(expected, expected)
