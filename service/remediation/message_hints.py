@@ -30,7 +30,8 @@ _NAME = re.compile(
     r"|(?<![\w/.@-])(?:self\.)?(?:args|cfg|opts?|hparams)\.[a-z]\w{2,60}(?![\w/(.-])"
     r"|(?<![\w/.@-])[A-Za-z][A-Za-z0-9]{0,40}(?:_[A-Za-z0-9]{1,40}){1,9}(?:\.\w{1,60}){0,4}(?![\w/(-])"
     r"|(?<=[`'\"])(?<!\w\([`'\"])[a-z][\w.]{2,80}(?=[`'\"]|=[\w'\"])"
-    r"|(?<![\w/.@-])[a-z]{3,40}(?= option\b)"
+    r"|(?<![\w/.@-])(?!(?:the|this|that|any|each|which|first|last|next|other|same|new|one|valid)\b)"
+    r"[a-z]{3,40}(?= option\b)"
 )
 _VERBS: tuple[tuple[Way, str], ...] = (
     ("up", r"increas(?:e|ing)|rais(?:e|ing)|enlarg(?:e|ing)|extend(?:ing)?"),
@@ -195,7 +196,7 @@ class MessageHint:
     """A setting of the job that the failing message names, under the name that its version has for it.
 
     `is_checked` tells that the source names it where it tells of the failure; where the message says nothing
-    of it, that is its `way`.
+    of it, that is its `way`. `in_words` tells that no sign shows the words to be a name.
     """
 
     framework: str
@@ -207,15 +208,18 @@ class MessageHint:
     low: int | None = None
     high: int | None = None
     is_checked: bool = False
+    in_words: bool = False
 
     @property
     def is_last_resort(self) -> bool:
         """Tell whether others should be tried first.
 
-        What is only named, without bounds, and what takes a check away.
+        What is only named, without bounds, what is named in words alone, and what takes a check away.
         """
         is_named = self.way in ("named", "checked")
-        return (is_named and self.low is self.high is None) or bool(_OVERRIDE.search(self.key))
+        return (
+            self.in_words or (is_named and self.low is self.high is None) or bool(_OVERRIDE.search(self.key))
+        )
 
     def bound(self, now: str | None) -> int | None:
         """Give the bound that the job's value, or else the default, lies beyond; None where it is within."""
@@ -282,7 +286,7 @@ def _in_words(
     if root is not None and "wrong-value" in library.causes[cause].messages_name:
         for phrase in read_words(root.body, library.is_setting):
             meant = (advice for named in phrase for advice in _meant(named, cause, report, library, settings))
-            yield from islice(meant, 1)
+            yield from (replace(advice, in_words=True) for advice in islice(meant, 1))
 
 
 def _is_beyond(advice: MessageHint, settings: Sequence[Setting]) -> bool:
