@@ -2,7 +2,8 @@
 
 Only names that came or went between the releases that were read are kept, as digests: of modules, of classes
 (`Cache`), and of the arguments that methods take (`Cache.get`, with a bracket before the argument).
-`python -m corpus.extract symbols` writes them, and `models` those of models (`symbols/models/PACKAGE.json`).
+`python -m corpus.extract symbols` writes them, `models` those of models (`symbols/models/PACKAGE.json`), and
+`standard-library` those of Python's own modules (`symbols/python.json`).
 """
 
 from __future__ import annotations
@@ -19,16 +20,22 @@ from packaging.version import Version
 from corpus.library import pages
 
 FOLDER = "symbols"
+# The package whose modules are Python's own.
+PYTHON = "python"
 # The folder of the names of models, and what they are kept as names of.
 MODELS = "symbols/models"
 
 
 @dataclass(frozen=True)
 class SymbolHistory:
-    """The releases that were read, from old to new, and the places of those that have the name."""
+    """The releases that were read, from old to new, and the places of those that have the name.
+
+    `every` tells that no release lies between those that were read.
+    """
 
     versions: tuple[Version, ...]
     runs: tuple[tuple[int, int], ...]
+    every: bool = False
 
     def has(self, version: Version) -> bool:
         """Tell whether a version has the name, as the last release read up to it."""
@@ -41,7 +48,8 @@ class SymbolHistory:
         here = sum(one <= present for one in self.versions) if present is not None else last_place + 1
         first, last = min(self.runs, key=lambda run: min(abs(here - 1 - run[0]), abs(here - 1 - run[1])))
         parts = [f">={self.versions[first]}"] if first else []
-        parts += [f"<={self.versions[last]}"] if last < last_place else []
+        if last < last_place:
+            parts.append(f"<{self.versions[last + 1]}" if self.every else f"<={self.versions[last]}")
         return ",".join(parts)
 
 
@@ -60,7 +68,9 @@ def history_of(package: str, module: str, name: str = "") -> SymbolHistory | Non
     if table is None or not runs:
         return None
     return SymbolHistory(
-        tuple(Version(text) for text in table["versions"]), tuple((first, last) for first, last in runs)
+        tuple(map(Version, table["versions"])),
+        tuple((first, last) for first, last in runs),
+        table.get("every", False),
     )
 
 

@@ -12,6 +12,7 @@ from corpus.keys import canonical
 from corpus.library import Library
 from corpus.message import message_id
 from corpus.schema import Case, Language
+from corpus.symbols import PYTHON
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.call_arguments import options_behind
@@ -90,6 +91,10 @@ def _from_cases(
     packages = []
     if not is_known:
         packages = fitting_changes(cause, report, library, settings) or named_installs(cause, report, library)
+    if any(option.change.framework == PYTHON for option in packages):
+        # What Python itself brings, in another version, is no package of its name.
+        own = {str(fact.fields.get("name")) for fact in report.facts if fact.kind == "package"}
+        remedies = [remedy for remedy in remedies if remedy.key not in own]
     made, dropped = propose_changes(
         cases, report, library, settings, language, remedies, renamed, advice, packages, refusals
     )

@@ -7,8 +7,9 @@ from packaging.version import Version
 from corpus.extract.members import members
 from corpus.extract.messages.packages import ModelNames
 from corpus.extract.model_names import model_names
+from corpus.extract.standard_library import Stubs, changed
 from corpus.extract.symbols import history, modules
-from corpus.symbols import SymbolHistory, digest_of, history_of
+from corpus.symbols import PYTHON, SymbolHistory, digest_of, history_of
 from tests.tables import each_row
 
 PLAIN = """
@@ -169,3 +170,55 @@ def test_that_names_are_found_in_the_releases_that_have_them(
         return
     assert found is not None
     assert (found.has(Version(lacks)), found.has(Version(has))) == (False, True)
+
+
+STUBS = """
+import sys
+from typing import Any as Any
+if sys.version_info >= (3, 10):
+    def added() -> Any: ...
+if sys.version_info < (3, 10):
+    from other import *
+if sys.platform == "linux" or sys.version_info < (3, 9):
+    kept: int
+__all__ = ["old_name"]
+"""
+
+
+def test_that_stubs_tell_what_each_python_has() -> None:
+    """A condition on anything but the version leaves a name there; other stubs' own names tell nothing."""
+    versions = "made: 3.0-\nother: 3.0-\ngone: 3.0-3.9\n_own: 3.0-3.9\n"
+    stubs = Stubs(
+        {
+            "stdlib/VERSIONS": versions,
+            "stdlib/made/__init__.pyi": STUBS,
+            "stdlib/other.pyi": "class Thing: ...",
+            "stdlib/gone.pyi": "x: int",
+            "stdlib/_own.pyi": "x: int",
+        }
+    )
+    newer = Stubs({"stdlib/VERSIONS": versions, "stdlib/made.pyi": "def never_told_before() -> None: ..."})
+    old, new = (3, 9), (3, 10)
+    found = dict(changed([{old: stubs.names(old), new: stubs.names(new)}, {(3, 11): newer.names((3, 11))}]))
+    assert found == {
+        ("gone", ""): [True, False, False],
+        ("made", "Thing"): [True, False, False],
+        ("made", "added"): [False, True, True],
+    }
+
+
+def test_that_python_itself_is_known() -> None:
+    """Spot checks against Python's own release notes; what is gone is gone from the next version on."""
+    told = {
+        "inspect.getargspec": "<3.11",
+        "collections.Mapping": "<3.10",
+        "fractions.gcd": "<3.9",
+        "imp.": "<3.12",
+        "typing.Self": ">=3.11",
+    }
+    found = {}
+    for name in told:
+        history = history_of(PYTHON, *name.split("."))
+        found[name] = history.specifier(None) if history else None
+    assert found == told
+    assert history_of(PYTHON, "json", "dumps") is None

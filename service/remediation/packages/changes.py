@@ -15,13 +15,14 @@ from corpus.library import Library
 from corpus.message import in_both
 from corpus.releases import known_packages, version_of
 from corpus.schema import Change, Text
+from corpus.symbols import PYTHON
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.packages import builds
 from service.remediation.packages.missing_names import missing_names
 from service.remediation.packages.moves import Move, Situation, smallest_moves
 from service.remediation.packages.seen import INSTALLED, libraries_of, seen_versions
-from service.remediation.rules.packages import distribution
+from service.remediation.rules.packages import distribution, range_in_words
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,15 @@ def fitting_changes(
         return [_change("torch", build.specifier, build.why, seen.get("torch"))]
     if "package-versions" not in turns_on:
         return []
-    named = missing_names(report, seen)
-    situation = _situation(report, seen, {package: name.specifier for package, name in named.items()})
+    python = next((version_of(found.version) for found in report.frameworks if found.name == PYTHON), None)
+    named = missing_names(report, seen, python)
+    if (interpreter := named.pop(PYTHON, None)) is not None:
+        present = str(python) if python is not None else None
+        change = Change(
+            framework=PYTHON, kind="package", key=PYTHON, to=interpreter.specifier, why=interpreter.why
+        )
+        return [*_callers(report), PackageChange(change, present)]
+    situation = _situation(report, seen, {package: name.specifier for package, name in named.items()}, python)
     spoken = _spoken_of(report, situation)
     alone = [(Move(package, seen.get(package), name.specifier, None),) for package, name in named.items()]
     found = [
@@ -72,9 +80,18 @@ def fitting_changes(
     ]
 
 
-def _situation(report: CrashReport, seen: Mapping[str, Version], named: Mapping[str, str]) -> Situation:
+def _callers(report: CrashReport) -> Iterator[PackageChange]:
+    """Offer a newer release of the installed package whose own code asks for what Python lacks."""
+    frames = report.root.frames if report.root is not None else ()
+    if frames and (called := INSTALLED.search(frames[-1].file)):
+        package = canonicalize_name(distribution(called["module"]))
+        yield _change(package, "newer than what is installed", in_both("packages.caller"), None)
+
+
+def _situation(
+    report: CrashReport, seen: Mapping[str, Version], named: Mapping[str, str], python: Version | None
+) -> Situation:
     """Read what the failing message says of packages: which it misses, asks for, or cannot load."""
-    python = next((version_of(found.version) for found in report.frameworks if found.name == "python"), None)
     wanted: dict[str, str] = {}
     for fact in report.facts:
         if fact.kind == "package" and report.root is not None and fact.line == report.root.line:
@@ -92,6 +109,8 @@ def _asked(fields: Mapping[str, str]) -> dict[str, str]:
         return {canonicalize_name(asked.name): str(asked.specifier)}
     except InvalidRequirement:
         pass
+    if worded := range_in_words(text):
+        return {name: worded}
     least = version_of(text)
     if least is not None and name in known_packages():
         return {name: f">={least}"}

@@ -10,7 +10,7 @@ from packaging.version import Version
 
 from corpus.message import in_both
 from corpus.schema import Text
-from corpus.symbols import MODELS, history_of, packages_with
+from corpus.symbols import MODELS, PYTHON, history_of, packages_with
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
@@ -38,8 +38,13 @@ class _Sought:
     shown: str
 
 
-def missing_names(report: CrashReport, seen: Mapping[str, Version]) -> dict[str, MissingName]:
-    """Give the packages in which the failing line misses a name, with the versions that have it."""
+def missing_names(
+    report: CrashReport, seen: Mapping[str, Version], python: Version | None = None
+) -> dict[str, MissingName]:
+    """Give the packages in which the failing line misses a name, with the versions that have it.
+
+    A name of Python's own modules is missed of `python`, whose version is given apart.
+    """
     found: dict[str, MissingName] = {}
     for fact in report.facts:
         if report.root is None or fact.line != report.root.line:
@@ -47,7 +52,9 @@ def missing_names(report: CrashReport, seen: Mapping[str, Version]) -> dict[str,
         for sought in _sought(fact):
             package = sought.package or _only(packages_with(sought.owner, sought.name), report.root)
             history = history_of(package, sought.owner, sought.name) if package else None
-            present = seen.get(package)
+            if history is None and (own := history_of(PYTHON, sought.owner, sought.name)) is not None:
+                package, history = PYTHON, own
+            present = python if package == PYTHON else seen.get(package)
             if history is None or (present is not None and history.has(present)):
                 continue
             versions = history.specifier(present)

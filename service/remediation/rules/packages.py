@@ -13,6 +13,10 @@ from corpus.frameworks import known_frameworks
 from service.remediation.rules.context import RuleContext
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+_WORDED = re.compile(
+    r"(?P<release>\d+(?:\.\d+)*) or "
+    r"(?:(?P<most>less|lower|older|earlier|below)|greater|higher|newer|later|above)"
+)
 
 
 def distribution(name: str) -> str:
@@ -56,8 +60,19 @@ def _specifier(text: str, package: str, names: list[str]) -> str | None:
     return str(asked.specifier) or None if canonicalize_name(asked.name) == package else None
 
 
+def range_in_words(text: str) -> str | None:
+    """Read `2.2 or less`, with the patch releases of 2.2, and `1.24 or newer`."""
+    match = _WORDED.fullmatch(text.strip())
+    if match is None:
+        return None
+    *first, last = match["release"].split(".")
+    return f"<{'.'.join([*first, str(int(last) + 1)])}" if match["most"] else f">={match['release']}"
+
+
 def _least(text: str) -> str | None:
-    """Read a bare version as the least one, and a range as it is."""
+    """Read a bare version as the least one, and a range as it is or in words."""
+    if worded := range_in_words(text):
+        return worded
     try:
         return f">={Version(text)}"
     except InvalidVersion:
