@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from typing import Literal
 
-from corpus.keys import canonical
+from corpus.keys import canonical, last_level
 from corpus.schema import Text
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
@@ -49,6 +49,13 @@ _ANNOUNCED = re.compile(
     r"(?i)\b(?:one of|choose from|select from|(?:supported|available|valid|allowed|possible|expected)"
     r"(?: \w+s)?(?: are)?)\s?(?::|=|(?<=of)|(?<=from)|"
     rf"(?<=are)) ?[\[({{]?(?P<choices>{_BARE}(?:(?:, ?| \| ?|/|,? or |,? and ){_BARE})+)"
+)
+# The name of an argument, what it may be, and at times what it is: checks that somebody wrote by hand.
+_ONE_OF = re.compile(
+    r"(?P<quote>[`'\"]?)(?P<key>(?:--)?[A-Za-z][\w.-]{1,60})(?P=quote) (?:argument |option |parameter )?"
+    r"(?:must|should|has to|needs to|can only|may only) be (?:either |exactly )?(?:one of|in)"
+    rf"(?: the following)?:? ?[\[({{]?(?P<choices>{_WORD}(?:(?:, ?| or |, or ){_WORD})+)[\])}}]?"
+    r"(?:[,;.]? (?:but )?(?:got|found|received|not|is|was|given):? ['\"`]?(?P<now>[\w.@/+-]{1,40}))?"
 )
 # A group's choices, a row each: hydra/_internal/config_loader_impl.py, _missing_config_error.
 _GROUP = re.compile(
@@ -198,7 +205,8 @@ def named_options(report: CrashReport, settings: Sequence[Setting] = ()) -> list
     found: dict[str, NamedOption] = {}
     for event in report.standing:
         if event.kind == "error":
-            for option in (*read_options(event.body), *_by_value(event.body, settings)):
+            named = (*read_options(event.body), *_by_name(event.body, settings))
+            for option in (*named, *_by_value(event.body, settings)):
                 found.setdefault(canonical(option.key), option)
     told = "\n".join(text for _, text in sorted(report.texts.items()))
     for match in _REFUSED_VALUE.finditer(told):
@@ -211,6 +219,18 @@ def named_options(report: CrashReport, settings: Sequence[Setting] = ()) -> list
         if len(choices) <= MOST_CHOICES:
             found.setdefault(canonical(match["key"]), NamedOption(match["key"], match["now"], choices))
     return list(found.values())
+
+
+def _by_name(message: str, settings: Sequence[Setting]) -> Iterator[NamedOption]:
+    """Read the argument whose choices a message lists: a setting of the job, or what is seen to be a name."""
+    given = {last_level(setting.key): setting for setting in settings}
+    for match in _ONE_OF.finditer(message):
+        own = given.get(canonical(match["key"]))
+        is_name = bool(match["quote"]) or match["key"].startswith("--") or "_" in match["key"]
+        choices = tuple(_QUOTED.findall(match["choices"]))
+        if (own is not None or is_name) and len(choices) <= MOST_CHOICES:
+            now = match["now"] or (own.value if own is not None else None)
+            yield NamedOption(own.key if own is not None else match["key"], now, choices)
 
 
 def _by_value(message: str, settings: Sequence[Setting]) -> Iterator[NamedOption]:

@@ -108,6 +108,24 @@ def test_that_a_value_is_led_back_to_the_one_setting_that_has_it() -> None:
     assert named_options(told, [setting("--lr_scheduler_type", "cosine_with_restarts")]) == []
 
 
+def test_that_an_argument_is_read_with_the_list_of_what_it_may_be() -> None:
+    """By its quotes or underscores, or as a setting of the job; a plain word of a sentence is no name."""
+    rows = {
+        "`reduction` must be one of ['mean', 'sum'], got 'meen'": ("reduction", "meen", "mean"),
+        "loss_kind should be in ('ce', 'focal')": ("loss_kind", None, None),
+        "mode has to be one of 'fast', 'exact' but got quick": ("--mode", "quick", None),
+        "The value must be one of 'fast', 'exact'": None,
+    }
+    for message, expected in rows.items():
+        body = f"ValueError: {message}"
+        found = named_options(
+            report(failed(text=body, body=body, kind="error")), [setting("--mode", "quick")]
+        )
+        assert [(each.key, each.present, each.nearest) for each in found[:1]] == (
+            [expected] if expected else []
+        )
+
+
 def test_that_a_shorter_form_of_a_value_is_a_slip_too() -> None:
     precisions = ("fp32", "fp16", "bf16")
     assert NamedOption("--precision", "bfloat16", precisions).nearest == "bf16"
