@@ -61,7 +61,7 @@ def named(*rows: Remedy, specs: Sequence[SettingSpec] = (), **fields: Any) -> li
         (["easyr1", "verl", "vllm", "ray"], {"easyr1", "ray"}),
         (["verl", "vllm", "transformers", "pytorch"], {"verl"}),
         (["openrlhf", "vllm", "deepspeed", "ray"], {"openrlhf", "ray"}),
-        (["trl", "vllm", "deepspeed"], {"trl", "transformers", "deepspeed"}),
+        (["trl", "vllm", "deepspeed"], {"trl", "transformers", "deepspeed", "datasets"}),
         (["llamafactory", "transformers", "deepspeed"], {"llamafactory", "transformers", "deepspeed"}),
         (["vllm", "transformers", "pytorch"], {"vllm"}),
         (["sglang", "transformers"], {"sglang"}),
