@@ -143,6 +143,7 @@ def test_generated_parts_are_up_to_date() -> None:
     assert [name for name, text in PAGES.items() if docs.written(text) != text] == []
     everything = "".join(PAGES.values())
     assert [name for name in docs.PARTS if f"<!-- end of {name} -->" not in everything] == []
+    assert [name for name, make in docs.FILES.items() if (ROOT / name).read_text() != make()] == []
 
 
 def test_every_variable_that_is_read_is_documented() -> None:

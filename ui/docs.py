@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -14,10 +15,12 @@ from typer.testing import CliRunner
 from corpus import library, log_patterns
 from ingest import embedder
 from service.schemas.errors import RequestError, kind_of
+from service.schemas.published import diagnosis_schema
 from service.settings import PREFIX, Settings
 from ui import coverage
 from ui.cli import run, watch
 from ui.cli.main import app
+from ui.typescript import types
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = (
@@ -94,6 +97,21 @@ def coverage_table() -> str:
 PARTS = {"help": help_text, "settings": settings_table, "errors": errors_table, "coverage": coverage_table}
 
 
+def schema_file() -> str:
+    """Give the JSON schema of a diagnosis, as the API serves it."""
+    return json.dumps(diagnosis_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+def typescript_file() -> str:
+    """Give the TypeScript types of a diagnosis."""
+    head = "// Made of diagnosis.schema.json by `python -m ui.docs`.\n\n"
+    return head + types(diagnosis_schema(), "Diagnosis")
+
+
+# Files that are the program's as a whole.
+FILES = {"docs/diagnosis.schema.json": schema_file, "docs/diagnosis.ts": typescript_file}
+
+
 def pages() -> list[Path]:
     """List the documentation: the pages at the root, and those below `docs`."""
     return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
@@ -113,3 +131,5 @@ def written(text: str) -> str:
 if __name__ == "__main__":
     for page in pages():
         page.write_text(written(page.read_text(encoding="utf-8")), encoding="utf-8")
+    for name, make in FILES.items():
+        (ROOT / name).write_text(make(), encoding="utf-8")

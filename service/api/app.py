@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
 
 from service.api import batches as batch_routes
-from service.api import health, knowledge, problems, triages
+from service.api import health, knowledge, problems, reference, triages
 from service.api.access import Authorizer
 from service.api.app_state import AppState
 from service.api.bodies import BatchRequest, TriageRequest
@@ -68,12 +68,14 @@ def create_app(
         # sent.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    for module in (triages, batch_routes, knowledge, health):
+    for module in (triages, batch_routes, knowledge, reference, health):
         app.include_router(module.router)
     problems.install(app)
     _describe(app)
     boundary = OriginPolicy(settings)
     app.state.boundary = boundary
+    # Whether there is a chat page, which what the API gives to browsers may lead to.
+    app.state.has_page = bool(policies)
     most = largest_upload(settings)
     large = {
         ("POST", "/v1/triage"): most,

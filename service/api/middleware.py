@@ -36,7 +36,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 _LOG = logging.getLogger("whycrash.requests")
 # What nginx logs for a client that left before its answer; nobody gets it.
 CLIENT_LEFT = 499
-_API = ("/v1/", "/healthz", "/readyz", "/metrics", "/openapi.json")
+_API = ("/v1/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/docs")
 _STRICT = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 _HEADERS = {
     "x-content-type-options": "nosniff",

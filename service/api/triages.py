@@ -16,7 +16,7 @@ from corpus.message import Message
 from service.api import pages, submissions
 from service.api.access import own_triage
 from service.api.app_state import AppState, House, IdempotencyKey, Triager, idempotent_request
-from service.api.bodies import Judgement, Question, Switch, TriageRequest, TriageRow
+from service.api.bodies import Judgement, Language, Question, Switch, TriageRequest, TriageRow
 from service.api.idempotency import REPLAYED, IdempotentRequest, StoredAnswer
 from service.api.pages import After, Limit, Paged
 from service.api.problems import documented_problems
@@ -234,10 +234,21 @@ def list_triages(
     )
 
 
-@router.get("/triages/{triage_id}", response_model=TriageRecord, responses=documented_problems(404))
-def get_triage(app_state: House, principal: Triager, triage_id: TriageId) -> Response:
-    """Give a triage with its answer."""
-    return as_json(own_triage(app_state.triage_service, principal, triage_id))
+@router.get("/triages/{triage_id}", response_model=TriageRecord, responses=documented_problems(404, 504))
+def get_triage(
+    app_state: House,
+    principal: Triager,
+    triage_id: TriageId,
+    lang: Annotated[
+        Language, Query(description="Language of the answer, made of what was kept; empty is its own.")
+    ] = "",
+) -> Response:
+    """Give a triage with its answer, in another language where one is asked for."""
+    record = own_triage(app_state.triage_service, principal, triage_id)
+    if lang:
+        told = app_state.triage_service.retold(record, lang)
+        record = record.model_copy(update={"diagnosis": told})
+    return as_json(record)
 
 
 @router.delete("/triages/{triage_id}", status_code=204, responses=documented_problems(404))

@@ -13,6 +13,7 @@ from typing import Self
 from corpus import library
 from corpus.library import Library
 from corpus.message import Message
+from corpus.schema import Language
 from ingest.index import Index
 from ingest.logs.lines import printable
 from ingest.redaction.extra import use_extra
@@ -42,6 +43,8 @@ from service.workers.tasks import (
     PromptShown,
     PromptTask,
     QuestionTask,
+    RetellTask,
+    Retold,
     SearchHits,
     SearchTask,
     Submission,
@@ -186,6 +189,21 @@ class TriageService:
             _raise(message)
         raise LateError(Message("errors.no-answer"))
 
+    def retold(self, record: TriageRecord, language: Language) -> Diagnosis | None:
+        """Give a triage's answer in a language, made of what was kept of it.
+
+        It is the answer as it is kept where it is in that language already, or where too little was kept.
+        """
+        told = record.diagnosis
+        if told is None or told.language == language or record.state == "running":
+            return told
+        task = RetellTask(self._material(record, told), language)
+        for message in self.pool.submit(task, self.settings.request_deadline):
+            if isinstance(message, Retold):
+                return message.diagnosis or told
+            _raise(message)
+        raise LateError(Message("errors.no-answer"))
+
     def feedback(self, triage_id: str, feedback: Feedback, caller: Caller) -> FeedbackRecord:
         """Keep what a person says of an answer.
 
@@ -260,9 +278,10 @@ class TriageService:
         record = self.record(triage_id)
         if record.diagnosis is None:
             raise ConflictError(record.error or Message("errors.triage-still-way-ask"), 1.0)
-        return KeptTriage(
-            record.diagnosis, self.excerpt(triage_id), record.configs, record.telemetry, record.language
-        )
+        return self._material(record, record.diagnosis)
+
+    def _material(self, record: TriageRecord, told: Diagnosis) -> KeptTriage:
+        return KeptTriage(told, self.excerpt(record.id), record.configs, record.telemetry, record.language)
 
 
 def _name(name: str) -> str:
@@ -274,7 +293,7 @@ def _events(first: Event | None, handle: TaskHandle) -> Iterator[Event]:
     if first is not None:
         yield first
     for message in handle:
-        if not isinstance(message, TriageMaterial | PromptShown | SearchHits):
+        if not isinstance(message, TriageMaterial | PromptShown | Retold | SearchHits):
             yield message
 
 

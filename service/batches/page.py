@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from corpus.message import is_message, words
 from corpus.schema import Language
-from service.batches.summary import CauseGroup, Cost, CrashGroup, Saving, Summary
+from service.batches.summary import CauseGroup, Cost, CrashGroup, JobName, Saving, Summary
 from service.batches.trend import TrendPoint
 from service.composition.diagnosis_view import in_words, likely_words, standing_words
-from service.html.markup import EMPTY, Html, document, element, folded, join, paragraph, section, table
+from service.html.markup import EMPTY, Html, coded, document, element, folded, join, paragraph, section, table
 from service.html.plots import COLOURS, OTHER, Amount, Column, bar_plot, column_plot
 from service.schemas.diagnosis import ProposedChange
 
@@ -20,15 +20,18 @@ MAX_BARS = 8
 # How a time is named, by how long a stretch is shown.
 _TIME_FORMS = ((timedelta(days=300), "%Y-%m"), (timedelta(days=3), "%m-%d"), (timedelta(0), "%H:%M"))
 # Causes whose crashes are shown open.
-OPEN = 1
+OPEN = 3
+# Gives the address of a job's answer or log, relative to the page; empty where it has none.
+JobLink = Callable[[JobName], str]
 
 
 class _Page:
     """A page in one language."""
 
-    def __init__(self, summary: Summary, trend: Sequence[TrendPoint]) -> None:
+    def __init__(self, summary: Summary, trend: Sequence[TrendPoint], address: JobLink) -> None:
         self.summary = summary
         self.trend = trend
+        self.address = address
         self.chinese = summary.language == "zh"
         ranked = [group.cause for group in summary.causes]
         self.colours = dict(zip(ranked, COLOURS, strict=False))
@@ -48,21 +51,22 @@ class _Page:
             groups = (self._cause(group, place < OPEN) for place, group in enumerate(summary.causes))
             crashes = section("crashes", self.word("crashes"), *groups)
             best, retry = summary.best_saving, summary.actions.get("retry", 0)
-            shown = self._best(best) if best else paragraph(self.word("no_change"))
+            instead = "small_shares" if summary.changes else "no_change"
+            shown = self._best(best) if best else paragraph(self.word(instead))
             more = [paragraph(self.word("retry", jobs=number(retry)), class_="soft")] if retry else []
             first = section("first", self.word("first"), shown, *more, *self._more_changes())
-            parts = [first, self._causes(), crashes]
+            parts = [first, crashes, self._causes()]
         else:
             # Where no job shows that it ended well, that none died is not known.
             none = [] if summary.open_ends else [paragraph(self.word("none"))]
-            parts = [section("causes", self.word("causes"), *none, self._healthy())]
+            parts = [section("causes", self.word("causes"), *none)]
         asked: list[Html] = []
         if use := summary.model:
             counts = {name: number(value) for name, value in use.model_dump(exclude={"counted"}).items()}
             part = "" if use.counted else self.word("estimated")
             asked = [paragraph(self.word("model", **counts, part=part))]
         title = f"{self.word('title')}: {self.summary.name}"
-        body = element("main", self._cards(), *parts, self._unanswered())
+        body = element("main", self._cards(), *parts, self._sound(), self._unanswered())
         footer = element("footer", *asked, paragraph(self.word("footer", batch=summary.batch)), class_="soft")
         return document(
             title, self._header(), body, footer, lang="zh-CN" if self.chinese else "en", style=STYLE
@@ -77,7 +81,7 @@ class _Page:
             jobs=number(summary.jobs),
         )
         state = [paragraph(self.word(summary.state), class_="notice")] if summary.state != "done" else []
-        names = ("first", "causes", "crashes") if summary.died.jobs else ()
+        names = ("first", "crashes", "causes") if summary.died.jobs else ()
         links = [element("a", self.word(name), href=f"#{name}") for name in names]
         nav = [element("nav", *links, aria_label=self.word("sections"))] if links else []
         return element(
@@ -151,7 +155,7 @@ class _Page:
         return ("；" if self.chinese else "; ").join(self.titles.get(cause, cause) for cause in causes)
 
     def _more_changes(self) -> list[Html]:
-        others = self.summary.changes[1:]
+        others = self.summary.changes[1:] if self.summary.best_saving else self.summary.changes
         if not others:
             return []
         hours = any(change.gpu_hours is not None for change in others)
@@ -197,17 +201,35 @@ class _Page:
         if len(self.trend) > 1:
             stacks = [Column(f"{point.created:%m-%d}", self._parts(point.causes)) for point in self.trend]
             plots.append(self._columns("trend", stacks))
-        return section("causes", self.word("causes"), self._healthy(), element("div", *plots, class_="plots"))
+        return section("causes", self.word("causes"), element("div", *plots, class_="plots"))
 
-    def _healthy(self) -> Html:
-        counts = {"healthy": self.summary.healthy, "open_ends": self.summary.open_ends}
-        return join(
-            *(
-                paragraph(self.word(name, jobs=number(jobs)), class_="soft")
-                for name, jobs in counts.items()
-                if jobs
-            )
+    def _sound(self) -> Html:
+        """Name the jobs that ended well, and apart from them those whose end was not seen."""
+        summary = self.summary
+        told = (
+            ("healthy", summary.healthy, summary.healthy_jobs),
+            ("open_ends", summary.open_ends, summary.open_jobs),
         )
+        parts = [
+            join(
+                paragraph(self.word(name, jobs=number(jobs))),
+                paragraph(self._jobs(named, jobs), class_="soft"),
+            )
+            for name, jobs, named in told
+            if jobs
+        ]
+        return section("sound", self.word("sound"), *parts) if parts else EMPTY
+
+    def _jobs(self, named: Sequence[JobName], jobs: int) -> Html:
+        """Name jobs, each with the way to its answer or log, and count those that are not named."""
+        links: list[str] = [
+            element("a", job.name, href=address)
+            if (address := self.address(job))
+            else element("code", job.name)
+            for job in named
+        ]
+        more = self.word("more_jobs", more=number(jobs - len(named))) if jobs > len(named) else None
+        return join(*links, more, between="、" if self.chinese else ", ")
 
     def _plot(self, name: str, rows: Sequence[tuple[CauseGroup, float, str]]) -> Html:
         rows = sorted(rows, key=lambda row: -row[1])
@@ -284,25 +306,20 @@ class _Page:
         told = " · ".join(filter(None, [*self._cost(crash), likely, standing]))
         return element(
             "article",
-            element("h3", crash.headline),
+            element("h3", coded(crash.headline)),
             paragraph(told, class_="soft"),
             element("dl", *self._facts(crash)),
         )
 
     def _facts(self, crash: CrashGroup) -> Iterable[Html]:
-        rows: list[tuple[str, str]] = [
-            (
-                "stands",
-                join(
-                    element("code", crash.representative.name),
-                    element("span", f" {crash.representative.id}", class_="soft"),
-                ),
-            )
-        ]
+        rows: list[tuple[str, str]] = []
         if crash.proof:
             rows.append(("proof", element("code", crash.proof)))
         if crash.change:
             rows.append(("change_to", _code(crash.change)))
+        elif crash.step:
+            rows.append(("do_first", coded(crash.step)))
+        rows.append(("job_names", self._jobs(crash.members or (crash.representative,), crash.jobs)))
         if crash.first and crash.last:
             rows.append(
                 (
@@ -348,12 +365,12 @@ class _Page:
         return section("unanswered", self.word("missing"), *parts) if parts else EMPTY
 
 
-def page(summary: Summary, trend: Sequence[TrendPoint] = ()) -> str:
+def page(summary: Summary, trend: Sequence[TrendPoint] = (), address: JobLink = lambda _: "") -> str:
     """Write the page of a batch, in the summary's language.
 
-    `trend` has this batch and earlier ones, oldest first.
+    `trend` has this batch and earlier ones, oldest first; `address` leads to a job.
     """
-    return _Page(summary, trend).whole()
+    return _Page(summary, trend, address).whole()
 
 
 def number(value: float | None) -> str:

@@ -18,7 +18,8 @@ from pydantic import ValidationError
 from corpus import library
 from corpus.schema import Language
 from service.batches.journal import journal_of
-from service.batches.summary import Summary, summarize
+from service.batches.summary import Summary
+from service.batches.tally import summarize
 from service.persistence.store import Store
 from service.schemas.diagnosis import Part
 from service.schemas.records import BatchRecord
@@ -31,7 +32,7 @@ LOOKED = 200
 # Running batches whose last summary is at hand.
 RECENT = 64
 # Another form of Summary gets another number, so that an older one is made anew.
-_NAME = "summary-1-{language}.json"
+_NAME = "summary-2-{language}.json"
 
 
 class TrendPoint(Part):

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from ingest.logs.lines import printable
 
-_VOID = frozenset({"meta"})
+_VOID = frozenset({"input", "meta"})
 # A terminal's sequences: with parameters (CSI), strings such as titles and links (OSC and its like), and
 # two-byte ones.
 _ESCAPES = re.compile(
@@ -95,6 +95,14 @@ def style_sheet(rules: str) -> Html:
         raise ValueError("a style sheet cannot hold a closing tag")
     # A browser reads a style sheet as it stands, without entities.
     return Html(f"<style>{rules}</style>")
+
+
+def coded(text: str) -> Html:
+    """Give text in which what stands between backticks is code; a backtick without its other stays."""
+    pieces = text.split("`")
+    if len(pieces) % 2 == 0:
+        return escape(text)
+    return join(*(element("code", piece) if place % 2 else piece for place, piece in enumerate(pieces)))
 
 
 def paragraph(*children: Content, class_: str | None = None) -> Html:

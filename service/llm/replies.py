@@ -10,7 +10,9 @@ from corpus.message import is_message, words
 from corpus.schema import Cause, Language
 from ingest.logs.timeline import Place
 from service.llm import setting_lookups
+from service.llm.line_questions import describe_lines
 from service.llm.prompt_context import PromptContext
+from service.llm.sums import answer_sum
 from service.remediation.constraints import Constraint
 from service.schemas.diagnosis import ProposedChange
 
@@ -111,6 +113,10 @@ def reply(question: FollowUpQuestion, near: Callable[[str], Sequence[str]]) -> s
     """Answer a question; `near` gives the ids of cases that are nearest to some words, best first."""
     if question.new:
         return _constrained(question)
+    if said := answer_sum(question.text, question.prompt_context, question.changes):
+        return said
+    if said := describe_lines(question.text, question.prompt_context):
+        return said
     if asked := setting_lookups.named_settings(
         question.text, question.prompt_context.library, question.prompt_context.report
     ):

@@ -23,8 +23,8 @@ class OutcomeSummary(NamedTuple):
 
     `engine` is what wrote it, `time` the root line's own, `change` the first one as the contract has it.
     `tokens` are what a model read and wrote for it and whether that was counted, None where none was asked.
-    `confidence` is the probability that the cause is right, `proof` the root line's message; both are unknown
-    of answers that were kept before they were.
+    `confidence` is the probability that the cause is right, `proof` the root line's message, `step` what to
+    run, look at or do first where no change is known; all are unknown of answers that were kept before them.
     """
 
     verdict: Verdict
@@ -39,6 +39,7 @@ class OutcomeSummary(NamedTuple):
     tokens: tuple[int, int, bool] | None = None
     confidence: float | None = None
     proof: str = ""
+    step: str = ""
 
     @property
     def ended_well(self) -> bool:
@@ -102,9 +103,17 @@ def pack_summary(plain: Mapping[str, Any]) -> str:
         "engine": engine["name"],
         "time": time,
         "change": change,
+        "step": "" if change else _first_step(plain),
         "tokens": tokens,
     }
     return json.dumps(told, ensure_ascii=False)
+
+
+def _first_step(plain: Mapping[str, Any]) -> str:
+    """Give what is to be run: the command that acts before those that look; else the first check."""
+    steps = sorted(plain["steps"], key=lambda step: not step["acts"])
+    found = [step["run"] for step in steps] or plain["checks"]
+    return str(found[0])[:PROOF] if found else ""
 
 
 def unpack_summary(text: str) -> OutcomeSummary:

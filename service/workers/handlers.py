@@ -23,7 +23,7 @@ from service.llm.triage_context import TriageContext
 from service.patching.patches import ConfigFile
 from service.pipeline import excerpts
 from service.pipeline.triage import Taking, Triage
-from service.schemas.diagnosis import CaseHit
+from service.schemas.diagnosis import CaseHit, Diagnosis, Engine
 from service.schemas.events import (
     CasesMatched,
     Event,
@@ -43,6 +43,8 @@ from service.workers.tasks import (
     PromptShown,
     PromptTask,
     QuestionTask,
+    RetellTask,
+    Retold,
     SearchHits,
     SearchTask,
     Submission,
@@ -54,7 +56,7 @@ from service.workers.tasks import (
 BEAT = 0.2
 _TELL = Callable[[Event], None]
 
-Answer = Event | TriageMaterial | PromptShown | SearchHits
+Answer = Event | TriageMaterial | PromptShown | Retold | SearchHits
 
 
 def handle_task(triage: Triage, settings: Settings, task: Task, tell: _TELL) -> Iterator[Answer]:
@@ -66,6 +68,8 @@ def handle_task(triage: Triage, settings: Settings, task: Task, tell: _TELL) -> 
             yield from _asked(triage, task)
         case PromptTask():
             yield PromptShown(triage.prompt(_triage_context(triage, task.kept)))
+        case RetellTask():
+            yield Retold(_retold(triage, task))
         case SearchTask():
             yield SearchHits(tuple(_hits(triage, task)))
 
@@ -182,12 +186,58 @@ def _masked(value: object, clean: Callable[[str], str]) -> object:
 
 def _triage_context(triage: Triage, kept: KeptTriage) -> TriageContext:
     """Make the context of a triage that was kept; its answer is the one that was given."""
+    return replace(_answered_again(triage, kept), first=kept.diagnosis)
+
+
+def _answered_again(triage: Triage, kept: KeptTriage) -> TriageContext:
+    """Read what was kept of a triage and answer it by the rules."""
     files = [ConfigFile(name, text) for name, text in kept.configs]
     machine = snapshot.parse_snapshot(kept.telemetry, "telemetry") if kept.telemetry else None
     # Of the output, what was kept is all that is at hand.
     again = partial(excerpts.restore_excerpt, kept.excerpt, kept.diagnosis.source)
     read = triage.read(again(), kept.language, files, outcome=kept.diagnosis.outcome)
-    return replace(triage.diagnose(replace(read, reopen=again), machine), first=kept.diagnosis)
+    return triage.diagnose(replace(read, reopen=again), machine)
+
+
+def _retold(triage: Triage, task: RetellTask) -> Diagnosis | None:
+    """Give a kept answer in another language.
+
+    Its words are those of the rules' answer to what was kept, where that comes to the same cause by the same
+    line with the same changes; its numbers, and a model's part, stay those of the answer that was given.
+    """
+    old = task.kept.diagnosis
+    try:
+        new = _answered_again(triage, replace(task.kept, language=task.language)).first
+    except InputError:
+        return None
+    if _concluded(new) != _concluded(old):
+        return None
+    stays = (
+        "id",
+        "source",
+        "confidence",
+        "standing",
+        *(() if old.engine.name == Engine().name else ("engine",)),
+        "outcome",
+        "resumption",
+        "seconds",
+        "fingerprint",
+        "redactions",
+        "limits",
+        "timings_ms",
+        "job",
+        "patch",
+        "suggestion",
+        "command",
+    )
+    return new.model_copy(update={name: getattr(old, name) for name in stays})
+
+
+def _concluded(diagnosis: Diagnosis) -> tuple[object, ...]:
+    """Give what an answer comes to, without its words."""
+    root = diagnosis.root
+    changes = tuple((item.framework, item.kind, item.key, item.status) for item in diagnosis.changes)
+    return diagnosis.verdict, diagnosis.cause, root and (root.file, root.line), changes
 
 
 def _asked(triage: Triage, task: QuestionTask) -> Iterator[Answer]:

@@ -34,7 +34,7 @@ from service.schemas.failures import failing_frame, failure_of
 from service.settings import Settings, without_secrets
 from service.workers import worker_program
 from service.workers.queue import TaskQueue
-from service.workers.tasks import PromptShown, SearchHits, Submission, Task, TriageMaterial
+from service.workers.tasks import PromptShown, Retold, SearchHits, Submission, Task, TriageMaterial
 
 _LOG = logging.getLogger("whycrash.workers")
 # Seconds until another process is tried where one could not load all that it needs.
@@ -48,7 +48,7 @@ TURN = 1.0
 STOPPING = "errors.server-stopping-hand-again"
 FORSAKEN = "errors.whoever-handed-left-before"
 
-WorkerMessage = Event | TriageMaterial | PromptShown | SearchHits
+WorkerMessage = Event | TriageMaterial | PromptShown | Retold | SearchHits
 Keep = Callable[[WorkerMessage], None]
 
 

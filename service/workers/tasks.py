@@ -8,6 +8,7 @@ from typing import Literal
 
 from ulid import ULID
 
+from corpus.schema import Language
 from service.patching.patches import ConfigFile
 from service.schemas.diagnosis import CaseHit, Diagnosis, Outcome
 from service.schemas.records import Excerpt, MessageRecord
@@ -75,6 +76,14 @@ class PromptTask:
 
 
 @dataclass(frozen=True)
+class RetellTask:
+    """Give a kept triage's answer in another language, out of what was kept."""
+
+    kept: KeptTriage
+    language: Language
+
+
+@dataclass(frozen=True)
 class SearchTask:
     """Search cases, notes and past reports."""
 
@@ -83,7 +92,7 @@ class SearchTask:
     language: str
 
 
-Task = Submission | QuestionTask | PromptTask | SearchTask
+Task = Submission | QuestionTask | PromptTask | RetellTask | SearchTask
 
 
 @dataclass(frozen=True)
@@ -100,6 +109,13 @@ class PromptShown:
     """What a model would be sent."""
 
     text: str
+
+
+@dataclass(frozen=True)
+class Retold:
+    """A kept answer in another language; None where too little was kept to come to the same one."""
+
+    diagnosis: Diagnosis | None
 
 
 @dataclass(frozen=True)

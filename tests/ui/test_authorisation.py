@@ -47,6 +47,8 @@ API: Sequence[tuple[str, str, Any, Sequence[str]]] = (
     ("GET", "/healthz", None, EVERYBODY),
     ("GET", "/readyz", None, EVERYBODY),
     ("GET", "/openapi.json", None, EVERYBODY),
+    ("GET", "/docs", None, EVERYBODY),
+    ("GET", "/v1/schemas/diagnosis", None, ANY_KEY),
     ("GET", "/metrics", None, ANY_KEY),
     ("GET", "/v1/status", None, ANY_KEY),
     ("POST", "/v1/triage", {"text": "ValueError: x", "model": False}, TRIAGE),
@@ -103,6 +105,10 @@ CALLS: Sequence[tuple[str, Mapping[str, Any], Sequence[str]]] = (
     ("judge", {"triage": "{t}", "right": True}, OWN_TRIAGE),
     ("prompt", {"triage": "{t}"}, OWN_TRIAGE),
     ("forget", {"triage": "{t}"}, OWN_TRIAGE),
+    ("begin_batch", {"files": [{"place": "/none", "name": "jobs.zip"}]}, BATCH),
+    ("batch", {"batch": "{b}"}, OWN_BATCH),
+    ("job", {"job": "{b}-1"}, OWN_BATCH),
+    ("cancel_batch", {"batch": "{b}"}, OWN_BATCH),
 )
 # Says which routes Gradio brings, the page's guard aside.
 _OFFERED = """
@@ -128,7 +134,11 @@ app = server.build(settings, TriageService(settings))
 print(json.dumps(sorted(set(routes(mounted.app._app.routes)))))
 """
 # What a page is told in words where a route tells a status.
-_WORDS = {"403": ("scopes are", "scope admin"), "404": ("There is no triage",), "429": ("too often",)}
+_WORDS = {
+    "403": ("scopes are", "scope admin"),
+    "404": ("There is no triage", "There is no batch"),
+    "429": ("too often",),
+}
 SECRET = "of-the-owner.log"  # noqa: S105 - a name that is looked for in what others get
 
 
@@ -319,7 +329,7 @@ def test_that_every_route_and_event_has_a_row(app_state: House) -> None:
         (method.upper(), path)
         for path, methods in app_state.client.get("/openapi.json").json()["paths"].items()
         for method in methods
-    } | {("GET", "/openapi.json")}
+    } | {("GET", "/openapi.json"), ("GET", "/docs")}
     rows = {(method, re.sub(r"\{.\}", "{}", path.partition("?")[0])) for method, path, _, _ in API}
     shapes = {(method, re.sub(r"\{\w+\}", "{}", path)) for method, path in told}
     assert {row if "/cases/ray/" not in row[1] else (row[0], "/v1/cases/{}/{}") for row in rows} == shapes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,13 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from anyio.from_thread import start_blocking_portal
 
 from tests.factories import OOM, traceback, whole_corpus
 from tests.ingest.redaction import planted
-from tests.ui.shell import surroundings
+from tests.ui.shell import surroundings, whycrash
 from tests.waiting import PATIENCE
 from tests.warm import INCIDENTS, ROOT, script
+from ui.mcp import skill
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -207,6 +210,76 @@ def test_that_an_error_says_what_to_do(
     assert result.is_error
     assert words in said(result)
     assert "Traceback" not in said(result)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "meant"),
+    [
+        ("triage_log", {"path": "train.log"}, "did you mean `paths`?"),
+        ("triage_log", {"log_text": "x"}, "did you mean `text`?"),
+        ("triage_log", {"text": "x", "config_path": "run.sh"}, "did you mean `config_paths`?"),
+        ("search_cases", {"query": "x"}, "It takes: words, count, lang."),
+        ("look_up_setting", {"framework": "vllm", "key": "x", "versions": "1"}, "did you mean `version`?"),
+    ],
+)
+def test_that_an_argument_that_no_tool_has_is_refused_with_the_right_name(
+    call: Callable[..., CallToolResult], name: str, arguments: dict[str, Any], meant: str
+) -> None:
+    """It would be dropped in silence otherwise, and the answer would be to another question."""
+    result = call(name, **arguments)
+    assert result.is_error
+    assert meant in said(result)
+
+
+def test_that_the_schemas_say_that_there_are_no_other_arguments(ask: Call) -> None:
+    assert all(tool.input_schema["additionalProperties"] is False for tool in ask("list_tools").tools)
+
+
+def test_that_resources_tell_the_guide_the_causes_the_schema_and_cases(ask: Call) -> None:
+    """What an assistant reads before it calls anything, and whose text is the skill's."""
+
+    def text(uri: str) -> str:
+        found: str = ask("read_resource", uri).contents[0].text
+        return found
+
+    assert {str(item.uri) for item in ask("list_resources").resources} == {
+        "whycrash://guide",
+        "whycrash://causes",
+        "whycrash://schema/diagnosis",
+    }
+    assert text("whycrash://guide").startswith("# ")
+    assert {cause["id"] for cause in json.loads(text("whycrash://causes"))} == set(whole_corpus().causes)
+    assert json.loads(text("whycrash://schema/diagnosis"))["properties"]["verdict"]
+    assert "http" in text("whycrash://case/verl/train-batch-not-divisible")
+    with pytest.raises(Exception, match="No case"):
+        text("whycrash://case/verl/no-such")
+
+
+def test_that_prompts_lead_to_the_tools(ask: Call) -> None:
+    assert {prompt.name for prompt in ask("list_prompts").prompts} == {"explain_crash", "fix_crash"}
+    told = ask("get_prompt", "fix_crash", {"log": "logs/", "config": "run.sh", "keep": "the batch size"})
+    (message,) = told.messages
+    for words in ("triage_log", "logs/", "run.sh", "the batch size", "follow_up", "look_up_setting"):
+        assert words in message.content.text, words
+
+
+def test_that_the_skill_names_every_tool_and_nothing_else(ask: Call) -> None:
+    """The guide goes with the tools: a tool that comes, goes or is renamed is told there too."""
+    named = set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", skill.guide()))
+    tools = {tool.name: set(tool.input_schema["properties"]) for tool in ask("list_tools").tools}
+    arguments = set[str]().union(*tools.values())
+    assert set(tools) <= named <= {*tools, *arguments}
+
+
+def test_that_the_skill_is_in_the_form_that_assistants_load(tmp_path: Path, warm: Path) -> None:
+    """A folder of its name, and a front matter with name and description within their limits."""
+    ended = whycrash(warm, "mcp", "--skill", "skills", folder=tmp_path)
+    assert ended.code == 0, ended.err
+    head = (tmp_path / "skills" / "whycrash" / "SKILL.md").read_text().split("---\n")[1]
+    front = yaml.safe_load(head)
+    assert front["name"] == "whycrash"
+    assert 100 < len(front["description"]) <= 1024
+    assert len(skill.guide().splitlines()) < 200
 
 
 def test_that_no_planted_secret_comes_back(

@@ -20,12 +20,12 @@ from service.api.access import own_triage
 from service.app.admission import Caller, Principal, demand_live
 from service.app.triage_service import TriageService
 from service.composition import ticket
-from service.html.markup import EMPTY, Html
+from service.html.markup import EMPTY, Html, join
 from service.patching.patches import ConfigFile
-from service.schemas.errors import RequestError
+from service.schemas.errors import BusyError, LateError, RequestError
 from service.schemas.events import Event, ExplanationParagraph, FinalAnswer, FirstAnswer, TurnAnswered
 from service.schemas.failures import failure_of
-from service.schemas.records import Feedback, Recurrence
+from service.schemas.records import Feedback, Recurrence, TriageRecord
 from service.settings import Settings
 from service.telemetry import snapshot
 from service.telemetry.errors import TelemetryError
@@ -52,12 +52,14 @@ EXAMPLES = Path(__file__).parent / "examples"
 MAX_PASTE = 4 << 20
 MAX_QUESTION = 4000
 PER_PAGE = 30
+# Batches that stand above past triages.
+LATEST = 4
 
 # What the browser is given: words, numbers, and HTML by the name of its panel.
 State = dict[str, Any]
 
 
-class _BrowserForm(BaseModel):
+class BrowserForm(BaseModel):
     """What a browser sends; unknown fields are errors.
 
     `ticket` comes back with each state, so that a page that has turned to something else knows what is late.
@@ -69,7 +71,7 @@ class _BrowserForm(BaseModel):
     ticket: int = 0
 
 
-class TriageForm(_BrowserForm):
+class TriageForm(BrowserForm):
     """A log to explain: pasted, uploaded, or one of our examples."""
 
     text: str = Field(default="", max_length=MAX_PASTE)
@@ -79,20 +81,20 @@ class TriageForm(_BrowserForm):
     model: bool = True
 
 
-class QuestionForm(_BrowserForm):
+class QuestionForm(BrowserForm):
     """A follow-up question about a triage."""
 
     triage: str
     question: str = Field(max_length=MAX_QUESTION)
 
 
-class TriageReference(_BrowserForm):
+class TriageReference(BrowserForm):
     """A triage by its id."""
 
     triage: str
 
 
-class HistoryQuery(_BrowserForm):
+class HistoryQuery(BrowserForm):
     """A page of past triages: those that hold all words, after an id."""
 
     words: str = Field(default="", max_length=200)
@@ -235,7 +237,11 @@ class ChatController:
     def past(self, wanted: HistoryQuery, principal: Principal) -> str:
         """List past triages: one's own, or all where one may see them."""
         page = self._triage_service.records(wanted.words, wanted.after, PER_PAGE, principal.only)
-        return str(history.render(page, wanted.language, datetime.now(UTC)))
+        now, batches = datetime.now(UTC), EMPTY
+        if not (wanted.words or wanted.after) and principal.may("batch"):
+            latest, _ = self._triage_service.store.batches.page(limit=LATEST, caller=principal.only)
+            batches = history.batches(latest, wanted.language, now)
+        return str(join(batches, history.render(page, wanted.language, now)))
 
     def judge(self, opinion: FeedbackForm, principal: Principal) -> None:
         """Keep what a person thinks of an answer."""
@@ -259,7 +265,7 @@ class ChatController:
     def _view(self, triage: str, language: Language, principal: Principal) -> TriageView:
         try:
             record = own_triage(self._triage_service, principal, triage)
-            view = of_record(record, language, self._settings.model)
+            view = of_record(self._retold(record, language), language, self._settings.model)
             given: Snapshot | None = None
             with suppress(TelemetryError):
                 if record.telemetry.startswith("{"):
@@ -273,6 +279,12 @@ class ChatController:
             )
         except RequestError as error:
             return TriageView(language, state="failed", failed=failure_of(error))
+
+    def _retold(self, record: TriageRecord, language: Language) -> TriageRecord:
+        """Put a record's answer into the page's language; as it is kept where no worker is free for that."""
+        with suppress(BusyError, LateError):
+            return record.model_copy(update={"diagnosis": self._triage_service.retold(record, language)})
+        return record
 
     def _earlier(self, view: TriageView, principal: Principal) -> Recurrence | None:
         if view.diagnosis is None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
+from urllib.parse import quote
 
 from corpus.schema import Language
+from ingest.logs.lines import parse_line
 from service.html.markup import EMPTY, Html, element, join, visible
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.records import Excerpt, LineRange
@@ -17,6 +20,9 @@ ROLES = ("root", "collateral", "context", "recovered", "teardown")
 # Lines of one page, and characters of one of them; a browser stays quick with so many.
 MAX_LINES = 4000
 MAX_TEXT = 2000
+# Ranks, processes and files to choose from, and characters of a line that tell its prefix.
+MAX_PRINTERS = 300
+_HEAD = 400
 
 
 class LogPosition(NamedTuple):
@@ -41,16 +47,18 @@ def render(view: TriageView) -> Html:
         # More than a page shows: lines that are far from every marked one are left out.
         around = max(10, MAX_LINES // (2 * max(1, len(marks))))
         stretches = [piece for stretch in stretches for piece in _near(stretch, marks, around)]
+    printers = _printers(stretches)
     # Text that is long is scrolled by keys too, so the box takes the focus.
     log = element(
         "div",
-        *_rows(stretches, marks, reasons, language),
+        *_rows(stretches, marks, reasons, printers, view),
         class_="log",
         role="region",
         tabindex="0",
         aria_label=say("log-lines", language),
     )
-    return _panel(language, element("p", say(words, language), class_="hint"), _jumps(marks, language), log)
+    told = element("p", say(words, language), class_="hint")
+    return _panel(language, told, _jumps(marks, language), _search(printers, language), log)
 
 
 def _panel(language: Language, *content: Html) -> Html:
@@ -139,11 +147,59 @@ def _jumps(marks: Mapping[LogPosition, str], language: Language) -> Html:
     )
 
 
+def _printers(stretches: Sequence[LineRange]) -> dict[LogPosition, str]:
+    """Say who printed each line: the rank or process that its prefix names, else the file that it is of.
+
+    Lines without a prefix are nobody's where all are in one file.
+    """
+    found: dict[LogPosition, str] = {}
+    for stretch in stretches:
+        for number, text in enumerate(stretch.lines, stretch.begin):
+            line = parse_line(text[:_HEAD].encode(), number)
+            rank = line.rank or (line.told if line.told.isdecimal() else "")
+            who = f"rank {rank}" if rank else line.source or stretch.file or ""
+            if who:
+                found[LogPosition(stretch.file, number)] = who
+    return found
+
+
+def _search(printers: Mapping[LogPosition, str], language: Language) -> Html:
+    """Render what finds lines: by their words, and by who printed them where that are several."""
+    names = sorted(set(printers.values()), key=_by_number)
+    options = [element("option", say("log-all", language), value="")]
+    options += [element("option", name, value=name) for name in names[:MAX_PRINTERS]]
+    return element(
+        "div",
+        element(
+            "input",
+            type="search",
+            id="wc-log-search",
+            placeholder=say("log-search", language),
+            aria_label=say("log-search", language),
+            autocomplete="off",
+        ),
+        element("select", *options, id="wc-log-who", aria_label=say("log-who", language))
+        if len(names) > 1
+        else None,
+        element("span", id="wc-log-count", class_="hint", role="status"),
+        class_="row find",
+        role="search",
+    )
+
+
+def _by_number(name: str) -> tuple[object, ...]:
+    """Order names as a person does: rank 2 before rank 10."""
+    return tuple(
+        (part.isdecimal(), int(part) if part.isdecimal() else part) for part in re.split(r"(\d+)", name)
+    )
+
+
 def _rows(
     stretches: Sequence[LineRange],
     marks: Mapping[LogPosition, str],
     reasons: Mapping[LogPosition, str],
-    language: Language,
+    printers: Mapping[LogPosition, str],
+    view: TriageView,
 ) -> Iterator[Html]:
     file: str | None = None
     end = 1
@@ -152,18 +208,25 @@ def _rows(
             file, end = stretch.file, 1
             yield element("div", file or "", class_="file")
         if stretch.begin > end:
-            yield element("div", "⋯ ", say("gap", language, count=f"{stretch.begin - end:,}"), class_="gap")
+            yield element(
+                "div", "⋯ ", say("gap", view.language, count=f"{stretch.begin - end:,}"), class_="gap"
+            )
         for number, text in enumerate(stretch.lines, stretch.begin):
             spot = LogPosition(stretch.file, number)
-            yield _row(spot, text, marks.get(spot, ""), reasons.get(spot, ""), language)
+            role, why, who = marks.get(spot, ""), reasons.get(spot, ""), printers.get(spot)
+            yield _row(spot, text, role, why, who, view)
         end = stretch.begin + len(stretch.lines)
 
 
-def _row(spot: LogPosition, text: str, role: str, why: str, language: Language) -> Html:
-    content = [element("span", str(spot.line), class_="n"), element("code", visible(text, MAX_TEXT) or " ")]
+def _row(spot: LogPosition, text: str, role: str, why: str, who: str | None, view: TriageView) -> Html:
+    # The number leads to the line: its address is the page's with the line behind it.
+    way = f"{view.address}#{anchor(spot)}"
+    number = element("a", str(spot.line), class_="n", href=way, tabindex="-1")
+    content = [number, element("code", visible(text, MAX_TEXT) or " ")]
+    of = {"data_line": spot.line, "data_file": spot.file or None, "data_who": who}
     if not role:
-        return element("div", *content, class_="l", data_line=spot.line, data_file=spot.file or None)
-    told = join(say(f"role-{role}", language), f": {why}" if why else None)
+        return element("div", *content, class_="l", tabindex="-1", **of)
+    told = join(say(f"role-{role}", view.language), f": {why}" if why else None)
     return element(
         "div",
         *content,
@@ -171,6 +234,10 @@ def _row(spot: LogPosition, text: str, role: str, why: str, language: Language) 
         class_=f"l r-{role}",
         tabindex="-1",
         data_role=role,
-        data_line=spot.line,
-        data_file=spot.file or None,
+        **of,
     )
+
+
+def anchor(spot: LogPosition) -> str:
+    """Give what stands behind a page's address for a line: `L12`, or `rank0.log:L12`."""
+    return quote(f"{spot.file}:L{spot.line}" if spot.file else f"L{spot.line}")

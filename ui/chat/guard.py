@@ -44,6 +44,10 @@ ACTIONS: Mapping[str, Scope] = {
     "judge": "triage",
     "prompt": "triage",
     "forget": "triage",
+    "begin_batch": "batch",
+    "batch": "batch",
+    "cancel_batch": "batch",
+    "job": "batch",
 }
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from corpus.schema import Language
 from service.app.triage_service import Page
 from service.composition.diagnosis_view import DOUBTFUL, shown_verdict
-from service.html.markup import Html, element, join
-from service.schemas.records import TriageRecord
+from service.html.markup import EMPTY, Html, element, join
+from service.schemas.records import BatchRecord, TriageRecord
 from ui import sentences
 from ui.chat.words import named, say
 
@@ -30,6 +31,30 @@ def render(page: Page, language: Language, now: datetime) -> Html:
         else None
     )
     return join(element("ul", *(_item(record, language, now) for record in page.items)), more)
+
+
+def batches(records: Sequence[BatchRecord], language: Language, now: datetime) -> Html:
+    """Render the latest batches, each with how far it is; nothing where there is none."""
+    if not records:
+        return EMPTY
+    return element("ul", *(_batch(record, language, now) for record in records), class_="batches")
+
+
+def _batch(record: BatchRecord, language: Language, now: datetime) -> Html:
+    words = "batch-jobs-so-far" if record.state == "running" else "batch-jobs"
+    over = record.total - record.counts.get("queued", 0) - record.counts.get("running", 0)
+    told = say(words, language, over=f"{over:,}", jobs=f"{record.total:,}")
+    return element(
+        "li",
+        element(
+            "a",
+            element("span", record.name or record.id, class_="told"),
+            element("span", f"{told} · {ago(record.created, now, language)}", class_="by"),
+            href=f"?batch={record.id}",
+            data_do="open-batch",
+            data_batch=record.id,
+        ),
+    )
 
 
 def _item(record: TriageRecord, language: Language, now: datetime) -> Html:

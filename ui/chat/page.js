@@ -14,7 +14,8 @@ const memory = {
 let language = memory.get("language") || ((navigator.language || "en").toLowerCase().startsWith("zh") ? "zh" : "en");
 let files = [];
 let shown = {};
-let state = { state: "idle", triage: "", patch: null, command: null, markdown: "" };
+const IDLE = { state: "idle", triage: "", job: "", headline: "", patch: null, command: null, markdown: "" };
+let state = { ...IDLE };
 // Whether this page itself waits for an answer, and whether its server was lost meanwhile.
 let working = false;
 let lost = false;
@@ -88,6 +89,7 @@ function drawFiles() {
     return row;
   });
   $("wc-files").replaceChildren(...rows);
+  offerBatch();
 }
 
 function addFiles(list) {
@@ -153,7 +155,7 @@ async function explain() {
 function begin(asked) {
   working = true;
   jumps = {};
-  state = { state: "waiting", triage: "", patch: null, command: null, markdown: "" };
+  state = { ...IDLE, state: "waiting" };
   showAnswer(true);
   apply({ state: "waiting", triage: "", panels: {} });
   trigger("explain", { ticket: ++ticket, text: "", files: [], example: "", live: $("wc-live").checked, model: !MODEL || $("wc-model").checked, language, ...asked });
@@ -167,17 +169,20 @@ function ask() {
   trigger("ask", { ticket: ++ticket, triage: state.triage, question, language });
 }
 
-function showAnswer(is) {
-  $("wc-answer").hidden = !is;
-  $("wc-form").hidden = is;
-  element.querySelector(".wc").classList.toggle("answered", is);
-  if (is) scrollTo(0, 0);
+// The page is one of three things: what is asked for, an answer, a batch.
+function showPart(name) {
+  for (const part of ["wc-form", "wc-answer", "wc-batch"]) $(part).hidden = part !== name;
+  if (name !== "wc-batch") batch = "";
+  element.querySelector(".wc").classList.toggle("answered", name !== "wc-form");
+  if (name !== "wc-form") scrollTo(0, 0);
 }
+
+function showAnswer(is) { showPart(is ? "wc-answer" : "wc-form"); }
 
 function startOver() {
   working = false;
   ticket++;
-  state = { state: "idle", triage: "", patch: null, command: null, markdown: "" };
+  state = { ...IDLE };
   history.pushState({}, "", location.pathname);
   document.title = "whycrash";
   showAnswer(false);
@@ -191,6 +196,7 @@ function open(triage, push) {
   if (push) history.pushState({}, "", "?triage=" + encodeURIComponent(triage));
   working = false;
   jumps = {};
+  state = { ...IDLE };
   showAnswer(true);
   look(triage);
 }
@@ -211,8 +217,11 @@ function apply(next) {
   }
   const isOver = state.state === "done" || state.state === "failed";
   if (working && isOver && !state.asking) working = false;
-  $("wc-follow").hidden = state.state !== "done";
-  if (state.triage && state.triage !== before.triage) history.replaceState({}, "", "?triage=" + encodeURIComponent(state.triage));
+  $("wc-follow").hidden = state.state !== "done" || !state.triage;
+  if (state.triage && state.triage !== before.triage) {
+    const isHere = new URLSearchParams(location.search).get("triage") === state.triage;
+    history.replaceState({}, "", "?triage=" + encodeURIComponent(state.triage) + (isHere ? location.hash : ""));
+  }
   if (state.headline && state.headline !== before.headline) {
     document.title = state.headline + " · whycrash";
     announce(state.headline);
@@ -233,7 +242,10 @@ function place(name, html) {
   panel.innerHTML = html;
   shown[name] = html;
   for (const part of panel.querySelectorAll("details[data-key]")) if (opened.has(part.dataset.key)) part.open = opened.get(part.dataset.key);
-  if (name === "evidence") centre(panel.querySelector('.l[data-role="root"]') || panel.querySelector(".l[data-role]"), false);
+  if (name === "evidence") {
+    centre(panel.querySelector('.l[data-role="root"]') || panel.querySelector(".l[data-role]"), false);
+    if (sought) seekLine();
+  }
   if (name === "talk" && html && working) panel.scrollIntoView({ block: "end" });
 }
 
@@ -258,6 +270,7 @@ function toast(text) {
 
 function centre(line, wants) {
   if (!line) return;
+  if (line.hidden) showAllLines();
   const box = line.closest(".log");
   box.scrollTop = line.offsetTop - box.clientHeight / 3;
   if (!wants) return;
@@ -351,7 +364,14 @@ async function judge(opinion) {
   for (const button of element.querySelectorAll('.feedback [data-do]')) button.setAttribute("aria-pressed", String((button.dataset.do === "right") === opinion.right));
 }
 
+// The address of what is shown: a triage, or a job of a batch.
+function address() {
+  const part = state.job ? "?job=" + encodeURIComponent(state.job) : "?triage=" + encodeURIComponent(state.triage);
+  return location.origin + location.pathname + part;
+}
+
 const DEEDS = {
+  ...BATCH_DEEDS,
   pick() { $("wc-file").click(); },
   new() { startOver(); },
   again() {
@@ -359,7 +379,7 @@ const DEEDS = {
     if (!$("wc-text").value && !files.length) { startOver(); return; }
     ticket++;
     working = false;
-    state = { state: "idle", triage: "", patch: null, command: null, markdown: "" };
+    state = { ...IDLE };
     history.pushState({}, "", location.pathname);
     showAnswer(false);
     $("wc-text").focus();
@@ -371,7 +391,9 @@ const DEEDS = {
     memory.set("language", language);
     speak();
     past();
-    if (state.triage && !working) look(state.triage);
+    if (batch) openBatch(batch, false);
+    else if (state.job) openJob(state.job, false);
+    else if (state.triage && !working) look(state.triage);
   },
   theme() {
     memory.set("theme", document.body.classList.contains("dark") ? "light" : "dark");
@@ -380,8 +402,8 @@ const DEEDS = {
   history() { toggleHistory(); },
   more(part) { past(part.dataset.after); },
   open(part) { if (!matchMedia("(min-width: 1100px)").matches) toggleHistory(false); open(part.dataset.triage, true); },
-  share() { copy(location.origin + location.pathname + "?triage=" + encodeURIComponent(state.triage), "link-copied"); },
-  "copy-markdown"() { copy(state.markdown + "\n" + location.origin + location.pathname + "?triage=" + encodeURIComponent(state.triage) + "\n", "markdown-copied"); },
+  share() { copy(address(), "link-copied"); },
+  "copy-markdown"() { copy(state.markdown + "\n" + address() + "\n", "markdown-copied"); },
   "copy-patch"() { copy(state.patch, "copied"); },
   "copy-command"() { copy(state.command, "copied"); },
   "save-patch"() { save(state.patch, "whycrash.patch"); },
@@ -412,6 +434,8 @@ element.addEventListener("click", (event) => {
     if (cite.dataset.case) caseOf(cite.dataset.case); else centre(lineOf(cite.dataset.line, cite.dataset.file), true);
     return;
   }
+  const numbered = event.target.closest("a.n");
+  if (numbered && !(event.ctrlKey || event.metaKey || event.shiftKey)) { event.preventDefault(); followLine(numbered); return; }
   const part = event.target.closest("[data-do]");
   if (!part || (part.tagName === "A" && (event.ctrlKey || event.metaKey || event.shiftKey || event.button))) return;
   event.preventDefault();
@@ -441,41 +465,16 @@ $("wc-search").addEventListener("input", () => { clearTimeout(waiting); waiting 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && element.querySelector(".wc").classList.contains("drawer")) toggleHistory(false);
 });
-addEventListener("popstate", () => {
-  const triage = new URLSearchParams(location.search).get("triage");
-  if (triage) open(triage, false); else { working = false; ticket++; showAnswer(false); }
-});
-
-// ---- a server that stops in the middle of an answer
-
-// What was pasted and not taken in outlives the page's reload; the tab alone has it, and only until then.
-function keepDraft() {
-  try { if (!state.triage && $("wc-text").value) sessionStorage.setItem("whycrash-draft", $("wc-text").value); } catch { /* too long, or a browser that keeps nothing */ }
-}
-
-function takeDraft() {
-  try {
-    const draft = sessionStorage.getItem("whycrash-draft");
-    if (!draft) return;
-    sessionStorage.removeItem("whycrash-draft");
-    $("wc-text").value = draft;
-    complain(say("back"));
-  } catch { /* nothing was kept */ }
-}
-
-async function beat() {
-  if (!working && !lost) return;
-  try {
-    const answer = await fetch(new URL("gradio_api/app_id", location.href), { cache: "no-store" });
-    if (!answer.ok) throw new Error(String(answer.status));
-    if (lost) { keepDraft(); location.reload(); }
-  } catch {
-    lost = true;
-    $("wc-lost").textContent = say(state.triage ? "lost" : "lost-before");
-    $("wc-lost").hidden = false;
+// What the address names is shown; tells whether it names anything.
+function follow() {
+  const asked = new URLSearchParams(location.search);
+  for (const [name, show] of [["triage", open], ["batch", openBatch], ["job", openJob]]) {
+    if (asked.get(name)) { show(asked.get(name), false); return true; }
   }
+  return false;
 }
-setInterval(beat, 1500);
+
+addEventListener("popstate", () => { if (!follow()) { working = false; ticket++; showAnswer(false); } });
 
 // ---- begin
 
@@ -484,6 +483,5 @@ paintTheme();
 speak();
 element.querySelector(".wc").classList.add("ready");
 takeDraft();
-const wanted = new URLSearchParams(location.search).get("triage");
-if (wanted) open(wanted, false); else if (matchMedia("(min-width: 1100px)").matches) $("wc-text").focus();
+if (!follow() && matchMedia("(min-width: 1100px)").matches) $("wc-text").focus();
 past();

@@ -22,6 +22,7 @@ from service.schemas.errors import InvalidRequestError, RequestError
 from service.settings import Settings
 from ui import sentences
 from ui.chat import words
+from ui.chat.batches import BatchController, BatchForm, BatchReference, JobReference
 from ui.chat.controller import (
     ChatController,
     FeedbackForm,
@@ -41,6 +42,9 @@ _LOG = logging.getLogger("whycrash.chat")
 # The triage service has its own queue and says when it is full; Gradio's is only on the way there.
 MANY = 64
 
+# One program of several files: what comes first says nothing until the last one begins.
+SCRIPTS = ("batch.js", "log.js", "lost.js", "page.js")
+
 # What the page may load and do, by the beginning of its path: nothing of another site. Gradio compiles its
 # templates with `Function` and writes scripts and styles into the page; what is a log's goes in escaped.
 POLICIES = {
@@ -59,7 +63,8 @@ def mount(app: Any, triage_service: TriageService, settings: Settings) -> None:
     Asks the triage service for everything.
     """
     uploads, sessions = Uploads(largest_upload(settings)), Sessions()
-    blocks = build(ChatController(triage_service, settings, uploads), settings, sessions)
+    batches = BatchController(lambda: app.state.app_state, uploads)
+    blocks = build(ChatController(triage_service, settings, uploads), batches, settings, sessions)
     style = (HERE / "page.css").read_text(encoding="utf-8")
     gr.mount_gradio_app(
         app,
@@ -117,7 +122,9 @@ async def _sweep_regularly(uploads: Uploads) -> None:
             _LOG.warning("what was uploaded and left cannot be removed: %s", error.strerror)
 
 
-def build(controller: ChatController, settings: Settings, sessions: Sessions) -> gr.Blocks:
+def build(
+    controller: ChatController, batches: BatchController, settings: Settings, sessions: Sessions
+) -> gr.Blocks:
     """Build the page."""
     blocks: gr.Blocks
     with gr.Blocks(title="whycrash", analytics_enabled=False, fill_width=True) as blocks:
@@ -126,10 +133,10 @@ def build(controller: ChatController, settings: Settings, sessions: Sessions) ->
         page = gr.HTML(
             {},
             html_template=(HERE / "shell.html").read_text(encoding="utf-8"),
-            js_on_load=(HERE / "page.js").read_text(encoding="utf-8"),
+            js_on_load="\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS),
             apply_default_css=False,
             elem_id="whycrash",
-            server_functions=calls(controller, sessions),
+            server_functions=[*calls(controller, sessions), *batch_calls(batches, sessions)],
             words=words.table(),
             model=settings.model,
             examples=examples(),
@@ -239,6 +246,31 @@ def calls(controller: ChatController, sessions: Sessions) -> list[Callable[..., 
         )
 
     return [past, log, judge, prompt, forget]
+
+
+def batch_calls(batches: BatchController, sessions: Sessions) -> list[Callable[..., object]]:
+    """Give what the browser calls to hand in, watch and open what is many jobs."""
+
+    def begin_batch(sent: object, request: gr.Request) -> object:
+        return _told(
+            sent, lambda: batches.begin(read(BatchForm, sent), admitted(request, "begin_batch", sessions))
+        )
+
+    def batch(sent: object, request: gr.Request) -> object:
+        return _told(
+            sent, lambda: batches.show(read(BatchReference, sent), admitted(request, "batch", sessions))
+        )
+
+    def cancel_batch(sent: object, request: gr.Request) -> object:
+        return _told(
+            sent,
+            lambda: batches.cancel(read(BatchReference, sent), admitted(request, "cancel_batch", sessions)),
+        )
+
+    def job(sent: object, request: gr.Request) -> object:
+        return _told(sent, lambda: batches.open(read(JobReference, sent), admitted(request, "job", sessions)))
+
+    return [begin_batch, batch, cancel_batch, job]
 
 
 def _told(sent: object, work: Callable[[], object]) -> object:

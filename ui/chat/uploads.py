@@ -107,16 +107,24 @@ class Uploads:
 
         Raises InvalidRequestError where a path is none of an upload, or a snapshot is none.
         """
+        with self.taken(files) as (found, folder):
+            yield _sorted(found, text, folder)
+
+    @contextmanager
+    def taken(self, files: Sequence[Uploaded]) -> Iterator[tuple[list[tuple[str, Path]], Path]]:
+        """Take files out of the folder, with their names, into one of their own that goes at the end.
+
+        Raises InvalidRequestError where a path is none of an upload.
+        """
         self.sweep()
         if len(files) > MAX_FILES:
             raise InvalidRequestError(Message("errors.more-files-put-into", max_files=MAX_FILES))
         with TemporaryDirectory(dir=self.root, prefix=_CLAIMED) as folder:
-            yield _sorted(
+            yield (
                 [
                     (file.name, self._taken(file, Path(folder) / str(place)))
                     for place, file in enumerate(files)
                 ],
-                text,
                 Path(folder),
             )
 

@@ -37,7 +37,8 @@ class TriageView:
     page was watching; `looks` what the model has looked at so far; `said` the paragraphs of the model so far;
     `asking` the question that is being answered now, `turn_looks` what the model has looked at for it, and
     `reply` what stands of its answer; `is_elsewhere` that another page, or a server that stopped, works on
-    it; `recurrence` what is known of earlier triages of the same crash.
+    it; `recurrence` what is known of earlier triages of the same crash; `job` the job of a batch whose answer
+    it is, which is no triage.
     """
 
     language: Language
@@ -62,6 +63,12 @@ class TriageView:
     constraints: tuple[str, ...] = ()
     is_elsewhere: bool = False
     recurrence: Recurrence | None = None
+    job: str = ""
+
+    @property
+    def address(self) -> str:
+        """Where the page shows it, relative to the page."""
+        return f"?job={self.job}" if self.job else f"?triage={self.triage}"
 
     @cached_property
     def answer(self) -> DiagnosisView | None:

@@ -14,8 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Literal
+from urllib.parse import quote
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
@@ -30,6 +32,7 @@ from service.batches.page import page
 from service.batches.sources import folder, kubernetes, object_store, ray_jobs, slurm, upload
 from service.batches.sources.found import FoundJobs, shown_path
 from service.batches.sources.spool import BatchSpool, open_spool
+from service.batches.summary import JobName
 from service.batches.trend import BatchSummaries
 from service.persistence.spool import free_bytes
 from service.persistence.store import Store
@@ -318,16 +321,29 @@ def _written(wanted: BatchArguments, record: BatchRecord, settings: Settings, st
         _whole(wanted.csv, results.csv_lines(store.batches.results(record.id), lookup, spoken))
     summaries = BatchSummaries(settings, store)
     summary = summaries.of(record.id, spoken)
+    place = partial(_output_of, store)
     if wanted.html:
-        _whole(wanted.html, [page(summary, summaries.trend(record.id, spoken))])
+        beside = wanted.html.absolute().parent
+
+        def address(job: JobName) -> str:
+            path = place(job)
+            return quote(os.path.relpath(path, beside)) if path else ""
+
+        _whole(wanted.html, [page(summary, summaries.trend(record.id, spoken), address)])
     _whole(wanted.out, results.json_lines(store.batches.results(record.id), lookup, spoken))
     wanted.part.unlink(missing_ok=True)
-    render(summary, out())
+    render(summary, out(), place)
     files = ", ".join(str(path) for path in (wanted.out, wanted.csv, wanted.html) if path)
     out().print(Text(f"\n{files}", style="dim"))
     if summary.untriaged:
         return UNKNOWN
     return EXPLAINED if summary.died.jobs else HEALTHY
+
+
+def _output_of(store: Store, job: JobName) -> Path | None:
+    """Give where a job's output lies; None where it was copied, or is on no disk of this machine."""
+    place = store.batches.job(job.id).place
+    return Path(place.paths[0]).absolute() if place.paths and not place.spooled else None
 
 
 def _whole(path: Path, texts: Iterable[str]) -> None:

@@ -216,12 +216,21 @@ def slack() -> None:
     raise typer.Exit(command.run())
 
 
-@app.command()
-def mcp() -> None:
-    """Serve coding assistants over standard input and output (MCP)."""
+@app.command(short_help="Serve coding assistants over standard input and output (MCP).")
+def mcp(
+    skill: Annotated[
+        Path | None,
+        typer.Option(
+            "--skill",
+            metavar="DIR",
+            help="Put the skill into a folder of skills, such as .agents/skills, and serve nothing.",
+        ),
+    ] = None,
+) -> None:
+    """Serve coding assistants over standard input and output (MCP), or give them the skill."""
     from ui.cli import mcp as command
 
-    raise typer.Exit(command.run())
+    raise typer.Exit(command.run(skill))
 
 
 @app.command(short_help="Take write-ups and past crashes into the index.")

@@ -131,6 +131,13 @@ class Assistant:
         """Give one case; raises UnknownCaseError, which names near ones."""
         return _told(self._library.case(case_id), self._library, _language(lang))
 
+    def causes(self) -> list[dict[str, str]]:
+        """List the causes that an answer may name."""
+        return [
+            {"id": cause.id, "category": cause.category, "title": cause.title.en, "meaning": cause.means.en}
+            for cause in self._library.causes.values()
+        ]
+
     def setting(self, framework: str, key: str, version: str, lang: Lang) -> Setting:
         """Look a setting up."""
         library = self._library

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
+from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 
 from tests.service.api.conftest import Serve
+from tests.tables import each_row
+from tests.warm import INCIDENTS
 
 # For so long requests are made, in seconds, over all routes together.
 LONGEST = 45.0
@@ -67,6 +71,32 @@ def test_that_a_body_that_is_no_text_is_told_as_any_wrong_one_is(client: TestCli
     told = [client.post(path, **sent).json() for path in paths]
     assert [problem["status"] for problem in told] == [422] * len(paths)
     assert [problem for problem in told if "path" in problem["detail"]] == []
+
+
+@each_row("incident", ["w-easyr1-offload-host-ram", "openrlhf-save-host-peak"])
+def test_that_an_answer_fits_the_published_schema(client: TestClient, incident: str) -> None:
+    """Every field that is served is told, with its type, and every field that is told is served."""
+    schema = client.get("/v1/schemas/diagnosis").json()
+    text = (INCIDENTS / incident / "log.txt").read_text(encoding="utf-8")
+    answer = client.post("/v1/triage", json={"text": text}).json()
+    check = Draft202012Validator(schema)
+    check.check_schema(schema)
+    assert [error.message for error in check.iter_errors(answer)] == []
+    assert set(answer) == set(schema["properties"]) == set(schema["required"])
+    assert [*check.iter_errors(answer | {"later": 1})] == []
+    assert [*check.iter_errors(answer | {"verdict": "maybe"})]
+
+
+def test_that_the_reference_loads_nothing_and_tells_every_route(client: TestClient) -> None:
+    """Its policy lets no script run and nothing come from elsewhere; each link within it leads somewhere."""
+    told = client.get("/openapi.json").json()
+    page = client.get("/docs")
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert not re.search(r"<(?:script|link|img|iframe)|(?:src|href)=.https?:|url\(", page.text)
+    assert [path for path in told["paths"] if f"<code>{path}</code>" not in page.text] == []
+    names = set(re.findall(r' id="([^"]+)"', page.text))
+    assert set(re.findall(r'href="#([^"]+)"', page.text)) <= names
+    assert {f"schema-{name}" for name in told["components"]["schemas"]} <= names
 
 
 @pytest.mark.long

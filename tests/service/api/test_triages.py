@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from corpus.message import is_chinese
 from service.app.admission import CostlyRequestSlots
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import BusyError
@@ -48,6 +49,24 @@ def test_that_a_pasted_text_is_answered_with_the_contract(client: TestClient) ->
     kept = client.get(answer.headers["location"]).json()
     assert kept["id"] == found["id"]
     assert kept["diagnosis"] == found
+
+
+def test_that_a_kept_answer_is_told_in_the_other_language(client: TestClient) -> None:
+    """All of its words are in that language, and all that it comes to is what was answered."""
+    sent = {"text": KILLED, "configs": [{"name": "run.sh", "text": SCRIPT}], "language": "en"}
+    made = client.post("/v1/triage", json=sent).json()
+    path = f"/v1/triages/{made['id']}"
+    told = client.get(path, params={"lang": "zh"}).json()["diagnosis"]
+    again = client.get(path, params={"lang": "en"}).json()["diagnosis"]
+    assert again == made == client.get(path).json()["diagnosis"]
+    for name in ("id", "verdict", "cause", "confidence", "standing", "action", "patch", "limits"):
+        assert told[name] == made[name], name
+    assert [(item["line"], item["text"]) for item in told["evidence"]] == [
+        (item["line"], item["text"]) for item in made["evidence"]
+    ]
+    words = [told["headline"], told["explanation"], *told["checks"]]
+    words += [item["why"] for item in (*told["changes"], *told["evidence"])]
+    assert [text for text in words if not is_chinese(text)] == []
 
 
 def test_that_files_are_read_by_their_names_and_patched(client: TestClient) -> None:

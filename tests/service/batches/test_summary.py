@@ -9,7 +9,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.batches.summary import MAX_GROUPS, MAX_TIMES, Summary, summarize
+from service.batches.summary import Summary
+from service.batches.tally import MAX_GROUPS, MAX_NAMES, MAX_TIMES, summarize
 from service.batches.trend import BatchSummaries
 from service.persistence.store import Store
 from service.schemas.diagnosis import Diagnosis, Evidence
@@ -124,9 +125,9 @@ SAVED: dict[str, tuple[list[tuple[int, Diagnosis, float | None]], tuple[str, obj
     "what is not known saves nothing": (
         [
             (9, answer(verdict="unknown", changes=(proposal("a"),)), None),
-            (1, answer(changes=(proposal("b"),)), None),
+            (2, answer(changes=(proposal("b"),)), None),
         ],
-        ("b", 128, 1, 1),
+        ("b", 128, 2, 1),
     ),
 }
 
@@ -146,7 +147,7 @@ def test_that_the_best_change_saves_most(
 
 
 def test_that_a_change_for_few_of_the_lost_hours_is_not_what_to_do_first() -> None:
-    """It still stands among the changes; a share of a tenth is a real one."""
+    """It still stands among the changes; a tenth is a real share, and without hours no one job is."""
     for lost, comes_first in ((89.0, True), (91.0, False)):
         found = _summed(
             job(1, answer(changes=(proposal(),)), gpu_hours=10.0),
@@ -154,6 +155,32 @@ def test_that_a_change_for_few_of_the_lost_hours_is_not_what_to_do_first() -> No
         )
         assert (found.best_saving is not None) is comes_first, lost
         assert len(found.changes) == 1
+    untimed = _summed(job(1, answer(changes=(proposal(),))), job(2, answer("nccl-network")))
+    assert untimed.best_saving is None
+
+
+def test_that_what_can_be_changed_comes_first_and_jobs_are_named() -> None:
+    """Within a cause and among causes, however much the others cost; each crash names its first jobs."""
+    found = _summed(
+        job(1, answer("nccl-network", checks=("Look at `ibstat`",)), gpu_hours=90.0),
+        job(2, answer(), gpu_hours=50.0),
+        job(3, answer(changes=(proposal(),)), gpu_hours=1.0),
+        *(job(number, same_as="B-3") for number in range(4, 4 + 2 * MAX_NAMES)),
+        job(90, healthy()),
+        job(91, healthy().model_copy(update={"standing": "none"})),
+    )
+    assert [group.cause for group in found.causes] == ["host-oom-kill", "nccl-network"]
+    crashes = [crash for group in found.causes for crash in group.groups]
+    assert [(crash.change is not None, crash.step) for crash in crashes] == [
+        (True, ""),
+        (False, ""),
+        (False, "Look at `ibstat`"),
+    ]
+    assert [member.name for member in crashes[0].members] == [f"job {number}" for number in range(3, 15)]
+    assert [[one.name for one in named] for named in (found.healthy_jobs, found.open_jobs)] == [
+        ["job 90"],
+        ["job 91"],
+    ]
 
 
 def test_that_a_crash_has_its_line_and_how_sure_it_is() -> None:
@@ -267,7 +294,7 @@ def test_that_a_summary_is_made_once_and_a_trend_leads_to_it(make_settings: Call
         summaries = BatchSummaries(made, store)
         last = f"01K{4:023d}"
         first = summaries.of(last, "zh")
-        kept = made.home / "batches" / last / "summary-1-zh.json"
+        kept = made.home / "batches" / last / "summary-2-zh.json"
         assert kept.stat().st_mode & 0o777 == 0o600
         assert summaries.of(last, "zh") == first
         assert first.causes[0].title == "主机内存不足，进程被系统杀死"

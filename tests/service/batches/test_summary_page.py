@@ -13,7 +13,8 @@ from playwright.sync_api import sync_playwright
 
 from corpus.schema import Language
 from service.batches.page import number, page
-from service.batches.summary import Summary, summarize
+from service.batches.summary import Summary
+from service.batches.tally import summarize
 from service.batches.trend import TrendPoint
 from service.schemas.records import JobRecord
 from tests.browsers import launch_browser, require_browser
@@ -95,7 +96,7 @@ def test_that_the_page_says_what_died_what_it_cost_and_what_to_change() -> None:
         "It costs: a slower step",
         "NCCL_IB_TIMEOUT = 22",
         "One of the jobs may simply be run again.",
-        "1 job shows no failure.",
+        "1 job ended well.",
         "It is host-oom-kill",
         "2026-11-20 12:00 – 2026-11-20 15:00",
         "job 1",
