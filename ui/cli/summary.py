@@ -113,7 +113,7 @@ def _print_crash(crash: CrashGroup, summary: Summary, console: Console, path: Jo
     cost = [_label("job-count-one" if crash.jobs == 1 else "job-count", language, n=number(crash.jobs))]
     if crash.gpu_hours is not None:
         cost.append(_label("hour-count", language, hours=number(crash.gpu_hours)))
-    jobs = Text(f"{_comma(language).join(cost)}: ", style="dim")
+    jobs = Text(_comma(language).join(cost) + ("：" if language == "zh" else ": "), style="dim")
     rows.append(
         jobs.append_text(_names(crash.members or (crash.representative,), crash.jobs, language, path))
     )
