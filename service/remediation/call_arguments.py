@@ -1,14 +1,16 @@
-"""Options of the job's own program that fill an argument which a class or a function of a package refuses.
+"""Arguments that a class or a function of a package refuses, and the job's own options that fill them.
 
 The message names the argument (`num_workers`), and the job's own call says where its value is from:
-`DataLoader(rows, num_workers=args.workers)`. What its user sets is that option.
+`DataLoader(rows, num_workers=args.workers)`. What its user sets is that option. Where no catalogue knows what
+a message names, the message itself tells that there is such an argument.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from corpus.keys import canonical, flag, last_level
 from ingest.logs.configs.launch import Setting
@@ -27,6 +29,28 @@ _FILED = re.compile(
     r"^(?:self\.)?(?:cfg|config|conf)(?P<path>(?:\.[a-z]\w{0,60}|\[['\"]\w{1,60}['\"]\]){1,4})$"
 )
 _LEVEL = re.compile(r"\w+")
+# A name that a message marks as one, and what stands around it where it is an argument's.
+_MARKED = re.compile(
+    r"`(?P<code>(?:--)?[a-z]\w{1,60})(?: ?= ?[\w.'\"]{1,40})?`"
+    r"|(?P<quote>['\"])(?P<quoted>(?:--)?[a-z]\w{1,60})(?P=quote)"
+    r"|(?<![\w./-])(?P<bare>[a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?![\w./(]|\[)"
+)
+_BEFORE = re.compile(
+    r"(?i)\b(?:arguments?|options?|parameters?|keywords?|settings?|set|pass|provide|specify|requires?|needs?"
+    r"|either|both)(?: (?:a|an|the|both|either))?[ :]+$"
+)
+_BEHIND = re.compile(
+    r"(?i),? (?:arguments?|options?|parameters?|keywords?|flags?|must|should|shall|has to|have to|needs? to"
+    r"|cannot|can't|can only|could only|may only|is required|to be (?:set|given))\b"
+)
+# The same of what no quotes show to be a value.
+_UNSET = re.compile(r"(?i) is not (?:set|specified|given|supported)\b")
+_JOINED = re.compile(r"^,? (?:and|or|nor)(?: (?:a|an|the))? [`'\"]?$")
+_LACKING = re.compile(
+    r"(?i)\b(?:required?|requires|provide|specify|pass|missing|must be (?:set|given)|not (?:set|given))\b"
+)
+# Of more names nobody can say which is meant.
+MOST_NAMES = 2
 
 
 @dataclass(frozen=True)
@@ -82,3 +106,44 @@ def options_behind(
                 argument=item.key,
             )
     return list(found.values())
+
+
+def told_arguments(report: CrashReport, settings: Sequence[Setting]) -> list[NamedOption]:
+    """Give the arguments that the root's message refuses by name; the job's own option where one fills it.
+
+    The source that raised it is a witness that there is such an argument, so that no catalogue need know it.
+    """
+    root = report.root
+    if root is None or not root.frames:
+        return []
+    called = {frame.function for frame in root.frames}
+    names = [name for name in dict.fromkeys(_names_told(root.body)) if name not in called]
+    passed = passed_options(report, settings)
+    is_lacking = bool(_LACKING.search(root.body))
+    return [
+        NamedOption(passed[name].key, passed[name].value, required=is_lacking)
+        if name in passed
+        else NamedOption(name, value_of(name, settings), required=is_lacking)
+        for name in (names if len(names) <= MOST_NAMES else [])
+    ]
+
+
+def _names_told(message: str) -> Iterator[str]:
+    """Read the names of arguments: what stands around one says so, or that it goes with one."""
+    marks = list(_MARKED.finditer(message))
+    told = [
+        bool(
+            _BEFORE.search(message, 0, at.start())
+            or _BEHIND.match(message, at.end())
+            or (not at["quoted"] and _UNSET.match(message, at.end()))
+        )
+        for at in marks
+    ]
+    joined = [bool(_JOINED.match(message[one.end() : other.start()])) for one, other in pairwise(marks)]
+    for place, is_joined in enumerate(joined):
+        told[place + 1] |= told[place] and is_joined
+    for place in reversed(range(len(joined))):
+        told[place] |= told[place + 1] and joined[place]
+    for match, is_told in zip(marks, told, strict=True):
+        if is_told:
+            yield match["code"] or match["quoted"] or match["bare"]

@@ -15,7 +15,7 @@ from corpus.schema import Case, Language
 from corpus.symbols import PYTHON
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
-from service.remediation.call_arguments import options_behind
+from service.remediation.call_arguments import options_behind, told_arguments
 from service.remediation.changes import propose_changes
 from service.remediation.exclusions import find_excluded
 from service.remediation.feasibility import ALREADY, DEFAULT
@@ -56,6 +56,11 @@ def propose(assessment: Assessment, cases: Sequence[Case], library: Library, lan
     if len(found.changes) + settled < ENOUGH_CHANGES:
         more = [*cases[:2], *_kindred_cases(assessment, cases, library)]
         found = _from_cases(assessment, more[:3], library, language)
+    if not found.changes and "wrong-value" in library.causes[assessment.candidates[0].cause].messages_name:
+        report, settings = assessment.report, assessment.settings
+        named = told_arguments(report, settings)
+        made, _ = propose_changes((), report, library, settings, language, refusals=named)
+        found = Proposals(tuple(made), found.dropped)
     told = tell_overwritten(shown(found.changes), assessment.report, language)
     return Proposals(tuple(told), found.dropped)
 

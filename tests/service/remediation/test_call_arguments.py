@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ingest.logs.stacks.stack import Frame
 from service.pipeline.triage import Triage
-from service.remediation.call_arguments import passed_options
+from service.remediation.call_arguments import passed_options, told_arguments
 from tests.service.factories import failed, report, setting
 from tests.tables import each_row
 from tests.warm import explained
@@ -40,6 +40,29 @@ def test_that_the_jobs_own_call_says_which_option_fills_an_argument(
     told = report(failed(frames=frames), settings=settings)
     found = passed_options(told, told.settings if "cfg" in code or "threads" in code else ())
     assert {name: (option.key, option.value) for name, option in found.items()} == expected
+
+
+@each_row(
+    ("message", "expected"),
+    [
+        ("cosine requires `num_turns`, please provide that argument.", ["num_turns"]),
+        ("`Fitter` requires either a `moon` or `moon_init` argument", ["moon", "moon_init"]),
+        ("`moon_size` and `moon_mass` cannot both be set", ["moon_size", "moon_mass"]),
+        ("moon_size must be an integer", ["moon_size"]),
+        ("the 'phase' argument is not supported", ["phase"]),
+        # A value is no name, nor is a function of the stack, a word of a sentence, or one of many names.
+        ("'waxing' is not supported here", []),
+        ("`forward` must be called first", []),
+        ("the moon must be whole", []),
+        ("pass `a_1`, or set `b_1`, or set `c_1`", []),
+    ],
+)
+def test_that_a_message_is_a_witness_for_the_argument_that_it_refuses(
+    message: str, expected: list[str]
+) -> None:
+    frames = (Frame("/job/train.py", 3, "main", "fit()"), Frame(f"{SITE}/moon/fit.py", 9, "forward", ""))
+    told = report(failed(body=f"ValueError: {message}", frames=frames))
+    assert [option.key for option in told_arguments(told, ())] == expected
 
 
 def stack(*calls: tuple[str, str, str]) -> str:
