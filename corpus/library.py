@@ -38,7 +38,7 @@ from corpus.schema import (
     SettingSpec,
     Text,
 )
-from corpus.vocabulary import Vocabulary, vocabulary_of
+from corpus.vocabulary import CorpusVocabulary, vocabulary_of
 
 R = TypeVar("R", bound=Record)
 
@@ -111,7 +111,7 @@ class Library:
         return canonical(name) in self._endings
 
     @cached_property
-    def vocabulary(self) -> Vocabulary:
+    def vocabulary(self) -> CorpusVocabulary:
         """The words that causes, cases, settings and remedies are described in, and the settings' names."""
         described = (self.causes, self.cases, self.specs, self.remedies, self.procedures)
         return vocabulary_of(described, (name for key in self.specs for name in key))

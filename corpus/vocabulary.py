@@ -15,7 +15,7 @@ _ENDINGS = ("ations", "ation", "ings", "ing", "ied", "ies", "ed", "es", "ly", "e
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class CorpusVocabulary:
     """Stems of the English words, and the pairs of signs that stand beside each other in Chinese."""
 
     stems: frozenset[str]
@@ -56,10 +56,10 @@ def texts_in(values: Iterable[object]) -> Iterator[Text]:
             yield from texts_in(value)
 
 
-def vocabulary_of(values: Iterable[object], names: Iterable[str]) -> Vocabulary:
+def vocabulary_of(values: Iterable[object], names: Iterable[str]) -> CorpusVocabulary:
     """Give the words that records use, and those that names are made of."""
     texts = list(texts_in(values))
-    return Vocabulary(
+    return CorpusVocabulary(
         frozenset(stems(re.sub(r"[\W_]", " ", "\n".join((*names, *(text.en for text in texts)))))),
         frozenset(pairs("\n".join(text.zh for text in texts))),
     )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from corpus import advice_words
 from corpus.library import Library
 from corpus.message import Message
-from corpus.vocabulary import Vocabulary, pairs, stem, stems, texts_in
+from corpus.vocabulary import CorpusVocabulary, pairs, stem, stems, texts_in
 from service.llm.prose import CODE
 from service.schemas.diagnosis import ProposedChange
 
@@ -77,7 +77,7 @@ _BLAME = re.compile(
 class OwnAdvice:
     """What the corpus says: its words, and each sentence about the causes and cases in question."""
 
-    vocabulary: Vocabulary
+    vocabulary: CorpusVocabulary
     sentences: tuple[frozenset[str], ...]
     chinese: tuple[str, ...]
 
