@@ -61,6 +61,15 @@ def own_values(report: CrashReport, library: Library, settings: Sequence[Setting
     return list({canonical(option.key): option for option in reversed(found)}.values())[::-1]
 
 
+def advised_flags(report: CrashReport, library: Library, settings: Sequence[Setting]) -> list[NamedOption]:
+    """Give the flags that the root's message says to use, where no framework's program can be meant."""
+    mine = settable_frameworks(report)
+    if report.root is None or mine & library.keys.keys() - known_frameworks().common:
+        return []
+    hints = [named for named in read_hints(report.root.body) if named.name.startswith("--")]
+    return list(_told(hints, settings))
+
+
 def _referring(message: str, settings: Sequence[Setting]) -> Iterator[NamedOption]:
     """Give the settings whose value refers to a key that the configuration has under another name."""
     for match in _DANGLING.finditer(message):

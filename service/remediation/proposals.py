@@ -22,7 +22,7 @@ from service.remediation.feasibility import ALREADY, DEFAULT
 from service.remediation.message_hints import hinted_changes
 from service.remediation.named_options import NamedOption, named_options
 from service.remediation.overwrites import tell_overwritten
-from service.remediation.own_values import own_values
+from service.remediation.own_values import advised_flags, own_values
 from service.remediation.packages.changes import fitting_changes
 from service.remediation.packages.named import named_installs
 from service.remediation.ranking import ENOUGH_CHANGES, shown
@@ -117,7 +117,8 @@ def _refused(
     """
     options = named_options(report, settings)
     if not is_blamed:
-        return [option for option in options if option.choices and option.nearest]
+        slips = [option for option in options if option.choices and option.nearest]
+        return [*slips, *advised_flags(report, library, settings)]
     own = own_values(report, library, settings)
     # A key that another one refers to by a wrong name is not missing.
     referred = "\n".join(option.present or "" for option in own)
