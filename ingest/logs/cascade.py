@@ -66,10 +66,11 @@ def arrange_cascade(
     """
     if failed:
         runs = [replace(run, finished=0, obeyed=0) for run in runs]
+    reports = [event for event in events if event.pattern_role == "wrapper"]
     recovered = {
         id(event)
         for event in events
-        if (_is_recovered(event, runs, timeline) and not _is_reported(event, events, runs, timeline))
+        if (_is_recovered(event, runs, timeline) and not _is_reported(event, reports, runs, timeline))
         or (event.passing and _is_caught(event, events))
         or is_survived(event, events)
         or is_overtaken(event, events)
@@ -267,7 +268,9 @@ def _warned_of(root: Event, warnings: Sequence[Event]) -> Event | None:
     return next((event for event in told if event.source in ("", root.source)), None)
 
 
-def _is_reported(event: Event, events: Iterable[Event], runs: Sequence[Progress], timeline: Timeline) -> bool:
+def _is_reported(
+    event: Event, reports: Iterable[Event], runs: Sequence[Progress], timeline: Timeline
+) -> bool:
     """Tell whether a launcher's report below names the rank that this uncaught exception, or abort, ended.
 
     What other ranks did in the meantime is no recovery of that one. Where no line tells the failure's rank,
@@ -275,14 +278,13 @@ def _is_reported(event: Event, events: Iterable[Event], runs: Sequence[Progress]
     """
     is_uncaught = bool(event.frames) and event.frames[0].function == "<module>" and not event.logged
     return any(
-        report.pattern_role == "wrapper"
-        and report.last > event.last
+        report.last > event.last
         and (
             str(report.facts.get("rank")) == event.rank
             if is_uncaught and event.rank
             else not runs[timeline.number(report.last)].goes_on_after(report.last)
         )
-        for report in events
+        for report in reports
         if (is_uncaught and "code" in report.facts and report.line > event.last) or _leads_to(event, report)
     )
 
