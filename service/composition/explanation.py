@@ -12,7 +12,7 @@ from corpus.schema import Case, Cause, Language
 from service.composition import phrases
 from service.composition.alternatives import tell_apart
 from service.composition.failure_text import FailureText, bulleted, inline_code
-from service.composition.headlines import facts_in_words, quoted, without_names
+from service.composition.headlines import facts_in_words, is_specific, quoted, whereabouts, without_names
 from service.composition.job_end import JobEnd
 from service.composition.message_forms import FormedMessage, formed_message
 from service.composition.phrases import phrase
@@ -55,7 +55,7 @@ class Explanation:
         if formed is not None and (
             formed.form.beside_case == "lead" or (not cases and formed.form.beside_case != "add")
         ):
-            return formed.headline(language)
+            return self._placed(formed.headline(language))
         if formed is not None and formed.form.beside_case in ("follow", "add"):
             title = without_names((cases[0] if cases else cause).title.to(language).rstrip(".。"))
             told = formed.headline(language, beside_title=True)
@@ -65,8 +65,14 @@ class Explanation:
         title = cases[0].title.to(language) if cases else cause.titled(language, self.assessment.holds)
         said = self._said(title)
         if not said:
-            return title
+            return self._placed(title)
         return phrase("headline-case", language, title=without_names(title), told=said)
+
+    def _placed(self, headline: str) -> str:
+        """Give a headline that names something of this job, by its rank and call where it names nothing."""
+        root = self.assessment.report.root
+        where = whereabouts(root, self.language) if root is not None and not is_specific(headline) else ""
+        return phrase("headline-at", self.language, told=headline, place=where) if where else headline
 
     @property
     def _unknown_headline(self) -> str:

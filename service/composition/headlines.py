@@ -14,8 +14,10 @@ from ingest.logs.events import Event
 from ingest.logs.facts import Fact
 from ingest.logs.lines import message_of
 from ingest.logs.report import CrashReport
+from ingest.logs.stacks.own_calls import own_call
 from service.composition.failure_text import ranks_in_words
-from service.composition.message_forms import LONGEST, field_value
+from service.composition.message_forms import LONGEST, field_value, place_of
+from service.composition.phrases import phrase
 
 # What fills blanks besides a fact's own fields.
 ADDED_BLANKS = frozenset({"silent", "signal_name"})
@@ -97,6 +99,28 @@ def quoted(message: str, title: str, *, is_general: bool) -> str:
     said = _cut(" ".join(said.split())).replace("`", "'")
     is_telling = is_general or _SPECIFIC.search(said) is not None
     return said if is_telling and len(said) >= LEAST and said.lower() not in title.lower() else ""
+
+
+def is_specific(headline: str) -> bool:
+    """Tell whether a headline names something of this job: a number, a path, a name in code."""
+    return _SPECIFIC.search(headline) is not None
+
+
+def whereabouts(root: Event, language: Language) -> str:
+    """Say which ranks, or which process, said the root's line and in which call it was raised.
+
+    It stands behind a title whose message says nothing of its own; empty where neither is known.
+    """
+    frame = own_call(root.frames) or next((frame for frame in reversed(root.frames) if frame.line), None)
+    ranks = root.ranks or ((int(root.rank),) if root.rank.isdecimal() else ())
+    # A stream without a number, such as `raylet`, is every job's.
+    is_own = _SPECIFIC.search(root.source) and root.source.isprintable() and len(root.source) <= LONGEST
+    who = root.source.replace("`", "'") if is_own else ""
+    parts = (
+        phrase("headline-ranks", language, ranks=ranks_in_words(ranks)) if ranks else who,
+        place_of(frame) if frame is not None else "",
+    )
+    return ("，" if language == "zh" else ", ").join(filter(None, parts))
 
 
 def _cut(text: str) -> str:

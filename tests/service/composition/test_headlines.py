@@ -24,6 +24,11 @@ FAILED_RANK = (
     "E0401 10:00:00.000 9 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -11) "
     "local_rank: 3 (pid: 44) of binary: /opt/python\n"
 )
+FULL = (
+    'Traceback (most recent call last):\n  File "/job/load.py", line 12, in read\n    open(path)\n'
+    "OSError: [Errno 24] Too many open files\n"
+)
+FULL_OF_RANK = "".join(f"[rank3]: {row}\n" for row in FULL.splitlines())
 
 
 @each_row(
@@ -156,3 +161,19 @@ def test_a_place_in_a_package_stands_in_no_headline_beside_a_title(triage: Triag
     headline = explained(triage, own + inner + oom).headline
     assert "1 GiB" in headline
     assert "_tensor.py" not in headline
+
+
+@each_row(
+    ("log", "language", "end"),
+    [
+        (FULL_OF_RANK, "en", "(rank 3, load.py:12)"),
+        (FULL_OF_RANK, "zh", "（rank 3，load.py:12）"),
+        (FULL, "en", "(load.py:12)"),
+        ("OSError: [Errno 24] Too many open files\n", "en", "reached"),
+    ],
+)
+def test_that_a_headline_that_names_nothing_says_who_and_where(
+    triage: Triage, log: str, language: Language, end: str
+) -> None:
+    """The ranks and the call that the log shows; nothing is made up where it shows none."""
+    assert explained(triage, log, language=language).headline.rstrip(".。").endswith(end)
