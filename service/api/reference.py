@@ -48,7 +48,7 @@ def page(told: Mapping[str, Any]) -> str:
     head = element(
         "header",
         element("h1", f"{told['info']['title']} {told['info']['version']}"),
-        *map(paragraph, told["info"]["description"].strip().split("\n\n")),
+        *(paragraph(coded(text)) for text in told["info"]["description"].strip().split("\n\n")),
         paragraph(element("a", "openapi.json", href="openapi.json")),
         element("nav", *links, aria_label="Sections"),
     )
@@ -65,7 +65,7 @@ def _route(method: str, path: str, route: Mapping[str, Any]) -> Html:
         element("code", method.upper(), class_=f"method {method}"),
         " ",
         element("code", path),
-        element("span", said[0]),
+        element("span", coded(said[0])),
     )
     return folded(
         summary,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, case, delete, func, insert, or_, select, update
 
 from corpus.message import Message
 from service.persistence import sanitizer
@@ -128,12 +128,20 @@ class TriageRepository:
             .order_by(FEEDBACK.c.id.desc())
             .limit(1)
         )
+        is_right = FEEDBACK.c.right == 1
+        judged = (
+            select(case((is_right, _COLUMNS.cause), else_=FEEDBACK.c.cause))
+            .join(TRIAGES, FEEDBACK.c.triage == _COLUMNS.id)
+            .where(*same, or_(is_right, FEEDBACK.c.cause.is_not(None)))
+            .order_by(FEEDBACK.c.id.desc())
+            .limit(1)
+        )
         with self._database.read() as connection:
             times, first, last, newest = connection.execute(counted).one()
-            fix = connection.execute(told).scalar() if times else None
-        if not times:
-            return None
-        return Recurrence(times=times, first=first, last=last, triage=newest, fix=fix or "")
+            if not times:
+                return None
+            fix, cause = (connection.execute(query).scalar() or "" for query in (told, judged))
+        return Recurrence(times=times, first=first, last=last, triage=newest, fix=fix, judged=cause)
 
     def excerpt(self, triage: str) -> Excerpt:
         """Give what is kept of the log, empty while it is read; raises NotFoundError."""

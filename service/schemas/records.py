@@ -91,13 +91,18 @@ class FeedbackRecord(Feedback):
 
 
 class Recurrence(Part):
-    """Earlier triages of the same crash: how many, first and last, and what a person said cured one."""
+    """Earlier triages of the same crash: how many, first and last, and what persons said of them.
+
+    `fix` is what cured one, `judged` the cause that was called right or given instead; both are what was said
+    last, empty where nothing was.
+    """
 
     times: int
     first: datetime
     last: datetime
     triage: str
     fix: str = ""
+    judged: str = ""
 
 
 class JobPlace(Part):

@@ -43,6 +43,7 @@ def head(view: TriageView, library: Library) -> Html:
         ),
         element("h1", *prose.inline(answer.headline), id="wc-headline", tabindex="-1"),
         element("dl", *_standing(answer, view.recurrence), class_="standing"),
+        _judged(answer, view.recurrence, library),
         note,
         class_=f"card head v-{answer.verdict}" + (" doubtful" if answer.is_doubtful else ""),
     )
@@ -76,6 +77,17 @@ def _standing(answer: DiagnosisView, recurrence: Recurrence | None) -> Iterator[
     if answer.root is not None:
         quote = element("code", shortening.proof(visible(answer.proof), _PROOF, _LONG_PROOF))
         yield _pair(say("proof", language), join(prose.citation(answer.root.place), " ", quote), "wide proof")
+
+
+def _judged(answer: DiagnosisView, recurrence: Recurrence | None, library: Library) -> Html | None:
+    """Tell what a person said of the same crash: that this cause was right, or which it was instead."""
+    cause = library.causes.get(recurrence.judged) if recurrence is not None else None
+    if cause is None or not answer.names_cause:
+        return None
+    if cause.id == answer.cause:
+        return element("p", say("judged-right", answer.language), class_="note agreed")
+    told = say("judged-other", answer.language, title=cause.title.to(answer.language))
+    return element("p", told, class_="note")
 
 
 def _seen(recurrence: Recurrence, language: Language) -> Html:

@@ -273,13 +273,19 @@ def test_that_earlier_triages_of_a_crash_are_counted(store: Store) -> None:
             FeedbackRecord(triage=name, caller="ann", created=NOW, right=True, fix=fix)
         )
     assert store.triages.earlier("T4", "ab12") == Recurrence(
-        times=3, first=later(1), last=later(3), triage="T3", fix="a newer driver"
+        times=3, first=later(1), last=later(3), triage="T3", fix="a newer driver", judged="disk-full"
     )
     assert store.triages.earlier("T4", "ab12", "ann") == Recurrence(
-        times=2, first=later(1), last=later(2), triage="T2", fix="more memory"
+        times=2, first=later(1), last=later(2), triage="T2", fix="more memory", judged="disk-full"
     )
     assert store.triages.earlier("T1", "ab12") is None
     assert store.triages.earlier("T4", "") is None
+    wrong = FeedbackRecord(triage="T2", caller="ann", created=NOW, right=False, cause="disk-slow")
+    store.triages.add_feedback(wrong)
+    store.triages.add_feedback(wrong.model_copy(update={"cause": None}))
+    found = store.triages.earlier("T4", "ab12")
+    assert found is not None
+    assert found.judged == "disk-slow"
 
 
 def test_that_a_final_answer_is_found_by_its_crash(store: Store) -> None:

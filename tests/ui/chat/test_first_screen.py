@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
+from corpus.message import is_chinese
 from tests.ui.chat.conftest import OpenPage
 from tests.ui.chat.serving import Server
 from tests.ui.chat.test_looks import PHONE
@@ -66,3 +67,29 @@ def test_that_a_crash_that_was_here_before_leads_to_the_last_one(page: Page) -> 
     assert page.url != first
     page.click(".seen a")
     page.wait_for_url(first)
+
+
+def test_that_one_click_tells_an_answer_in_the_other_language(page: Page) -> None:
+    """Out of what was kept: headline, changes and explanation; and back again."""
+    answered(page)
+    english = page.inner_text("#wc-headline")
+    page.click('[data-do="language"]')
+    expect(page.locator("#wc-headline")).not_to_have_text(english)
+    for part in ("#wc-headline", "#wc-changes", "#wc-why"):
+        assert is_chinese(page.inner_text(part)), part
+    sentences = page.locator("#wc-why p, #wc-changes p:not(.what)").all_inner_texts()
+    assert [text for text in sentences if text.strip() and not is_chinese(text)] == []
+    page.click('[data-do="language"]')
+    expect(page.locator("#wc-headline")).to_have_text(english)
+
+
+def test_that_what_a_person_said_stands_in_the_next_answer_of_its_crash(page: Page) -> None:
+    """The cause that was given instead is told on the first screen, as a person's word."""
+    answered(page, "host-memory")
+    page.click('[data-do="wrong"]')
+    page.select_option("#wc-real-cause", "nccl-network")
+    page.click("#wc-wrong [type=submit]")
+    expect(page.locator("#wc-thanks")).not_to_be_empty()
+    page.click('.bar [data-do="new"].when-answer')
+    answered(page, "host-memory")
+    expect(page.locator(".head .note")).to_contain_text("a person has said before that it was another cause")
