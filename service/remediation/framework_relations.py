@@ -63,14 +63,16 @@ def giving_setting(key: str, report: CrashReport, library: Library) -> SettingSp
     The user of a trainer hands no argument to the loader or the optimizer that it makes: what is called
     `DataLoader.num_workers` is `dataloader_num_workers` there. None where the job's own code makes the call.
     """
-    mine = settable_frameworks(report)
-    for row in known_frameworks().rows.values():
-        if key in row.gives and _makes_the_call(row, report.root):
-            # What extends a framework has its settings as its own.
-            owners = [name for name in known_frameworks().rows if name in mine and _reads(name, row.id)]
-            found = (library.setting(name, row.gives[key], report.version(name)) for name in owners)
-            if spec := next(filter(None, found), None):
-                return spec
+    rows = [row for row in known_frameworks().rows.values() if key in row.gives]
+    rows = [row for row in rows if _makes_the_call(row, report.root)]
+    # Whose settings the user makes is looked for in all files of the job: only where it is asked.
+    mine = settable_frameworks(report) if rows else frozenset[str]()
+    for row in rows:
+        # What extends a framework has its settings as its own.
+        owners = [name for name in known_frameworks().rows if name in mine and _reads(name, row.id)]
+        found = (library.setting(name, row.gives[key], report.version(name)) for name in owners)
+        if spec := next(filter(None, found), None):
+            return spec
     return None
 
 

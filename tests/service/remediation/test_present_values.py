@@ -11,6 +11,7 @@ from service.remediation.changes import propose_changes
 from service.schemas.diagnosis import ProposedChange
 from tests.service.factories import case, change, failed, library, report, setting, spec
 from tests.tables import each_row
+from tests.warm import explained
 
 OLD = "CUDA out of memory. Tried 2.00 GiB (GPU 0; 10.75 GiB total capacity; 8.39 GiB already allocated)"
 NEW = "CUDA out of memory. Tried 2.00 GiB. GPU 0 has a total capacity of 10.75 GiB of which 1 GiB is free."
@@ -90,3 +91,22 @@ def test_an_allocator_without_expandable_segments_is_not_given_them(
     shipped = triage.library.cases["pytorch/gpu-memory-fragmentation"]
     made, _ = propose_changes([shipped], told, triage.library, (), "en")
     assert any(item.key == "PYTORCH_CUDA_ALLOC_CONF" for item in made) is offered
+
+
+SITE = "/env/lib/python3.11/site-packages"
+DEAD_WORKER = f"""\
+Traceback (most recent call last):
+  File "/job/train.py", line 88, in <module>
+    trainer.train()
+  File "{SITE}/transformers/trainer.py", line 2300, in train
+    return inner_training_loop(
+  File "{SITE}/torch/utils/data/dataloader.py", line 1251, in _try_get_data
+    raise RuntimeError("DataLoader worker (pid(s) 1234) exited unexpectedly")
+RuntimeError: DataLoader worker (pid(s) 1234) exited unexpectedly
+"""
+
+
+def test_that_a_dead_worker_proves_that_the_job_has_workers(triage: Triage) -> None:
+    """The default, no workers at all, is then a change."""
+    first = explained(triage, DEAD_WORKER).changes[0]
+    assert (first.key, first.to) == ("dataloader_num_workers", 0)
