@@ -42,8 +42,7 @@ def head(view: TriageView, library: Library) -> Html:
             class_="top",
         ),
         element("h1", *prose.inline(answer.headline), id="wc-headline", tabindex="-1"),
-        element("dl", *_standing(answer, view.recurrence), class_="standing"),
-        _judged(answer, view.recurrence, library),
+        element("dl", *_standing(answer, view.recurrence, library), class_="standing"),
         note,
         class_=f"card head v-{answer.verdict}" + (" doubtful" if answer.is_doubtful else ""),
     )
@@ -57,7 +56,7 @@ def _buttons(language: Language) -> Iterator[Html]:
         yield element("button", say(deed, language), type="button", class_="small quiet", data_do=deed)
 
 
-def _standing(answer: DiagnosisView, recurrence: Recurrence | None) -> Iterator[Html]:
+def _standing(answer: DiagnosisView, recurrence: Recurrence | None, library: Library) -> Iterator[Html]:
     language = answer.language
     if answer.names_cause:
         rests = say(f"standing-{answer.standing_name}", language)
@@ -69,7 +68,8 @@ def _standing(answer: DiagnosisView, recurrence: Recurrence | None) -> Iterator[
     if answer.end_known:
         yield _pair(say("outcome", language), element("span", answer.end_known))
     if recurrence is not None:
-        yield _pair(say("seen-before", language), _seen(recurrence, language), "seen")
+        judged = _judged(answer.cause, recurrence, library, language)
+        yield _pair(say("seen-before", language), _seen(recurrence, judged, language), "seen")
     if answer.resume:
         said = f"{answer.words('resume-how', resume=answer.resume)} `{answer.resumes_with}`"
         told = said if answer.resumes_with else answer.resume
@@ -79,19 +79,18 @@ def _standing(answer: DiagnosisView, recurrence: Recurrence | None) -> Iterator[
         yield _pair(say("proof", language), join(prose.citation(answer.root.place), " ", quote), "wide proof")
 
 
-def _judged(answer: DiagnosisView, recurrence: Recurrence | None, library: Library) -> Html | None:
+def _judged(cause: str | None, recurrence: Recurrence, library: Library, language: Language) -> Html | None:
     """Tell what a person said of the same crash: that this cause was right, or which it was instead."""
-    cause = library.causes.get(recurrence.judged) if recurrence is not None else None
-    if cause is None or not answer.names_cause:
+    judged = library.causes.get(recurrence.judged)
+    if judged is None or cause is None:
         return None
-    if cause.id == answer.cause:
-        return element("p", say("judged-right", answer.language), class_="note agreed")
-    told = say("judged-other", answer.language, title=cause.title.to(answer.language))
-    return element("p", told, class_="note")
+    if judged.id == cause:
+        return element("span", say("judged-right", language), class_="agreed")
+    return element("span", say("judged-other", language, title=judged.title.to(language)), class_="doubt")
 
 
-def _seen(recurrence: Recurrence, language: Language) -> Html:
-    """Tell how often the same crash was here before, with the way to the last one, and what cured it."""
+def _seen(recurrence: Recurrence, judged: Html | None, language: Language) -> Html:
+    """Tell how often the same crash was here before, with the way to the last one, and what was said of it."""
     now = datetime.now(UTC)
     first, last = (ago(then, now, language) for then in (recurrence.first, recurrence.last))
     count = f"{recurrence.times:,}"
@@ -109,7 +108,9 @@ def _seen(recurrence: Recurrence, language: Language) -> Html:
     )
     fix = shortening.shortened(visible(recurrence.fix), _PROOF)
     cured = element("span", say("seen-fix", language, fix=fix), class_="cured") if fix else None
-    return join(often, ", " if language == "en" else "，", way, cured and " · ", cured)
+    said = [part for part in (judged, cured) if part is not None]
+    between = ", " if language == "en" else "，"
+    return join(join(often, way, between=between), *said, between=" · ")
 
 
 def _pair(name: str, value: Html, class_: str | None = None) -> Html:

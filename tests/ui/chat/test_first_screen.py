@@ -92,4 +92,4 @@ def test_that_what_a_person_said_stands_in_the_next_answer_of_its_crash(page: Pa
     expect(page.locator("#wc-thanks")).not_to_be_empty()
     page.click('.bar [data-do="new"].when-answer')
     answered(page, "host-memory")
-    expect(page.locator(".head .note")).to_contain_text("a person has said before that it was another cause")
+    expect(page.locator(".head .seen")).to_contain_text("a person said that it was: ")

@@ -113,10 +113,7 @@ def test_that_an_answer_tells_that_the_crash_was_here_before(triage: Triage, dia
     assert "said to have cured it: &lt;b&gt;pin 2.4" in head
     assert "Seen before" not in answer.head(view(diagnosis), triage.library)
     assert diagnosis.cause is not None
-    for judged, said in (
-        (diagnosis.cause, "called this cause right"),
-        ("nccl-network", "it was another cause"),
-    ):
+    for judged, said in ((diagnosis.cause, "called right"), ("nccl-network", "a person said that it was")):
         told = before.model_copy(update={"judged": judged})
         assert said in texts(answer.head(view(diagnosis, recurrence=told), triage.library))
 
