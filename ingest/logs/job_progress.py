@@ -109,11 +109,13 @@ class JobProgress:
         counted = float(step) if isinstance(step, (int, float)) else -1.0
         is_bar = _BAR.search(line.text) is not None
         total = fields.get("total") if row.whole and not counts_part(line.body) else None
+        # Bars of different lengths count different things: as a program dies it draws each once more.
+        length = f" {fields.get('total')}" if is_bar else ""
         self.runs[-1].add(
             ProgressMark(
                 line.number,
                 counted,
-                f"{row.id} {line.source}",
+                f"{row.id} {line.source}{length}",
                 float(total) if isinstance(total, (int, float)) else 0.0,
                 is_bar,
             )

@@ -23,8 +23,8 @@ IN_FLIGHT = 2
 class ProgressMark:
     """A line that tells of progress; `step` is -1 where it counts nothing.
 
-    Marks of one `series` (one kind of line of one process) count the same thing. `total` is where the count
-    ends, 0 where the line does not say it; a bar's count may be of anything.
+    Marks of one `series` (one kind of line of one process, and of bars one length) count the same thing.
+    `total` is where the count ends, 0 where the line does not say it; a bar's count may be of anything.
     """
 
     line: int
