@@ -90,7 +90,7 @@ def _judged(cause: str | None, recurrence: Recurrence, library: Library, languag
 
 
 def _seen(recurrence: Recurrence, judged: Html | None, language: Language) -> Html:
-    """Tell how often the same crash was here before, with the way to the last one, and what was said of it."""
+    """Tell how often the same crash was here before, with the way to the last one, and what was said."""
     now = datetime.now(UTC)
     first, last = (ago(then, now, language) for then in (recurrence.first, recurrence.last))
     count = f"{recurrence.times:,}"
