@@ -88,6 +88,11 @@ class CrashReport:
         return tuple(event for event in self.events if event.role in ("root", "collateral"))
 
     @cached_property
+    def survived(self) -> tuple[Event, ...]:
+        """Errors that the run seems to have gone on after."""
+        return tuple(event for event in self.events if event.role == "recovered" and event.kind == "error")
+
+    @cached_property
     def texts(self) -> Mapping[int, str]:
         """Every line that the report holds, by its number."""
         texts = dict([*self.nearby, *self.surroundings, *self.tail, *self.novel])
@@ -100,16 +105,14 @@ class CrashReport:
     def led_by(self, lines: Sequence[int]) -> CrashReport:
         """Give the report with the first standing failure that one of these lines tells of as the root.
 
-        Without any of them it stays as it is.
+        Where none stands, one that the run seemed to have survived. Without any of them it stays as it is.
         """
+        failed = self.standing if self.root is not None else self.survived
         told = (
-            event
-            for line in lines
-            for event in self.standing
-            if line in (event.line, event.last, event.traceback)
+            event for line in lines for event in failed if line in (event.line, event.last, event.traceback)
         )
         first = next(told, None)
-        if first is None or self.root is None or first is self.root:
+        if first is None or first is self.root:
             return self
         root = replace(first, role="root")
         rest = [replace(event, role="collateral") if event.role == "root" else event for event in self.events]

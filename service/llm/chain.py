@@ -219,10 +219,12 @@ class _ModelExplanation:
         assessment, vote = self.prompt_context.assessment, self.grounded.vote
         fails = self.triage_context.fails
         if vote is not None and fails is not None:
-            # The quoted lines that only a look has shown, and that read as failures by themselves.
-            known = {event.line for event in self.prompt_context.report.events}
-            looked = [line for line in vote.lines if line in rows and line not in known]
-            vote = replace(vote, failing=tuple(line for line in looked if fails(rows[line])))
+            # The quoted lines that the rules passed over, and that read as failures by themselves.
+            report = self.prompt_context.report
+            known = {event.line for event in report.events}
+            texts = {line: text for line in vote.lines if (text := rows.get(line, report.texts.get(line)))}
+            failing = [line for line, text in texts.items() if line not in known and fails(text)]
+            vote = replace(vote, failing=tuple(failing))
         self.vote = vote
         self.fused = fuse(assessment, vote, self.triage_context.library) if vote else assessment
 

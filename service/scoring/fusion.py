@@ -164,9 +164,10 @@ def _is_of_job(cause: str, report: CrashReport, library: Library) -> bool:
 def may_count(assessment: Assessment, vote: Vote) -> bool:
     """Tell whether a vote may change anything.
 
-    It has to quote a line that fails, for the rules or read by itself, or telemetry has to show its cause. No
-    vote outweighs how the job is known to have ended, and a failure that is known, or stated by the log, is
-    not called a sound run.
+    It has to quote a line that fails, for the rules or read by itself, or telemetry has to show its cause.
+    Where the rules found that nothing failed and no good end either, that may be an error of this very cause
+    which the run seemed to have survived. No vote outweighs how the job is known to have ended, and a failure
+    that is known, or stated by the log, is not called a sound run.
     """
     if is_proved(assessment):
         return vote.choice == _first(assessment)
@@ -174,9 +175,11 @@ def may_count(assessment: Assessment, vote: Vote) -> bool:
         stated = any(item.standing == "established" for item in assessment.candidates[:1])
         return assessment.outcome.end != "failed" and not stated
     shown = [held for held in assessment.findings.holding(vote.choice) if held.rule.effect != "contradicts"]
-    failing = {
-        line for event in assessment.report.standing for line in (event.line, event.last, event.traceback)
-    }
+    report = assessment.report
+    failed = report.standing
+    if report.root is None and report.log_end.kind != "closed":
+        failed += tuple(event for event in report.survived if event.cause == vote.choice)
+    failing = {line for event in failed for line in (event.line, event.last, event.traceback)}
     quotes_failure = bool(vote.failing) or not failing.isdisjoint(vote.lines)
     return vote.choice == UNKNOWN_CAUSE or bool(shown) or quotes_failure
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from ingest.logs.progress import LogEnd
 from ingest.logs.report import CrashReport
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Outcome
@@ -58,6 +59,25 @@ def test_a_vote_that_may_not_count_changes_nothing(triage: Triage, hinted: Asses
     for found, vote in rows:
         assert fuse(found, vote, triage.library).candidates == found.candidates, vote
         assert decided(triage, found, vote) == conclude_id(triage, found), vote
+
+
+def test_a_failure_that_seemed_survived_may_be_voted_for(triage: Triage) -> None:
+    """Where no good end was seen, and the quoted line says that very cause; it becomes the root then."""
+    survived = failed(5, role="recovered", cause="gpu-oom-training", strength="suggests")
+    told = replace(report(survived), root=None, log_end=LogEnd("open", 9))
+    vote = Vote("gpu-oom-training", "high", (5,))
+    fused = fuse(assessed(triage, told), vote, triage.library)
+    assert decided(triage, assessed(triage, told), vote) == "gpu-oom-training"
+    assert fused.report.root is not None
+    assert (fused.report.root.line, fused.report.root.role) == (5, "root")
+    ended = replace(told, log_end=LogEnd("closed", 9))
+    others = [
+        (told, Vote("port-in-use", "high", (5,))),
+        (told, Vote("gpu-oom-training", "high", (4,))),
+        (ended, vote),
+    ]
+    for other, said in others:
+        assert decided(triage, assessed(triage, other), said) == SOUND, said
 
 
 def conclude_id(triage: Triage, assessment: Assessment) -> str:
