@@ -61,14 +61,14 @@ def _values(tree: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:
 
 
 def _arguments(call: ast.Call) -> Iterator[tuple[str, ast.expr, str]]:
-    """Give a call's plain keyword arguments; the `default` of an option goes by the option's name."""
+    """Give a call's plain keyword arguments; of an option, its `default` alone, by the option's name."""
     scope = ast.unparse(call.func)
     words = (word.value for word in call.args if isinstance(word, ast.Constant))
     option = next((word for word in words if isinstance(word, str) and word.startswith("--")), "")
     for keyword in call.keywords:
-        if keyword.arg and _is_plain(keyword.value):
-            is_default = option and keyword.arg == "default"
-            yield unsigned(option) if is_default else keyword.arg, keyword.value, scope
+        # The help, the action and the type of an option are no settings.
+        if keyword.arg and _is_plain(keyword.value) and (not option or keyword.arg == "default"):
+            yield unsigned(option) if option else keyword.arg, keyword.value, scope
 
 
 def _is_plain(node: ast.expr) -> bool:

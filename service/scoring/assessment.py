@@ -129,7 +129,11 @@ def assess(
     found = weigh_by_telemetry(found, findings, report, retrieval, library)
     weighed = weigh_by_outcome(found, ended, report, retrieval, library)
     objections = tuple(_objections(weighed, findings, ended, library))
-    settings = (*resolved(own, report.settings), *report.settings)
+    filled = resolved(own, report.settings)
+    # What code says of itself is a default: what the run printed is what it ran with.
+    given = [setting for setting in filled if setting.spelled != "dump"]
+    defaults = [setting for setting in filled if setting.spelled == "dump"]
+    settings = (*given, *report.settings, *defaults)
     return Assessment(
         report, retrieval, settings, ended, findings, tuple(weighed), objections, sites=find_sites(report)
     )

@@ -47,7 +47,7 @@ MADE = {
     "lark.toml": 'seed = 7 # 7\n[trainer]\nname = "a b"\nfast = true\n',
     "launch.py": (
         "import x\nLR = 1e-5\nx.run('显存', lr=LR, seed=-3,\n      name='a')\n"
-        "p.add_argument('--top-k', default=5)\n"
+        "p.add_argument('--top-k', default=5, help='at most')\n"
     ),
 }  # fmt: skip
 # What has no place: a value with a variable in it (`$PWD`, or a path that one begins), a block list, and what

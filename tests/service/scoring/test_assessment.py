@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from ingest.configfiles.settings import Setting
 from ingest.logs.report import CrashReport
 from service.llm.prompt_context import build_prompt_context
 from service.pipeline.triage import Triage
@@ -70,3 +71,11 @@ def test_prompt_and_answer_share_one_assessment(triage: Triage) -> None:
     assert prompt_context.assessment is triage_context.assessment
     assert prompt_context.candidates[0].cause == triage_context.first.cause
     assert prompt_context.retrieval.ranked[0].owner == triage_context.first.cases[0].id
+
+
+def test_what_a_run_printed_outranks_the_defaults_of_its_code(triage: Triage) -> None:
+    """What a launch script gives comes before both."""
+    printed = Setting("batch", "8", 4, "dump")
+    default, given = Setting("batch", "16", 0, "dump"), Setting("lr", "1e-4", 0, "flag")
+    found = assess(report(settings=[printed]), NOTHING_FOUND, triage.library, [default, given])
+    assert found.settings == (given, printed, default)
