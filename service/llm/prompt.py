@@ -28,6 +28,7 @@ _SECTIONS: tuple[tuple[str, str, bool], ...] = (
     ("candidates", "Candidate causes", False),
     ("log", "Lines of the log", True),
     ("facts", "Facts of the log", True),
+    ("code", "The job's own code at the calls that failed, not to be cited", True),
     ("settings", "The job's settings that the log shows", True),
     ("changes", "Offered changes, checked for this job", False),
     ("cases", "Known cases", False),

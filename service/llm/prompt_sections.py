@@ -13,6 +13,7 @@ from corpus.library import Library
 from ingest.configfiles.settings import Setting
 from ingest.logs.facts import Fact
 from service.composition import phrases
+from service.llm.job_code import code_rows
 from service.llm.prompt_context import PromptContext
 from service.llm.prompt_injection import LONGEST_ROW, neutralize, withhold
 from service.llm.prompt_lines import LONGEST_STACK, PromptRow, own_names
@@ -388,6 +389,7 @@ SECTIONS: Sequence[Callable[[PromptContext], Iterable[PromptRow]]] = (
     _telemetry,
     _candidates,
     _facts,
+    code_rows,
     _settings,
     _changes,
     _cases,

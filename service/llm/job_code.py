@@ -1,0 +1,61 @@
+"""The job's own code around the calls that failed: what an argument was, and which check raised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ingest.logs.report import CrashReport
+from ingest.logs.stacks.own_calls import is_own
+from ingest.logs.stacks.stack import Frame
+from service.llm.prompt_context import PromptContext
+from service.llm.prompt_injection import withhold
+from service.llm.prompt_lines import PromptRow, own_names
+
+# Calls that are shown, the innermost first, and lines around each.
+CALLS, AROUND = 3, 6
+# The longest row of code that is shown.
+_LONGEST = 160
+# Ranks of the failing rows, and how much a row of distance adds.
+_AT, _PER_ROW = 1.7, 0.35
+
+
+def code_rows(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    """Give the rows of the job's files around the own calls of the root, nearest ranked first.
+
+    A file counts where it has the very line that the stack quotes: another version of it would mislead.
+    """
+    report = prompt_context.report
+    shown: dict[tuple[str, int], PromptRow] = {}
+    ids = own_names(prompt_context)
+    frames = report.root.frames if report.root is not None else ()
+    own = [frame for frame in reversed(frames) if frame.line and frame.code and is_own(frame)]
+    for depth, frame in enumerate(own[:CALLS]):
+        found = _found(frame, report)
+        if found is None:
+            continue
+        name, rows, at = found
+        for place in range(max(0, at - AROUND), min(len(rows), at + AROUND + 1)):
+            if rows[place].strip():
+                rank = _AT + depth / 2 + _PER_ROW * abs(place - at)
+                text = withhold(f"{name}:{place + 1}: {rows[place]}", ids, _LONGEST)
+                row = PromptRow("code", rank, text, number=place + 1 + 100_000 * depth)
+                shown.setdefault((name, place), row)
+    yield from shown.values()
+
+
+def _found(frame: Frame, report: CrashReport) -> tuple[str, Sequence[str], int] | None:
+    """Give the name and the rows of the file that a call is in, and the place of its row."""
+    base = frame.file.replace("\\", "/").rpartition("/")[2]
+    for text in report.launches:
+        body, _, name = text.rpartition("\n")
+        rows = body.split("\n")
+        at = frame.line - 1
+        if name.rpartition("/")[2] == base and at < len(rows) and _same(rows[at], frame.code):
+            return name, rows, at
+    return None
+
+
+def _same(row: str, quoted: str) -> bool:
+    """Tell whether a stack quotes a row; it shows a statement of several rows by its first, or as one."""
+    told, wanted = row.strip(), quoted.strip()
+    return bool(told) and wanted.startswith(told)
