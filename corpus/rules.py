@@ -44,7 +44,8 @@ class RuleWay(Record):
     It is taken where all names of `let` and the `value` are known and every condition of `when` holds; the
     first way taken decides. Where then one of `requires` does not hold, the rule gives nothing. A way
     without a value says why no value can help. `proves` tells that by these numbers the value suffices,
-    rather than only goes the right way. Names stand in the texts in braces.
+    rather than only goes the right way; `at_most`, `at_least` and `multiple_of` then say what they ask of any
+    value. A proof without them is one of another kind. Names stand in the texts in braces.
     """
 
     let: Bindings
@@ -52,6 +53,9 @@ class RuleWay(Record):
     when: tuple[ValueExpression, ...] = ()
     requires: tuple[ValueExpression, ...] = ()
     proves: ValueExpression = "false"
+    at_most: ValueExpression | None = None
+    at_least: ValueExpression | None = None
+    multiple_of: ValueExpression | None = None
     because: Text
     also: tuple[DependentRow, ...] = ()
 

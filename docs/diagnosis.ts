@@ -178,10 +178,10 @@ export interface ProcedureStep {
  * and `key` takes its place. `removes` tells that `key` itself is to go, and nothing takes its place; `to`
  * says so in words. `goes_with` names the change without which this one makes no sense. `purpose` tells a
  * change that can cure from one that only helps to find out; `proof` is the log's own arithmetic by which
- * the value suffices, where there is any. `tier` is how firmly it stands, the lowest first: changes of one
- * tier are equally good. A change of the kind `code` is for the job's own source: `key` is the place, `to`
- * says what to do there. `by` tells who proposes it: of what a model proposes, only what is verified is
- * ever written to a file.
+ * the value suffices, where there is any, and `bounds` what it asks of any value, where it is of such a
+ * kind. `tier` is how firmly it stands, the lowest first: changes of one tier are equally good. A change
+ * of the kind `code` is for the job's own source: `key` is the place, `to` says what to do there. `by`
+ * tells who proposes it: of what a model proposes, only what is verified is ever written to a file.
  */
 export interface ProposedChange {
   framework: string;
@@ -198,6 +198,7 @@ export interface ProposedChange {
   goes_with: string | null;
   purpose: "cure" | "find-out";
   proof: string | null;
+  bounds: ValueBounds | null;
   by: "rules" | "model";
 }
 
@@ -287,6 +288,13 @@ export interface TraceStep {
   found: string;
   /** Of each text that is a message, by its field: the message's id and values, to be told in any language. */
   messages?: Record<string, MessageReference>;
+}
+
+/** What the log's own arithmetic asks of any value of a setting, beside the one that is proposed. */
+export interface ValueBounds {
+  at_most: number | null;
+  at_least: number | null;
+  multiple_of: number | null;
 }
 
 /**

@@ -15,6 +15,8 @@ from service.llm.client import LlmClient, added_tokens
 from service.llm.deadline import FIRST_SHARE, Deadline
 from service.llm.grounding import offered
 from service.llm.investigation import SINGLE_SHOT, Investigation, LookLimits, budget_beside_tools
+from service.llm.line_questions import missing_lines
+from service.llm.log_view import LogView
 from service.llm.models import ChatMessage, ChatModel
 from service.llm.prompt import for_turn
 from service.llm.prompt_context import Prompt, PromptContext, build_prompt_context
@@ -115,6 +117,17 @@ class Conversation:
         self._constraints |= {item.topic.name: item for item in new}
         return new
 
+    def _with_named_lines(self, said: str) -> PromptContext:
+        """Give the context with the lines that a question names, as far as the output is at hand."""
+        report = self._prompt_context.report
+        missing = missing_lines(said, report)
+        if not missing:
+            return self._prompt_context
+        view = LogView(report, self._triage_context.reopen, Deadline(self._seconds))
+        rows = view.lines((number, number) for number in missing)
+        # A log that was put together from its excerpt has blank lines for what was not kept.
+        return self._prompt_context.with_lines({line: row for line, row in rows.items() if row.strip()})
+
     def ask(self, question: str) -> Iterator[LookStage | TextStage | Turn]:
         """Answer a question: a model's looks, the paragraphs as they stand, then the whole turn."""
         said = message_text(question)
@@ -124,12 +137,7 @@ class Conversation:
         )
         self._talk = [*self._talk, ChatMessage("user", said)][-MAX_TURNS:]
         plain = reply(
-            FollowUpQuestion(
-                said,
-                replace(prompt_context, offered=self._prompt_context.offered),
-                prompt_context.offered,
-                tuple(new),
-            ),
+            FollowUpQuestion(said, self._with_named_lines(said), prompt_context.offered, tuple(new)),
             self._near,
         )
         text, engine = plain, Engine()

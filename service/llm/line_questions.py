@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from corpus.message import words
 from corpus.schema import Language
 from ingest.logs.events import Event
+from ingest.logs.report import CrashReport
 from ingest.logs.timeline import Place
 from service.composition.diagnosis_view import source_words
 from service.llm.prompt_context import PromptContext
@@ -15,6 +16,10 @@ from service.llm.prompt_context import PromptContext
 _LINE = re.compile(
     r"(?:(?P<file>[\w./-]+):)?\bL(?P<short>\d{1,9})\b|\blines? (?P<long>\d{1,9})\b|第\s*(?P<zh>\d{1,9})\s*行"
 )
+# A file that stands before or after a line's number; that of a program is no line of the log.
+_BEFORE = re.compile(r"(?P<name>[\w./-]+\.[A-Za-z]\w*)[\"'`]?[,:]?\s*$")
+_AFTER = re.compile(r"\s*(?:of|in|at)\s+(?:the\s+)?(?:file\s+)?[\"'`]?(?P<name>[\w./-]+\.[A-Za-z]\w*)")
+_LOGS = re.compile(r"\.(?:log|out|err|txt|stdout|stderr)$", re.IGNORECASE)
 # Lines that one question is answered for, and how much of each is quoted.
 MOST = 3
 _QUOTED = 300
@@ -22,12 +27,36 @@ _QUOTED = 300
 
 def describe_lines(text: str, prompt_context: PromptContext) -> str:
     """Say of each line that a question names what it says and is; empty where it names none."""
-    found = [
-        (match["file"] or "", int(match["short"] or match["long"] or match["zh"]))
-        for match in _LINE.finditer(text)
+    asked = _asked(text, prompt_context.report)
+    return "\n\n".join(_line(file, number, prompt_context) for file, number in asked)
+
+
+def missing_lines(text: str, report: CrashReport) -> list[int]:
+    """Give the lines that a question names and the report does not hold, as it numbers them."""
+    parts = report.timeline.parts if report.timeline.has_parts else ()
+    numbers = [
+        part.first + number - 1
+        for file, number in _asked(text, report)
+        for part in parts
+        if not file or part.name == file
     ]
-    told = (_line(file, number, prompt_context) for file, number in dict.fromkeys(found))
-    return "\n\n".join(part for part, _ in zip(told, range(MOST), strict=False))
+    if not parts:
+        numbers = [number for _, number in _asked(text, report)]
+    return [number for number in numbers if number > 0 and number not in report.texts][:MOST]
+
+
+def _asked(text: str, report: CrashReport) -> list[tuple[str, int]]:
+    """Give the file, where one is named, and the number of each line of the log that a question names."""
+    parts = {part.name for part in report.timeline.parts} if report.timeline.has_parts else set()
+    found: dict[tuple[str, int], None] = {}
+    for match in _LINE.finditer(text):
+        beside = _BEFORE.search(text, 0, match.start()) or _AFTER.match(text, match.end())
+        file = match["file"] or (beside["name"] if beside else "")
+        if file and file not in parts and not _LOGS.search(file):
+            continue
+        number = int(match["short"] or match["long"] or match["zh"])
+        found[match["file"] or (file if file in parts else ""), number] = None
+    return list(found)[:MOST]
 
 
 def _line(file: str, number: int, prompt_context: PromptContext) -> str:

@@ -6,71 +6,138 @@ import re
 from collections.abc import Sequence
 
 from corpus.keys import last_level
-from corpus.message import words
+from corpus.message import in_language, words
 from service.llm.prompt_context import PromptContext
+from service.remediation.constraints import TOPICS
+from service.remediation.setting_values import misfit_reason
 from service.schemas.diagnosis import ProposedChange
 
 _ENOUGH = re.compile(
     r"\b(?:enough|suffices?|sufficient)\b|\bwould\b[^?]{1,60}\b(?:do|fit|cure|work)\b|够|行吗|可以吗|管用吗",
     re.IGNORECASE,
 )
+# A number that is no part of a word, of a version or of a range; a Chinese character may stand beside it.
 _NUMBER = re.compile(
-    r"(?<![\w.])(?P<number>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)"
-    r"\s?(?P<unit>%|[kK]\b|[gG](?:i?[bB])?\b)?(?![\w.]*\w)"
+    r"(?<![A-Za-z0-9_.-])(?P<number>-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)"
+    r"(?:\s?(?P<unit>%|[kKmM](?![A-Za-z])|[kKmMgGtT]i?[bB]\b))?(?![A-Za-z0-9_-]|[.,][A-Za-z0-9_])"
 )
-_SCALES = {"%": 0.01, "k": 1024.0, "": 1.0}
-_NO_UNIT = re.compile(r"[\d.,\s]+")
+# What a number counts, where it is no value of a setting, and what stands before a version.
+_COUNTED = re.compile(
+    r"\s*(?:more |other )?(?:gpus?|nodes?|cards?|machines?|hosts?|ranks?|devices?|workers?|cpus?|hours?|"
+    r"minutes?|seconds?|days?|块|张|台|个?节点|个?\s*(?:GPU|卡)|小时|分钟|秒)",
+    re.IGNORECASE,
+)
+_VERSION = re.compile(r"(?:\bversions?|\bv|版本)\s*$", re.IGNORECASE)
+# The words of a question that names nothing but a number.
+_BARE = re.compile(
+    r"\b(?:would|will|is|be|are|enough|suffices?|sufficient|do|does|fit|cure|work|it|that|this|a|the|value|of|to|at|if|i|we|"
+    r"set|setting|use|used|using|go|went|with|then|so|and|or|just|only|already|also|even|still|ok|okay|well|what|about|"
+    r"how|but|lower|raise|put|make|made|instead|for|me|us|here|now|please|hi|thanks)\b|"
+    r"[够吗行可以管用如果若是否我设置为改成到取值呢了的会不就那这样只把调降升低高大小足么吧得还它足也请问]|[\s?!.,;:'\"`？！。，；：（）()=]",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"[A-Za-z][\w.-]*[_.-]\w[\w.-]*")
+_GIB = re.compile(r"(?:^|[_.-])gi?b(?:$|[_.-])")
+_PLAIN = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 def answer_sum(text: str, prompt_context: PromptContext, changes: Sequence[ProposedChange]) -> str:
-    """Say whether a value that a question names reaches what the log's numbers ask for.
+    """Say whether a value that a question names keeps to what the log's numbers ask for.
 
-    Empty where it asks no such thing. Of the changes the one counts whose setting is named, else the first
-    whose value was worked out from the log.
+    Empty where it asks no such thing. Of the changes the one counts whose setting is named; where nothing but
+    a number is, the first whose value was worked out from the log.
     """
-    asked = _NUMBER.search(_without_lines(text)) if _ENOUGH.search(text) else None
-    if asked is None:
+    text = _without_lines(text)
+    numbers = list(_NUMBER.finditer(text)) if _ENOUGH.search(text) else []
+    if not numbers:
         return ""
     language = prompt_context.language
-    change = _meant(text, [change for change in changes if _value(change.to) is not None])
+    meant = [number for number in numbers if not _is_of_another(number, text)]
+    asked = (meant or numbers)[0]
+    change = _meant(text, [change for change in changes if _value(change.to) is not None]) if meant else None
     if change is None or change.proof is None:
         return words("replies.sum-unknown", language, asked=asked[0].strip())
+    # Of two values at once the arithmetic of one tells nothing.
+    verdict, reason = _verdict(asked, change, prompt_context) if len(meant) == 1 else ("compare", "")
     values = {
         "asked": asked[0].strip(),
         "key": change.key,
         "to": f"{change.to}",
-        "proof": change.proof.rstrip("."),
+        "proof": change.proof.rstrip(".。"),
+        "reason": in_language(reason, language),
     }
-    return words(f"replies.sum-{_verdict(asked, change)}", language, **values)
+    return words(f"replies.sum-{verdict}", language, **values)
 
 
 def _without_lines(text: str) -> str:
     """Take out what names a line of the log or a rank: its number is no value."""
-    return re.sub(r"\b(?:L\d+|(?:line|rank|step)s? \d+)", " ", text)
+    return re.sub(
+        r"\b(?:L\d+|(?:line|rank|step)s? \d+|(?:instead of|rather than) [\d.,]+\d%?)|第\s*\d+\s*[行步]",
+        " ",
+        text,
+    )
+
+
+def _is_of_another(number: re.Match[str], text: str) -> bool:
+    """Tell whether a number counts cards or the like, or is of a version."""
+    return bool(_COUNTED.match(text, number.end()) or _VERSION.search(text, 0, number.start()))
 
 
 def _meant(text: str, changes: Sequence[ProposedChange]) -> ProposedChange | None:
-    lowered = text.lower().replace("-", "_")
-    named = (change for change in changes if last_level(change.key).replace("-", "_") in lowered)
-    proven = (change for change in changes if change.proof is not None)
-    return next(named, None) or next(proven, None) or next(iter(changes), None)
+    """Give the change whose setting is named, by its key or as people call it; None for another."""
+    for change in changes:
+        if re.search(_spelled(change.key), text, re.IGNORECASE):
+            return change
+    if _NAME.search(text):
+        return None
+    called = [topic for topic in TOPICS if topic.words.search(text)]
+    if called:
+        named = [
+            change
+            for change in changes
+            if any(topic.keys.search(f"{change.kind} {change.framework} {change.key}") for topic in called)
+        ]
+        # Two settings of one kind are told apart by their names alone.
+        return named[0] if len(named) == 1 else None
+    if _BARE.sub("", _NUMBER.sub(" ", text)):
+        return None
+    return next((change for change in changes if change.proof is not None), next(iter(changes), None))
 
 
-def _verdict(asked: re.Match[str], change: ProposedChange) -> str:
-    """Tell whether the value lies on the safe side of the proposed one, where the job's own does not."""
-    unit = (asked["unit"] or "").lower()
-    to, here = _value(change.to), _value(change.from_)
-    scale = _SCALES.get(unit)
-    if to is None or scale is None or (here is None or here == to):
-        return "compare"
-    wanted = float(asked["number"].replace(",", "")) * scale
-    reaches = wanted <= to if to < here else wanted >= to
-    return "enough" if reaches else "short"
+def _spelled(key: str) -> str:
+    """Give the expression of a key's last level, with dashes, underscores or spaces."""
+    parts = (re.escape(part) for part in re.split(r"[-_]", last_level(key)))
+    return rf"(?<![A-Za-z0-9_]){'[-_ ]?'.join(parts)}(?![A-Za-z0-9_-])"
+
+
+def _verdict(asked: re.Match[str], change: ProposedChange, context: PromptContext) -> tuple[str, str]:
+    """Tell whether a value is one of the setting and keeps to the bounds, and why it is none."""
+    version = context.report.version(change.framework)
+    spec = context.library.setting(change.framework, change.key, version)
+    wanted = float(asked["number"].replace(",", ""))
+    unit = (asked["unit"] or "").lower().replace("i", "")
+    # A share is also said in percent, a length in thousands, a size in the unit that its key names.
+    is_share = spec is not None and spec.type == "float" and spec.max is not None and spec.max <= 1
+    if unit == "%" and (is_share or _is_fraction(change.to)):
+        wanted /= 100
+    elif unit == "k":
+        wanted *= 1024
+    elif unit and not (unit in ("g", "gb") and _GIB.search(change.key.lower())):
+        return "unit", ""
+    value = int(wanted) if wanted == int(wanted) else wanted
+    if spec is not None and (reason := misfit_reason(value, spec)):
+        return "misfit", reason
+    if change.bounds is None:
+        return "compare", ""
+    return ("enough" if change.bounds.hold(wanted) else "short"), ""
+
+
+def _is_fraction(value: object) -> bool:
+    number = _value(value)
+    return number is not None and 0 < number < 1
 
 
 def _value(value: object) -> float | None:
     """Read a plain number; a switch, words and sizes with units are none."""
-    if isinstance(value, bool) or value is None:
-        return None
-    plain = str(value).replace(",", "").strip()
-    return float(plain) if _NO_UNIT.fullmatch(plain) and plain.count(".") <= 1 and plain != "." else None
+    plain = "" if isinstance(value, bool) else str(value).replace(",", "").strip()
+    return float(plain) if _PLAIN.fullmatch(plain) else None

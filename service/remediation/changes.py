@@ -34,7 +34,7 @@ from service.remediation.renames import Rename
 from service.remediation.rules.context import CannotHelp, DependentSetting
 from service.remediation.setting_values import is_guidance, misfit_reason, number_of, typed_value
 from service.remediation.values import beyond_default, compute_value, leads_astray, rule_context, rule_for
-from service.schemas.diagnosis import Dropped, ProposedChange
+from service.schemas.diagnosis import Dropped, ProposedChange, ValueBounds
 
 # What to put there where a message names no value. Blanks mark it as guidance, in Chinese too.
 _WAYS = {
@@ -90,6 +90,7 @@ class _ProposedValue:
     also: tuple[DependentSetting, ...] = ()
     useless: str = ""
     proof: str | None = None
+    bounds: ValueBounds | None = None
     present: str | None = None
 
 
@@ -378,6 +379,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         from_case=wanted.case,
         status="verified" if known else "unverified",
         proof=value.proof,
+        bounds=value.bounds,
         purpose=change.purpose or (spec.purpose if spec is not None else "cure"),
     )
     following = [made for also in value.also if (made := _following(also, main, job)) is not None]
@@ -454,9 +456,8 @@ def _value(
         return _ProposedValue(beyond_default(change, spec, now, rule, job.language))
     because = made.because.to(job.language)
     present = None if made.present is None else str(made.present)
-    return _ProposedValue(
-        made.value, because, made.also, proof=because if made.proves else None, present=present
-    )
+    proof, bounds = (because, made.bounds) if made.proves else (None, None)
+    return _ProposedValue(made.value, because, made.also, proof=proof, bounds=bounds, present=present)
 
 
 def _following(also: DependentSetting, main: ProposedChange, job: _JobContext) -> ProposedChange | None:
@@ -478,6 +479,7 @@ def _following(also: DependentSetting, main: ProposedChange, job: _JobContext) -
             "costs": "",
             "goes_with": main.key,
             "proof": None,
+            "bounds": None,
         }
     )
 

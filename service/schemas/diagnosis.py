@@ -125,6 +125,22 @@ class CaseHit(Part):
     fix: str = ""
 
 
+class ValueBounds(Part):
+    """What the log's own arithmetic asks of any value of a setting, beside the one that is proposed."""
+
+    at_most: float | None = None
+    at_least: float | None = None
+    multiple_of: float | None = None
+
+    def hold(self, value: float) -> bool:
+        """Tell whether a value keeps to all of them."""
+        return (
+            (self.at_most is None or value <= self.at_most)
+            and (self.at_least is None or value >= self.at_least)
+            and (not self.multiple_of or value % self.multiple_of == 0)
+        )
+
+
 class ProposedChange(Part):
     """One change of the job's configuration.
 
@@ -132,7 +148,8 @@ class ProposedChange(Part):
     tells that `key` itself is to go, and nothing takes its place; `to` says so in words. `goes_with` names
     the change without which this one makes no sense. `purpose` tells a change that can cure from one
     that only helps to find out; `proof` is the log's own arithmetic by which the value suffices, where there
-    is any. `tier` is how firmly it stands, the lowest first: changes of one tier are equally good.
+    is any, and `bounds` what it asks of any value, where it is of such a kind. `tier` is how firmly it
+    stands, the lowest first: changes of one tier are equally good.
     A change of the kind `code` is for the job's own source: `key` is the place, `to` says what to do there.
     `by` tells who proposes it: of what a model proposes, only what is verified is ever written to a file.
     """
@@ -153,6 +170,7 @@ class ProposedChange(Part):
     goes_with: str | None = None
     purpose: Purpose = "cure"
     proof: str | None = None
+    bounds: ValueBounds | None = None
     tier: int = Field(default=0, exclude=True)
     by: Literal["rules", "model"] = "rules"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
 
@@ -63,6 +63,8 @@ def _rule(rule: ValueRule, known: _Known) -> Iterator[str]:
             yield from _bindings(where, {"value": way.value}, names, known)
         for field, texts in (("when", way.when), ("requires", way.requires), ("proves", (way.proves,))):
             yield from _expressions(f"{where}.{field}", texts, names, known)
+        for field in ("at_most", "at_least", "multiple_of"):
+            yield from _expressions(f"{where}.{field}", filter(None, (getattr(way, field),)), names, known)
         yield from _sentence_names(f"{where}.because", way.because, names | known.sentences)
         for place, row in enumerate(way.also):
             own = set(names)
@@ -85,7 +87,7 @@ def _bindings(where: str, let: Mapping[str, str], names: set[str], known: _Known
         names.update(name.split(", "))
 
 
-def _expressions(where: str, texts: Sequence[str], names: set[str], known: _Known) -> Iterator[str]:
+def _expressions(where: str, texts: Iterable[str], names: set[str], known: _Known) -> Iterator[str]:
     vocabulary = Vocabulary(functions=OPERATORS, is_known=names.__contains__)
     for text in texts:
         try:

@@ -11,6 +11,7 @@ from corpus.keys import canonical
 from corpus.schema import Change, Scalar, SettingSpec, Text
 from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
+from service.schemas.diagnosis import ValueBounds
 
 _SIZE = re.compile(r"^(\d{1,15}(?:\.\d{1,6})?)\s*([kmgtp]?)i?b?$")
 _POWER = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
@@ -32,14 +33,15 @@ class DependentSetting:
 class ComputedValue:
     """A value with the numbers that it comes from, and what has to follow it.
 
-    `proves` tells that by these numbers the value suffices, rather than only goes the right way; `present`
-    is the job's value where the log states it.
+    `proves` tells that by these numbers the value suffices, rather than only goes the right way, and `bounds`
+    what they ask of any value; `present` is the job's value where the log states it.
     """
 
     value: Scalar
     because: Text
     also: tuple[DependentSetting, ...] = ()
     proves: bool = False
+    bounds: ValueBounds | None = None
     present: Scalar | None = None
 
 

@@ -12,6 +12,7 @@ from corpus.rules import RuleBook, RuleSentence, RuleWay, ValueRule
 from corpus.schema import Scalar, Text
 from service.remediation.rules.context import Answer, CannotHelp, ComputedValue, DependentSetting, RuleContext
 from service.remediation.rules.operators import Operator, names_in, operators_of
+from service.schemas.diagnosis import ValueBounds
 
 Names = dict[str, Any]
 
@@ -61,9 +62,18 @@ def apply_rule(rule: ValueRule, book: RuleBook, context: RuleContext) -> Answer:
             because,
             tuple(_dependent(way, names, operators)),
             proves=bool(evaluate(way.proves, names, operators)),
+            bounds=_bounds(way, names, operators),
             present=evaluate(rule.present, names, operators) if rule.present else None,
         )
     return None
+
+
+def _bounds(way: RuleWay, names: Names, operators: Mapping[str, Operator]) -> ValueBounds | None:
+    asked = {name: getattr(way, name) for name in ValueBounds.model_fields if getattr(way, name) is not None}
+    # A bound whose numbers the log does not state is none.
+    found = {name: evaluate(expression, names, operators) for name, expression in asked.items()}
+    bounds = ValueBounds.model_validate(found)
+    return None if bounds == ValueBounds() else bounds
 
 
 def _bound(let: Mapping[str, str], names: Names, operators: Mapping[str, Operator]) -> Names | None:

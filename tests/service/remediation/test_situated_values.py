@@ -7,6 +7,7 @@ from typing import Any
 
 from corpus.schema import Scalar
 from service.remediation.rules.context import CannotHelp, ComputedValue
+from service.schemas.diagnosis import ValueBounds
 from tests.service.remediation.test_values import answer, given_of
 
 OOM: Mapping[str, Any] = {"gpu_oom": {"asked_gib": 4.0, "free_gib": 1.0}}
@@ -69,6 +70,26 @@ def test_that_a_number_of_steps_which_makes_up_the_batch_is_proved() -> None:
         True,
         "The batch of 48 over 24 (micro batch x GPUs) gives 2 steps.",
     )
+
+
+def test_that_a_proof_says_what_it_asks_of_any_value() -> None:
+    """A bound, a divisor, or nothing where it is of another kind; what the log does not state is none."""
+    rows = {
+        ("global-batch", 30, "size", 8): ValueBounds(multiple_of=8, at_least=1),
+        ("accumulation-steps", 3, "", 0): None,
+    }
+    found = {}
+    for rule, now, name, number in rows:
+        facts = {"batch": {name: 30, "divisor": number}} if name else BATCH
+        made = answer(given_of(rule, "batch-not-divisible", now, facts, type="int"))
+        assert isinstance(made, ComputedValue)
+        assert made.proves
+        found[rule, now, name, number] = made.bounds
+    assert found == rows
+    fits = {"kv_cache": {"estimated_n": 40970}}
+    made = answer(given_of("context-length", "kv-cache-too-small", 131072, fits, type="int"))
+    assert isinstance(made, ComputedValue)
+    assert (made.value, made.bounds) == (40960, ValueBounds(at_most=40970))
 
 
 def test_that_a_request_for_logits_is_told_in_tokens_times_vocabulary() -> None:
