@@ -121,7 +121,7 @@ _READERS: dict[str, Reader] = {
 
 
 @dataclass(frozen=True)
-class _BatchSubmission:
+class BatchSubmission:
     """A batch that is being handed in: its name, where its jobs are, and what tells it from others."""
 
     name: str
@@ -165,7 +165,7 @@ async def submit_batch(
         try:
             record = await while_wanted(
                 request,
-                partial(_kept, app_state, order, principal),
+                partial(keep_batch, app_state, order, principal),
                 Patience(app_state, sum(file.size for file in spool.files)),
             )
         except BaseException:
@@ -181,9 +181,13 @@ def _accepted(record: BatchRecord, headers: dict[str, str]) -> Response:
     return answer
 
 
-def _kept(
-    app_state: AppState, order: _BatchSubmission, principal: Principal, read_deadline: Patience
+def keep_batch(
+    app_state: AppState, order: BatchSubmission, principal: Principal, read_deadline: Patience
 ) -> BatchRecord:
+    """Read what was handed in, as long as there is patience, and keep it as a batch.
+
+    Raises InvalidRequestError where there is no job in it, TooLargeError, DiskFullError, LateError.
+    """
     batch = app_state.batches.begin()
     try:
         found = order.read(
@@ -205,7 +209,7 @@ def _kept(
     return record
 
 
-async def _order(request: Request, settings: Settings, spool: Spool, asked: BatchRequest) -> _BatchSubmission:
+async def _order(request: Request, settings: Settings, spool: Spool, asked: BatchRequest) -> BatchSubmission:
     """Read what was handed in; raises InvalidRequestError, MediaTypeError, TooLargeError."""
     kind = uploads.media_type(request.headers.get("content-type", ""))
     if kind == JSON:
@@ -220,12 +224,12 @@ async def _order(request: Request, settings: Settings, spool: Spool, asked: Batc
     )
 
 
-def _of_json(raw: bytes, settings: Settings) -> _BatchSubmission:
+def _of_json(raw: bytes, settings: Settings) -> BatchSubmission:
     try:
         body = BatchRequest.model_validate_json(raw)
     except ValidationError as error:
         raise invalid(error) from error
-    return _BatchSubmission(
+    return BatchSubmission(
         body.name or body.source,
         body.source,
         body.options,
@@ -234,7 +238,7 @@ def _of_json(raw: bytes, settings: Settings) -> _BatchSubmission:
     )
 
 
-def _of_upload(upload: MultipartUpload, settings: Settings) -> _BatchSubmission:
+def _of_upload(upload: MultipartUpload, settings: Settings) -> BatchSubmission:
     if unknown := ({name for name, _ in upload.files} - {"log"}) | (set(upload.fields) - _SWITCHES):
         raise InvalidRequestError(
             Message(
@@ -253,7 +257,7 @@ def _of_upload(upload: MultipartUpload, settings: Settings) -> _BatchSubmission:
         raise invalid(error) from error
     files = [file for _, file in upload.files]
     name = body.name or (files[0].name if len(files) == 1 else "upload")
-    return _BatchSubmission(
+    return BatchSubmission(
         name,
         "upload",
         body.options,
@@ -264,7 +268,7 @@ def _of_upload(upload: MultipartUpload, settings: Settings) -> _BatchSubmission:
 
 async def _of_file(
     request: Request, spool: Spool, name: str, asked: BatchRequest, settings: Settings
-) -> _BatchSubmission:
+) -> BatchSubmission:
     file, digest = spool.add(name), sha256()
     async for chunk in request.stream():
         digest.update(chunk)
@@ -273,7 +277,7 @@ async def _of_file(
     if name.endswith(".jsonl") and not upload_source.is_lines(file.file):
         raise InvalidRequestError(Message("errors.each-line-job-json"))
     source: SourceKind = "lines" if name.endswith(".jsonl") else "upload"
-    return _BatchSubmission(
+    return BatchSubmission(
         asked.name or name,
         source,
         asked.options,

@@ -25,7 +25,11 @@ _REF = "#/components/schemas/"
 @router.get("/docs", include_in_schema=False)
 async def reference(request: Request) -> Response:
     """Show what `/openapi.json` says as a page."""
-    return HTMLResponse(page(request.app.openapi()), headers={"content-security-policy": POLICY})
+    # The routes of an app never change while it runs.
+    state = request.app.state
+    if not hasattr(state, "reference"):
+        state.reference = page(request.app.openapi())
+    return HTMLResponse(state.reference, headers={"content-security-policy": POLICY})
 
 
 @router.get("/v1/schemas/diagnosis", response_class=JSONResponse, responses=documented_problems())

@@ -189,16 +189,20 @@ class TriageService:
             _raise(message)
         raise LateError(Message("errors.no-answer"))
 
-    def retold(self, record: TriageRecord, language: Language) -> Diagnosis | None:
+    def retold(
+        self, record: TriageRecord, language: Language, seconds: float | None = None
+    ) -> Diagnosis | None:
         """Give a triage's answer in a language, made of what was kept of it.
 
         It is the answer as it is kept where it is in that language already, or where too little was kept.
+        `seconds` is how long that may take, where it is less than a request may.
         """
         told = record.diagnosis
         if told is None or told.language == language or record.state == "running":
             return told
         task = RetellTask(self._material(record, told), language)
-        for message in self.pool.submit(task, self.settings.request_deadline):
+        deadline = min(seconds or self.settings.request_deadline, self.settings.request_deadline)
+        for message in self.pool.submit(task, deadline):
             if isinstance(message, Retold):
                 return message.diagnosis or told
             _raise(message)

@@ -23,7 +23,7 @@ from service.llm.triage_context import TriageContext
 from service.patching.patches import ConfigFile
 from service.pipeline import excerpts
 from service.pipeline.triage import Taking, Triage
-from service.schemas.diagnosis import CaseHit, Diagnosis, Engine
+from service.schemas.diagnosis import CaseHit, Diagnosis
 from service.schemas.events import (
     CasesMatched,
     Event,
@@ -38,6 +38,7 @@ from service.schemas.events import (
 from service.settings import Settings
 from service.telemetry import opening, snapshot
 from service.telemetry.snapshot import Snapshot
+from service.workers.retelling import retell
 from service.workers.tasks import (
     KeptTriage,
     PromptShown,
@@ -202,42 +203,13 @@ def _answered_again(triage: Triage, kept: KeptTriage) -> TriageContext:
 def _retold(triage: Triage, task: RetellTask) -> Diagnosis | None:
     """Give a kept answer in another language.
 
-    Its words are those of the rules' answer to what was kept, where that comes to the same cause by the same
-    line with the same changes; its numbers, and a model's part, stay those of the answer that was given.
+    None where too little was kept to tell it anew, or where that comes to something else.
     """
-    old = task.kept.diagnosis
     try:
         new = _answered_again(triage, replace(task.kept, language=task.language)).first
     except InputError:
         return None
-    if _concluded(new) != _concluded(old):
-        return None
-    stays = (
-        "id",
-        "source",
-        "confidence",
-        "standing",
-        *(() if old.engine.name == Engine().name else ("engine",)),
-        "outcome",
-        "resumption",
-        "seconds",
-        "fingerprint",
-        "redactions",
-        "limits",
-        "timings_ms",
-        "job",
-        "patch",
-        "suggestion",
-        "command",
-    )
-    return new.model_copy(update={name: getattr(old, name) for name in stays})
-
-
-def _concluded(diagnosis: Diagnosis) -> tuple[object, ...]:
-    """Give what an answer comes to, without its words."""
-    root = diagnosis.root
-    changes = tuple((item.framework, item.kind, item.key, item.status) for item in diagnosis.changes)
-    return diagnosis.verdict, diagnosis.cause, root and (root.file, root.line), changes
+    return retell(task.kept.diagnosis, new, triage.library, task.language)
 
 
 def _asked(triage: Triage, task: QuestionTask) -> Iterator[Answer]:

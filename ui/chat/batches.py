@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from pydantic import Field
 
 from service.api.access import own_batch
 from service.api.app_state import AppState
+from service.api.batches import BatchSubmission, keep_batch
+from service.api.read_deadline import Patience
 from service.app.admission import Caller, Principal
 from service.batches.answers import job_result
 from service.batches.sources import upload
-from service.batches.sources.spool import open_spool
 from service.html.markup import element
 from service.schemas.records import BatchOptions
 from ui.chat import batch_summary
@@ -64,31 +65,22 @@ class BatchController:
     def begin(self, sent: BatchForm, principal: Principal) -> dict[str, str]:
         """Take files apart into jobs and hand these in.
 
-        Raises InvalidRequestError where there is no job in them, TooLargeError, DiskFullError.
+        Raises InvalidRequestError where there is no job in them, BusyError, and what `keep_batch` raises.
         """
         shared = self._app_state()
-        batches, settings = shared.batches, shared.settings
-        with ExitStack() as held:
+        caller = principal.caller.name
+        with shared.admission.uploads.slot(caller), ExitStack() as held:
             found, _ = held.enter_context(self._uploads.taken(sent.files))
             files = [_File(name, held.enter_context(path.open("rb"))) for name, path in found]
-            batch = batches.begin()
-            try:
-                jobs = upload.find_jobs(files, open_spool(batches.spool(batch), settings), settings)
-            except BaseException:
-                batches.discard(batch)
-                raise
-            name = files[0].name if len(files) == 1 else say("batch-files", sent.language, count=len(files))
-            options = BatchOptions(language=sent.language)
-            record = batches.accept(
-                name,
+            order = BatchSubmission(
+                files[0].name if len(files) == 1 else say("batch-files", sent.language, count=len(files)),
                 "upload",
-                jobs.specs,
-                options,
-                principal.caller.name,
-                batch=batch,
-                left_out=jobs.left_out,
+                BatchOptions(language=sent.language),
+                "",
+                lambda copies: upload.find_jobs(files, copies, shared.settings),
             )
-        shared.triage_service.note(Caller("chat", principal.caller.name), "batch", record.id)
+            patience = Patience(shared, sum(path.stat().st_size for _, path in found))
+            record = keep_batch(shared, order, replace(principal, caller=Caller("chat", caller)), patience)
         return {"batch": record.id}
 
     def show(self, named: BatchReference, principal: Principal) -> dict[str, Any]:

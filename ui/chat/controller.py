@@ -22,7 +22,7 @@ from service.app.triage_service import TriageService
 from service.composition import ticket
 from service.html.markup import EMPTY, Html, join
 from service.patching.patches import ConfigFile
-from service.schemas.errors import BusyError, LateError, RequestError
+from service.schemas.errors import RequestError
 from service.schemas.events import Event, ExplanationParagraph, FinalAnswer, FirstAnswer, TurnAnswered
 from service.schemas.failures import failure_of
 from service.schemas.records import Feedback, Recurrence, TriageRecord
@@ -52,6 +52,8 @@ EXAMPLES = Path(__file__).parent / "examples"
 MAX_PASTE = 4 << 20
 MAX_QUESTION = 4000
 PER_PAGE = 30
+# How long an answer that is kept may be put into another language, before it is shown as it is.
+RETELLING_S = 10.0
 # Batches that stand above past triages.
 LATEST = 4
 
@@ -281,9 +283,10 @@ class ChatController:
             return TriageView(language, state="failed", failed=failure_of(error))
 
     def _retold(self, record: TriageRecord, language: Language) -> TriageRecord:
-        """Put a record's answer into the page's language; as it is kept where no worker is free for that."""
-        with suppress(BusyError, LateError):
-            return record.model_copy(update={"diagnosis": self._triage_service.retold(record, language)})
+        """Put a record's answer into the page's language; as it is kept where that fails or takes long."""
+        with suppress(RequestError):
+            told = self._triage_service.retold(record, language, RETELLING_S)
+            return record.model_copy(update={"diagnosis": told})
         return record
 
     def _earlier(self, view: TriageView, principal: Principal) -> Recurrence | None:

@@ -158,7 +158,7 @@ def _read(uploads: Sequence[SentFile], spool: BatchSpool, settings: Settings) ->
                 sent.add(member, config=True)
             _tell(contents, sent)
         else:
-            for upload in uploads:
+            for upload in _named_apart(uploads):
                 _file(upload, sent)
         name = shown_path(PurePosixPath((only or uploads[0]).name).name)
         found = group_files(sent.logs, sent.configs, name)
@@ -166,6 +166,28 @@ def _read(uploads: Sequence[SentFile], spool: BatchSpool, settings: Settings) ->
         specs = [spec for job in found if (spec := _job(job, sent))]
         check_limits(len(specs), name, settings, sent.skipped.omitted)
         return collect_jobs(specs, sent.skipped.omitted)
+
+
+@dataclass(frozen=True)
+class _RenamedFile:
+    name: str
+    file: BinaryIO
+
+
+def _named_apart(uploads: Sequence[SentFile]) -> Iterator[SentFile]:
+    """Give each file a name of its own: a second `a.log` is `a (2).log`, and a job beside the first."""
+    taken = {upload.name for upload in uploads}
+    seen: set[str] = set()
+    for upload in uploads:
+        name = upload.name
+        if name in seen:
+            folder, slash, last = name.rpartition("/")
+            stem, dot, ending = last.partition(".")
+            tries = (f"{folder}{slash}{stem} ({number}){dot}{ending}" for number in count(2))
+            name = next(made for made in tries if made not in taken)
+        seen.add(name)
+        taken.add(name)
+        yield upload if name == upload.name else _RenamedFile(name, upload.file)
 
 
 def is_collection(file: BinaryIO) -> bool:

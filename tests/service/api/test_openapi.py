@@ -12,6 +12,7 @@ from hypothesis.errors import Unsatisfiable
 from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 
+from service.api import reference
 from tests.service.api.conftest import Serve
 from tests.tables import each_row
 from tests.warm import INCIDENTS
@@ -149,3 +150,10 @@ def _tried(operation: Any, mode: Any, ends: float) -> set[int]:
         # There is no wrong request for a route that takes nothing.
         assert mode is GenerationMode.NEGATIVE
     return statuses
+
+
+def test_that_the_reference_is_written_once(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes long enough to keep a server busy that is asked for it again and again."""
+    first = client.get("/docs").text
+    monkeypatch.setattr(reference, "page", None)
+    assert client.get("/docs").text == first

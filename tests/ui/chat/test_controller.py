@@ -18,12 +18,14 @@ from corpus.message import Message
 from service.app.admission import SCOPES, Caller, Principal
 from service.app.triage_service import TriageService
 from service.persistence.store import Store
-from service.schemas.errors import BusyError, InvalidRequestError, NotFoundError
+from service.schemas.errors import BusyError, InvalidRequestError, NotFoundError, WorkerLostError
 from service.schemas.records import Scope, TriageRecord
 from service.settings import Settings
+from tests.service.factories import diagnosis
 from tests.tables import each_row
 from ui.chat import uploads
 from ui.chat.controller import (
+    RETELLING_S,
     ChatController,
     FeedbackForm,
     HistoryQuery,
@@ -368,3 +370,23 @@ def test_that_an_error_is_told_in_the_pages_language(page: ModuleType, controlle
 def test_that_a_job_is_called_by_its_log(names: tuple[str, ...], expected: str) -> None:
     """Files come in the order of their names, and a configuration is often first."""
     assert submission_name(TriageForm(files=[Uploaded(place="/x", name=name) for name in names])) == expected
+
+
+def test_that_an_answer_is_shown_as_it_is_kept_where_it_cannot_be_told_anew(
+    controller: ChatController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever becomes of the worker, and soon: the answer is there."""
+    asked: list[float] = []
+
+    def lost(_task: object, seconds: float) -> Iterator[object]:
+        asked.append(seconds)
+        raise WorkerLostError(Message("errors.no-answer"))
+
+    service = controller._triage_service
+    monkeypatch.setattr(service, "pool", SimpleNamespace(submit=lost), raising=False)
+    record = service.store.triages.get("010").model_copy(
+        update={"diagnosis": diagnosis(headline="The disk is full"), "state": "done"}
+    )
+    monkeypatch.setattr(service, "_material", lambda *_: None)
+    assert controller._retold(record, "zh") == record
+    assert asked == [RETELLING_S]

@@ -351,3 +351,18 @@ def test_that_a_secret_in_the_name_of_what_is_left_out_is_masked(read: Read) -> 
     with pytest.raises(InvalidRequestError) as refused:
         read(sent("jobs.zip", zipped({f"j/{secret}.png": "x"})))
     assert secret not in str(refused.value)
+
+
+def test_that_files_of_one_name_are_all_kept(read: Read) -> None:
+    """A browser names files without their folders; each is a job, and a name that is taken is not given."""
+    found = read(
+        sent("run.log", "a\n"), sent("run.log", "b\n"), sent("run (2).log", "c\n"), sent("run.log", "d\n")
+    )
+    assert sorted(text for files in held(found).values() for text in files.values()) == [
+        "a\n",
+        "b\n",
+        "c\n",
+        "d\n",
+    ]
+    packed = read(sent("x.zip", zipped({"a.log": "1\n"})), sent("x.zip", zipped({"a.log": "2\n"})))
+    assert sorted(text for files in held(packed).values() for text in files.values()) == ["1\n", "2\n"]
