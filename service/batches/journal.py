@@ -7,6 +7,7 @@ then what became of each job. A line that was cut off, by a full disk or a lost 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import threading
@@ -16,7 +17,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from corpus.message import Message, MessageText, References, Translatable
 from service.schemas.diagnosis import Diagnosis, Part
@@ -215,13 +217,17 @@ def journal_of(home: Path, batch: str) -> Journal:
 
 
 def _line(entry: Entry) -> bytes:
-    return entry.model_dump_json(by_alias=True).encode() + b"\n"
+    try:
+        return entry.model_dump_json(by_alias=True).encode() + b"\n"
+    except PydanticSerializationError:
+        # A path with bytes that are no UTF-8, which pydantic neither writes nor reads as JSON, and json does.
+        return json.dumps(entry.model_dump(by_alias=True), default=to_jsonable_python).encode() + b"\n"
 
 
 def _entry(line: bytes) -> Entry | None:
     try:
-        return _ENTRY.validate_json(line)
-    except ValidationError:
+        return _ENTRY.validate_python(json.loads(line)) if b"\\ud" in line else _ENTRY.validate_json(line)
+    except ValueError:
         return None
 
 

@@ -30,10 +30,12 @@ _COUNTED = re.compile(
 _VERSION = re.compile(r"(?:\bversions?|\bv|版本)\s*$", re.IGNORECASE)
 # The words of a question that names nothing but a number.
 _BARE = re.compile(
-    r"\b(?:would|will|is|be|are|enough|suffices?|sufficient|do|does|fit|cure|work|it|that|this|a|the|value|of|to|at|if|i|we|"
-    r"set|setting|use|used|using|go|went|with|then|so|and|or|just|only|already|also|even|still|ok|okay|well|what|about|"
-    r"how|but|lower|raise|put|make|made|instead|for|me|us|here|now|please|hi|thanks)\b|"
-    r"[够吗行可以管用如果若是否我设置为改成到取值呢了的会不就那这样只把调降升低高大小足么吧得还它足也请问]|[\s?!.,;:'\"`？！。，；：（）()=]",
+    r"\b(?:would|will|is|be|are|enough|suffices?|sufficient|do|does|fit|cure|work|it|that|this|a|the|value|"
+    r"of|to|at|if|i|we|set|setting|use|used|using|go|went|with|then|so|and|or|just|only|already|also|even|"
+    r"still|ok|okay|well|what|about|how|but|lower|raise|put|make|made|instead|for|me|us|here|now|please|hi|"
+    r"thanks)\b|"
+    r"[够吗行可以管用如果若是否我设置为改成到取值呢了的会不就那这样只把调降升低高大小足么吧得还它也请问]|"
+    r"[\s?!.,;:'\"`？！。，；：（）()=]",
     re.IGNORECASE,
 )
 _NAME = re.compile(r"[A-Za-z][\w.-]*[_.-]\w[\w.-]*")

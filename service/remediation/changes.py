@@ -34,7 +34,8 @@ from service.remediation.renames import Rename
 from service.remediation.rules.context import CannotHelp, DependentSetting
 from service.remediation.setting_values import is_guidance, misfit_reason, number_of, typed_value
 from service.remediation.values import beyond_default, compute_value, leads_astray, rule_context, rule_for
-from service.schemas.diagnosis import Dropped, ProposedChange, ValueBounds
+from service.schemas.diagnosis import Dropped, ProposedChange
+from service.schemas.value_bounds import ValueBounds
 
 # What to put there where a message names no value. Blanks mark it as guidance, in Chinese too.
 _WAYS = {

@@ -19,6 +19,7 @@ from corpus import outcomes
 from corpus.message import MessageText, References, Translatable, is_chinese
 from corpus.outcomes import End, EndedBy, Ending
 from corpus.schema import Action, ChangeKind, Language, Purpose, Scalar
+from service.schemas.value_bounds import ValueBounds
 
 Verdict = Literal["diagnosed", "ambiguous", "unknown", "no-failure"]
 Standing = Literal["established", "supported", "hypothesis", "none"]
@@ -123,22 +124,6 @@ class CaseHit(Part):
     urls: tuple[str, ...] = ()
     kind: Literal["case", "note", "report"] = "case"
     fix: str = ""
-
-
-class ValueBounds(Part):
-    """What the log's own arithmetic asks of any value of a setting, beside the one that is proposed."""
-
-    at_most: float | None = None
-    at_least: float | None = None
-    multiple_of: float | None = None
-
-    def hold(self, value: float) -> bool:
-        """Tell whether a value keeps to all of them."""
-        return (
-            (self.at_most is None or value <= self.at_most)
-            and (self.at_least is None or value >= self.at_least)
-            and (not self.multiple_of or value % self.multiple_of == 0)
-        )
 
 
 class ProposedChange(Part):
@@ -248,8 +233,7 @@ class Votes(Part):
     """What the rules and a model each held for the cause, with probabilities.
 
     A model's is that with which votes of its certainty were right on labelled incidents.
-    `insufficient-evidence`
-    stands for a log that does not tell, `no-failure` for a sound run.
+    `insufficient-evidence` stands for a log that does not tell, `no-failure` for a sound run.
     """
 
     rules: dict[str, float] = {}
@@ -260,11 +244,9 @@ class Engine(Part):
     """What wrote the answer.
 
     `note` says what became of a model that was asked; `omitted` counts what its prompt had no room for, by
-    kind.
-    `model_explanation` is what passed its checks of the model's own words, Markdown that cites as the
-    explanation does;
-    it stands beside the rules' headline and explanation, which no model writes. `trace` holds its looks, in
-    their order.
+    kind. `model_explanation` is what passed its checks of the model's own words, Markdown that cites as the
+    explanation does; it stands beside the rules' headline and explanation, which no model writes. `trace`
+    holds its looks, in their order.
     """
 
     name: str = "composer"

@@ -41,7 +41,8 @@ def collect_jobs(specs: Sequence[JobSpec], left_out: Told | None = None) -> Foun
 def clean_spec(left_out: Told) -> Told:
     """Give what was left out as it may be kept: files' names hold secrets, too."""
     return {
-        reason: Redactor().clean(told) if isinstance(told, str) else told for reason, told in left_out.items()
+        reason: _encodable(Redactor().clean(told)) if isinstance(told, str) else told
+        for reason, told in left_out.items()
     }
 
 
@@ -63,4 +64,9 @@ def check_limits(count: int, where: str, settings: Settings, left_out: Told) -> 
 
 def shown_path(name: str) -> str:
     """Give a job's name as it may be kept: without secrets and control characters, not too long."""
-    return printable(Redactor().clean(name))[:LONGEST_NAME] or "job"
+    return printable(_encodable(Redactor().clean(name)))[:LONGEST_NAME] or "job"
+
+
+def _encodable(name: str) -> str:
+    """Escape what stands for a file name's bytes that are no UTF-8: no JSON holds it."""
+    return name.encode("utf-8", "backslashreplace").decode()

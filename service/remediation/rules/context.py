@@ -11,7 +11,7 @@ from corpus.keys import canonical
 from corpus.schema import Change, Scalar, SettingSpec, Text
 from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
-from service.schemas.diagnosis import ValueBounds
+from service.schemas.value_bounds import ValueBounds
 
 _SIZE = re.compile(r"^(\d{1,15}(?:\.\d{1,6})?)\s*([kmgtp]?)i?b?$")
 _POWER = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}

@@ -12,7 +12,7 @@ from corpus.rules import RuleBook, RuleSentence, RuleWay, ValueRule
 from corpus.schema import Scalar, Text
 from service.remediation.rules.context import Answer, CannotHelp, ComputedValue, DependentSetting, RuleContext
 from service.remediation.rules.operators import Operator, names_in, operators_of
-from service.schemas.diagnosis import ValueBounds
+from service.schemas.value_bounds import ValueBounds
 
 Names = dict[str, Any]
 

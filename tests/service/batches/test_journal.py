@@ -53,6 +53,19 @@ def test_that_a_journal_gives_back_what_was_written(tmp_path: Path) -> None:
     ]
 
 
+def test_that_a_path_with_any_bytes_is_given_back(tmp_path: Path) -> None:
+    """A file's name need be no UTF-8, and its job is as good as another."""
+    odd = JobSpec(
+        name="caf",
+        place=JobPlace(paths=(os.fsdecode(b"/logs/caf\xe9.log"),)),
+        started=NOW,
+        node_names=("n1",),
+    )
+    journal = Journal(tmp_path / "batch")
+    journal.begin(RECORD, [spec(0), odd, spec(2)], 100)
+    assert list(journal.specs()) == [spec(0), odd, spec(2)]
+
+
 def test_that_no_more_jobs_are_written_than_one_beyond_the_limit(tmp_path: Path) -> None:
     asked = []
     specs = (asked.append(number) or spec(number) for number in range(1000))  # type: ignore[func-returns-value]

@@ -10,7 +10,8 @@ from service.llm.conversation import Conversation, Turn
 from service.llm.prompt_context import PromptContext, build_prompt_context
 from service.llm.replies import FollowUpQuestion, reply
 from service.pipeline.triage import Triage
-from service.schemas.diagnosis import ProposedChange, ValueBounds
+from service.schemas.diagnosis import ProposedChange
+from service.schemas.value_bounds import ValueBounds
 from tests.factories import OOM, traceback
 from tests.service.factories import proposal
 from tests.service.llm.answering import OFFLOAD, asked, asked_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from corpus.schema import Scalar
 from service.remediation.rules.context import CannotHelp, ComputedValue
-from service.schemas.diagnosis import ValueBounds
+from service.schemas.value_bounds import ValueBounds
 from tests.service.remediation.test_values import answer, given_of
 
 OOM: Mapping[str, Any] = {"gpu_oom": {"asked_gib": 4.0, "free_gib": 1.0}}

@@ -5,15 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from corpus import library
-from service.schemas.diagnosis import (
-    Alternative,
-    CascadeEntry,
-    Diagnosis,
-    Engine,
-    Evidence,
-    Tokens,
-    ValueBounds,
-)
+from service.schemas.diagnosis import Alternative, CascadeEntry, Diagnosis, Engine, Evidence, Tokens
+from service.schemas.value_bounds import ValueBounds
 from service.workers.retelling import retell
 from tests.service.factories import diagnosis, proposal
 from tests.tables import each_row

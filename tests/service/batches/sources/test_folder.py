@@ -227,3 +227,21 @@ def test_that_pods_come_with_how_they_ended(tmp_path: Path, make_settings: Calla
     }
     (home / "ml" / "pods.json").write_text('{"items": [')
     assert {spec.outcome for spec in kubernetes.find_jobs(home, make_settings()).specs} == {None}
+
+
+def test_that_a_name_that_is_no_utf8_is_shown_escaped(
+    tmp_path: Path, make_settings: Callable[..., Settings]
+) -> None:
+    """The job is found by its bytes; what is shown of it can be written as JSON, what is left out too."""
+    home = tmp_path / "logs"
+    home.mkdir()
+    for name in (b"caf\xe9.log", b"r\xe9sultats.log"):
+        (home / os.fsdecode(name)).write_text("a\n")
+    (home / os.fsdecode(b"r\xe9sultats.log")).write_text('{"schema":"whycrash.diagnosis/1","id":"01J"}\n')
+    found = folder.find_jobs(home, make_settings())
+    (spec,) = found.specs
+    assert (spec.name, os.fsencode(spec.place.paths[0])) == (
+        "caf\\udce9",
+        os.fsencode(home) + b"/caf\xe9.log",
+    )
+    assert json.dumps(found.left_out, ensure_ascii=False).encode()
