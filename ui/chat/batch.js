@@ -17,6 +17,7 @@ async function beginBatch() {
     const answer = await server.begin_batch({ files: await sent(files), language });
     if (answer.error) throw new Error(answer.error);
     openBatch(answer.batch, true);
+    if ($("wc-text").value.trim()) toast(say("batch-text-left"));
     past();
   } catch (error) {
     complain(error?.message || say("failed-call"));
@@ -35,16 +36,19 @@ function openBatch(name, push) {
   watchBatch(name, ++ticket);
 }
 
-// Asked again while it runs: at once where nothing stands there yet, else each second.
+// Asked again while it runs, and after an error that may pass; only of what is not there, or not one's own, no more.
+const POLL = 3000;
+const FINAL = [403, 404];
 async function watchBatch(name, mine) {
   let answer = null;
   try {
     answer = await server.batch({ batch: name, language });
-  } catch { /* asked again below; what stands there stays */ }
+  } catch { /* told and asked again below; what stands there stays */ }
   if (ticket !== mine) return;
-  if (answer?.error) { $("wc-batch").textContent = answer.error; return; }
-  if (answer) {
-    const first = !$("wc-batch").firstChild;
+  if (FINAL.includes(answer?.status)) { $("wc-batch").textContent = answer.error; return; }
+  tellTrouble(answer ? answer.error : say("failed-call"));
+  if (answer && !answer.error) {
+    const first = !$("wc-batch-title");
     if (shown.batch !== answer.html || first) {
       // What has the focus keeps it: the list is rendered anew as jobs end.
       const held = document.activeElement?.closest?.("#wc-batch [data-do]");
@@ -57,7 +61,20 @@ async function watchBatch(name, mine) {
     if (first) $("wc-batch-title")?.focus({ preventScroll: true });
     if (answer.over) { announce($("wc-batch").querySelector(".told")?.textContent || ""); past(); return; }
   }
-  setTimeout(() => { if (ticket === mine) watchBatch(name, mine); }, 1000);
+  setTimeout(() => { if (ticket === mine) watchBatch(name, mine); }, POLL);
+}
+
+// An error stands above what was shown before it, until an answer comes.
+function tellTrouble(text) {
+  let line = $("wc-batch-trouble");
+  if (!text) { line?.remove(); return; }
+  if (!line) {
+    line = document.createElement("p");
+    line.id = "wc-batch-trouble";
+    line.setAttribute("role", "status");
+    $("wc-batch").prepend(line);
+  }
+  if (line.textContent !== text) line.textContent = text;
 }
 
 async function openJob(name, push) {

@@ -268,7 +268,11 @@ def batch_calls(batches: BatchController, sessions: Sessions) -> list[Callable[.
         )
 
     def job(sent: object, request: gr.Request) -> object:
-        return _told(sent, lambda: batches.open(read(JobReference, sent), admitted(request, "job", sessions)))
+        try:
+            return batches.open(read(JobReference, sent), admitted(request, "job", sessions))
+        except RequestError as error:
+            # A state like an answer's: the page stands open for it, and says there why there is none.
+            return broken(error, sent.get("ticket") if isinstance(sent, dict) else None, language_of(sent))
 
     return [begin_batch, batch, cancel_batch, job]
 
@@ -277,5 +281,5 @@ def _told(sent: object, work: Callable[[], object]) -> object:
     try:
         made = work()
     except RequestError as error:
-        return {"error": sentences.told(error, language_of(sent))}
+        return {"error": sentences.told(error, language_of(sent)), "status": error.status}
     return {"done": True} if made is None else made

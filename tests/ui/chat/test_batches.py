@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.factories import OOM, traceback
 from tests.service.batches.sources.handing import zipped
@@ -89,6 +89,44 @@ def test_that_several_logs_are_offered_as_jobs_and_one_is_not(page: Page, tmp_pa
     page.click("#wc-as-batch")
     page.wait_for_selector("#wc-batch .files-of")
     expect(page.locator("#wc-batch .head .told")).to_contain_text("0 of 2 jobs died")
+
+
+def test_that_a_batch_is_watched_on_after_an_error_that_passes(page: Page, tmp_path: Path) -> None:
+    """The error stands there meanwhile; of a batch that is not there nothing more is asked.
+
+    Pasted text beside the files is said to be left out.
+    """
+    asked: list[str] = []
+
+    def busy_at_first(route: Route) -> None:
+        if '"batch"' not in (route.request.post_data or "").replace("\\", ""):
+            route.continue_()
+            return
+        asked.append("")
+        if len(asked) == 1:
+            route.fulfill(json={"error": "All places are taken.", "status": 429})
+        else:
+            route.continue_()
+
+    page.route("**/component_server/**", busy_at_first)
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_text(FILES["well.log"])
+    page.fill("#wc-text", "pasted beside them")
+    page.set_input_files("#wc-file", [tmp_path / "a.log", tmp_path / "b.log"])
+    page.click("#wc-as-batch")
+    expect(page.locator("#wc-batch-trouble")).to_have_text("All places are taken.")
+    expect(page.locator(".wc")).to_contain_text("The pasted text is no part of the batch")
+    page.wait_for_selector("#wc-batch .files-of")
+    expect(page.locator("#wc-batch-trouble")).to_have_count(0)
+    address = page.url.split("?")[0]
+    page.clock.install()
+    page.goto(f"{address}?batch=01NOTTHERE")
+    expect(page.locator("#wc-batch")).to_contain_text("01NOTTHERE")
+    count = len(asked)
+    page.clock.run_for(10_000)
+    assert len(asked) == count
+    page.goto(f"{address}?job=01NOTTHERE-1")
+    expect(page.locator("#wc-answer")).to_contain_text("01NOTTHERE")
 
 
 def test_that_an_archive_without_a_log_says_so(page: Page, tmp_path: Path) -> None:
