@@ -348,6 +348,9 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
     # What came again and again, with work going on between, needs only one sign of life after its last time,
     # and none where nothing but a common word speaks of a failure.
     latest = progress.latest[-1].line if progress.latest else 0
+    if not event.traceback and progress.last is not None:
+        # Who only says so, and draws its bar once more, is alive; who dies of an exception draws it too.
+        latest = progress.last.line
     is_routine = event.pattern_role == "wrapper" and event.cause is None and event.count >= ROUTINE
     return event.count > 1 and (latest > event.last or is_routine) and progress.goes_on_after(event.line)
 

@@ -63,9 +63,9 @@ class JobProgress:
         self.size += tally.size
         self.lines += tally.lines
 
-    def close(self, number: int, *, finished: bool) -> None:
-        """Note a line that tells of an end, good or not said."""
-        self.runs[-1].close(number, finished=finished)
+    def close(self, number: int, *, finished: bool, is_part: bool = False) -> None:
+        """Note a line that tells of an end, good or not said, of the run or of a part of its work."""
+        self.runs[-1].close(number, finished=finished, is_part=is_part)
 
     def excuse(self, row: Pattern, line: Line) -> None:
         """Note a line that only who survived a failure prints, who was told to end, or who died of one."""
@@ -110,14 +110,15 @@ class JobProgress:
         is_bar = _BAR.search(line.text) is not None
         total = fields.get("total") if row.whole and not counts_part(line.body) else None
         # Bars of different lengths count different things: as a program dies it draws each once more.
-        length = f" {fields.get('total')}" if is_bar else ""
+        length = fields.get("total") if is_bar else None
         self.runs[-1].add(
             ProgressMark(
                 line.number,
                 counted,
-                f"{row.id} {line.source}{length}",
+                f"{row.id} {line.source} {length or ''}".rstrip(),
                 float(total) if isinstance(total, (int, float)) else 0.0,
                 is_bar,
+                isinstance(length, (int, float)) and counted >= length > 1,
             )
         )
         self.timeline.mark(counted, line.time)

@@ -13,6 +13,8 @@ from ingest.logs.timeline import Timeline
 
 # How many lines may follow the last sign of work in a text that is said to go on until its end.
 LAST_WORDS = 100
+# Behind the end of a part, such as an evaluation's, so few lines are left where the part was the last one.
+LAST_OF_PART = 12
 # How near each other lines are that several processes print of one signal.
 TOGETHER = 10
 # Lines without a count that other processes may still print after one has failed.
@@ -24,7 +26,8 @@ class ProgressMark:
     """A line that tells of progress; `step` is -1 where it counts nothing.
 
     Marks of one `series` (one kind of line of one process, and of bars one length) count the same thing.
-    `total` is where the count ends, 0 where the line does not say it; a bar's count may be of anything.
+    `total` is where the count ends, 0 where the line does not say it; a bar's count may be of anything, and
+    `is_full` tells that it is through.
     """
 
     line: int
@@ -32,6 +35,7 @@ class ProgressMark:
     series: str = ""
     total: float = 0.0
     is_bar: bool = False
+    is_full: bool = False
 
 
 class Settling(NamedTuple):
@@ -65,7 +69,7 @@ class Progress:
     the latest mark, and `whole` the latest one that counts all of the run's steps, whose greatest total is
     `total`. `settling` are lines that show failures to have been survived. `asked` is where the job was told
     to end, and `obeyed` where it showed that it had; `died` is where its main program said that it dies of an
-    exception. 0 where there is none.
+    exception, `part_ended` where a part of its work ended well. 0 where there is none.
     """
 
     LATEST = 4096
@@ -82,6 +86,7 @@ class Progress:
     asked: int = 0
     obeyed: int = 0
     died: int = 0
+    part_ended: int = 0
     _last: dict[str, float] = field(default_factory=dict)
     _since: Counter[str] = field(default_factory=Counter)
     _again: dict[str, float] = field(default_factory=dict)
@@ -110,9 +115,13 @@ class Progress:
         elif self._last.get(mark.series, mark.step) > mark.step >= 0:
             self._again[mark.series] = mark.step
 
-    def close(self, line: int, *, finished: bool) -> None:
-        """Note a sign of a good end; `finished` where the run itself says that it is done."""
+    def close(self, line: int, *, finished: bool, is_part: bool = False) -> None:
+        """Note a sign of a good end; `finished` where the run itself says that it is done.
+
+        `is_part` tells that it may be that of a part of the work.
+        """
         self.closed = line
+        self.part_ended = line if is_part else 0
         self._since.clear()
         self._again.clear()
         self._is_restarted = False
@@ -194,7 +203,8 @@ class Progress:
             if mark.is_bar and line <= self.died < mark.line:
                 continue
             plain += mark.step < 0
-            if plain > IN_FLIGHT or 0 <= mark.step < first.setdefault(mark.series, mark.step):
+            # A bar that is first drawn as full came to its end behind the line.
+            if mark.is_full or plain > IN_FLIGHT or 0 <= mark.step < first.setdefault(mark.series, mark.step):
                 return True
         return False
 
@@ -220,7 +230,11 @@ UNSEEN = LogEnd()
 def log_end(runs: Sequence[Progress], timeline: Timeline) -> LogEnd:
     """Tell how the job's text ends: one part's good end is the job's, as one rank speaks for all."""
     last_lines = [part.first + part.lines - 1 for part in timeline.parts]
-    told = [run.well_ended for run in runs if run.well_ended]
+    told = [
+        run.well_ended
+        for run, line in zip(runs, last_lines, strict=True)
+        if run.well_ended and not (run.part_ended and line - run.part_ended > LAST_OF_PART)
+    ]
     steps = [run.step for run in runs if run.step is not None]
     step = max(steps, default=None)
     whole = max((run.total for run in runs if run.total), default=None)
