@@ -42,6 +42,7 @@ PATHS = [
     ("GET", "/v1/cases"),
     ("GET", "/v1/cases/ray/disk-full"),
     ("GET", "/v1/search?q=a"),
+    ("GET", "/v1/schemas/diagnosis"),
     ("GET", "/metrics"),
     ("GET", "/v1/status"),
 ]

@@ -20,6 +20,9 @@ from service.api.connections import HEAD_BYTES, MOST_HEADERS, PIPELINED, URL_BYT
 from tests.service.api.conftest import Serve
 from tests.service.api.serving import Address, received, wait_for
 
+# Servers and processes of their own: `make test-all` runs them.
+pytestmark = pytest.mark.long
+
 MIB = 1 << 20
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 SMALL = b"".join(b"x%d: y\r\n" % number for number in range(10_000))
@@ -50,9 +53,6 @@ from pathlib import Path
 from service.api import serving
 from service.api.app import create_app
 from service.settings import Settings
-
-# Servers and processes of their own: `make test-all` runs them.
-pytestmark = pytest.mark.long
 
 if __name__ == "__main__":
     settings = Settings(home=Path(sys.argv[1]), port=int(sys.argv[2]), embedding_model="hash", workers=1)
