@@ -118,7 +118,6 @@ class JobProgress:
                 f"{row.id} {line.source} {length or ''}".rstrip(),
                 float(total) if isinstance(total, (int, float)) else 0.0,
                 is_bar,
-                isinstance(length, (int, float)) and counted >= length > 1,
             )
         )
         self.timeline.mark(counted, line.time)

@@ -26,8 +26,7 @@ class ProgressMark:
     """A line that tells of progress; `step` is -1 where it counts nothing.
 
     Marks of one `series` (one kind of line of one process, and of bars one length) count the same thing.
-    `total` is where the count ends, 0 where the line does not say it; a bar's count may be of anything, and
-    `is_full` tells that it is through.
+    `total` is where the count ends, 0 where the line does not say it; a bar's count may be of anything.
     """
 
     line: int
@@ -35,7 +34,6 @@ class ProgressMark:
     series: str = ""
     total: float = 0.0
     is_bar: bool = False
-    is_full: bool = False
 
 
 class Settling(NamedTuple):
@@ -203,8 +201,7 @@ class Progress:
             if mark.is_bar and line <= self.died < mark.line:
                 continue
             plain += mark.step < 0
-            # A bar that is first drawn as full came to its end behind the line.
-            if mark.is_full or plain > IN_FLIGHT or 0 <= mark.step < first.setdefault(mark.series, mark.step):
+            if plain > IN_FLIGHT or 0 <= mark.step < first.setdefault(mark.series, mark.step):
                 return True
         return False
 

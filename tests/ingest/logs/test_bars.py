@@ -32,6 +32,8 @@ ROWS = {
         True,
     ),
     "work that goes on": ([*rows(1, 9, 445), *DEATH.splitlines(), *rows(9, 19, 445)], False),
+    # What another rank draws once says nothing of the one that died.
+    "another rank's shards": ([*DEATH.splitlines(), bar(4, 4, "Loading checkpoint shards")], True),
     "a warning at each checkpoint and the last one": (
         [*rows(1, 9, 20), UPLOAD, *rows(9, 21, 20), UPLOAD, bar(20, 20)],
         False,
