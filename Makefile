@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # On a terminal the installer shows what it loads and how far it is; elsewhere the steps' lines are enough.
 QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 
-.PHONY: install run sample test test-all check lint types gate eval lab bench fuzz attack sbom audit lock wheel clean
+.PHONY: install run sample test test-all check lint types gate eval lab bench soak fuzz attack sbom audit lock wheel clean
 
 $(STAMP): requirements.lock pyproject.toml
 	@echo "1/4 A Python environment in $(VENV)"
@@ -67,6 +67,10 @@ lab: $(STAMP)  ## Make failures for real and record them as incidents under out/
 
 bench: $(STAMP)  ## Measure speed and memory.
 	@$(BIN)/python -m eval.bench
+
+SOAK_MINUTES ?= $(if $(CI),10,120)
+soak: $(STAMP)  ## Load a server and kill parts of it for SOAK_MINUTES; nothing may be lost, done twice, or grow.
+	@$(BIN)/python -m eval.soak --minutes $(SOAK_MINUTES)
 
 fuzz: $(STAMP)  ## Throw damaged input at the reader, the archives and the launch files.
 	@$(BIN)/python -m eval.fuzz --seconds 180

@@ -66,6 +66,7 @@ class ExceptionMeanings(Record):
 
     `open` names the causes that a pattern may hint at and that a better meaning replaces, `tools` packages
     whose exceptions are their callers'. `classes` holds by package and kind the names of exception classes.
+    `defaults` are what exceptions mean of which nothing else is told, their words included.
     """
 
     open: tuple[str, ...] = ()
@@ -74,15 +75,17 @@ class ExceptionMeanings(Record):
     classes: Mapping[str, Mapping[str, tuple[str, ...]]] = Field(default_factory=dict)
     wordings: Mapping[str, tuple[Expression, ...]] = Field(default_factory=dict)
     meanings: tuple[ExceptionMeaning, ...] = ()
+    defaults: tuple[ExceptionMeaning, ...] = ()
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
         kinds = {kind.id for kind in self.kinds}
-        told = {name for row in self.meanings for name in row.kinds}
+        meanings = (*self.meanings, *self.defaults)
+        told = {name for row in meanings for name in row.kinds}
         told.update(name for names in self.classes.values() for name in names)
         if unknown := told - kinds:
             raise ValueError(f"there is no kind {sorted(unknown)[0]!r}")
-        for row in self.meanings:
+        for row in meanings:
             if unknown := set(row.messages) - self.wordings.keys():
                 raise ValueError(f"{row.cause}: there are no wordings {sorted(unknown)[0]!r}")
             if row.strength == "hints":
@@ -158,6 +161,7 @@ def load(*folders: Path) -> ExceptionMeanings:
                 "open": (*found.open, *own.open),
                 "tools": (*found.tools, *own.tools),
                 "meanings": (*own.meanings, *found.meanings),
+                "defaults": (*own.defaults, *found.defaults),
             }
         )
     return found

@@ -20,7 +20,9 @@ from corpus.schema import LogCondition, Record, Specifier, Strength
 
 SYSTEM_WORDS = "system_words.yaml"
 
-Kind = Literal["error", "kill", "hang", "warning", "progress", "finish", "end", "teardown", "version", "fact"]
+Kind = Literal[
+    "error", "kill", "hang", "warning", "progress", "work", "finish", "end", "teardown", "version", "fact"
+]
 PatternRole = Literal["origin", "collateral", "wrapper", "none"]
 # What the reader does with a line beside noting it, or what it makes an event of by itself.
 Handler = Literal[

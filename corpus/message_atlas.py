@@ -18,6 +18,7 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from heapq import nlargest
@@ -83,7 +84,11 @@ class Site:
         read = list(self.lines)
         if version is None:
             return read[-1]
-        earlier = [known for known in read if known == version or _is_before(known, version)]
+        earlier = []
+        for known in read:
+            with suppress(InvalidVersion):
+                if known == version or Version(known) < Version(version):
+                    earlier.append(known)
         return earlier[-1] if earlier else read[0]
 
     def address(self, version: str) -> str:
@@ -270,13 +275,6 @@ def _unplaned(data: bytes) -> array[int]:
     for place in range(4):
         whole[place::4] = data[place * length : (place + 1) * length]
     return array("I", bytes(whole))
-
-
-def _is_before(known: str, version: str) -> bool:
-    try:
-        return Version(known) < Version(version)
-    except InvalidVersion:
-        return False
 
 
 @cache

@@ -84,7 +84,13 @@ def known_sizes() -> ModelSizes:
 def named_model(settings: Mapping[str, str]) -> NamedModel | None:
     """Give the largest model that settings name with its size; None where none tells it."""
     table = known_sizes()
-    names = (value for key, value in settings.items() if _names_model(key, table))
+    names = []
+    for key, value in settings.items():
+        *above, leaf = levels(key)
+        if compiled(table.keys).search(leaf) and (
+            leaf.lower() != "path" or compiled(table.above).search(".".join(above))
+        ):
+            names.append(value)
     found = [(parameters, name) for name in names if (parameters := _parameters_b(name, table)) is not None]
     if not found:
         return None
@@ -105,13 +111,6 @@ def share_of_card(settings: Mapping[str, str]) -> float | None:
         if _is(known_sizes().shares, key) and re.fullmatch(r"0?\.\d+|1(?:\.0*)?", value):
             return float(value)
     return None
-
-
-def _names_model(key: str, table: ModelSizes) -> bool:
-    *above, leaf = levels(key)
-    if not compiled(table.keys).search(leaf):
-        return False
-    return leaf.lower() != "path" or bool(compiled(table.above).search(".".join(above)))
 
 
 def _parameters_b(name: str, table: ModelSizes) -> float | None:

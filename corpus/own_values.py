@@ -32,11 +32,12 @@ class OwnValueRow(Record):
     it. `setting` finds the setting among the job's own by its key, `beside` others whose numbers are needed.
     `when` and `to` are expressions over `now`, the setting's value, as a number where it is one, `text`, the
     same as it is written, `spelled`, how it is given (`yaml`, `flag`, ...), `leaf`, the last level of its
-    key, the expression's named groups and the names of `beside`; `when` says which value of the setting the
-    message speaks of. Without `to` the setting is to be taken out. `adds` tells that an option which the
-    program defines and the job does not give may be given. More than one setting that fits is none, unless
-    `every` takes them all together. `causes` are those for which the row holds, all without any. `proves`
-    tells that the value suffices.
+    key, `line`, the row of the message up to where the expression ends, its named groups and the names of
+    `beside`; `when` says which value of the setting the message speaks of. Without `to` the setting is to be
+    taken out. `adds` tells that an option which the program defines and the job does not give may be given.
+    `own` leaves out settings of the job's frameworks, which have rules of their own. More than one setting
+    that fits is none, unless `every` takes them all together. `causes` are those for which the row holds, all
+    without any. `proves` tells that the value suffices.
     """
 
     id: str
@@ -47,6 +48,7 @@ class OwnValueRow(Record):
     when: ValueExpression = "true"
     to: ValueExpression | None = None
     adds: bool = False
+    own: bool = False
     every: bool = False
     causes: tuple[str, ...] = ()
     proves: bool = False

@@ -223,6 +223,7 @@ class MessageForm(Record):
     `listed` tells that the group `choices` lists what there is: of the names that the group `named` quotes,
     the first that is like one of these fills `given`, and that one `nearest`.
     `differences` fills names by the first of two groups less the second, where that is above zero.
+    `options` fills names by the options among the words of a group, without their values.
     `acts` say what to change in the job's own code, for its own innermost call:
     the first is told of which every blank is filled, so the most exact stands first.
     """
@@ -244,6 +245,7 @@ class MessageForm(Record):
     shape: bool = False
     listed: bool = False
     differences: Mapping[str, tuple[str, str]] = Field(default_factory=dict)
+    options: Mapping[str, str] = Field(default_factory=dict)
     exact_headline: Text | None = None
     acts: tuple[Text, ...] = ()
 

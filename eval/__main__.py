@@ -92,6 +92,9 @@ def _evaluate(options: argparse.Namespace) -> int:
     report.terminal(result, console)
     if cassette is not None:
         _replayed(cassette, options, console)
+    for answer in result.answers["composer"]:
+        for fault in answer.faults or ():
+            console.print(f"{answer.incident}: {fault}", markup=False, style="yellow")
     for reason in skipped:
         console.print(f"left out: {reason}", markup=False, style="dim")
     console.print(

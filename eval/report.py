@@ -9,7 +9,6 @@ from rich.text import Text
 
 from eval.figures import (
     COMPOSER,
-    MetricRow,
     Run,
     cell,
     cost,
@@ -36,7 +35,12 @@ def terminal(run: Run, console: Console) -> None:
         count = sum(incident.label.split == split for incident in run.incidents)
         made = _empty(f"{split}: {count} incidents, mean [95 % interval]", "metric", "goal", *systems(run))
         for row in table(run, split):
-            made.add_row(row.words, goal_text(row), *(_figure(row, name) for name in systems(run)))
+            cells = {name: Text(cell(row.means[name])) for name in systems(run)}
+            if COMPOSER in cells:
+                mark = goal_mark(row)
+                told = f"{counted(row.means[COMPOSER], row.goal)} {mark}".rstrip()
+                cells[COMPOSER] = Text(told, style=_STYLES[mark])
+            made.add_row(row.words, goal_text(row), *cells.values())
         console.print(made)
     if run.rankings:
         console.print(_retrievers(run))
@@ -69,13 +73,6 @@ def _empty(title: str, first: str, *columns: str) -> Table:
             Text(column), overflow="fold", no_wrap=column == COMPOSER
         )  # its figure and mark stay on one line
     return made
-
-
-def _figure(row: MetricRow, system: str) -> Text:
-    found = row.means[system]
-    if system != COMPOSER:
-        return Text(cell(found))
-    return Text(f"{counted(found, row.goal)} {goal_mark(row)}".rstrip(), style=_STYLES[goal_mark(row)])
 
 
 def _retrievers(run: Run) -> Table:

@@ -77,7 +77,10 @@ class SeatedReader:
         # What an earlier run has shown is what the first line of this one answers.
         first = next(lines, "") if self.has_begun and not self._is_shown else ""
         if not first:
-            for message in self._unseen(messages):
+            said = [place for place, message in enumerate(messages, 1) if message.role == "assistant"]
+            # What stands behind the reader's own last message; of a prompt that goes on, the last.
+            unseen = messages[said[-1] if said else -1 :] if self.has_begun else messages
+            for message in unseen:
                 calls = "".join(f"{call.name} {call.arguments}\n" for call in message.calls)
                 self.shown.write(f"===== {message.role} =====\n{message.text}\n{calls}\n")
             self.shown.flush()
@@ -89,13 +92,6 @@ class SeatedReader:
                 self.shown.write(f"not taken: {error}\n")
         self.is_waiting = True
         raise ModelRefusedError("the reader has not said more")
-
-    def _unseen(self, messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
-        """Give the messages behind the reader's own last one; of a prompt that goes on, the last."""
-        said = [place for place, message in enumerate(messages) if message.role == "assistant"]
-        if not self.has_begun:
-            return messages
-        return messages[said[-1] + 1 :] if said else messages[-1:]
 
 
 def _said(line: str, sent: int, *, may_call: bool) -> AnswerPiece:

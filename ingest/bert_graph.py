@@ -60,7 +60,11 @@ def write(weights: Weights, shape: BertShape, target: Path) -> None:
     head = nodes + _text(2, "encoder")
     ends = [_message(11, _value(name, _INT64, ("texts", "tokens"))) for name in INPUTS]
     ends.append(_message(12, _value(OUTPUT, _FLOAT, ("texts", tensors["embeddings.words"].shape[1]))))
-    rows = [(_tensor_head(name, tensor), tensor) for name, tensor in tensors.items()]
+    rows = []
+    for name, tensor in tensors.items():
+        # All of a tensor's fields but its numbers, which follow.
+        fields = b"".join(_number(1, size) for size in tensor.shape) + _number(2, _TENSOR_TYPES[tensor.dtype])
+        rows.append((fields + _text(8, name) + _tag(9, 2) + _varint(tensor.nbytes), tensor))
     sizes = [len(row) + tensor.nbytes for row, tensor in rows]
     length = len(head) + sum(map(len, ends)) + sum(len(_tag(5, 2) + _varint(size)) + size for size in sizes)
     with target.open("wb") as stream:
@@ -142,21 +146,13 @@ def _node(node: _Node) -> bytes:
     parts = [_text(1, name) for name in node.inputs]
     parts += [_text(2, name) for name in (node.output, node.second) if name]
     parts += [_text(3, node.output), _text(4, node.operator)]
-    parts += [_message(5, _attribute(name, value)) for name, value in (node.attributes or {}).items()]
+    for name, value in (node.attributes or {}).items():
+        if isinstance(value, int):
+            number = _number(3, value) + _number(20, _ATTRIBUTE_INT)
+        else:
+            number = _tag(2, 5) + struct.pack("<f", value) + _number(20, _ATTRIBUTE_FLOAT)
+        parts.append(_message(5, _text(1, name) + number))
     return b"".join(parts) + (_text(7, node.domain) if node.domain else b"")
-
-
-def _attribute(name: str, value: float) -> bytes:
-    if isinstance(value, int):
-        return _text(1, name) + _number(3, value) + _number(20, _ATTRIBUTE_INT)
-    return _text(1, name) + _tag(2, 5) + struct.pack("<f", value) + _number(20, _ATTRIBUTE_FLOAT)
-
-
-def _tensor_head(name: str, tensor: NDArray[np.generic]) -> bytes:
-    """Give all of a tensor's fields but its numbers, which follow."""
-    fields = b"".join(_number(1, size) for size in tensor.shape)
-    fields += _number(2, _TENSOR_TYPES[tensor.dtype]) + _text(8, name)
-    return fields + _tag(9, 2) + _varint(tensor.nbytes)
 
 
 def _value(name: str, kind: int, sizes: Sequence[str | int]) -> bytes:

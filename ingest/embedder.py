@@ -137,7 +137,13 @@ class OnnxEmbedder:
             "attention_mask": [encoding.attention_mask for encoding in encodings],
             "token_type_ids": [encoding.type_ids for encoding in encodings],
         }
-        feed = {name: _padded(columns[name], self._pads.get(name, 0)) for name in self._inputs}
+        feed = {}
+        for name in self._inputs:
+            rows = columns[name]
+            table = np.full((len(rows), max(map(len, rows))), self._pads.get(name, 0), dtype=np.int64)
+            for place, row in enumerate(rows):
+                table[place, : len(row)] = row
+            feed[name] = table
         return _unit(np.asarray(self._session.run(None, feed)[0], dtype=np.float32))
 
 
@@ -156,13 +162,6 @@ def batches_of(lengths: Sequence[int]) -> Iterator[list[int]]:
         held.append(place)
     if held:
         yield held
-
-
-def _padded(rows: Sequence[Sequence[int]], pad: int) -> NDArray[np.int64]:
-    table = np.full((len(rows), max(map(len, rows))), pad, dtype=np.int64)
-    for place, row in enumerate(rows):
-        table[place, : len(row)] = row
-    return table
 
 
 class SentenceEmbedder:

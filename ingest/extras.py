@@ -41,11 +41,8 @@ def _extras() -> dict[str, str]:
         return {}
     found: dict[str, str] = {}
     for requirement in map(Requirement, rows):
-        for extra in _extra_of(requirement) - _BROAD:
+        # A marker such as `extra == "serve"`.
+        named = re.findall(r"""extra == ["']([^"']+)""", str(requirement.marker or ""))
+        for extra in set(named) - _BROAD:
             found.setdefault(canonicalize_name(requirement.name), extra)
     return found
-
-
-def _extra_of(requirement: Requirement) -> set[str]:
-    """Read the extra out of a marker such as `extra == "serve"`."""
-    return set(re.findall(r"""extra == ["']([^"']+)""", str(requirement.marker or "")))

@@ -166,14 +166,15 @@ class Index:
                 return self._hits(self.server.nearest(self.manifest.collection, vector, count))
             except ChromaServerError as error:
                 _LOG.warning("%s", error)
-        if self.server is None and len(self.documents) > EXACT_LIMIT and self._has_graph:
+        if (
+            self.server is None
+            and len(self.documents) > EXACT_LIMIT
+            # A generation that was written without Chroma has no folder of it.
+            and (self.folder / "chroma").is_dir()
+            and chroma.is_installed()
+        ):
             return self.dense_chroma(vector, count)
         return self._top(np.asarray(self.vectors @ vector), count)
-
-    @property
-    def _has_graph(self) -> bool:
-        """Tell whether Chroma can be asked; a generation that was written without it has no folder of it."""
-        return (self.folder / "chroma").is_dir() and chroma.is_installed()
 
     def dense_chroma(self, vector: NDArray[np.float32], count: int) -> list[SearchHit]:
         """Give what Chroma holds nearest to a unit vector, by cosine, best first."""

@@ -50,6 +50,7 @@ NUMBERS: Mapping[str, tuple[type[int] | type[float], int]] = {
     "rate_limit": (int, 0),
     "retention_days": (int, 0),
     "ray_from": (int, 1),
+    "log_json": (int, 0),
 }
 SECRETS = frozenset({"database", "slack_bot_token", "slack_signing_secret", "slack_app_token"})
 
@@ -164,6 +165,9 @@ class Settings:
         "127.0.0.1",
         "Address that the server binds to; any but a loopback one needs an API key first (`whycrash keys "
         "add`).",
+    )
+    log_json: int = _setting(
+        0, "Form of the server's log: 1 is a JSON object a line, with trace ids; 0 is text."
     )
     port: int = _setting(8642, "Port of the server; 0 is any free one.")
     public_url: str = _setting(

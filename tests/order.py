@@ -11,31 +11,35 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 TESTS = Path(__file__).parent
-# Files that take ten seconds of a core and more, the longest first: measured, for some of them have one test.
-# The second and the third need nothing of the warm home, which the first makes meanwhile.
+# Files that take longest, measured on two cores; some have one test. The first makes the warm home, which
+# the second and the third do not need.
 LONGEST = (
-    "ui/chat/test_model.py",
-    "ingest/logs/inputs/test_archives.py",
-    "ingest/logs/inputs/test_sources.py",
-    "ui/cli/test_snapshot.py",
-    "ui/test_authorisation.py",
-    "ui/cli/test_explain_model.py",
-    "ui/cli/test_commands.py",
-    "ui/cli/test_light_install.py",
-    "ingest/logs/test_fuzz.py",
     "ui/chat/test_asking.py",
-    "ui/cli/test_run.py",
-    "eval/test_hostile_logs.py",
-    "ui/cli/test_explain.py",
+    "ui/test_authorisation.py",
+    "ingest/logs/inputs/test_sources.py",
     "service/workers/test_pool.py",
-    "service/batches/test_own_files.py",
-    "ui/cli/test_batch.py",
-    "ui/cli/test_serve.py",
-    "ui/slack/test_streaming.py",
     "ui/chat/test_hostile.py",
-    "service/composition/test_verdicts.py",
+    "ui/cli/test_commands.py",
     "service/llm/test_injections.py",
+    "ui/cli/test_explain.py",
+    "service/batches/test_engine.py",
+    "service/llm/test_chain.py",
+    "ui/chat/test_looks.py",
+    "ui/chat/test_first_screen.py",
+    "ui/cli/test_run.py",
+    "ui/cli/test_batch.py",
+    "test_docs.py",
+    "service/batches/test_worker.py",
+    "ui/slack/test_exchange.py",
+    "ingest/logs/inputs/test_unwhole.py",
+    "ui/cli/test_hostile_folder.py",
     "service/pipeline/test_redaction.py",
+    "service/workers/test_retelling.py",
+    "ui/cli/test_snapshot.py",
+    "ui/slack/test_delivery.py",
+    "ui/test_mcp.py",
+    "ingest/test_bulk_ingest.py",
+    "ui/chat/test_log.py",
 )
 
 

@@ -59,6 +59,7 @@ def _new_user(warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("WHYCRASH_EMBEDDING_MODEL", "hash")
 
 
+@pytest.mark.long
 @each_row("command", _commands(), quick=4)
 def test_documented_commands_run(command: str) -> None:
     """Every command of a tested block does what it says, without an error."""

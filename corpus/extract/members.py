@@ -67,7 +67,13 @@ def _class(node: ast.ClassDef) -> _Class:
         for item in node.body
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
     ]
-    arguments = {method.name: _arguments(method) for method in methods}
+    arguments: dict[str, frozenset[str] | None] = {}
+    for method in methods:
+        given = method.args
+        # A decorator may take, or add, arguments of its own.
+        is_open = given.kwarg is not None or bool(method.decorator_list)
+        words = frozenset(f"({word.arg}" for word in (*given.args, *given.kwonlyargs) if word.arg != "self")
+        arguments[method.name] = None if is_open else words
     if any("dataclass" in ast.unparse(word) for word in node.decorator_list):
         # Those of its bases are taken too; what came or went in the class itself is all that is asked for.
         arguments.setdefault("__init__", frozenset(f"({name}" for name in fields))
@@ -81,14 +87,6 @@ def _class(node: ast.ClassDef) -> _Class:
     }
     attributes |= {name for method in methods for name in _of_self(method)}
     return node.name, parents, frozenset(attributes), arguments
-
-
-def _arguments(method: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str] | None:
-    given = method.args
-    if given.kwarg is not None or method.decorator_list:
-        # A decorator may take, or add, arguments of its own.
-        return None
-    return frozenset(f"({word.arg}" for word in (*given.args, *given.kwonlyargs) if word.arg != "self")
 
 
 def _of_self(method: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:

@@ -88,7 +88,10 @@ def changed(parts: Sequence[Mapping[PythonVersion, Names]]) -> Iterator[tuple[tu
     for versions that it does not speak of.
     """
     versions = _versions(parts)
-    differing = [frozenset[tuple[str, str]]().union(*part.values()) - _common(part) for part in parts]
+    differing = [
+        frozenset[tuple[str, str]]().union(*part.values()) - frozenset.intersection(*part.values())
+        for part in parts
+    ]
     modules = [{name for part in parts if one in part for name, _ in part[one]} for one in versions]
     for name in sorted(frozenset[tuple[str, str]]().union(*differing)):
         own = [part for part, names in zip(parts, differing, strict=True) if name in names]
@@ -96,10 +99,6 @@ def changed(parts: Sequence[Mapping[PythonVersion, Names]]) -> Iterator[tuple[tu
         # Of a module that came or went itself, the module tells it.
         if not name[1] or [name[0] in known for known in modules] != there:
             yield name, there
-
-
-def _common(part: Mapping[PythonVersion, Names]) -> Names:
-    return frozenset.intersection(*part.values())
 
 
 def _has(name: tuple[str, str], version: PythonVersion, own: Sequence[Mapping[PythonVersion, Names]]) -> bool:

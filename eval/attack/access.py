@@ -26,7 +26,6 @@ _BROUGHT = (
     "/gradio_api/monitoring",
     "/monitoring",
     "/login",
-    "/docs",
     "/redoc",
     "/gradio_api/upload_progress?upload_id=x",
     "/gradio_api/dev/reload",

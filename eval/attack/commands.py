@@ -6,6 +6,7 @@ import os
 import time
 from pathlib import Path
 
+from eval.attack.hostile_files import FILES, written
 from eval.attack.hostile_folder import RAN, fill_folder, listening
 from eval.attack.target import LOG, Attack, Target
 
@@ -53,6 +54,22 @@ def _no_plain_files(target: Target) -> str:
     return ", ".join(fell)
 
 
+def _hostile_files(target: Target) -> str:
+    """Have `explain` read archives, pickles, floods, nests, bombs and odd names."""
+    folder = target.folder / "files"
+    folder.mkdir()
+    ends = {"failure": 0, "unknown": 3, "refused": _MISUSE}
+    fell = []
+    for hostile in FILES:
+        written(folder, hostile)
+        ended = target.command("explain", "--", hostile.name, cwd=folder)
+        if ended.returncode != ends[hostile.ends] or "Traceback (most recent" in ended.stderr:
+            fell.append(f"{hostile.name!r}: exit {ended.returncode}")
+    names = {hostile.name for hostile in FILES}
+    fell += [f"{path.name!r} was made" for path in folder.iterdir() if path.name not in names]
+    return ", ".join(fell)
+
+
 def _homes_that_take_nothing(target: Target) -> str:
     """Use a home that is a file, and one that cannot be made."""
     (target.folder / "file").write_text("no folder", encoding="utf-8")
@@ -69,5 +86,6 @@ def _homes_that_take_nothing(target: Target) -> str:
 ATTACKS = (
     Attack("Settings and modules beside a log", _settings_beside_a_log),
     Attack("What is no plain file", _no_plain_files),
+    Attack("Files made to break their reader", _hostile_files),
     Attack("Homes that take nothing", _homes_that_take_nothing),
 )

@@ -57,7 +57,9 @@ def woven(size: int, form: str, seed: int) -> Iterator[bytes]:
     dice = random.Random(f"{form} {seed}")  # noqa: S311 - a made log, no secret
     given = 0
     while given < size:
-        rows = _stretch(dice)
+        rows = dice.choice(_rows())
+        begin = dice.randrange(max(1, len(rows) - STRETCH))
+        rows = rows[begin : begin + STRETCH]
         group = dice.sample(range(PROCESSES), dice.choice((1, 2, 4, 8)))
         left = {rank: iter(rows) for rank in group}
         piece: list[str] = []
@@ -75,12 +77,6 @@ def woven(size: int, form: str, seed: int) -> Iterator[bytes]:
         data = ("\n".join(piece) + "\n").encode()
         given += len(data)
         yield data
-
-
-def _stretch(dice: random.Random) -> list[str]:
-    rows = dice.choice(_rows())
-    begin = dice.randrange(max(1, len(rows) - STRETCH))
-    return list(rows[begin : begin + STRETCH])
 
 
 @cache

@@ -52,7 +52,10 @@ CRASH = (
 def pieces(size: int, share: float = SHARE, seed: int = SEED) -> Iterator[bytes]:
     """Give about `size` bytes of whole lines in pieces of `mixed.PIECE` bytes, and the crash at their end."""
     dice = random.Random(seed)  # noqa: S311 - a made log, no secret
-    quiet, notable = _quiet(dice), _notable(dice)
+    kinds = (*mixed.DIALECTS * (EVERY // 3), _bar, _record, _dialogue)
+    quiet = [kinds[number % len(kinds)](dice, number).encode() + b"\n" for number in range(QUIET)]
+    # Of the healthy incidents: single lines that warn or fail, and whole tracebacks.
+    notable = [_varied(dice.choice(_units()), dice).encode() for _ in range(NOTABLE)]
     lines_a_unit = sum(unit.count(b"\n") for unit in notable) / len(notable)
     # Of units drawn, so many are notable that `share` of the lines are.
     odds = share / (share + lines_a_unit * (1 - share))
@@ -72,11 +75,6 @@ def write(path: Path, size: int, share: float = SHARE, seed: int = SEED) -> None
     """Write a log of about `size` bytes."""
     with path.open("wb") as stream:
         stream.writelines(pieces(size, share, seed))
-
-
-def _quiet(dice: random.Random) -> list[bytes]:
-    kinds = (*mixed.DIALECTS * (EVERY // 3), _bar, _record, _dialogue)
-    return [kinds[number % len(kinds)](dice, number).encode() + b"\n" for number in range(QUIET)]
 
 
 def _bar(dice: random.Random, step: int) -> str:
@@ -101,11 +99,6 @@ def _record(dice: random.Random, step: int) -> str:
 def _dialogue(dice: random.Random, step: int) -> str:
     words = mixed.talk(dice)
     return f"[prompt] user: {words} assistant: {mixed.talk(dice)} [score] {step % 2}"
-
-
-def _notable(dice: random.Random) -> list[bytes]:
-    """Draw units from the healthy incidents: single lines that warn or fail, and whole tracebacks."""
-    return [_varied(dice.choice(_units()), dice).encode() for _ in range(NOTABLE)]
 
 
 @cache

@@ -9,7 +9,7 @@ PICKLES = tuple(bytes((0x80, version)) for version in (2, 3, 4, 5))
 # So many of its first bytes tell what a file is.
 HEAD = 4096
 
-ArtefactKind = Literal["flight-recorder", "stacks", "status"]
+ArtefactKind = Literal["flight-recorder", "stacks", "status", "hardware", "memory", "ras", "series"]
 
 # Keys of an entry since the first version; two of them near the beginning tell a dump from other pickles.
 _KEYS = (
@@ -21,6 +21,8 @@ _KEYS = (
     b"collective_seq_id",
     b"version",
 )
+# Keys of a snapshot of GPU memory, and of its first segment or, where it has none, of its traces.
+_MEMORY = (b"total_size", b"allocated_size", b"segment_type", b"device_traces", b"allocator_settings")
 # py-spy's second line follows its first at once; what `ray stack` and shells say above is a line or two.
 _PY_SPY = re.compile(
     rb"(?:[^\n]{0,300}\n){0,4}[^\n]{0,80}?Process \d{1,10}: [^\n]{0,2000}\n[^\n]{0,80}?Python v\d"
@@ -31,6 +33,8 @@ _STATUS = (
     (b'"State"', b'"Status"', b'"ExitCode"'),
     (b'"apiVersion"', b'"kind"', b'"metadata"'),
     (b'"apiVersion"', b'"items"', b'"kind"'),
+    (b'"TrainingJobStatus"', b'"SecondaryStatus"'),
+    (b'"jobs"', b'"jobId"', b'"jobQueue"'),
     (b'"jobs"', b'"job_id"'),
     (b'"jobs"', b'"array_job_id"'),
     (b'"jobs"', b'"account"', b'"association"'),
@@ -42,6 +46,18 @@ _FAULT = re.compile(rb"\s*(?:Timeout \(\d+:\d\d:\d\d[^\n]{0,20}\)!\n)?(?:Current
 _FAULT_ROW = re.compile(
     rb'  File "|(?:Current thread|Thread) 0x|Timeout \(\d|  \.\.\.|  <no Python frame>|\s*$'
 )
+# What tools report of cards and ports, as corpus/hardware_readings.yaml tells them apart.
+_HARDWARE = re.compile(
+    rb"={5,}NVSMI LOG={5,}|Start of NVIDIA bug report log file|DCGM (?:GPU )?Diagnostic|"
+    rb"\| Diagnostic +\| Result|Health Monitor Report|(?m:^CA '[\w.-]{1,40}'\s*\n\s+CA type:)|"
+    rb"\| npu-smi \S+ +Version:|\| NPU +Name +\| Health"
+)
+# What NCCL's RAS answers, as text and as JSON.
+_RAS = re.compile(rb"NCCL version [^\n]{1,200}\n(?:[^\n]{0,200}\n){0,6}Job summary\s*\n={5,}")
+_RAS_JSON = (b'"nccl_version"', b'"communicators_count"', b'"communicators"')
+# Numbers over steps: TensorBoard's first event, the state of transformers' trainer, W&B's summary.
+_EVENTS = re.compile(rb".{12}[^\n]{0,40}brain\.Event:\d", re.DOTALL)
+_SERIES = ((b'"log_history"', b'"global_step"'), (b'"_step"', b'"_runtime"', b'"_timestamp"'))
 
 
 def is_dump(head: bytes) -> bool:
@@ -49,20 +65,30 @@ def is_dump(head: bytes) -> bool:
     return artefact_kind(head) is not None
 
 
+def is_also_log(head: bytes) -> bool:
+    """Tell whether a dump is read as a log too: a report as text, which may stand at a log's beginning."""
+    return artefact_kind(head) in ("hardware", "ras") and head.lstrip()[:1] not in (b"{", b"[")
+
+
 def artefact_kind(head: bytes) -> ArtefactKind | None:
     """Tell by its first bytes, HEAD of them, what a tool wrote; None where it may be anything."""
     begin = head.lstrip()[:1]
     if (head.startswith(PICKLES) or begin in (b"{", b"[")) and sum(key in head for key in _KEYS) >= 2:
         return "flight-recorder"
+    if head.startswith(PICKLES) and sum(key in head for key in _MEMORY) >= 2:
+        return "memory"
+    if _RAS.search(head) or (begin == b"{" and all(word in head for word in _RAS_JSON)):
+        return "ras"
+    if _EVENTS.match(head) or (
+        begin == b"{" and any(all(word in head for word in words) for words in _SERIES)
+    ):
+        return "series"
     if begin in (b"{", b"[") and any(all(word in head for word in words) for words in _STATUS):
         return "status"
     if begin == b"[" and all(key in head for key in _PY_SPY_JSON):
         return "stacks"
-    if _PY_SPY.match(head) or _GDB.match(head) or (_FAULT.match(head) and _is_all_stack(head)):
+    # A log may begin with a stack; a dump holds nothing else. The last row of a whole HEAD may be cut.
+    rows = head.split(b"\n")[: -1 if len(head) >= HEAD else None]
+    if _PY_SPY.match(head) or _GDB.match(head) or (_FAULT.match(head) and all(map(_FAULT_ROW.match, rows))):
         return "stacks"
-    return None
-
-
-def _is_all_stack(head: bytes) -> bool:
-    rows = head.split(b"\n")
-    return all(_FAULT_ROW.match(row) for row in (rows[:-1] if len(head) >= HEAD else rows))
+    return "hardware" if _HARDWARE.search(head) else None

@@ -102,7 +102,10 @@ def read_dump(data: bytes, name: str) -> RankDump:
     most = MOST_BYTES if is_pickle else MOST_JSON_BYTES
     if len(data) > most:
         raise ArtefactError(Message("artefacts.too-large", megabytes=most >> 20))
-    value = load_plain(data) if is_pickle else _json(data)
+    try:
+        value = load_plain(data) if is_pickle else json.loads(data)
+    except (ValueError, RecursionError) as error:  # of JSON: what is wrong with a pickle its reader tells
+        raise ArtefactError(Message("artefacts.json-damaged")) from error
     dump = value if isinstance(value, dict) else {"entries": value}
     entries = dump.get("entries", [])
     if not isinstance(entries, list) or not ("entries" in dump or "pg_config" in dump):
@@ -135,13 +138,6 @@ def _unfinished(status: object) -> frozenset[str]:
         and _number(group.get("last_enqueued_collective"), -1)
         > _number(group.get("last_completed_collective"), -1)
     )
-
-
-def _json(data: bytes) -> object:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise ArtefactError(Message("artefacts.json-damaged")) from error
 
 
 def _collective(entry: Mapping[str, object]) -> Collective:

@@ -147,7 +147,12 @@ def _groups(dumps: Mapping[int, RankDump]) -> Iterator[Group]:
             # Sends and receives are counted by pairs of ranks.
             if call.is_p2p or call.sequence <= 0:
                 continue
-            key = (call.group, dump.members.get(call.group) or _told_by_others(call.group, rank, dumps))
+            ranks = dump.members.get(call.group)
+            if not ranks:
+                # A group that the rank's own dump does not name is told by the others.
+                told = (each.members.get(call.group, ()) for each in dumps.values())
+                ranks = next((members for members in told if rank in members), ())
+            key = (call.group, ranks)
             found.setdefault(key, {}).setdefault(rank, {}).setdefault(call.sequence, []).append(call)
             descriptions[key] = call.description
     for (name, members), calls in found.items():
@@ -161,12 +166,6 @@ def _groups(dumps: Mapping[int, RankDump]) -> Iterator[Group]:
             for rank, numbers in calls.items()
         }
         yield Group(name, description, tuple(sorted(known)), numbered, frozenset(dumps))
-
-
-def _told_by_others(group: str, rank: int, dumps: Mapping[int, RankDump]) -> tuple[int, ...]:
-    """Give the members of a rank's group that its own dump does not name."""
-    told = (dump.members.get(group, ()) for dump in dumps.values())
-    return next((members for members in told if rank in members), ())
 
 
 def _row(group: Group, rank: int) -> RankRow:

@@ -1,12 +1,14 @@
 """Tell what dumps show as records of names and values, so that patterns find it as they find a program's own.
 
-A record holds no sentence; `flight_recorder` and `stacks` name what it was read from.
+A record holds no sentence; `flight_recorder`, `stacks` and `memory_snapshot` name what it was read from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ingest.artefacts.memory_snapshot import CardMemory, Holder
+from ingest.artefacts.metric_series import Curve
 from ingest.artefacts.rank_table import RankRow, RankTable, Verdict
 from ingest.artefacts.stack_table import StackVerdict, Stand
 from ingest.logs.stacks.stack import Frame
@@ -16,19 +18,22 @@ MOST_ROWS = 64
 MOST_NAMED = 16
 
 
-def rank_records(table: RankTable) -> Iterable[str]:
-    """Give the first verdict as a record, and below it the rows of its group, the outliers first."""
+def rank_records(table: RankTable, source: str = "flight_recorder") -> Iterable[str]:
+    """Give the first verdict as a record, and below it the rows of its group, the outliers first.
+
+    `source` names what the table was made of.
+    """
     if not table.verdicts:
         return
     first = table.verdicts[0]
-    yield _rank_verdict(first)
+    yield _rank_verdict(first, source)
     rows = [row for row in table.rows if (row.group, row.description) == (first.group, first.description)]
     rows.sort(key=lambda row: (row.rank not in first.outliers, row.rank))
     for row in rows[:MOST_ROWS]:
-        yield _rank_row(row)
+        yield _rank_row(row, source)
 
 
-def _rank_verdict(verdict: Verdict) -> str:
+def _rank_verdict(verdict: Verdict, source: str) -> str:
     told = {
         "verdict": verdict.kind,
         "group": verdict.description or verdict.group,
@@ -42,10 +47,10 @@ def _rank_verdict(verdict: Verdict) -> str:
         "delay_s": f"{verdict.delay_s:.1f}" if verdict.delay_s else "",
         **_place(verdict.call),
     }
-    return _record("flight_recorder", told)
+    return _record(source, told)
 
 
-def _rank_row(row: RankRow) -> str:
+def _rank_row(row: RankRow, source: str) -> str:
     last = row.last
     told = {
         "rank": str(row.rank),
@@ -56,7 +61,7 @@ def _rank_row(row: RankRow) -> str:
         "state": last.state if last else "",
         **_place(last.own_call if last else None),
     }
-    return _record("flight_recorder", told)
+    return _record(source, told)
 
 
 def stack_records(verdict: StackVerdict) -> Iterable[str]:
@@ -81,6 +86,63 @@ def stack_records(verdict: StackVerdict) -> Iterable[str]:
     yield _record("stacks", told)
     for stand in every[:MOST_ROWS]:
         yield _stand_row(stand)
+
+
+def memory_records(cards: Sequence[CardMemory]) -> Iterable[str]:
+    """Give what the first card's memory shows as a record, and below it who held most of it."""
+    card = cards[0]
+    verdict = "growth" if card.growing else "fragmented" if card.is_fragmented else "full"
+    holder = card.growing or (card.holders[0] if card.holders else None)
+    yield _record(
+        "memory_snapshot",
+        {
+            "verdict": verdict if card.asked else f"{verdict}-no-failure",
+            "device": str(card.device),
+            "asked": _size(card.asked) if card.asked else "",
+            "free": _size(card.free) if card.asked else "",
+            "allocated": _size(card.allocated),
+            "idle": _size(card.idle),
+            "largest_idle": _size(card.largest_idle),
+            **_place(card.asked_by),
+            "held": _size(holder.size) if holder else "",
+            "blocks": str(holder.blocks) if holder else "",
+            "holder": _place(holder.call)["at"] if holder else "",
+            "module": holder.module if holder else "",
+        },
+    )
+    for each in card.holders[:MOST_NAMED]:
+        yield _holder_row(each, card.allocated)
+
+
+def curve_records(curves: Iterable[Curve]) -> Iterable[str]:
+    """Give a record for each number that stayed no finite one to its last step, the earliest first."""
+    broken = sorted((curve for curve in curves if curve.broken), key=lambda curve: curve.broken_from)
+    for curve in broken[:MOST_NAMED]:
+        told = {
+            "name": curve.name,
+            "nan_from": str(curve.broken_from),
+            "last_step": str(curve.last_step),
+            "nan_points": str(curve.broken),
+            "points": str(curve.points),
+            "before": f"{curve.before:.6g}" if curve.before is not None else "",
+        }
+        yield _record("curve", told)
+
+
+def _holder_row(holder: Holder, allocated: int) -> str:
+    told = {
+        "held": _size(holder.size),
+        "share": f"{holder.size / max(1, allocated):.3f}",
+        "blocks": str(holder.blocks),
+        **_place(holder.call),
+        "module": holder.module,
+    }
+    return _record("memory_snapshot", told)
+
+
+def _size(size: int) -> str:
+    """Write bytes as PyTorch's messages do, without the blank."""
+    return f"{size / (1 << 30):.2f}GiB" if size >= 1 << 28 else f"{size / (1 << 20):.2f}MiB"
 
 
 def _stand_row(stand: Stand) -> str:

@@ -188,10 +188,11 @@ class _Text:
                 self._processes.append(process)
             if len(process.threads) < MOST_THREADS:
                 process.threads.append(thread)
-        elif process and process.threads and (call := self._frame(line)):
-            last = process.threads[-1]
-            if len(last.calls) < MOST_CALLS:
-                last.calls = (*last.calls, call)
+        elif process and process.threads:
+            found = (expression.match(line) for expression in (_CALL, _FAULT_CALL, _GDB_CALL))
+            match, last = next(filter(None, found), None), process.threads[-1]
+            if match and len(last.calls) < MOST_CALLS:
+                last.calls = (*last.calls, _call(match.groupdict()))
 
     def _thread(self, line: str, process: ProcessStacks | None) -> ThreadStack | None:
         if match := _THREAD.match(line):
@@ -202,11 +203,4 @@ class _Text:
             return ThreadStack(printable(match["name"] or "")[:_LONGEST])
         if (match := _GDB_THREAD.match(line)) and line.rstrip().endswith(":"):
             return ThreadStack(printable(match["name"] or "")[:_LONGEST], (), match["id"] == "1")
-        return None
-
-    @staticmethod
-    def _frame(line: str) -> Frame | None:
-        for expression in (_CALL, _FAULT_CALL, _GDB_CALL):
-            if match := expression.match(line):
-                return _call(match.groupdict())
         return None

@@ -127,7 +127,9 @@ def stack_verdict(found: Sequence[Stand]) -> StackVerdict | None:
     """Compare where all processes stand; None without any."""
     if not found:
         return None
-    missing = _missing(found)
+    ranks = {stand.process.rank for stand in found if stand.process.rank >= 0}
+    # Those below the highest that has a stack, and that have none themselves.
+    missing = tuple(sorted(set(range(max(ranks) + 1)) - ranks)) if len(ranks) > 1 else ()
     waiting = tuple(stand for stand in found if stand.waits)
     busy = tuple(stand for stand in found if not stand.waits)
     if waiting and busy:
@@ -156,9 +158,3 @@ def _split(
         tuple(stand for stand in found if key(stand) != most),
         tuple(stand for stand in found if key(stand) == most),
     )
-
-
-def _missing(found: Sequence[Stand]) -> tuple[int, ...]:
-    """Name ranks below the highest that has a stack, and have none."""
-    ranks = {stand.process.rank for stand in found if stand.process.rank >= 0}
-    return tuple(sorted(set(range(max(ranks, default=-1) + 1)) - ranks)) if len(ranks) > 1 else ()

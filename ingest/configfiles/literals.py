@@ -62,7 +62,7 @@ def depth(text: str) -> int:
     return sum((kind == "open") - (kind == "close") for kind, _ in _tokens(text))
 
 
-def items(text: str) -> list[str]:
+def list_members(text: str) -> list[str]:
     """Give the members of a printed list of strings and numbers, quotes off."""
     found: list[str] = []
     for kind, token in _tokens(text):
@@ -145,18 +145,18 @@ class LiteralReader:
                 self.closed = not self._frames
             case "comma":
                 self._end()
-            case _ if not self._is_named(kind):
+            case _ if not self._take_name(kind):
                 self._pieces.append((kind, text))
 
-    def _is_named(self, kind: Kind) -> bool:
+    def _take_name(self, kind: Kind) -> bool:
         """Take a `:` or `=` that ends a name."""
         frame = self._frames[-1]
         if self._key is None and kind == ("equals" if frame.is_call else "colon"):
             self._key, self._pieces = _value(self._pieces), []
             return True
-        return kind == "equals" and frame.is_call and self._is_next()
+        return kind == "equals" and frame.is_call and self._take_next_setting()
 
-    def _is_next(self) -> bool:
+    def _take_next_setting(self) -> bool:
         """Take a `=` of the next setting where a print joins them without a comma: `a=False b=True`."""
         kind, text = self._pieces.pop() if self._pieces else ("text", "")
         value, _, name = text.rstrip().rpartition(" ")

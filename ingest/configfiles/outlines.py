@@ -50,7 +50,11 @@ class Outline:
             self._key
             and plain
             and indent > (self._path[-1][0] if self._path else -1)
-            and (self._block or self._goes_on(text))
+            # More of the value before: that is open, or no name stands here.
+            and (
+                self._block
+                or (self._value and (self._depth > 0 or not (_ROW.fullmatch(text) or _ITEM.fullmatch(text))))
+            )
         ):
             self._more.append(plain[:_LONGEST])
             self._depth += literals.depth(plain)
@@ -72,12 +76,6 @@ class Outline:
         ]
         self._lists = {}
         return sorted([*self.entries, *lists], key=lambda entry: entry.line)
-
-    def _goes_on(self, text: str) -> bool:
-        """Tell whether a deeper row is more of the value before: that is open, or no name stands here."""
-        if not self._value:
-            return False
-        return self._depth > 0 or not (_ROW.fullmatch(text) or _ITEM.fullmatch(text))
 
     def _named(self, match: re.Match[str], line: int) -> bool:
         indent = len(match["indent"]) + len(match["dash"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from itertools import accumulate
 
@@ -13,23 +14,34 @@ from ingest.configfiles.settings import LONGEST, Setting, TextEdit, place_at
 
 # The parser's stack bounds how deep a file may nest; its time grows with the length.
 MAX_CHARACTERS = 1 << 18
+_OPTION = re.compile(r"--[A-Za-z]|-[A-Za-z]\w")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+# The calls that begin a tracked run: wandb.init, swanlab.init, aim and Comet's runs.
+_TRACKING = frozenset({"init", "Experiment", "start_run"})
 
 
 def read(text: str) -> list[Setting]:
-    """Read `NAME = 1`, `call(name=1)`, `{"name": 1}` and `add_argument("--name", default=1)`.
+    """Read `NAME = 1`, `call(name=1)`, `{"name": 1}` and the default of an option or of a field.
 
+    A name that its scope also gives a computed value is none, nor what a tracker is told and no row reads.
     Raises NotPatchableError.
     """
     if len(text) > MAX_CHARACTERS:
         raise NotPatchableError(Message("patch.file-longer-characters", max_characters=f"{MAX_CHARACTERS:,}"))
     try:
         tree = ast.parse(text)
-        found = sorted(_values(tree), key=lambda item: (item[1].lineno, item[1].col_offset))
+        found = sorted(_settings(tree), key=lambda item: (item[1].lineno, item[1].col_offset))
+        filled = [
+            Setting(name, _template(value)[:LONGEST], value.lineno, "dump")
+            for name, value in _reassigned(tree)
+            if isinstance(value, ast.JoinedStr)
+        ]
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise NotPatchableError(Message("patch.file-no-python-read")) from error
     rows = text.split("\n")
     starts = [0, *accumulate(len(row) + 1 for row in rows)]
-    return [_setting(text, rows, starts, key, node, scope) for key, node, scope in found]
+    plain = (_setting(text, rows, starts, key, node, scope) for key, node, scope in found)
+    return sorted([*plain, *filled], key=lambda setting: setting.line)
 
 
 def _setting(text: str, rows: list[str], starts: list[int], key: str, node: ast.expr, scope: str) -> Setting:
@@ -44,13 +56,23 @@ def _setting(text: str, rows: list[str], starts: list[int], key: str, node: ast.
     return Setting(key, str(value)[:LONGEST], place.line, "dump", place)
 
 
+def _settings(tree: ast.Module) -> Iterator[tuple[str, ast.expr, str]]:
+    """Give key, value and scope of each plain value that the file may be run with."""
+    computed = (value for _, value in _reassigned(tree))
+    dropped = {id(node) for node in (*computed, *_told_to_trackers(tree))}
+    yield from (item for item in _values(tree) if id(item[1]) not in dropped)
+
+
 def _values(tree: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:
     """Give key, value and scope of each plain value."""
     for node in ast.walk(tree):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_plain(value):
                 yield name, value, ""
-            case ast.Call():
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                if _is_plain(default := _default_of(value)):
+                    yield name, default, ""
+            case ast.Call() if not _is_field(node):
                 yield from _arguments(node)
             case ast.Dict():
                 yield from (
@@ -60,11 +82,76 @@ def _values(tree: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:
                 )
 
 
+def _is_field(node: ast.expr) -> bool:
+    """Tell whether a value is the `field(default=...)` of a dataclass or of a model of pydantic."""
+    return isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2].lower() == "field"
+
+
+def _default_of(value: ast.expr) -> ast.expr:
+    """Give what a field falls back to; the value itself where it is no call that makes a field."""
+    if isinstance(value, ast.Call) and _is_field(value):
+        return next((keyword.value for keyword in value.keywords if keyword.arg == "default"), value)
+    return value
+
+
+def _template(value: ast.JoinedStr) -> str:
+    """Write what a text is filled into as it stands, without its quotes."""
+    return "".join(
+        f"{{{ast.unparse(part.value)}}}" if isinstance(part, ast.FormattedValue) else ast.literal_eval(part)
+        for part in value.values
+    )
+
+
+def _reassigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """Give all values of names that one scope gives both a plain one and a computed one."""
+    for scope in (tree, *(node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS))):
+        found = [
+            (target.id, node.value)
+            for node in _within(scope)
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        ]
+        plain = {name for name, value in found if _is_plain(value)}
+        computed = {name for name, value in found if not isinstance(value, ast.Constant | ast.UnaryOp)}
+        yield from ((name, value) for name, value in found if name in plain & computed)
+
+
+def _within(scope: ast.AST) -> Iterator[ast.AST]:
+    """Give the statements of a scope without those of the functions and classes in it."""
+    for node in ast.iter_child_nodes(scope):
+        if not isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+            yield node
+            yield from _within(node)
+
+
+def _told_to_trackers(tree: ast.Module) -> Iterator[ast.expr]:
+    """Give the values that `wandb.init(config={...})` and its like note, where no row reads them by name."""
+    read = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    read |= {
+        node.slice.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.Constant)
+        and isinstance(node.slice.value, str)
+    }
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in _TRACKING:
+            noted = (word.value for word in call.keywords if word.arg in ("config", "params", "hparams"))
+            for note in (node for node in noted if isinstance(node, ast.Dict)):
+                pairs = zip(note.keys, note.values, strict=True)
+                yield from (
+                    value for key, value in pairs if isinstance(key, ast.Constant) and key.value not in read
+                )
+
+
 def _arguments(call: ast.Call) -> Iterator[tuple[str, ast.expr, str]]:
     """Give a call's plain keyword arguments; of an option, its `default` alone, by the option's name."""
     scope = ast.unparse(call.func)
     words = (word.value for word in call.args if isinstance(word, ast.Constant))
-    option = next((word for word in words if isinstance(word, str) and word.startswith("--")), "")
+    names = [word for word in words if isinstance(word, str) and _OPTION.match(word)]
+    # The longest one is that by which a command gives it: `-b`, `--batch-size`; some have one dash alone.
+    option = next((name for name in names if name.startswith("--")), next(iter(names), ""))
     for keyword in call.keywords:
         # The help, the action and the type of an option are no settings.
         if keyword.arg and _is_plain(keyword.value) and (not option or keyword.arg == "default"):

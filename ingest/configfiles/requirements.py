@@ -48,8 +48,7 @@ class RequirementLine:
 
 def read_lines(text: str) -> Iterator[RequirementLine]:
     """Give the requirements of a file, in order."""
-    offset = number = 0
-    number = 1
+    offset, number = 0, 1
     while offset < len(text):
         match = _LINE.match(text, offset)
         if match is None:
@@ -78,10 +77,10 @@ def with_version(line: RequirementLine, specifier: SpecifierSet) -> str:
     if begin == end:
         # The blank stands before what follows, a marker or a comment.
         begin = end = match.start("blank")
-    return line.body[:begin] + written(specifier) + line.body[end:]
+    return line.body[:begin] + specifier_text(specifier) + line.body[end:]
 
 
-def written(specifier: SpecifierSet) -> str:
+def specifier_text(specifier: SpecifierSet) -> str:
     """Write the bounds with the lower first, as people do."""
     order = ["==", "===", "~=", ">", ">=", "!=", "<", "<="]
     return ",".join(
@@ -129,7 +128,7 @@ def conda_edit(document: YamlFile, item: TreeNode, specifier: SpecifierSet) -> T
     match = _CONDA.fullmatch(item.value)
     if match is None:
         raise NotPatchableError(Message("patch.line-written-unusual-way", line=line.number))
-    return yaml_document.item_replacement(document, item, match["name"] + written(specifier))
+    return yaml_document.item_replacement(document, item, match["name"] + specifier_text(specifier))
 
 
 def read_specifier(to: str) -> SpecifierSet:

@@ -71,7 +71,8 @@ class Setting:
     """A setting of the job: name and value as written, and the line that shows it.
 
     `place` is where a file of the job can be edited to change it; None for what a log shows, what is
-    computed, and what stands in a file that is damaged.
+    computed, and what stands in a file that is damaged. `file` names the file of the job's that it is of,
+    empty for what the log shows.
     """
 
     key: str
@@ -79,6 +80,7 @@ class Setting:
     line: int
     spelled: Spelling
     place: FilePlace | None = field(default=None, compare=False, repr=False)
+    file: str = field(default="", compare=False)
 
 
 def named_as_printed(path: str, value: str, line: int, spelled: Spelling) -> Setting | None:

@@ -154,7 +154,11 @@ def _check_replaceable(document: YamlFile, entry: TreeEntry, value: object) -> N
     node, line = entry.node, line_of(document.text, entry.start)
     if entry.alias:
         return
-    if node.kind == "mapping" or (node.kind == "sequence") != isinstance(value, list):
+    # A text that holds a list's members becomes that list.
+    is_listed = (
+        node.style == "plain" and isinstance(value, list) and listed(f"[{node.value.strip('()')}]") == value
+    )
+    if node.kind == "mapping" or ((node.kind == "sequence") != isinstance(value, list) and not is_listed):
         raise NotPatchableError(Message(f"patch.line-holds-{node.kind}", line=line))
     if node.kind == "sequence" and (node.style != "flow" or any(below.shared for below in node.walk())):
         raise NotPatchableError(Message("patch.list-line-changed-hand", line=line))

@@ -1,7 +1,11 @@
 """Who failed first: give every event its role, and name the root.
 
-The rules in their order: what progress followed was recovered from; what as a rule follows another failure is
-collateral while an earlier candidate stands; the specific beats the generic.
+The rules in their order: what progress followed was recovered from, unless a launcher reports it; what was
+caught, overtaken or lived with for long was survived; what comes after the run's own good end is teardown. Of
+what stands, the root is worth most: the specific beats the generic, an origin what as a rule follows another
+failure, the earlier the later. Then the root gives way to a recovered failure that names what it leaves
+unnamed, to a kill that ended everything, and to what led to it, a warning included. In a short paste without
+any sign of a run, a warning that tells a cause is the root where nothing else is.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from functools import partial
 from corpus.expressions import compiled
 from ingest.logs.events import CascadeRole, Event
 from ingest.logs.progress import IN_FLIGHT, Progress
-from ingest.logs.stacks.own_calls import raises_itself
+from ingest.logs.stacks.own_calls import ends_program, raises_itself
 from ingest.logs.stacks.stack import EXCEPTION
 from ingest.logs.survival import is_overtaken, is_survived, names_in
 from ingest.logs.timeline import Timeline
@@ -35,6 +39,8 @@ RIGHT_ABOVE = 3
 # Functions that keep what a run has made; what a tracker could not take is no result.
 _KEEPING = re.compile(r"^_?(?:save|export|upload|push)(?:_\w+)?$|^(?:as|to)_directory$")
 _TRACKING = re.compile(r"/(?:wandb|swanlab|mlflow|tensorboard\w*|comet_ml|clearml|trackio)/")
+# Where Python says that a warning was given (CPython, `warnings.formatwarning`).
+_WARNED_AT = re.compile(r"^\s*\S.{0,400}:\d{1,9}: (?=[A-Z]\w*Warning: )")
 # What came so often while work went on is a remark that comes with each step.
 ROUTINE = 10
 # What was caught so often, over two steps and more, is what the job lived with.
@@ -44,6 +50,8 @@ PASTED = 60
 # How often a run says at least what makes it worthless where that lasts.
 LASTING = 3
 
+# What Python raises for SIGINT, and what handlers of signals raise by custom.
+_OF_SIGNALS = ("KeyboardInterrupt", "SystemExit", "CancelledError", "asyncio.exceptions.CancelledError")
 # How many lines from its last one a log's end begins.
 LAST_LINES = 4
 
@@ -66,6 +74,9 @@ def arrange_cascade(
     """
     if failed:
         runs = [replace(run, finished=0, obeyed=0) for run in runs]
+    else:
+        for event in events:
+            runs[timeline.number(event.line)].obey(event)
     reports = [event for event in events if event.pattern_role == "wrapper"]
     recovered = {
         id(event)
@@ -80,7 +91,7 @@ def arrange_cascade(
     closing = {
         id(event)
         for event in events
-        if event.pattern_role != "origin"
+        if (event.pattern_role != "origin" or event.exception in _OF_SIGNALS)
         and (run := runs[timeline.number(event.line)])
         and (0 < run.finished < event.line or run.ends_as_asked(event))
     }
@@ -104,7 +115,8 @@ def arrange_cascade(
         telling = (
             event
             for event in warnings
-            if event.handler == "error-level" or (event.cause is not None and event.strength != "hints")
+            if not (event.passing and _is_recovered(event, runs, timeline))
+            and (event.handler == "error-level" or (event.cause is not None and event.strength != "hints"))
         )
         root = min(telling, key=partial(_worth, timeline), default=None)
         events = [*events, root] if root else events
@@ -197,7 +209,7 @@ def _tells_why(worded: Event | None, known: Event) -> bool:
 def _told_before(root: Event, recovered: Sequence[Event]) -> Event | None:
     """Give what names a failure that itself has no words, though work stands between the two in the text.
 
-    Whoever pastes a log puts the message above it, as a title, or an earlier run that ended alike.
+    A pasted log often has the message above it as a title, or an earlier run that ended alike.
     """
     named = [event for event in recovered if event.cause and event.strength == "states" and not event.usual]
     if root.kind == "kill" and root.strength != "states":
@@ -247,7 +259,8 @@ def _led_to(root: Event | None, standing: Sequence[Event]) -> Event | None:
 def _warned_of(root: Event, warnings: Sequence[Event]) -> Event | None:
     """Give the warning above an exception that tells why what it misses is not there.
 
-    They are tied by a name that both have (a module, a library, a file), not by their order alone. Right
+    They are tied by a name that both have (a module, a library, a file), not by their order alone, nor by
+    the folder that Python names as the warning's place. Right
     above an exception that the job's own code raises, and that no pattern knows, a warning is its reason:
     whoever caught and logged that gives up.
     """
@@ -261,7 +274,7 @@ def _warned_of(root: Event, warnings: Sequence[Event]) -> Event | None:
         if event.cause
         and event.last < root.traceback
         and (
-            not names.isdisjoint(names_in(event.body))
+            not names.isdisjoint(names_in(_WARNED_AT.sub("", event.body)))
             or (gives_up and root.traceback - event.last <= RIGHT_ABOVE)
         )
     )
@@ -335,7 +348,11 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
     is_writing = any(_KEEPING.match(frame.function) for frame in event.frames)
     loses_results = is_writing and not any(_TRACKING.search(frame.file) for frame in event.frames)
     end_counts = not fatal or (progress.count > 0 and not loses_results)
-    if event.usual or event.earlier_run or progress.goes_on_after(event.last, end_counts):
+    # The bars behind the end of a main program are those of others that write into the same log.
+    goes_on = progress.goes_on_after(
+        event.last, end_counts, bars_count=event.logged or not ends_program(event.frames)
+    )
+    if event.usual or event.earlier_run or goes_on:
         return True
     if any(line.tells_of(event) for line in progress.settling):
         return True
@@ -349,7 +366,8 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
     # and none where nothing but a common word speaks of a failure.
     latest = progress.latest[-1].line if progress.latest else 0
     if not event.traceback and progress.last is not None:
-        # Who only says so, and draws its bar once more, is alive; who dies of an exception draws it too.
+        # A process that only logs an error and draws its bar again is alive; one that dies of an exception
+        # draws it a last time too.
         latest = progress.last.line
     is_routine = event.pattern_role == "wrapper" and event.cause is None and event.count >= ROUTINE
     return event.count > 1 and (latest > event.last or is_routine) and progress.goes_on_after(event.line)

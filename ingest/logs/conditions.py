@@ -47,11 +47,15 @@ class ReportView(EvaluationContext):
         """Which conditions hold, of those that were asked: hundreds of cases share theirs."""
         return {}
 
+    @property
+    def whole_job(self) -> ReportView:
+        """The same without a focus."""
+        return replace(self, focus=None) if self.focus else self
+
     @cached_property
     def job(self) -> frozenset[str]:
         """The kind of the job, or that it is unknown, and its traits (`corpus/job_kinds.yaml`)."""
-        whole = replace(self, focus=None) if self.focus else self
-        traits = (row.name for row in job_kinds.load().traits if _shows(row, whole))
+        traits = (row.name for row in job_kinds.load().traits if _shows(row, self.whole_job))
         return frozenset({self.kind.name if self.kind else job_kinds.UNKNOWN, *traits})
 
     def can_run(self, text: str) -> bool:
@@ -62,8 +66,7 @@ class ReportView(EvaluationContext):
     @cached_property
     def kind(self) -> JobSigns | None:
         """The first kind of job that the log shows; None where it shows none."""
-        whole = replace(self, focus=None) if self.focus else self
-        return next((row for row in job_kinds.load().kinds if _shows(row, whole)), None)
+        return next((row for row in job_kinds.load().kinds if _shows(row, self.whole_job)), None)
 
     @cached_property
     def names(self) -> frozenset[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from corpus import driver_events
 from ingest.configfiles.settings import Setting
 from ingest.logs import gpu_memory
 from ingest.logs.facts import Fact, Value
@@ -13,6 +14,7 @@ from ingest.logs.gpu_memory import number_in
 
 # Fewer readings than this are no trend.
 MIN_READINGS = 4
+_DRIVER_FIELDS = frozenset(("name", "speaks_for", "recovery", "later"))
 # What is added here to each kind of fact.
 DERIVED_FIELDS: Mapping[str, frozenset[str]] = {
     "collective_spread": frozenset(("ranks_n", "calls_n", "seqs_n")),
@@ -21,9 +23,11 @@ DERIVED_FIELDS: Mapping[str, frozenset[str]] = {
     "gpu_fit": gpu_memory.FIT_FIELDS,
     "gpu_training": gpu_memory.TRAINING_FIELDS,
     "kv_cache": frozenset(("missing_gib",)),
+    "xid": _DRIVER_FIELDS,
+    "sxid": _DRIVER_FIELDS,
 }
-# Facts that belong to no line, but to the whole log.
-DERIVED = frozenset(("collective_spread", "host_growth"))
+# Facts that belong to no line, but to the whole log: a snapshot beside it tells of the failure that it says.
+DERIVED = frozenset(("collective_spread", "host_growth", "memory_snapshot"))
 
 
 def derive_facts(
@@ -39,18 +43,25 @@ def derive_facts(
     engine alone.
     """
     owned = gpu_memory.with_owners(facts, {stream for _, stream in ranks})
-    found = [_with_missing(fact) if fact.kind == "kv_cache" else fact for fact in owned]
+    found = []
+    for fact in owned:
+        # The table is read where a log has such a line: few have.
+        is_event = fact.kind in driver_events.KINDS
+        known = driver_events.load().of(fact.kind, fact.fields.get("code")) if is_event else None
+        if known is not None:
+            told = {"name": known.name, "speaks_for": known.speaks_for, "recovery": known.recovery}
+            later = {"later": known.later} if known.later else {}
+            found.append(replace(fact, fields={**fact.fields, **told, **later}))
+            continue
+        needed, available = (number_in(fact.fields, name) for name in ("needed_gib", "available_gib"))
+        if fact.kind == "kv_cache" and needed is not None and available is not None:
+            missing = round(max(0.0, needed - available), 3)
+            found.append(replace(fact, fields={**fact.fields, "missing_gib": missing}))
+        else:
+            found.append(fact)
     fits = gpu_memory.weights_beside_cards(found, settings, serves=serves)
     states = gpu_memory.states_beside_cards(found)
     return (*found, *fits, *states, *_spread(found, dict(ranks)), *_growth(found))
-
-
-def _with_missing(fact: Fact) -> Fact:
-    """Add what the cache lacks."""
-    needed, available = (number_in(fact.fields, name) for name in ("needed_gib", "available_gib"))
-    if needed is None or available is None:
-        return fact
-    return replace(fact, fields={**fact.fields, "missing_gib": round(max(0.0, needed - available), 3)})
 
 
 def _spread(facts: Iterable[Fact], ranks: dict[int, str]) -> list[Fact]:

@@ -52,7 +52,7 @@ class Event:
     own, `passing` that its program may have gone on after it, `lasting` that it fails the job where it
     holds to the last step. `rest` are the lines below a message that does not say the reason itself.
     `announces`, `calm` and `logged` are those of its traceback; what a logger calls an error is logged
-    too.
+    too. `default_cause` is what its exception means where nothing else tells it.
     """
 
     pattern: str
@@ -94,6 +94,7 @@ class Event:
     handler: Handler | None = None
     tells: tuple[Tells, ...] = ()
     leads_to: str = ""
+    default_cause: str | None = None
 
     @property
     def weight(self) -> tuple[int, int]:

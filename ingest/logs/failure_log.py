@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from corpus import trouble_words
 from corpus.frameworks import cued_frameworks
 from corpus.log_patterns import Pattern
 from ingest.logs import levels
@@ -172,7 +173,11 @@ class FailureLog:
         )
 
     def note_error_levels(self, block: Block, row: Pattern) -> None:
-        """Note the lines near a block's end that a logger calls errors, as events of `row`."""
+        """Note the lines near a block's end that a logger calls errors, as events of `row`.
+
+        One without a word of trouble may be no error at all: some programs log their stages so.
+        """
+        trouble = trouble_words.trouble()
         for line in levels.error_levels(block):
             called_error = Event(
                 row.id,
@@ -184,6 +189,7 @@ class FailureLog:
                 source=self._masking.clean(line.source),
                 rank=line.rank or line.told,
                 time=line.time,
+                passing=trouble.search(line.body) is None,
                 handler=row.handler,
             )
             self._events.add(called_error)

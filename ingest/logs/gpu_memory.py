@@ -91,19 +91,14 @@ def _ranks_on_card(failed: Sequence[Fact], listed: Mapping[int, Listing]) -> set
     """
     found = set()
     for one, other in combinations(failed[:MOST_COMPARED], 2):
-        ids = [
-            _id_in(listed[here.line], there, listed[there.line]) for here, there in permutations((one, other))
-        ]
+        ids: list[str | None] = []
+        for here, there in permutations((one, other)):
+            size = number_in(there.fields, "process_gib")
+            told = {pid for pid, _ in listed[there.line]}
+            others = [(pid, held) for pid, held in listed[here.line] if pid not in told]
+            ids.append(next((pid for pid, held in others if size and abs(held / size - 1) < SAME_SIZE), None))
         found |= {pid for pid in ids if pid is not None} if None not in ids else set()
     return found
-
-
-def _id_in(entries: Listing, process: Fact, leaves_out: Listing) -> str | None:
-    """Give the id under which a list has the process of another message; None where it has none."""
-    size = number_in(process.fields, "process_gib")
-    known = {pid for pid, _ in leaves_out}
-    same = (pid for pid, held in entries if size and pid not in known and abs(held / size - 1) < SAME_SIZE)
-    return next(same, None)
 
 
 def _with_shares(fact: Fact, entries: Listing, own_ids: Collection[str], ranks: Collection[str]) -> Fact:
@@ -112,7 +107,7 @@ def _with_shares(fact: Fact, entries: Listing, own_ids: Collection[str], ranks: 
     `own_ids` and `ranks` are other processes of the job, `ranks` those that failed on this card as well.
     """
     fields: dict[str, Value] = dict(fact.fields)
-    capacity, free, asked, allocated, reserved, total = (
+    capacity, free, asked, allocated, reserved, total, cached = (
         number_in(fields, name)
         for name in (
             "capacity_gib",
@@ -121,10 +116,14 @@ def _with_shares(fact: Fact, entries: Listing, own_ids: Collection[str], ranks: 
             "allocated_gib",
             "reserved_gib",
             "reserved_total_gib",
+            "cached_gib",
         )
     )
+    if reserved is None and cached is not None:
+        # Before 1.4 PyTorch printed the idle part alone, under another name.
+        reserved = fields["reserved_gib"] = cached
     if reserved is None and total is not None and allocated is not None:
-        # Before 2.1 PyTorch printed all that it reserved, later the idle part alone.
+        # From 1.4 to 2.0 PyTorch printed all that it reserved, later the idle part alone.
         reserved = fields["reserved_gib"] = round(max(0.0, total - allocated), 4)
     if reserved is not None and asked:
         fields["reserved_per_asked"] = round(reserved / asked, 3)
@@ -154,7 +153,7 @@ def _of_others(fields: Mapping[str, Value], pool: float | None, listed: Listing)
         # In a container the process cannot find itself in the list: it is the smallest that holds its pool.
         mine = min((size for _, size in listed if size >= pool * SAME_PROCESS), default=None)
         return None if mine is None else sum(size for _, size in listed) - mine
-    if "reserved_total_gib" in fields and pool is not None:
+    if pool is not None and not fields.keys().isdisjoint(("reserved_total_gib", "cached_gib")):
         return max(0.0, capacity - free - pool - BESIDE_POOL_GIB)
     return None
 

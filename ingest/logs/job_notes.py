@@ -99,8 +99,7 @@ class JobNotes:
         self.progress.excuse(row, line)
         if row.kind == "progress":
             self.progress.count(row, line, fields)
-        if row.saves:
-            self.progress.save(row, line.number, fields)
+        self.progress.work(row, line.number, fields)
         if row.phase or (row.fact == "phase" and "name" in fields):
             self.progress.enter(row.phase or str(fields["name"]), line.number)
         elif row.fact and fields and (row.kind != "progress" or row.fact in TOLD_BY_PROGRESS):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from corpus.log_patterns import Pattern
@@ -55,8 +55,9 @@ class JobProgress:
         self.timeline.begin(name, self.first)
         self.runs.append(Progress())
 
-    def end(self, tally: Tally, first_failure: int | None) -> None:
-        """End a file; `first_failure` is the number of the first line in it that fails."""
+    def end(self, tally: Tally, first_failure: int | None, last: Iterable[tuple[int, bytes]] = ()) -> None:
+        """End a file with its `last` rows; `first_failure` is the number of its first line that fails."""
+        self.runs[-1].bars.draw_last(last)
         self.timeline.end(tally.lines)
         if self.timeline.has_parts:
             self.runs[-1].trim(first_failure)
@@ -77,9 +78,11 @@ class JobProgress:
         if row.dies:
             self.runs[-1].died = line.number
 
-    def save(self, row: Pattern, number: int, fields: Mapping[str, Value]) -> None:
-        """Note a line that tells of a checkpoint which is being written, or was."""
-        if (made := checkpoint_of(row, number, fields)) is not None:
+    def work(self, row: Pattern, number: int, fields: Mapping[str, Value]) -> None:
+        """Note a line that a program at work prints, such as a result or a checkpoint, which ends nothing."""
+        if row.kind == "work" or row.saves:
+            self.runs[-1].worked = number
+        if row.saves and (made := checkpoint_of(row, number, fields)) is not None:
             self._checkpoints.append(Saving(made, len(self.runs) - 1, self.runs[-1].counted))
 
     @property
@@ -108,6 +111,8 @@ class JobProgress:
         step = fields.get("step")
         counted = float(step) if isinstance(step, (int, float)) else -1.0
         is_bar = _BAR.search(line.text) is not None
+        if is_bar:
+            self.runs[-1].bars.draw(line)
         total = fields.get("total") if row.whole and not counts_part(line.body) else None
         # Bars of different lengths count different things: as a program dies it draws each once more.
         length = fields.get("total") if is_bar else None

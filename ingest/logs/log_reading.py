@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from functools import partial
 from itertools import groupby
 
@@ -38,6 +40,10 @@ HARMLESS = frozenset(
 # A log of so many lines is kept whole.
 SHORT = 120
 NOVEL = 8
+# So many of a file's last bytes are read for the progress bars that it ends with.
+LAST_BYTES = 8192
+# Of a wide line so much is read around the first of some matches that the others stand in it, too.
+_REACH = lines.MAX_TEXT // 3
 NOTHING = Templates(frozenset(), frozenset())
 
 # A variable of an environment that somebody prints is no message, whatever its value says.
@@ -90,7 +96,8 @@ class LogReading:
             if row and not (progress.runs[-1].count or progress.runs[-1].finished):
                 self._failures.note_error_levels(block, row)
         self._tracebacks.end_file()
-        progress.end(tally, self._events.first_after(progress.first))
+        last = _last_bytes(block) if block is not None and block.line >= progress.first else ()
+        progress.end(tally, self._events.first_after(progress.first), last)
 
     def feed(self, block: Block, matches: list[Match]) -> None:
         """Take in a block with its matches, which are ordered by place."""
@@ -98,8 +105,7 @@ class LogReading:
         parsed: dict[int, lines.Line] = {}
         samples = self._samples = SampleMarks(self._table, block, matches)
         telling = [match for match in matches if not self._table.rows[match.row].sample]
-        for (number, begin), group in groupby(telling, key=partial(_segment_of, block)):
-            found = list(group)
+        for number, begin, found in _pieces(block, telling):
             sight = self._sighting(block, number, begin, tuple(match.row for match in found))
             if sight is None:
                 continue
@@ -146,6 +152,10 @@ class LogReading:
         failing = [
             row for row in rows if (row.fails or row.kind == "warning") and row.counts(ignored=ignored)
         ]
+        settled = [wanted for row in rows for wanted in row.settles]
+        if settled and failing:
+            # What a row settles, its own words name too ("stop condition met: stopping training").
+            failing = [row for row in failing if not any(fnmatchcase(row.id, name) for name in settled)]
         for row in (row for row in rows if not row.fails and row.kind != "warning"):
             if row.handler == "ignored-exception":
                 self._tracebacks.ignore_below(line)
@@ -240,6 +250,28 @@ class LogReading:
             if raw.strip() and not self._good.has(raw)
         ]
         return self._masking.rows([(number, raw[:MAX_AROUND]) for number, raw in fresh[-NOVEL:]])
+
+
+def _last_bytes(block: Block) -> Iterable[tuple[int, bytes]]:
+    """Give the numbered rows of a block's last bytes; the first of them may be a part of one."""
+    begin = max(0, len(block.data) - LAST_BYTES)
+    return enumerate(block.data[begin:].split(b"\n"), block.line + newlines(block.data, 0, begin))
+
+
+def _pieces(block: Block, matches: list[Match]) -> Iterator[tuple[int, int, list[Match]]]:
+    """Yield the number of each line, or part of a redrawn one, its place, and the matches in it.
+
+    Of one that is wider than what is read of it at a time, matches further apart are given apart: a failure
+    far behind the step that it follows would else be looked for where it does not stand.
+    """
+    for (number, begin), group in groupby(matches, key=partial(_segment_of, block)):
+        found: list[Match] = []
+        for match in group:
+            if found and match.offset - begin > lines.MAX_TEXT and match.offset - found[0].offset > _REACH:
+                yield number, begin, found
+                found = []
+            found.append(match)
+        yield number, begin, found
 
 
 def _segment_of(block: Block, match: Match) -> tuple[int, int]:

@@ -51,6 +51,7 @@ class Masking:
                 file=clean(frame.file)[-PATH:],
                 function=clean(frame.function)[:CODE],
                 code=clean(frame.code)[:CODE],
+                failing=clean(frame.failing)[:CODE],
             )
             for frame in traceback.frames
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
+from ingest.logs.bars import Bars, BarState
 from ingest.logs.events import Event
 from ingest.logs.timeline import Timeline
 
@@ -15,8 +16,12 @@ from ingest.logs.timeline import Timeline
 LAST_WORDS = 100
 # Behind the end of a part, such as an evaluation's, so few lines are left where the part was the last one.
 LAST_OF_PART = 12
+# So many draws of bars behind a good end may be a last evaluation's, or what is uploaded.
+DRAWS = 20
 # How near each other lines are that several processes print of one signal.
 TOGETHER = 10
+# Exit codes of a process that SIGINT or SIGTERM ended, as Python and as a shell write them.
+BY_REQUEST = (-2, -15, 130, 143)
 # Lines without a count that other processes may still print after one has failed.
 IN_FLIGHT = 2
 
@@ -67,7 +72,10 @@ class Progress:
     the latest mark, and `whole` the latest one that counts all of the run's steps, whose greatest total is
     `total`. `settling` are lines that show failures to have been survived. `asked` is where the job was told
     to end, and `obeyed` where it showed that it had; `died` is where its main program said that it dies of an
-    exception, `part_ended` where a part of its work ended well. 0 where there is none.
+    exception, `part_ended` where a part of its work ended well, `worked` where
+    it last printed a result of its work without counting. 0 where there is none. `bars_since` counts the
+    draws of bars behind the latest good end. `counts_from_zero`
+    tells that the steps of the whole begin with 0, so that the last one is one less than their number.
     """
 
     LATEST = 4096
@@ -85,6 +93,10 @@ class Progress:
     obeyed: int = 0
     died: int = 0
     part_ended: int = 0
+    worked: int = 0
+    bars_since: int = 0
+    bars: Bars = field(default_factory=Bars)
+    counts_from_zero: bool = False
     _last: dict[str, float] = field(default_factory=dict)
     _since: Counter[str] = field(default_factory=Counter)
     _again: dict[str, float] = field(default_factory=dict)
@@ -95,7 +107,10 @@ class Progress:
         self.last = mark
         if mark.total > 1:
             self.whole, self.total = mark, max(self.total, mark.total)
+            self.counts_from_zero = self.counts_from_zero or mark.step == 0
         # Whoever has ended may still evaluate, which bars show; steps of more than the last moment are work.
+        if self.closed and mark.is_bar:
+            self.bars_since += 1
         if self.closed and not mark.is_bar and len(self._since) < self.LATEST:
             self._since[mark.series] += 1
             self._see_restart(mark)
@@ -119,6 +134,7 @@ class Progress:
         `is_part` tells that it may be that of a part of the work.
         """
         self.closed = line
+        self.bars_since = 0
         self.part_ended = line if is_part else 0
         self._since.clear()
         self._again.clear()
@@ -133,6 +149,12 @@ class Progress:
         """Note that the job was told to end, by the first line that says so."""
         if not self.asked or self.obeyed or line - self.asked >= LAST_WORDS:
             self.asked, self.obeyed = line, 0
+
+    def obey(self, event: Event) -> None:
+        """Note a process that ended by the very signal that asked: no word of a good end need follow."""
+        asked = 0 < self.asked <= event.line < self.asked + LAST_WORDS
+        if asked and not self.obeyed and event.facts.get("code") in BY_REQUEST:
+            self.obeyed = event.line
 
     def ends_as_asked(self, event: Event) -> bool:
         """Tell whether an event is of the end that the job was asked for and came to in good order.
@@ -163,15 +185,24 @@ class Progress:
         is_last = not self._is_restarted and max(self._since.values(), default=0) <= IN_FLIGHT
         return self.closed if is_last else 0
 
+    def went_on(self, last_line: int) -> bool:
+        """Tell whether another stage has begun behind the good end: bars that go on far below it."""
+        return last_line - self.closed > LAST_WORDS and self.bars_since > DRAWS
+
     def reached(self, last_line: int) -> ProgressMark | None:
         """Give the mark of the last of all steps, if the text ends behind it."""
         whole = self.whole
         is_last = (
             whole is not None
-            and whole.step >= whole.total == self.total
+            and whole.step + self.counts_from_zero >= whole.total == self.total
             and last_line - whole.line < LAST_WORDS
         )
         return whole if is_last else None
+
+    def worked_through(self, last_line: int) -> BarState | None:
+        """Give the bar of the main work if the text ends behind it, and no count of all steps is short."""
+        is_short = self.whole is not None and self.whole.step < self.total - 1
+        return None if is_short else self.bars.worked_through(last_line)
 
     def trim(self, line: int | None) -> None:
         """Keep only the marks that can tell whether work went on after a line.
@@ -182,28 +213,41 @@ class Progress:
         self.latest = deque(kept, maxlen=self.LATEST)
         self._last.clear()
 
-    def goes_on_after(self, line: int, end_counts: bool = True) -> bool:
+    def goes_on_after(self, line: int, end_counts: bool = True, bars_count: bool = True) -> bool:
         """Tell whether work went on after a line.
 
         The run ended well, or a count rose, or more than a few marks.
 
         One mark may have been in flight when the failure came, so a single one proves nothing; of a main
         program that has died, the processes that it left still draw their bars. The good end counts where
-        `end_counts`: a script may praise itself whatever became of its job.
+        `end_counts`: a script may praise itself whatever became of its job. Without `bars_count` bars count
+        for nothing where one goes on as if nothing had happened: then other processes write into this log.
         """
         if end_counts and self.finished > line:
             return True
+        bars_count = bars_count or not self._draws_on(line)
         first: dict[str, float] = {}
         plain = 0
         for mark in reversed(self.latest):
             if mark.line <= line:
                 break
-            if mark.is_bar and line <= self.died < mark.line:
+            if mark.is_bar and (line <= self.died < mark.line or not bars_count):
                 continue
             plain += mark.step < 0
             if plain > IN_FLIGHT or 0 <= mark.step < first.setdefault(mark.series, mark.step):
                 return True
         return False
+
+    def _draws_on(self, line: int) -> bool:
+        """Tell whether a bar that stood amid its work at a line went on from there."""
+        above: dict[str, float] = {}
+        below: dict[str, float] = {}
+        for mark in self.latest:
+            if mark.is_bar and mark.line <= line:
+                above[mark.series] = mark.step
+            elif mark.is_bar:
+                below.setdefault(mark.series, mark.step)
+        return any(0 < step <= below.get(series, 0.0) for series, step in above.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,13 +256,14 @@ class LogEnd:
 
     `closed`: it shows a good end, at `line`. `open`: the job works on until the last lines, the last sign of
     it at `line`. `unseen`: neither. `step` and `total` are those of the last step, where the text counts
-    them.
+    them. `asked` is the line that told the job to end, where it did; 0 where nobody asked.
     """
 
     kind: Literal["closed", "open", "unseen"] = "unseen"
     line: int = 0
     step: float | None = None
     total: float | None = None
+    asked: int = 0
 
 
 UNSEEN = LogEnd()
@@ -230,7 +275,9 @@ def log_end(runs: Sequence[Progress], timeline: Timeline) -> LogEnd:
     told = [
         run.well_ended
         for run, line in zip(runs, last_lines, strict=True)
-        if run.well_ended and not (run.part_ended and line - run.part_ended > LAST_OF_PART)
+        if run.well_ended
+        and not run.went_on(line)
+        and not (run.part_ended and line - run.part_ended > LAST_OF_PART)
     ]
     steps = [run.step for run in runs if run.step is not None]
     step = max(steps, default=None)
@@ -240,6 +287,9 @@ def log_end(runs: Sequence[Progress], timeline: Timeline) -> LogEnd:
     reached = [mark for run, line in zip(runs, last_lines, strict=True) if (mark := run.reached(line))]
     if reached:
         return LogEnd("closed", reached[-1].line, reached[-1].step, reached[-1].total)
+    through = [bar for run, line in zip(runs, last_lines, strict=True) if (bar := run.worked_through(line))]
+    if through:
+        return LogEnd("closed", through[-1].line, step if step is not None else through[-1].step, whole)
     counted = max((run.whole for run in runs if run.whole), key=lambda mark: mark.step, default=None)
     step = max(
         (value for value in (step, counted.step if counted else None) if value is not None), default=None
@@ -247,7 +297,12 @@ def log_end(runs: Sequence[Progress], timeline: Timeline) -> LogEnd:
     marks = [
         (line - run.last.line, run.last.line) for run, line in zip(runs, last_lines, strict=True) if run.last
     ]
+    # Results show only that a program was at work: they count where no line tells how far it came.
+    marks = marks or [
+        (line - run.worked, run.worked) for run, line in zip(runs, last_lines, strict=True) if run.worked
+    ]
     if not marks:
         return UNSEEN
     away, line = min(marks)
-    return LogEnd("open" if away < LAST_WORDS else "unseen", line, step, whole)
+    asked = max(run.asked if run.obeyed else 0 for run in runs)
+    return LogEnd("open" if away < LAST_WORDS else "unseen", line, step, whole, asked)

@@ -12,12 +12,15 @@ from corpus.schema import Strength
 from ingest.logs.conditions import ReportView, all_hold
 from ingest.logs.derived_facts import DERIVED
 from ingest.logs.events import Event
+from ingest.logs.report import CrashReport
 from ingest.logs.stacks.exception_classifier import classify_exception
 from ingest.logs.stacks.own_calls import own_call
 from ingest.logs.stacks.stack import Frame
 
 # How long a message is that two failures hardly have in common by chance.
 TELLING = 24
+# What a condition on the job's own files begins with.
+_OF_FILES = "launch:"
 # The kind of fact that tells how a process ended: its exit code, its signal.
 EXIT = "exit"
 
@@ -29,6 +32,23 @@ def refine_events(events: Sequence[Event], job: ReportView, table: PatternTable)
     refined = (refine_event(event, job, table, outer.get(id(event), ())) for event in events)
     return tuple(
         replace(told, handled=id(event) in outer) for event, told in zip(events, refined, strict=True)
+    )
+
+
+def refine_by_files(report: CrashReport, table: PatternTable) -> CrashReport:
+    """Give the report with the cause of its root that the job's own files tell, which are read behind it."""
+    root = report.root
+    row = table.by_id.get(root.pattern) if root is not None else None
+    asked = [item for item in row.refine if any(_OF_FILES in text for text in item.when)] if row else []
+    if root is None or not asked:
+        return report
+    view = replace(report.view(), root=root, focus=root)
+    exact = next((item for item in asked if all_hold(item.when, view)), None)
+    if exact is None:
+        return report
+    told = replace(root, cause=exact.cause, strength=exact.strength or root.strength)
+    return replace(
+        report, root=told, events=tuple(told if event is root else event for event in report.events)
     )
 
 

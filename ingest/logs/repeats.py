@@ -23,7 +23,12 @@ STACK_HEAD = 1200
 # How far the line that ends a traceback is looked for.
 STACK_REACH = 64 << 10
 STACKS = 64
+# Through so many exceptions that one traceback tells of its last line is looked for.
+LINKS = 8
 
+_HEADER = b"Traceback ("
+# What stands between two exceptions of one traceback, with a blank row above and below.
+_BETWEEN = (b"During handling of the above", b"The above exception was")
 _DIGITS = b"0123456789"
 
 
@@ -34,15 +39,8 @@ def stack_wording(data: bytes, begin: int) -> bytes:
     begins; lines of the same process begin with the same prefix. Where no end is found (a prefix with a
     clock), the beginning tells.
     """
-    head = data.find(b"Traceback (", begin, begin + LINE_HEAD)
-    mark = b"\n" + data[begin:head]
-    place, last = data.find(mark, begin), -1
-    while head >= 0 and 0 <= place < begin + STACK_REACH:
-        is_inside = data[place + len(mark) : place + len(mark) + 1].isspace()
-        if not is_inside and last >= 0:
-            break
-        last = -1 if is_inside else place
-        place = data.find(mark, place + len(mark))
+    head = data.find(_HEADER, begin, begin + LINE_HEAD)
+    last = _last_row(data, begin, b"\n" + data[begin:head]) if head >= 0 else -1
     if last < 0:
         return data[begin : begin + STACK_HEAD]
     end = data.find(b"\n", last + 1)
@@ -50,6 +48,36 @@ def stack_wording(data: bytes, begin: int) -> bytes:
         data[begin : min(last, begin + STACK_HEAD)]
         + data[last : min(len(data) if end < 0 else end, last + LINE_HEAD)]
     )
+
+
+def _last_row(data: bytes, begin: int, mark: bytes) -> int:
+    """Give where the row stands that ends a traceback, -1 where none does.
+
+    `mark` is a line's end and the prefix of the next one. The next traceback's header ends the search, so
+    that a flood of them costs what it is long.
+    """
+    last, links, is_linked = -1, 0, False
+    place = data.find(mark, begin)
+    while 0 <= place < begin + STACK_REACH:
+        row = place + len(mark)
+        below = data.find(mark, row)
+        is_indented = data[row : row + 1].isspace()
+        if last >= 0:
+            is_blank = data[row : row + 1] in (b"\n", b"\r")
+            goes_on = is_blank and below >= 0 and data.startswith(_BETWEEN, below + len(mark))
+            if not is_indented or (is_blank and not goes_on) or links == LINKS:
+                break
+            last = -1
+        elif data.startswith(_BETWEEN, row):
+            links, is_linked = links + 1, True
+        elif data.startswith(_HEADER, row):
+            if not is_linked:
+                break
+            is_linked = False
+        elif not is_indented:
+            last = place
+        place = below
+    return last
 
 
 @dataclass(slots=True)

@@ -150,6 +150,14 @@ class CrashReport:
         """Give what signatures are evaluated against: one that remembers which conditions hold."""
         return self._view
 
+    def view_with(self, settings: Sequence[Setting]) -> ReportView:
+        """Give what conditions are held against that ask for the settings of the job's files as well.
+
+        What code says of itself is left out: nobody knows whether the run has read it.
+        """
+        given = tuple(item for item in settings if not item.line and item.spelled != "dump")
+        return replace(self._view, settings=(*self.settings, *given)) if given else self._view
+
     @cached_property
     def _view(self) -> ReportView:
         return ReportView(

@@ -35,6 +35,8 @@ LONG_LINE = 64 << 10
 LONGEST_ESCAPE = 4096
 # How often a pattern that only tells of a version is noted.
 SCARCE = 3
+# Kinds of which a healthy run prints so much that they cost more than all the rest.
+AT_WORK = ("progress", "work")
 # How many of a block's first and last lines of progress are kept; in a large block, whose neighbours tell
 # too.
 FEW = 48
@@ -192,12 +194,12 @@ class Scanner:
         self._plenty = frozenset(
             n
             for n, row in enumerate(rows)
-            if row.kind in ("progress", "end", "fact") and not (row.handler or row.sample)
+            if row.kind in (*AT_WORK, "end", "fact") and not (row.handler or row.sample)
         )
         self._telling = frozenset(n for n, row in enumerate(rows) if row.fails)
         numbered = list(enumerate(rows))
-        self._always = _compiled([item for item in numbered if item[1].kind != "progress"], cache)
-        self._progress = _compiled([item for item in numbered if item[1].kind == "progress"], cache)
+        self._always = _compiled([item for item in numbered if item[1].kind not in AT_WORK], cache)
+        self._progress = _compiled([item for item in numbered if item[1].kind in AT_WORK], cache)
 
     def fresh(self) -> None:
         """Forget what earlier logs held; call before each log."""

@@ -64,6 +64,7 @@ def is_overtaken(event: Event, events: Sequence[Event]) -> bool:
 
     What a handler raises tells of the exception in other words; what a call of it meets, such as a folder
     that may not be written, is a failure of its own. One of the same cause is the same failure, met again.
+    Where nobody knows the exception, the words of the function that tried and gave up tell what it means.
     """
     if not (event.handled and event.traceback and event.strength != "states"):
         return False
@@ -76,8 +77,16 @@ def is_overtaken(event: Event, events: Sequence[Event]) -> bool:
         and last.cause not in (None, event.cause)
         and last.strength == "states"
         and bool(last.frames)
-        and not _RAISED.match(last.frames[-1].code)
+        and (not _RAISED.match(last.frames[-1].code) or _is_interpreted(event, last))
     )
+
+
+def _is_interpreted(event: Event, later: Event) -> bool:
+    """Tell whether the function that met an unknown exception in a call of its own raised the later one."""
+    if event.handler != "unknown-exception" or not event.frames:
+        return False
+    tried, gave_up = event.frames[0], later.frames[-1]
+    return (tried.file, tried.function) == (gave_up.file, gave_up.function)
 
 
 def _ends_by_itself(later: Event, event: Event) -> bool:

@@ -44,7 +44,16 @@ _SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")
 # Clauses of words, and how many of them a program's message may have.
 _CLAUSE = re.compile(r"[\u3400-\u9fff]{4,}[，。！？；：、,]|[a-z]{2,}(?: [a-z']{1,20}){4,}[.!?](?= [A-Z]|$)")
 FEW_CLAUSES = 6
+# What waits for an end, and what says when something else is.
+_AWAITS = re.compile(r"(?:等待|等到|直到|直至|如果|若|一旦)[^，。；！,;]*\Z")
+_AROUND = re.compile(r"之?[前后时]|以[前后]")
 _EPOCH = re.compile(r"(?i)\bepochs?\b\W{0,4}(\d+(?:\.\d+)?)(?: ?/ ?(\d+))?")
+# What a bar counts that comes before a job's work, or serves it.
+_PREPARES = re.compile(
+    r"(?i)\b(?:load|download|fetch|upload|sav|writ|extract|unpack|unzip|map|filter|tokeni[sz]|pack|truncat|"
+    r"cach|index|prepar|process|preprocess|resolv|shard|captur|compil|warm|quantiz|convert|merg|scan|read|"
+    r"copy|profil|split|clean)\w{0,7}\b|加载|下载|预处理|分词"
+)
 _IN_PART = re.compile(r"(?i)\b(?:epoch|batch|eval\w*|val|valid\w*|test\w*)\b")
 _STATEMENT = re.compile(
     r"\s*(?:\$ )?(?:(?:\w+\.)*(?:print|printf|info|debug|warning|error|log|write|puts|println!?)\(|"
@@ -91,6 +100,11 @@ def counts_part(body: str) -> bool:
     return not (epoch[2] and float(epoch[1]) >= float(epoch[2]))
 
 
+def prepares(body: str) -> bool:
+    """Tell whether a progress bar's description is of loading, preparing or saving something."""
+    return _PREPARES.search(body.split("%|", 1)[0]) is not None
+
+
 def is_statement(body: str) -> bool:
     """Tell whether a line is a statement of a program or script that prints something, and no output."""
     return _STATEMENT.match(body) is not None
@@ -107,10 +121,20 @@ def holds(row: Pattern, line: Line) -> bool:
     Of an anchored one the scanner does not know what stands before the message, nor what follows it. A shell
     writes on where a progress bar left the row open.
     """
+    if row.kind in ("end", "finish") and _is_awaited(row, line.text):
+        return False
     if not row.is_anchored:
         return True
     texts = (line.body, line.text, message_of(line.text))
     return any(says(row, text) for text in dict.fromkeys(texts))
+
+
+def _is_awaited(row: Pattern, text: str) -> bool:
+    """Tell whether a Chinese text speaks of an end that is waited for, or of what is before or after it."""
+    found = row.compiled.search(text)
+    if found is None or text.isascii():
+        return False
+    return bool(_AWAITS.search(text[: found.start()]) or _AROUND.match(text, found.end()))
 
 
 def says(row: Pattern, text: str) -> bool:

@@ -111,6 +111,10 @@ COMMANDS = (
         rf"sqoop)\b[^\n]{{0,300}}?\s-p{_FLAG_VALUE}",
         entropy.is_key,
     ),
+    _command(
+        r"b2\W[^\n]{0,40}authorize",
+        rf"\bb2[ ](?:account[ ])?authorize(?:-account)?[ ]\S{{8,40}}[ ](?P<secret>{WORD}{{20,80}})",
+    ),
     _command(r"http-basic\.", rf"\bhttp-basic\.\S+[ ]+\S+[ ]+['\"]?(?P<secret>{WORD}{{4,400}})"),
     _command(
         r"(?:sqlplus|sqlldr|impdp|expdp|oracle(?::|%3A|\\)(?:thin|oci))\W",
@@ -135,7 +139,7 @@ COMMANDS = (
     _command(
         r"send(?:\s|%20|\\)+",
         r"\bsend\s+(?:--\s+)?\\?\"(?P<secret>[^\s\"\\]{4,200})(?:\\+[rn]|[\r\n]){1,2}\\?\"",
-        entropy.is_key,
+        entropy.is_made,
     ),
     # Into a file that is called a secret's: echo 'X' > .vault_pass
     _command(

@@ -17,13 +17,18 @@ _WORDS = re.compile(_WORD + rb"(?:[-_.]?\d{1,6})?(?:[-_.](?:" + _WORD + rb"|\d{1
 # Longer than words are.
 LONG = 20
 _SUFFIX = re.compile(rb"\A[^_-]*[_-]")
+_DASHED = re.compile(rb"[_-]")
 _NUMBER = re.compile(rb"\d{1,7}|(?=[^.,:_-]*[.,:_-])[\d.,:eE+_-]+")
 _PATH = re.compile(rb"~?\.{0,2}/(?:[A-Za-z_.][a-z_.-]+|[\w.-]+/[\w./-]+\.\w{2,5}\Z)(?:/|\Z)|[A-Z]:\\")
 _NONE = re.compile(
     rb"(?i)(?:none|null|nil|true|false|empty|dummy|default|required|missing|undefined|unset|files|prompt|"
     rb"changeme|placeholder|[\[(<]?(?:redacted|hidden|masked|filtered|removed|scrubbed|sanitized|nil)[\])>]?|"
-    rb"x{3,}|\.{3,}|\*{2,}|(?:your|insert|enter)[_-].*|.*_here|incorrect|invalid|wrong|expired|"
-    rb"rejected|mismatch\w*|failed|denied|authentication|accepted|unknown|changed|blank|not|set|unset)[`.]?\Z"
+    rb"x{3,}|\.{3,}|\*{2,}|(?:\w{1,6}[_-])?(?:your|insert|enter)[_-].*|.*_here|incorrect|invalid|wrong|"
+    rb"expired|"
+    rb"updated|rotated|reset|rejected|mismatch\w*|failed|denied|authentication|accepted|unknown|changed|"
+    rb"blank|not|set|unset|password|"
+    # What somebody has masked already, and left some letters of.
+    rb"(?=.{1,40}\Z)[\w-]{0,12}(?:\*{3,}|\.{3}|\xe2\x80\xa6)[\w-]{0,8})[`.]?\Z"
 )
 # Where a program takes it from, and not what it is.
 _CALL = re.compile(
@@ -32,8 +37,15 @@ _CALL = re.compile(
     # Another name, a metavariable, a call, a tag of YAML, and what a shell says where a variable is not set.
     rb"[A-Za-z_]\w*(?:\.\w+)*\.\w*(?:token|key|passw(?:or)?d|secret|credentials?)\Z|"
     rb"(?:[A-Z]{2,}_){3,}[A-Z]{2,}\Z|(?:[A-Z]+_)*(?:PASSWORD|TOKEN|SECRET|KEY|PASS)\Z|"
-    rb"[A-Za-z_][\w.]*\(['\"]?\Z|![A-Za-z]{2,10}\Z|"
-    rb"\?[\w ]*\}?\Z|"
+    rb"[A-Za-z_][\w.]*\((?:\w+=|\.{3})?['\"]?\Z|[a-z]\w*[_.]\w+\([a-z][\w.]*\Z|![A-Za-z]{2,10}\Z|"
+    # A part of a model by its place in it (words with dots may be a password); a file in a folder.
+    rb"(?:base_model|model|modules?|layers?|blocks?|encoder|decoder|transformer|backbone|visual|vision\w*|"
+    rb"language_model|"
+    rb"text_model|lm_head|mlp|attn|self_attn|head|net|network|policy|actor|critic|torch|nn|self|optimizer|"
+    rb"h|gpt_neox|"
+    rb"bert|roberta|unet|vae|_orig_mod|_fsdp_wrapped_module)(?:\.(?:[A-Za-z_]{2,}\w{0,3}|\d{1,4})){2,}\Z|"
+    rb"[a-z]\w*(?:[./-]\w+)*/[a-z]\w*(?:[.-]\w{1,12})*\.[a-z]{2,5}\Z|"
+    rb"\?[\w ]*\}\Z|\?[a-z ]*\Z|"
     rb"(?:Optional|Union|Annotated|Literal|Final|List|Dict|Callable|list|dict|tuple|type)\["
 )
 # A variable, or a place to be filled in, stands for a secret and is none.
@@ -53,7 +65,11 @@ def is_fetched(value: bytes) -> bool:
     return is_reference(value) or _CALL.match(value) is not None
 
 
-_AMOUNT = re.compile(rb"\d[\d.]*(?:[mun]?s|min|[hmx%]|[kKMGT]i?B?)\Z")
+_AMOUNT = re.compile(
+    rb"\d[\d.]*(?:[mun]?s|min|[hmx%]|[kKMGT]i?B?)?(?:/(?:[mun]?s|min|h))?\Z|"
+    # Programs with their versions, and what tests are called.
+    rb"[A-Za-z][A-Za-z_]*[-=@ ]?v?\d+(?:\.\d+)+[a-z0-9.+-]*\Z|(?:tests?[_/]|Test[A-Z])"
+)
 _HEX_ONLY = re.compile(rb"[0-9a-f\s]+|[0-9A-F\s]+")
 
 
@@ -105,7 +121,8 @@ def is_key(value: bytes) -> bool:
 
 def is_suffixed(value: bytes) -> bool:
     """Tell whether what stands behind a value's first dash or underscore may come from chance."""
-    return is_drawn(_SUFFIX.sub(b"", value))
+    behind = _SUFFIX.sub(b"", value)
+    return is_drawn(behind) and not all(map(is_word, _DASHED.split(behind)))
 
 
 def is_base64(value: bytes) -> bool:
@@ -127,13 +144,14 @@ def holds_key(value: bytes) -> bool:
 
 _SAID = re.compile(
     rb"(?i)(?:yes|no|on|off|and|or|not|is|are|was|for|from|with|auto|basic|bearer|oidc|digest|token|tokens|"
+    rb"secretstr|"
     rb"password|passwd|secret|key|set|unset|given|found|invalid|expired|failed|"
     rb"wrong|error|str|string|bytes|int|bool|float|optional|any|type|object|self|env|file|stdin|ask|prompt|"
     rb"keyring|store|cache|oauth2?|ldap|krb5|munge|through|mean|sum|token-mean|"
     rb"your[_-].*|my[_-]?(?:token|key|password|secret).*|<.*|\[.*|x+|example.*|insecure|permission|denied|"
     rb"passed|skipped|ok|fail|failure|success|step|true|false|enabled?|disabled?|required|optional|active|"
     rb"inactive|plain|ssl|tls|sasl|iam|jwt|sso|saml|kerberos|gssapi|simple|"
-    rb"manual|private|public|user|service|server|client|anonymous)\Z"
+    rb"manual|private|public|user|service|server|client|anonymous|[a-z_]{2,20}=[a-z_]{2,20})\Z"
 )
 
 
@@ -209,3 +227,140 @@ def is_telephone(value: bytes) -> bool:
     """Tell whether digits may be a telephone's: not all alike, and not counted up."""
     digits = bytes(char for char in value if 48 <= char < 58)
     return 7 <= len(digits) <= 15 and len(set(digits)) > 2
+
+
+# The pairs of letters that the words of programs and of English are made of, one behind the other: of those
+# of a run that chance has drawn, a quarter are among them, of those of words five in six.
+_PAIRS = (
+    b"abacadagaialamanaparasataubabeblbocacechckclcocrctcudadedidodseaecedeeefegelemeneperesetevexfafe"
+    b"fffifogegigrhahehihoiaibicidieigiliminioipirisitivizkelaldlelilllolslulymamemimompnancndnenfngni"
+    b"nnnonsntnvobocodolomonoooporosotouowpapepiplpoppprptpuqurarcrdrerirmrorrrsrtrurysascseshsisospss"
+    b"stsutatctethtitotrtstttutyueulumunupurusutvaveviwawe"
+)
+_FAMILIAR = frozenset(_PAIRS[at : at + 2] for at in range(0, len(_PAIRS), 2))
+_CORE = re.compile(rb"[A-Za-z0-9]+")
+# A run of both cases without a digit is asked to be longer.
+_BOTH_CASES = 24
+_FAMILIAR_SHARE = 0.45
+
+
+def is_chance(value: bytes, least: int = 16) -> bool:
+    """Tell whether a value has a run of so many letters and digits that no words' pairs make up."""
+    core = max(_CORE.findall(value), key=len, default=b"")
+    if len(core) < least:
+        return False
+    has_digits = any(48 <= char < 58 for char in core)
+    has_both = not core.isupper() and not core.islower()
+    if not (has_digits or (has_both and len(core) >= _BOTH_CASES)):
+        return False
+    low = core.lower()
+    pairs = [low[at : at + 2] for at in range(len(low) - 1) if not low[at : at + 2].isdigit()]
+    letters = sum(97 <= char < 123 for char in low)
+    return (
+        4 * letters >= len(low)
+        and len(set(low)) > min(len(low) // 5, 8)
+        and sum(pair in _FAMILIAR for pair in pairs) < _FAMILIAR_SHARE * len(pairs)
+    )
+
+
+_HEXADECIMAL = re.compile(rb"(?:0x)?(?:[0-9a-f-]+|[0-9A-F-]+)")
+
+
+def is_hexadecimal(value: bytes) -> bool:
+    """Tell whether a value may be a digest or an id: hexadecimal alone."""
+    return _HEXADECIMAL.fullmatch(value) is not None
+
+
+# What identifies and gives no access: requests, runs, messages, files.
+_IDENTIFIES = re.compile(
+    rb"(?i)(?:req|request|msg|message|chatcmpl|cmpl|resp|response|run|thread|asst|call|toolu|file|batch|"
+    rb"evt|event|"
+    rb"cus|ch|pi|in|sub|price|prod|org|user|proj|project|acct|account|trace|span|job|task|session|sess|"
+    rb"ids?|uid|"
+    rb"sha\d*|md5|hash|digest|etag|build|img|vol|ssh|rsa|pod|node|actor|model|ckpt|checkpoint|step|gen|"
+    rb"rs|ws|fc|"
+    rb"srvtoolu|container|image|blob|layer|exp|trial|sweep|worker|log|cache|tmp|version|v\d*|part|chunk|"
+    rb"shard|"
+    rb"object|key|snap|ami|vpc|eni|sg|subnet|igw|lib|_?zn\w*|_zt\w*|torch|triton|cutlass|nccl|sm\d*)[._-]"
+)
+_BETWEEN_PARTS = re.compile(rb"[._-]")
+
+
+def is_issued(value: bytes) -> bool:
+    """Tell whether a value is a short word and, behind it, capitals, small letters and digits of chance."""
+    core = max(_BETWEEN_PARTS.split(value), key=len)
+    return (
+        _IDENTIFIES.match(value) is None
+        and len(core) >= LONG
+        and any(48 <= char < 58 for char in core)
+        and not core.isupper()
+        and not core.islower()
+        and is_chance(core, LONG)
+    )
+
+
+_PAIR = re.compile(rb"[^=;\s]{1,100}=([^;\s]*)")
+_UUID = re.compile(rb"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\Z")
+
+
+def is_cookie(value: bytes) -> bool:
+    """Tell whether one of a cookie's values is more than a setting: no word, and not short."""
+    values = _PAIR.findall(value) or [value]
+    return any(len(each) >= 6 and not is_word(each) for each in values)
+
+
+def is_session(value: bytes) -> bool:
+    """Tell whether the value of a session's name opens it: one that is a UUID names a run or a job."""
+    return is_key(value) and _UUID.match(value) is None
+
+
+_MADE_SIGNS = frozenset(b"!#$%^&*?~@")
+
+
+def is_password(value: bytes) -> bool:
+    """Tell whether a word of a sentence is a password: chance drew it, or people made it with signs."""
+    return is_chance(value, 12) or (
+        is_made(value)
+        and any(48 <= char < 58 for char in value)
+        and bool(set(value) & _MADE_SIGNS)
+        and b"://" not in value
+    )
+
+
+def is_telling_hexadecimal(value: bytes) -> bool:
+    """Tell whether digits in hexadecimal are a text of printed characters, as a kernel writes a command."""
+    text = bytes.fromhex(value[: len(value) // 2 * 2].decode())
+    return all(32 <= char < 127 or char in b"\0\t\r\n" for char in text)
+
+
+def is_coded(value: bytes) -> bool:
+    """Tell whether a value has a URL's escapes, which are read in a view of their own."""
+    return _CODED.search(value) is not None
+
+
+def is_uuid(value: bytes) -> bool:
+    """Tell whether a value is a UUID."""
+    return _UUID.fullmatch(value) is not None
+
+
+def is_signed(value: bytes) -> bool:
+    """Tell whether a word has what only passwords have together: letters, digits, signs between no words."""
+    return (
+        is_password(value)
+        and _CODED.search(value) is None
+        and bool(set(value) & _MADE_SIGNS)
+        and sum(char >= 65 and char != 94 and char != 126 for char in value) >= 3
+        and not value.startswith(b"-")
+        and value.count(b"@") + value.count(b"%") < 3
+        and _ADDRESS.fullmatch(value) is None
+    )
+
+
+# Written for a URL: what it stands for is read in a view of its own.
+_CODED = re.compile(rb"%[0-9A-Fa-f]{2}")
+_ADDRESS = re.compile(rb"[\w.+-]+@[\w.-]+|[\w.-]*[*?]\.?\w*|\$\w+|%[\w.-]+|#\w+|[\w.]+[%&]")
+
+
+def is_named_secret(value: bytes) -> bool:
+    """Tell whether the quoted word behind `secret` is one, and not a name of small letters with a number."""
+    return is_secret(value) and not (value.islower() and is_word(value))

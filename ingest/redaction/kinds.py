@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ingest.redaction import entropy
 
@@ -26,7 +26,52 @@ NEXT_ROW = 200
 AFTER_NAME = r"(?:['\"\])]{0,3}[ \t,]*(?:[=: ]|->|：|＝)|['\"]?\r?$)"
 # What may stand between a name and the end of its row.
 AT_END = r"['\"\])]{0,3}[ \t,]*\\?\r?\n"
-_IN_URL = r"[/=?&]"
+
+
+class SecretMatch(Protocol):
+    """What tells of a secret in a text: the whole, and the group in it that is masked."""
+
+    @property
+    def lastgroup(self) -> str | None:
+        """The name of the group, where not the whole is masked."""
+
+    def start(self) -> int:
+        """Give where the whole begins."""
+
+    def end(self) -> int:
+        """Give where the whole ends."""
+
+    def span(self, group: str | int = 0, /) -> tuple[int, int]:
+        """Give where the whole, or its group, begins and ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundValue:
+    """A value that a function has found, and the part of the text that tells of it."""
+
+    begin: int
+    first: int
+    last: int
+    lastgroup: str | None = "secret"
+
+    def start(self) -> int:
+        """Give where what tells of the value begins."""
+        return self.begin
+
+    def end(self) -> int:
+        """Give where the value ends."""
+        return self.last
+
+    def span(self, group: str | int = 0, /) -> tuple[int, int]:
+        """Give the whole, or the value alone."""
+        return (self.first if group else self.begin), self.last
+
+
+class Probed(NamedTuple):
+    """Whether a place is worth a look, and up to where the same holds."""
+
+    is_worth: bool
+    until: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +84,10 @@ class SecretKind:
     looked for over row ends: where the row ends with what the sieve found, or anywhere in it (`far`), or
     where the next row begins with what `below` says; what the next row adds must look drawn by chance where
     not the shape alone tells the secret. One that `yields` is left where another kind is found. The
-    expression of a `linear` one is a user's: Hyperscan alone reads it, whose time no text can stretch.
+    expression of a `linear` one is a user's: Hyperscan alone reads it, whose time no text can stretch. What
+    no expression tells, such as the column of a cell, a `finder` finds; its expression is empty then. Where
+    the prefilter's condition is met often and seldom by a secret, a `probe` of the text and the place says
+    whether the row is worth more.
     """
 
     name: str
@@ -56,14 +104,18 @@ class SecretKind:
     shaped: bool = True
     yields: bool = False
     linear: bool = False
+    finder: Callable[[bytes], Iterator[SecretMatch]] | None = None
+    probe: Callable[[bytes, int], Probed] | None = None
 
     @property
     def is_local(self) -> bool:
         """Tell whether a match begins no earlier than the word in which its condition is met."""
         return not self.back and not self.linear and "[^\\n" not in self.prefilter
 
-    def matches(self, text: bytes) -> Iterator[re.Match[bytes]]:
-        """Give what the expression finds in a text, in its order."""
+    def matches(self, text: bytes) -> Iterator[SecretMatch]:
+        """Give what the expression, or the function, finds in a text, in its order."""
+        if self.finder is not None:
+            return self.finder(text)
         return _linear_matches(self.expression, text) if self.linear else self.compiled().finditer(text)
 
     def compiled(self) -> re.Pattern[bytes]:
@@ -323,153 +375,5 @@ PRIVATE = (
         back=200,
         ahead=12_000,
         wraps=False,
-    ),
-)
-
-# A scheme as it is, or as JSON and URLs write it, and then an `@` or the end of the row.
-_URL = r"(?:://|%2[fF]%2[fF]|\\/\\{1,8}/|u002[fF]\\{1,4}u002[fF])[^\s/]*(?:@|%40|u0040|\n)"
-_HOOK = r"(?P<secret>[A-Za-z0-9/_+.-]{20,200})"
-ADDRESSED = (
-    SecretKind(
-        "webhook",
-        r"(?i)hooks\W",
-        rf"(?i)hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/{_HOOK}",
-        starts=("hooks.slack.com/services", "hooks.slack.com/workflows", "hooks.slack.com/triggers"),
-        after=_IN_URL,
-    ),
-    SecretKind(
-        "webhook",
-        r"(?i)v2\W.{0,8}?hook",
-        rf"(?i)open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/{_HOOK}",
-        starts=("open.feishu.cn/open-apis/bot/v2/hook", "open.larksuite.com/open-apis/bot/v2/hook"),
-        after=_IN_URL,
-    ),
-    SecretKind(
-        "webhook",
-        r"(?i)robot\W.{0,8}?send",
-        r"(?i)oapi\.dingtalk\.com/robot/send\?access_token=(?P<secret>[0-9a-f]{32,64})",
-        starts=("oapi.dingtalk.com/robot/send?access_token",),
-        after=_IN_URL,
-    ),
-    SecretKind(
-        "webhook",
-        r"(?i)webhook\W.{0,8}?send",
-        r"(?i)qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key=(?P<secret>[0-9a-f-]{32,40})",
-        starts=("qyapi.weixin.qq.com/cgi-bin/webhook/send?key",),
-        after=_IN_URL,
-    ),
-    SecretKind(
-        "webhook",
-        r"(?i)api\W.{0,8}?webhooks",
-        r"(?i)discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{15,22}/(?P<secret>[\w-]{40,100})",
-        starts=("discord.com/api/webhooks", "discordapp.com/api/webhooks"),
-        after=_IN_URL,
-    ),
-    SecretKind(
-        "webhook",
-        r"(?i)webhookb2",
-        r"(?i)webhook\.office\.com/webhookb2/(?P<secret>[^\s'\"<>]{36,300})",
-        starts=("webhook.office.com/webhookb2",),
-        after=_IN_URL,
-    ),
-    SecretKind(
-        "webhook",
-        r"(?i)(?:api\W{1,3}day|hooks\W{1,3}zapier|hc-ping|maker\W{1,3}ifttt)\W",
-        r"(?i)(?:api\.day\.app/|hooks\.zapier\.com/hooks/catch/\d+/|hc-ping\.com/|"
-        r"maker\.ifttt\.com/trigger/[^\s/]{1,80}/(?:json/)?with/key/)(?P<secret>[A-Za-z0-9_-]{6,80})",
-    ),
-    SecretKind(
-        "webhook", r"hooks(?:/|%2F|\\)", r"://[^\s/]{1,200}/hooks/(?P<secret>[a-z0-9]{26})(?![A-Za-z0-9])"
-    ),
-    SecretKind(
-        "webhook",
-        r"(?i)timestamp\W[^\n]{0,40}?sign\W",
-        r"(?i)[?&]timestamp=\d{1,16}&sign=(?P<secret>[A-Za-z0-9%+/=_-]{16,200})",
-    ),
-    SecretKind(
-        "webhook", r"SCT(?:\d|[\"'\\]{0,2}\r?\n)", r"\bSCT\d{1,9}T[A-Za-z0-9]{16,40}", ("SCT",), r"\d"
-    ),
-    SecretKind(
-        "sentry-dsn", r"(?i)sentry", r"(?i)://(?P<secret>[0-9a-f]{32}(?::[0-9a-f]{32})?)@[\w.-]*sentry"
-    ),
-    SecretKind(
-        "url-credentials",
-        _URL,
-        r"(?<=://)(?P<secret>[^\s/:@\"']{0,100}:(?!\*{2,}@)[^\s/@\"']{1,300})@",
-        starts=("://",),
-        after=r"[^\s/]*(?:@|$)",
-    ),
-    SecretKind(
-        "url-credentials",
-        _URL,
-        r"(?<=://)(?P<secret>[A-Za-z0-9_~.-]{20,300})@",
-        check=entropy.is_mixed,
-        starts=("://",),
-        after=r"[^\s/]*(?:@|$)",
-    ),
-    SecretKind(
-        "azure-key",
-        r"(?i)(?:AccountKey|SharedAccessKey)\W",
-        r"(?i)\b(?:AccountKey|SharedAccessKey)=(?P<secret>[A-Za-z0-9+/]{20,120}={0,2})",
-        starts=("AccountKey", "SharedAccessKey"),
-        after=_IN_URL,
-    ),
-    SecretKind(
-        "azure-sas",
-        r"(?i)(?:[?&]|%3F|%26|u003F|u0026)sig\W",
-        r"(?i)[?&]sig=(?P<secret>[A-Za-z0-9%+/=]{20,200})",
-        starts=("?sig", "&sig"),
-        after=_IN_URL,
-    ),
-    SecretKind(
-        "aws-signature",
-        r"(?i)X-Amz-(?:Sig|Sec|Cred)",
-        r"(?i)X-Amz-(?:Signature|Security-Token|Credential)=(?P<secret>[^&\s'\"\\]{16,4000})",
-        starts=("X-Amz-Signature", "X-Amz-Security-Token", "X-Amz-Credential"),
-        after=_IN_URL,
-    ),
-    SecretKind(
-        "url-signature",
-        r"(?i)(?:X-(?:Goog|Tos|Obs|Oss|Cos)-(?:Sig|Sec|Cred)|q-sign|[?&6D](?:Signature|Policy)\W|"
-        r"AccessKeyId\W)",
-        r"(?i)(?:X-(?:Goog|Tos|Obs|Oss|Cos)-(?:Signature|Security-Token|Credential)|q-signature|"
-        r"[?&](?:Signature|Policy)|(?:OSS|AWS|Google)AccessKeyId)=(?P<secret>[^&\s'\"\\]{16,4000})",
-        starts=(
-            "X-Goog-Signature",
-            "X-Goog-Credential",
-            "X-Tos-Signature",
-            "X-Obs-Signature",
-            "X-Oss-Signature",
-            "X-Cos-Security-Token",
-            "q-signature",
-            "?Signature",
-            "&Signature",
-            "AccessKeyId",
-        ),
-        after=_IN_URL,
-    ),
-    SecretKind(
-        "url-token",
-        r"(?i)(?:[?&]|%3F|%26|u003F|u0026)(?:access_|auth_|api_?|session_?|client_)?(?:token|auth|key|"
-        r"ticket|sid|jwt|code)(?:=|%3D|\\|\r?\n)",
-        r"(?i)[?&](?:access_|auth_|api_?|session_?|client_)?(?:token|auth|key|ticket|sid|jwt|"
-        r"code)=(?P<secret>[^&\s'\"#\\]{8,4000})",
-        check=entropy.is_drawn,
-        starts=(
-            "?token",
-            "&token",
-            "access_token",
-            "?key",
-            "&key",
-            "?sid",
-            "&sid",
-            "?code",
-            "&code",
-            "?auth",
-            "&auth",
-            "ticket",
-            "jwt",
-        ),
-        after=_IN_URL,
     ),
 )

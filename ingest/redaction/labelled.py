@@ -12,7 +12,7 @@ from ingest.redaction.named import NOTHING, PASSWORDS, SECRETS, TOKENS, WORD, de
 # What a variable or a setting of a secret is called, in any of its spellings.
 _CALLED = (
     r"[\w.-]{0,80}(?:passw(?:or)?d|passphrase|secret(?:[._-]?(?:access[._-]?)?key)?|"
-    r"token|credentials?|(?:api|access|private|auth|account|"
+    r"token|credentials?|(?:api|access|private|auth|account|storage|"
     r"encryption|signing)[_.-]?key|(?<![a-z])pwd|(?<=[_.-])pass)"
 )
 _CALLED_SIEVE = r"(?:passw(?:or)?d|passphrase|secret|token|credential|key|pwd|pass)"
@@ -92,7 +92,7 @@ BESIDE = (
     SecretKind(
         "password",
         rf"(?:{decode_named(_CHINESE)})",
-        rf"(?:{_CHINESE})(?:[\xe4-\xe9][\x80-\xbf]{{2}}){{0,8}}?(?:(?:是|为|為|叫)(?::|：)? "
+        rf"(?:{_CHINESE})(?!学|桶|对|策略)(?:[\xe4-\xe9][\x80-\xbf]{{2}}){{0,8}}?(?:(?:是|为|為|叫)(?::|：)? "
         rf"?|(?:】|」|\])(?::|：)? ?| )(?:['\"`]|“|‘|「)?(?P<secret>{_HELD}{{5,400}})",
         check=entropy.is_made,
         shaped=False,
@@ -109,8 +109,8 @@ BESIDE = (
     SecretKind(
         "password",
         r"(?i)passw(?:or)?d[\w.-]{0,20}(?:\s[^<>\n]{0,80})?(?:>|\\|%|&)",
-        rf"(?i)<[\w.:-]{{0,60}}passw(?:or)?d[\w.-]{{0,20}}(?:\s[^<>\n]{{0,200}})?>{NOTHING}"
-        r"(?P<secret>[^<>\s]{4,400})</",
+        rf"(?i)<[\w.:-]{{0,60}}passw(?:or)?d[\w.-]{{0,20}}(?:\s[^<>\n]{{0,200}})?>(?:<!\[CDATA\[|{NOTHING})"
+        r"(?P<secret>[^<>\s\]]{4,400})(?:\]\]>)?</",
         check=entropy.is_telling,
         shaped=False,
     ),
@@ -133,13 +133,13 @@ BESIDE = (
     _beside(
         "token", r"(?i)\.login(?:=|%3D)", r"(?i)(?<=\w)\.login=(?P<secret>[A-Za-z0-9_-]{24,120})(?![\w.])"
     ),
-    # {"db_token": {"value": "..."}}
+    # {"db_token": {"value": "..."}}, and a block of a variable whose default stands some rows below its name.
     _beside(
         "secret",
-        rf"(?i){_CALLED_SIEVE}['\"\\]{{0,4}}(?:\s?:\s?\{{|\\|%|&)",
-        rf"(?i)(?<![A-Za-z0-9]){_CALLED}{_QUOTE}\s?:\s?\{{\s{{0,40}}{_QUOTE}"
-        rf"(?:value|plaintext|string|default)"
-        rf"{_QUOTE}\s?:\s?{_QUOTE}{NOTHING}(?P<secret>[^\s'\"\\<>]{{8,{_MANY}}})",
+        rf"(?i){_CALLED_SIEVE}['\"\\]{{0,4}}(?:\s?:?\s?\{{|\\|%|&)",
+        rf"(?i)(?<![A-Za-z0-9]){_CALLED}{_QUOTE}\s?:?\s?\{{(?:[^{{}}\n]{{0,120}}\n){{0,4}}?[ \t]{{0,40}}"
+        rf"{_QUOTE}?(?:value|plaintext|string|default)"
+        rf"{_QUOTE}?[ \t]{{0,20}}[:=]\s?{_QUOTE}{NOTHING}(?P<secret>[^\s'\"\\<>]{{8,{_MANY}}})",
         ahead=600,
     ),
     # A notebook, a build or a traceback shows in the next row what the name at a row's end holds.
@@ -163,9 +163,11 @@ BESIDE = (
         "secret",
         rf"(?i)(?:name|key)[\"'\\%]{{0,6}}(?:\s|%20)*(?:[:=]|%|\\)[^\n]*{_CALLED_SIEVE}[\w\"'\\,%\t "
         rf"]{{0,60}}(?:\n|value)",
-        rf"(?i)(?<![a-z])(?:name|key){_QUOTE}?\s?[:=]\s?{_QUOTE}?{_CALLED}(?:_?(?:id|\d{{1,2}}))?"
-        rf"{_QUOTE}?\s*,?\s*{_QUOTE}?(?<![a-z])value{_QUOTE}?\s?[:=]\s?{_QUOTE}?{NOTHING}"
-        rf"(?P<secret>[^\s'\",}}\\<>]{{6,{_MANY}}})",
+        rf"(?i)(?<![a-z])(?:name|key){_QUOTE}?[ \t]{{0,30}}[:=]\s?{_QUOTE}?{_CALLED}(?:_?(?:id|\d{{1,2}}))?"
+        rf"{_QUOTE}?\s*,?\s*{_QUOTE}?(?<![a-z])value{_QUOTE}?[ \t]{{0,30}}[:=]\s?{_QUOTE}?{NOTHING}"
+        # A list wraps a long value below its own column.
+        rf"(?P<secret>[^\s'\",}}\\<>]{{6,{_MANY}}}"
+        r"(?:\r?\n[ ]{12,40}[A-Za-z0-9+/=_.-]{4,200}(?=[ \t]*\r?(?:\n|\Z))){0,8})",
         check=entropy.is_secret,
         ahead=600,
         wraps=False,

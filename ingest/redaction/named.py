@@ -17,7 +17,9 @@ _IS = (
 # What a value may stand in: a list, an Option of Rust's, three quotes, quotes of Chinese.
 _OPENS = (
     r"(?:[\[(][ ]?(?=b?['\"])|Some\(\s{0,20}|`|(?:string|str)\(\d{1,5}\)[ ](?=[\"'])|"
-    r"\(string\)[ ]\(len=\d{1,5}\)[ ](?=\")|\$(?=['\"])|\"\"(?=\")|''(?=')|“|‘|「)?"
+    r"\(string\)[ ]\(len=\d{1,5}\)[ ](?=\")|\$(?=['\"])|\"\"(?=\")|''(?=')|“|‘|「|"
+    # A pointer before what it points to, a tag or an anchor of YAML.
+    r"0x[0-9a-f]{1,16}[ ](?=\")|!{1,2}[\w:.-]{1,20}[ ]|&\w{1,20}[ ])?"
 )
 # The same for the prefilter, with what a writer of JSON, URLs or Python may have made of it.
 _IS_CODED = rf"(?:['\"`]?,?\]?[ \t]*(?:（|=|->|:|：|＝)|['\"]?,? |\\|%|&|{AT_END})"
@@ -228,6 +230,7 @@ NAMED = (
         "cookie",
         rf"(?i)cookie(?:['\"]?\s*:|\\|%|{AT_END})",
         r"(?i)\b(?:set-)?cookie['\"]?[ \t]*:[ \t]*['\"]?(?P<secret>[^\s'\"\\][^'\"\r\n\\]{6,8000})",
+        check=entropy.is_cookie,
         starts=("cookie",),
         after=AFTER_NAME,
     ),
@@ -237,7 +240,7 @@ NAMED = (
         rf"{AT_END})",
         r"(?i)(?:[jp](?:hp)?sess(?:ion)?id|(?<![a-z])session_?id|[a-z0-9]{1,30}_session|sessdata|"
         r"connect\.sid|csrf_?token|_?xsrf)(?:=|['\"]:[ ]?['\"])(?P<secret>[^;\s'\",&]{12,4000})",
-        check=entropy.is_key,
+        check=entropy.is_session,
         starts=(
             "jsessionid",
             "phpsessid",
@@ -294,8 +297,8 @@ NAMED = (
     ),
     _command(
         "mongo mongosh mongodump ldapsearch influx clickhouse-client",
-        r"(?i)(?:mongo|mongosh|mongodump|mongorestore|ldapsearch|influx|clickhouse-client)\W",
-        rf"(?i)\b(?:mongo\w{{0,8}}|ldapsearch|influx|clickhouse-client)\b[^\n]{{0,300}}?[\s'\"](?:-p|"
+        r"(?i)(?:mongo|mongosh|mongodump|mongorestore|ldap[a-z]{3,8}|influx|clickhouse-client)\W",
+        rf"(?i)\b(?:mongo\w{{0,8}}|ldap[a-z]{{3,8}}|influx|clickhouse-client)\b[^\n]{{0,300}}?[\s'\"](?:-p|"
         rf"-w)['\"]?,?[ =]['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})",
     ),
     _command(

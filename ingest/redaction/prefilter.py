@@ -19,6 +19,7 @@ import numpy as np
 from ingest.logs.scanner import Finder
 from ingest.redaction import views
 from ingest.redaction.extra import extra_kinds, extra_text
+from ingest.redaction.kinds import Probed
 from ingest.redaction.table import KINDS, SHIPPED
 from ingest.redaction.views import BARE, BEFORE_ROW, CODED, COLOURS, CONTROL, ESCAPES, FOREIGN, NESTED, UNSEEN
 
@@ -42,12 +43,14 @@ _BARE, _CONTROL, _NESTED, _FOREIGN, _CODED = range(len(_SIGNS))
 _BLANK = re.compile(rb"\s")
 _CLOSING = b"\"'\\ \t\r"
 _BETWEEN = _CLOSING + b":=|"
+_OPEN = frozenset(_CLOSING + b"\r")
 _ROW_START = re.compile(BEFORE_ROW)
 # A terminal's link to an address that may hold a secret.
 _LINK = re.compile(rb"\x1b\][^\x07\x1b\n]{0,400}://[^\x07\x1b\n]{0,400}[@=]")
 # What may begin what stands before a row.
 _MARKS = frozenset(bytes([code]) for code in b" \t([+>|0123456789")
 _NO_TAILS: tuple[bytes, ...] = ()
+_UNPROBED = Probed(is_worth=False, until=-1)
 _SEAM_START = (
     r"^(?:\([^()\n]*\)|\[[^\[\]\n]*\]:?|\d{4}-\d\d-\d\d[T ][\d:.,]+Z? |\d{1,4}: )?[ \t]*[+>|]?[ \t]*[\"']?"
 )
@@ -107,15 +110,23 @@ class Prefilter:
                     tails[kind.after].add(re.escape(start[place:]))
         self._kinds = [frozenset(group) for group in numbers.values()]
         self._heads = {rest: tuple({head for head, _ in found}) for rest, found in self._rests.items()}
-        # The two letters that a row's end parts.
-        self._joints = frozenset(
-            head[-1:] + rest[:1] for rest, heads in self._rests.items() for head, _ in heads
-        )
+        # What a row ends with, by the two letters that its end parts.
+        joints: dict[bytes, set[bytes]] = defaultdict(set)
+        for rest, heads in self._rests.items():
+            for head, _ in heads:
+                joints[head[-1:] + rest[:1]].add(head)
+        self._joints = {joint: tuple(heads) for joint, heads in joints.items()}
         self._longest = max(map(len, self._rests))
         # A match that may end anywhere meets its condition as often as it has bytes.
         self._linear = frozenset(
             number for number, group in enumerate(self._kinds) if any(KINDS[each].linear for each in group)
         )
+        self._probes = {
+            number: probe
+            for number, group in enumerate(self._kinds)
+            if len({KINDS[each].probe for each in group}) == 1
+            and (probe := KINDS[min(group)].probe) is not None
+        }
         self._far = frozenset(number for number, kind in enumerate(KINDS) if kind.far)
         below = [(number, kind.below) for number, kind in enumerate(KINDS) if kind.below]
         self._finder = Finder(list(numbers), cache)
@@ -202,10 +213,21 @@ class Prefilter:
         rows: dict[tuple[int, int], CandidateKinds] = defaultdict(CandidateKinds)
         # How many rows of a text are looked at one by one.
         begin, end, most, beyond = 0, -1, (ROWS + len(plain) // BYTES_A_ROW), list[int]()
+        probed: dict[int, Probed] = {}
         for at, (number, place) in enumerate(ends):
             if len(rows) > most:
-                beyond = [place - 1 for _, place in ends[at:]]
+                beyond = [
+                    place - 1
+                    for number, place in ends[at:]
+                    if number not in self._probes or self._probes[number](plain, place).is_worth
+                ]
                 break
+            if (probe := self._probes.get(number)) is not None:
+                # One run of letters meets the condition at many of its places.
+                if place > probed.get(number, _UNPROBED).until:
+                    probed[number] = probe(plain, place)
+                if not probed[number].is_worth:
+                    continue
             if not begin <= place - 1 <= end or (end - begin >= ON and end - place < LEFT):
                 begin, end = _row(plain, place - 1)
             found, wanted = self._kinds[number], rows[begin, end]
@@ -250,7 +272,16 @@ class Prefilter:
                 begin, done = seam + 1, 0
                 if plain[begin : begin + 1] in _MARKS and (start := _ROW_START.match(plain, begin)):
                     begin = start.end()
-                tails = self._tails(plain, seam, begin) if seam >= 0 else ()
+                # Most rows are told by two letters: no literal has them side by side.
+                tails = (
+                    self._tails(plain, seam, begin)
+                    if seam > 0
+                    and (
+                        plain[seam - 1] in _OPEN
+                        or (plain[seam - 1 : seam] + plain[begin : begin + 1]).lower() in self._joints
+                    )
+                    else _NO_TAILS
+                )
             if seam < 0 or not (tails or pattern in self._whole):
                 continue
             numbers = (
@@ -274,7 +305,7 @@ class Prefilter:
             plain[begin : begin + 1].lower(),
         )
         tails = (tail,) if tail[-1:] not in _CLOSING else (tail, tail.rstrip(_CLOSING))
-        return tails if any(each[-1:] + first in self._joints for each in tails) else ()
+        return tails if any(each.endswith(self._joints.get(each[-1:] + first, ())) for each in tails) else ()
 
     def _halved(self, tails: tuple[bytes, ...], below: bytes, sizes: range) -> Iterator[int]:
         """Yield the kinds whose literal a row's end cuts.
@@ -320,11 +351,11 @@ def _translated(
     if not rows:
         return {}
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
-    plain_ends = np.flatnonzero(np.frombuffer(plain, np.uint8) == ord("\n"))
     found: dict[tuple[int, int], CandidateKinds] = defaultdict(CandidateKinds)
-    for number, row in zip(
-        np.searchsorted(plain_ends, [begin for begin, _ in rows]).tolist(), rows, strict=True
-    ):
+    number = done = 0
+    for row in sorted(rows, key=itemgetter(0)):
+        number += plain.count(b"\n", done, row[0])
+        done = max(done, row[0])
         rows[row].first = 0
         found[
             int(ends[number - 1]) + 1 if number else 0, int(ends[number]) if number < len(ends) else len(data)

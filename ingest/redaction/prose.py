@@ -43,6 +43,7 @@ def _in_base64(name: str) -> list[str]:
 
 
 _ENCODED = "|".join(sorted({part for name in _ENCODED_NAMES for part in _in_base64(name) if len(part) > 5}))
+_HEX_NAMES = "|".join(name.encode().hex() for name in (*_ENCODED_NAMES, "api-key", "PRIVATE KEY", "pwd="))
 _BELOW_KEYS = r"(?:api|access|private|certificate|encryption|unseal|recovery|licen[cs]e)[ _-]key"
 _BAR = r"(?:\||│|┃|║)"
 _LICENCE = r"(?:licen[cs]e|(?:serial|activation|product)[ _-]?(?:key|code|number|no))"
@@ -125,6 +126,16 @@ PROSE = (
         check=entropy.is_encoded_text,
         wraps=False,
     ),
+    # The same in hexadecimal, as the kernel's records of commands write it.
+    SecretKind(
+        "encoded",
+        rf"(?i)(?:{_HEX_NAMES})",
+        rf"(?i)(?<![0-9a-f])(?P<secret>(?:[0-9a-f]{{2}}){{0,4000}}?(?:{_HEX_NAMES})"
+        r"(?:[0-9a-f]{2}){8,4000})"
+        r"(?![0-9a-f])",
+        check=entropy.is_telling_hexadecimal,
+        wraps=False,
+    ),
     # argparse repeats what it refuses.
     _said(
         r"argument [^\n]{0,20}--[a-z0-9_-]*(?:pass|pw|secret|token|key|auth)[^\n]{0,80}:[^\n]{0,80}'",
@@ -136,7 +147,7 @@ PROSE = (
     # A directive of a server's file: `requirepass X`, alone in its row.
     _said(
         r"^[\w.-]{0,30}(?:pass|passwd|password|pw|secret|auth)[ \t]+\S{6}",
-        r"(?m:^)[ \t]*[\w.-]{0,30}(?:pass|passwd|password|pw|secret|auth)[ \t]{1,20}['\"]?"
+        r"(?m:^)[ \t]*(?!(?-i:PASS)\b)[\w.-]{0,30}(?:pass|passwd|password|pw|secret|auth)[ \t]{1,20}['\"]?"
         r"(?P<secret>[^\s'\"]{6,200})['\"]?[ \t]*\r?(?:\Z|(?=\n))",
     ),
     # SQL: SECRET 'X', and strings that stand side by side.
@@ -145,7 +156,7 @@ PROSE = (
         r"(?<![A-Za-z0-9])(?:\w{0,40}_)?(?:secret|password|session_token|token|secret_key|access_key|api_key)"
         r"['\"]?[ ]{1,4}(?:'(?P<single>[^'\n\\]{6,400})'|\"(?P<quoted>[^\"\n\\]{6,400})\")",
         name="secret",
-        check=entropy.is_secret,
+        check=entropy.is_named_secret,
     ),
     # A shell that traces writes each part of a pipe in a row of its own.
     SecretKind(

@@ -71,11 +71,12 @@ class Redactor:
         for block in _blocks(chunks):
             # What there is so far is read once more bytes have come: of the last of them, nothing waits.
             if len(data) > HOLD:
-                found = search.find_secrets(lead + data, self._budget)
-                cut = _sure(lead + data, found, len(lead))
-                yield self.masked(lead + data, found, len(lead), cut)
-                lead, data = (lead + data)[:cut], (lead + data)[cut:]
-                lead = b"" if lead.endswith(b"\n") else lead[-LEAD:]
+                whole = lead + data if lead else data
+                found = search.find_secrets(whole, self._budget)
+                cut = _sure(whole, found, len(lead))
+                yield self.masked(whole, found, len(lead), cut)
+                lead = b"" if whole[cut - 1 : cut] == b"\n" else whole[max(0, cut - LEAD) : cut]
+                data = whole[cut:]
             data += block
         found = search.find_secrets(lead + data, self._budget)
         yield self.masked(lead + data, found, len(lead), len(lead + data))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ingest.redaction import entropy, views
 from ingest.redaction.budget import RedactionBudget
-from ingest.redaction.kinds import NEXT_ROW
+from ingest.redaction.kinds import NEXT_ROW, SecretMatch
 from ingest.redaction.prefilter import CandidateRow, load_prefilter
 from ingest.redaction.table import KINDS
 from ingest.redaction.views import TextView
@@ -112,8 +112,13 @@ def _of_row(
     What takes a larger part of the text is put into `windows`.
     """
     near = []
+    finders = set()
     for number in sorted(spot.kinds):
         kind = KINDS[number]
+        # Several conditions may ask for what one function finds.
+        if kind.finder is not None and kind.finder in finders:
+            continue
+        finders.add(kind.finder)
         if (
             kind.back
             or kind.ahead > NEXT_ROW
@@ -226,7 +231,7 @@ def _within(
                 )
 
 
-def _matches(view: TextView, number: int, until: int = sys.maxsize) -> Iterator[re.Match[bytes]]:
+def _matches(view: TextView, number: int, until: int = sys.maxsize) -> Iterator[SecretMatch]:
     """Yield what an expression finds, beginning no later than `until`, and its check does not let stand."""
     kind = KINDS[number]
     for match in kind.matches(view.text):
@@ -250,7 +255,7 @@ def _in_mask(text: bytes, place: int) -> bool:
     return begin >= 0 and text.find(b"]", begin, place) < 0
 
 
-def _secret(match: re.Match[bytes]) -> tuple[int, int]:
+def _secret(match: SecretMatch) -> tuple[int, int]:
     return match.span(match.lastgroup) if match.lastgroup else match.span()
 
 
@@ -266,16 +271,16 @@ def _over_rows(
         below = _going_on(data, spot, rows)
         if below.end == spot.end:
             return
-        seen = views.joined_rows(data[spot.begin : below.end])
+        # What an author has broken at a blank may go on in a row that is wider; a name ends the one, its
+        # value begins the other.
+        seen = views.joined_rows(data[spot.begin : below.end], at_blanks=below.is_wide)
         budget.spend(
             sum(len(view.text) + SEAM * len(view.seams) for view in seen)
             + len(numbers) * (below.end - spot.begin) * len(seen)
         )
-        # What an author has broken at a blank may go on in a row that is wider; a name ends the one, its
-        # value begins the other.
         matches = [
             (view, number, match)
-            for view in (seen[1:2] if below.is_wide else seen)
+            for view in seen
             if view.seams
             for number in numbers
             # What begins in a row below is found with that row.
@@ -293,7 +298,7 @@ def _over_rows(
         yield from _pieces(view, match, number, spot.begin)
 
 
-def _pieces(view: TextView, match: re.Match[bytes], number: int, offset: int) -> Iterator[FoundSecret]:
+def _pieces(view: TextView, match: SecretMatch, number: int, offset: int) -> Iterator[FoundSecret]:
     """Yield what was found over several rows, as far as it is plausible that they belong together."""
     first, whole = _secret(match)
     last = _plausible(view, match, number)
@@ -372,7 +377,7 @@ class _Width(NamedTuple):
         return self.letters == other.letters or 0 <= other.columns - self.columns <= 1
 
 
-def _plausible(view: TextView, match: re.Match[bytes], number: int) -> int:
+def _plausible(view: TextView, match: SecretMatch, number: int) -> int:
     """Give how far a secret goes over seams.
 
     Into rows that look like more of it, or without which it is none.
@@ -384,8 +389,11 @@ def _plausible(view: TextView, match: re.Match[bytes], number: int) -> int:
             if begin == first and entropy.is_nothing(view.text[begin:end]):
                 return first  # `balance_dp_token: True`, and the next key below
             continue
-        if _is_words(run) and not _needs(view, match, number, begin):
-            return begin
+        if _is_words(run):
+            # A secret whose shape is not whole before a seam goes on behind it.
+            alone = KINDS[number].compiled().match(view.text, match.start(), begin)
+            if not KINDS[number].shaped or (alone is not None and alone.end() >= begin):
+                return begin
         if len(run) < end - begin:
             return begin + len(run)
     return last
@@ -407,9 +415,3 @@ def _is_words(run: bytes) -> bool:
         or _ASSIGNS.match(run) is not None
         or (entropy.is_word(run) and not (len(run) >= LONG_RUN and entropy.is_mixed(run)))
     )
-
-
-def _needs(view: TextView, match: re.Match[bytes], number: int, seam: int) -> bool:
-    """Tell whether a secret's shape is not whole before a seam."""
-    alone = KINDS[number].compiled().match(view.text, match.start(), seam)
-    return KINDS[number].shaped and (alone is None or alone.end() < seam)

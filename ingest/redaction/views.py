@@ -246,22 +246,25 @@ def uncontrolled(text: bytes) -> bytes:
     return _UNCONTROLLED.sub(b"", text)
 
 
-def joined_rows(text: bytes) -> list[TextView]:
+def joined_rows(text: bytes, *, at_blanks: bool = False) -> list[TextView]:
     """Give several rows as one, without colours.
 
-    Cut anywhere, at a blank, between strings, and with its escapes written out.
+    Cut anywhere, at a blank, between strings, and with its escapes written out; or cut at blanks alone.
     """
     expression = _PLAIN_SEAM
     if _HINT.search(text):
         expression = _JOINED_BARE
     elif _BOXED.search(text):
         expression = _BOXED_SEAM
+    cut_at_blank = _rewritten(text, expression, lambda match: b" " if match["seam"] else b"")
+    if at_blanks:
+        return [cut_at_blank]
     indent = min((len(match["blank"]) for match in _INDENT.finditer(text)), default=0)
     # A row that begins with a single blank more than others is not indented; the text was cut before it.
     whole = _rewritten(
         text, expression, lambda match: b" " if match["seam"] and len(match["blank"]) - indent == 1 else b""
     )
-    views = [whole, _rewritten(text, expression, lambda match: b" " if match["seam"] else b"")]
+    views = [whole, cut_at_blank]
     if _OPEN_END.search(text):  # strings that an author has put together
         views.append(_rewritten(text, _JOINED, _nothing))
     if (b"\\" in text or b"%" in text or b"&" in text) and _CODED.search(whole.text):

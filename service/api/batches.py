@@ -35,7 +35,7 @@ from service.batches.sources import upload as upload_source
 from service.batches.sources.found import FoundJobs
 from service.batches.sources.spool import BatchSpool as Copies
 from service.batches.sources.spool import open_spool
-from service.batches.summary import JobName, Summary
+from service.batches.summary import Summary
 from service.persistence.spool import Spool
 from service.schemas.errors import InvalidRequestError, MediaTypeError
 from service.schemas.records import BatchOptions, BatchRecord, JobRecord, JobState, SourceKind
@@ -417,18 +417,11 @@ def get_summary(
     if form == "html" or (not form and _prefers(request, HTML)):
         # Earlier batches may be another's.
         trend = app_state.summaries.trend(batch_id, chosen) if principal.reads_all else ()
-        way = _answer_on_page if request.app.state.has_page else _nowhere
-        return HTMLResponse(page.page(made, trend, way), headers={"content-security-policy": _PAGE_POLICY})
+        has_page = request.app.state.has_page
+        # A job's answer on the chat page, by its address relative to the summary's own.
+        body = page.page(made, trend, lambda job: f"../../../?job={job.id}" if has_page else "")
+        return HTMLResponse(body, headers={"content-security-policy": _PAGE_POLICY})
     return as_json(made)
-
-
-def _answer_on_page(job: JobName) -> str:
-    """Give the address of a job's answer on the chat page, relative to the summary's own."""
-    return f"../../../?job={job.id}"
-
-
-def _nowhere(_job: JobName) -> str:
-    return ""
 
 
 def _prefers(request: Request, kind: str) -> bool:

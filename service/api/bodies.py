@@ -24,6 +24,7 @@ LOG = (
 )
 MAX_CONFIG = 1 << 20
 MAX_WORDS = 2000
+MAX_STATE = 80
 
 
 Language = Literal["", "en", "zh"]
@@ -35,6 +36,28 @@ Words = Annotated[str, AfterValidator(lambda text: printable(Redactor().clean(te
 # `t` or `1`, which no client was told of, and in which a mistake goes unnoticed.
 SWITCHES = {"true": True, "false": False}
 Switch = Annotated[StrictBool, BeforeValidator(lambda given: SWITCHES.get(given, given))]
+
+
+def _number(value: object) -> object:
+    """Refuse a number that is written as text, or as a truth value."""
+    if isinstance(value, str | bool):
+        raise ValueError("should be a whole number")  # noqa: TRY004 - pydantic passes a TypeError on
+    return value
+
+
+def _text(value: object) -> object:
+    """Refuse what is no text."""
+    if value is not None and not isinstance(value, str):
+        raise ValueError("should be text")
+    return value
+
+
+def _state(value: object) -> object:
+    """Refuse a state that is none as it stands; blanks around it would else be taken off unseen."""
+    text = _text(value)
+    if isinstance(text, str) and (not text or text[0].isspace() or len(text) > MAX_STATE):
+        raise ValueError("should be a word of a scheduler's, or be left out")
+    return text
 
 
 class Body(BaseModel):
@@ -65,11 +88,13 @@ class TriageRequest(Body):
             "machine (scope admin)."
         ),
     )
-    exit_code: ExitCode = Field(
+    exit_code: Annotated[ExitCode, BeforeValidator(_number)] = Field(
         default=None, description="The exit code that the job ended with; 137 and -9 tell of SIGKILL."
     )
-    signal: SignalName = Field(default=None, description="The signal that killed it, such as SIGKILL or 9.")
-    state: EndState = Field(
+    signal: Annotated[SignalName, BeforeValidator(_text)] = Field(
+        default=None, description="The signal that killed it, such as SIGKILL or 9."
+    )
+    state: Annotated[EndState, BeforeValidator(_state)] = Field(
         default=None,
         description=(
             "What its scheduler says of its end, such as OUT_OF_MEMORY, OOMKilled, FAILED, COMPLETED."

@@ -50,8 +50,11 @@ async def readyz(request: Request) -> Response:
     },
     response_class=Response,
 )
-def metrics(app_state: House, _principal: Anyone) -> Response:
+def metrics(request: Request, app_state: House, _principal: Anyone) -> Response:
     """Give the server's figures to Prometheus; any key may read them."""
+    if figures.OPEN_METRICS in request.headers.get("accept", ""):
+        media_type = f"{figures.OPEN_METRICS}; version=1.0.0; charset=utf-8"
+        return Response(app_state.metrics.open_metrics(), media_type=media_type)
     return Response(app_state.metrics.exposition(), media_type=figures.MEDIA_TYPE)
 
 

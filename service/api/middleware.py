@@ -27,6 +27,7 @@ from service.api.browsers import OriginPolicy
 from service.api.intake import MIB, AsgiMessage, BodyRateLimits, BodyReader, Receive, too_large
 from service.api.metrics import Metrics
 from service.schemas.errors import RequestError, StoppingError
+from service.signals import tracing
 from service.workers.pool import STOPPING
 
 Scope = dict[str, Any]
@@ -117,7 +118,15 @@ class RequestMiddleware:
             self._rules.pace,
             has_body=headers.get("content-length", "0") != "0" or "transfer-encoding" in headers,
         )
-        await self._pass(scope, intake, self._sending(passage, request_id, intake, send), passage, refused)
+        sending = self._sending(passage, request_id, intake, send)
+        with tracing.span(passage.method, kind="server", parent=headers.get("traceparent", "")) as span:
+            await self._pass(scope, intake, sending, passage, refused)
+            route = _route(scope)
+            span.add({"http.request.method": passage.method, "http.route": route})
+            span.add({"http.response.status_code": passage.status, "whycrash.request.id": request_id})
+            span.rename(f"{passage.method} {route}")
+            if passage.status >= 500:
+                span.fail(str(passage.status))
 
     async def _pass(
         self,
@@ -215,7 +224,7 @@ class RequestMiddleware:
 
     def _note(self, scope: Scope, passage: _RequestInFlight, metrics: Metrics | None) -> None:
         seconds = perf_counter() - passage.started
-        route = getattr(scope.get("route"), "path", "") or "other"
+        route = _route(scope)
         if metrics:
             metrics.running.dec()
             metrics.count_request(passage.method, route, passage.status, seconds)
@@ -234,3 +243,8 @@ class RequestMiddleware:
             1000 * seconds,
             scope.get("caller", "-"),
         )
+
+
+def _route(scope: Scope) -> str:
+    """Give a path's pattern; ids in it would make a series each."""
+    return getattr(scope.get("route"), "path", "") or "other"

@@ -1,4 +1,4 @@
-"""Errors as `application/problem+json` (RFC 9457): the one place that turns them into responses."""
+"""Errors as `application/problem+json` (RFC 9457): the place that turns our errors into responses."""
 
 from __future__ import annotations
 

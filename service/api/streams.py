@@ -7,6 +7,8 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
 from itertools import count
 
 from starlette.requests import Request
@@ -41,7 +43,9 @@ class EventThreads:
         if self._running >= self.most:
             raise BusyError(Message("errors.more-worked-places"), 1.0)
         self._running += 1
-        asyncio.get_running_loop().run_in_executor(self._pool, work).add_done_callback(self._done)
+        # In the context of who asks, so that the work belongs to the request's trace.
+        begun = partial(copy_context().run, work)
+        asyncio.get_running_loop().run_in_executor(self._pool, begun).add_done_callback(self._done)
 
     def _done(self, _future: asyncio.Future[None]) -> None:
         self._running -= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
@@ -30,6 +31,7 @@ MULTIPART = "multipart/form-data"
 MOST_JSON = 16 * MIB
 # Larger bodies are parsed in a thread; for smaller ones the way there costs more.
 _QUICK = 1 << 16
+_WHOLE = re.compile(r"-?\d{1,12}", re.ASCII)
 # Each file is open as long as it is worked on.
 LIMITS = uploads.MultipartLimits(files=256, fields=16, field_bytes=MOST_JSON)
 _FILES = frozenset({"log", "config", "telemetry"})
@@ -148,6 +150,13 @@ def _checked(upload: MultipartUpload, *, has_logs: bool) -> TriageRequest:
     for name in ("model", "stream"):
         if name in values:
             values[name] = parse_switch(name, upload.fields[name])
+    for name in ("exit_code", "signal", "state"):
+        # A form sends an empty field where nothing is known, and has no numbers.
+        given = upload.fields.get(name, "").strip()
+        if not given:
+            values.pop(name, None)
+        elif name in values:
+            values[name] = int(given) if name == "exit_code" and _WHOLE.fullmatch(given) else given
     if has_logs:
         if "text" in values:
             raise InvalidRequestError(Message("errors.send-log-file-text"))

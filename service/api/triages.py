@@ -59,7 +59,12 @@ _FORM: dict[str, Any] = {
             "description": "A snapshot of `whycrash snapshot`; or the word `live` as a field.",
         },
         "text": {"type": "string", "description": "The log as text, instead of files."},
-        "exit_code": {"type": "integer", "description": "The exit code that the job ended with."},
+        "exit_code": {
+            "type": "integer",
+            "minimum": -(2**31),
+            "maximum": 2**32 - 1,
+            "description": "The exit code that the job ended with.",
+        },
         "signal": {"type": "string", "description": "The signal that killed it, such as SIGKILL."},
         "state": {
             "type": "string",

@@ -19,6 +19,7 @@ from service.persistence.store import Store
 from service.schemas.errors import InvalidRequestError, NotFoundError, RequestError, StoreError, TooLargeError
 from service.schemas.records import BatchOptions, BatchRecord, JobSpec, SourceKind
 from service.settings import Settings
+from service.signals import tracing
 
 LONGEST_NAME = 200
 # The longest that a batch is handed in.
@@ -82,7 +83,9 @@ class BatchService:
             self.discard(batch)
             raise
         self._wake()
-        return self._store.batches.get(batch)
+        kept = self._store.batches.get(batch)
+        tracing.begin_batch(batch, kept.total)
+        return kept
 
     def discard(self, batch: str) -> None:
         """Remove what was written of a batch that was not accepted."""

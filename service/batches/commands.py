@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from service.schemas.diagnosis import Diagnosis
-from service.schemas.diagnosis import Outcome as JobOutcome
+from service.schemas.diagnosis import Diagnosis, Outcome
 
 # What one job may take of memory beyond what a loaded process has, bytes. A log is read in bounded memory, so
 # only one that was made to break the reader comes near.
@@ -27,7 +26,7 @@ class JobCommand:
     language: str = ""
     model: bool = False
     seconds: float = 120.0
-    outcome: JobOutcome | None = None
+    outcome: Outcome | None = None
     batch: str = ""
 
 
@@ -109,5 +108,5 @@ class JobReturned:
     id: str
 
 
-Outcome = JobWasRead | JobWasAnswered | StepFailed | JobWasLost | JobReturned
+StepResult = JobWasRead | JobWasAnswered | StepFailed | JobWasLost | JobReturned
 Step = ReadCommand | AnswerCommand | DropCommand

@@ -25,15 +25,15 @@ from service.batches.commands import (
     JobWasAnswered,
     JobWasLost,
     JobWasRead,
-    Outcome,
     StepFailed,
+    StepResult,
 )
 from service.batches.executor import ExecutorLostError
 from service.batches.executor_slots import OPENERS, ExecutorSlot, Opener, SlotName
 from service.batches.journal import journal_of
 from service.batches.result_writer import ResultWriter
 from service.persistence.errors import DamagedStoreError
-from service.persistence.outcomes import JobOutcome as Result
+from service.persistence.outcomes import JobResult
 from service.persistence.store import Store
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import DiskFullError, NotFoundError, RequestError, StoreError
@@ -329,13 +329,13 @@ class BatchEngine:
         for slot in self._slots.values():
             for outcome in slot.outcomes(TURN / len(busy) if slot in busy else 0.0):
                 if in_flight := self._in_flight.get(outcome.id):
-                    self._heard(in_flight, outcome)
+                    self._apply(in_flight, outcome)
                 else:
                     slot.abandon(outcome.id)
         if not busy:
             self._wake.wait(LOOK)
 
-    def _heard(self, in_flight: _InFlightJob, outcome: Outcome) -> None:
+    def _apply(self, in_flight: _InFlightJob, outcome: StepResult) -> None:
         match outcome:
             case JobWasRead():
                 in_flight.reading = outcome.reading
@@ -368,15 +368,16 @@ class BatchEngine:
             job = self._undecided[0]
             in_flight = self._in_flight.get(job)
             try:
-                stands = self._stands(in_flight) if in_flight and in_flight.slot.has_read(job) else None
+                can_answer = in_flight is not None and in_flight.slot.has_read(job)
+                stands = self._representative_of(in_flight) if in_flight and can_answer else None
             except NotFoundError:
                 self._abandon([job])  # its batch was deleted meanwhile
                 continue
             self._undecided.popleft()
             if in_flight is not None and stands is not None:  # else its worker is gone, and it is read again
-                self._decided(in_flight, *stands)
+                self._dispatch_answer(in_flight, *stands)
 
-    def _decided(self, in_flight: _InFlightJob, stands: str, answers: str) -> None:
+    def _dispatch_answer(self, in_flight: _InFlightJob, stands: str, answers: str) -> None:
         job = in_flight.job.id
         if answers != job:
             in_flight.slot.drop(job)
@@ -388,7 +389,7 @@ class BatchEngine:
         else:
             in_flight.slot.answer(job)
 
-    def _stands(self, in_flight: _InFlightJob) -> tuple[str, str]:
+    def _representative_of(self, in_flight: _InFlightJob) -> tuple[str, str]:
         """Give the job that stands for the crash, and the one whose answer fits this job's files as well."""
         job, reading = in_flight.job, in_flight.reading
         if reading is None or not reading.fingerprint:
@@ -419,11 +420,11 @@ def _inherit(store: Store) -> None:
         _LOG.info("%d jobs of an engine that was killed are taken up again", count)
 
 
-def _result(in_flight: _InFlightJob, same_as: str | None, diagnosis: Diagnosis | None) -> Result:
+def _result(in_flight: _InFlightJob, same_as: str | None, diagnosis: Diagnosis | None) -> JobResult:
     reading = in_flight.reading
     if reading is None:
-        return Result(in_flight.job.id, diagnosis=diagnosis)
-    return Result(
+        return JobResult(in_flight.job.id, diagnosis=diagnosis)
+    return JobResult(
         in_flight.job.id,
         reading.fingerprint,
         same_as,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from service.batches.commands import JobCommand, Outcome
+from service.batches.commands import JobCommand, StepResult
 from service.schemas.errors import ServiceError
 
 
@@ -38,7 +38,7 @@ class Executor(Protocol):
     def abandon(self, job_id: str) -> None:
         """Stop work on a job that is no longer wanted; further outcomes of it are ignored."""
 
-    def outcomes(self, timeout: float) -> Sequence[Outcome]:
+    def outcomes(self, timeout: float) -> Sequence[StepResult]:
         """Wait at most `timeout` seconds for outcomes; an empty sequence where there are none."""
 
     def close(self) -> None:

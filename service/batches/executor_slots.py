@@ -11,7 +11,7 @@ from time import monotonic, sleep
 from typing import Literal
 
 from ingest.workers.backoff import Backoff
-from service.batches.commands import JobCommand, JobReturned, JobWasLost, JobWasRead, Outcome
+from service.batches.commands import JobCommand, JobReturned, JobWasLost, JobWasRead, StepResult
 from service.batches.executor import Executor, ExecutorLostError
 from service.batches.pool_executor import open_local, open_ray
 from service.settings import Settings
@@ -109,11 +109,11 @@ class ExecutorSlot:
         if handle := self._taken(job_id):
             self._tell(lambda executor: executor.abandon(handle))
 
-    def outcomes(self, timeout: float) -> list[Outcome]:
+    def outcomes(self, timeout: float) -> list[StepResult]:
         """Hand out what waits, and wait for outcomes."""
         if self._executor is None and not self._opened(timeout):
             return []
-        found: list[Outcome] = []
+        found: list[StepResult] = []
         self._tell(lambda executor: found.extend(self._round(executor, timeout)))
         if not self.empty:
             self._busy = monotonic()
@@ -132,7 +132,7 @@ class ExecutorSlot:
         if executor is not None:
             executor.close()
 
-    def _round(self, executor: Executor, timeout: float) -> Sequence[Outcome]:
+    def _round(self, executor: Executor, timeout: float) -> Sequence[StepResult]:
         while self._waiting and executor.capacity > 0:
             command = self._waiting.popleft()
             handle = self._handles[command.id] = f"{command.id}~{next(self._numbers)}"
@@ -143,7 +143,7 @@ class ExecutorSlot:
             self._pause.end()
         return found
 
-    def _told(self, executor: Executor, outcome: Outcome) -> Outcome | None:
+    def _told(self, executor: Executor, outcome: StepResult) -> StepResult | None:
         command = self._out.get(outcome.id)
         if command is None:
             if isinstance(outcome, JobWasRead):
@@ -159,7 +159,7 @@ class ExecutorSlot:
             self._returns.pop(command.id, None)
         return replace(outcome, id=command.id)
 
-    def _again(self, command: JobCommand) -> Outcome | None:
+    def _again(self, command: JobCommand) -> StepResult | None:
         self._returns[command.id] += 1
         if self._returns[command.id] > MAX_RETURNS:
             del self._returns[command.id]

@@ -114,7 +114,7 @@ class Journal:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         count = 0
         with (
-            _controller(),
+            _disk_full_as_error(),
             open(self._path, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as stream,
         ):
             stream.write(_line(BatchBegan(record=record)))
@@ -129,7 +129,7 @@ class Journal:
         """Write entries; `durable` waits until they, and all before, would survive a power cut."""
         # A line end first: an entry that a full disk truncated must not absorb the next one.
         data = b"\n" + b"".join(_line(entry) for entry in entries)
-        with self._turn, _controller():
+        with self._turn, _disk_full_as_error():
             handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
                 view = memoryview(data)
@@ -188,7 +188,7 @@ class Journal:
     def retire(self) -> None:
         """Mark it as deleted, so that it is never read again even if it cannot be removed now."""
         if self.exists():
-            with _controller():
+            with _disk_full_as_error():
                 (self.folder / RETIRED).touch(mode=0o600)
 
     @property
@@ -243,7 +243,7 @@ def _sync(handle: int, folder: Path) -> None:
 
 
 @contextmanager
-def _controller() -> Iterator[None]:
+def _disk_full_as_error() -> Iterator[None]:
     """Raise DiskFullError where the disk is full."""
     try:
         yield

@@ -22,9 +22,9 @@ from service.batches.commands import (
     JobWasAnswered,
     JobWasLost,
     JobWasRead,
-    Outcome,
     ReadCommand,
     StepFailed,
+    StepResult,
 )
 from service.batches.executor import ExecutorLostError
 from service.settings import Settings, without_secrets
@@ -109,7 +109,7 @@ class PoolExecutor:
         with _translated():
             self.pool.abandon(job_id, DropCommand(job_id))
 
-    def outcomes(self, timeout: float) -> Sequence[Outcome]:
+    def outcomes(self, timeout: float) -> Sequence[StepResult]:
         """Wait for outcomes; replaces workers that died and ends those that are late."""
         with _translated():
             return [outcome for event in self.pool.events(timeout) for outcome in self._outcomes(event)]
@@ -118,7 +118,7 @@ class PoolExecutor:
         """End all workers."""
         self.pool.close()
 
-    def _outcomes(self, event: PoolEvent) -> Iterator[Outcome]:
+    def _outcomes(self, event: PoolEvent) -> Iterator[StepResult]:
         match event:
             case TaskAnswered(answer=JobWasRead() | JobWasAnswered() as outcome):
                 yield outcome

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 
 from service.batches.journal import JobEnded, journal_of
-from service.persistence.outcomes import JobOutcome
+from service.persistence.outcomes import JobResult
 from service.persistence.rows import job_key
 from service.persistence.store import Store
 from service.schemas.errors import RequestError
@@ -43,13 +43,13 @@ class ResultWriter:
     home: Path
     owner: str
     told: Callable[[JobRecord], None]
-    results: list[tuple[JobRecord, JobOutcome]] = field(default_factory=list)
+    results: list[tuple[JobRecord, JobResult]] = field(default_factory=list)
     failures: list[tuple[JobRecord, FailedTry]] = field(default_factory=list)
     _since: float = 0.0
     _settled: set[str] = field(default_factory=set)
     _doubtful: set[str] = field(default_factory=set)
 
-    def add_answer(self, job: JobRecord, outcome: JobOutcome) -> None:
+    def add_answer(self, job: JobRecord, outcome: JobResult) -> None:
         """Take in a result."""
         self._begin()
         self.results.append((job, outcome))
@@ -146,7 +146,7 @@ def ending(job: JobRecord) -> JobEnded:
     )
 
 
-def _answered(job: JobRecord, outcome: JobOutcome, now: datetime) -> JobRecord:
+def _answered(job: JobRecord, outcome: JobResult, now: datetime) -> JobRecord:
     return job.model_copy(
         update={
             "state": "done",

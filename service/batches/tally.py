@@ -239,14 +239,14 @@ def _causes(died: Sequence[_Crash], titles: Mapping[str, str], batch: str) -> tu
     return tuple(
         sorted(
             groups,
-            key=lambda group: (group.cause != UNKNOWN_CAUSE, _is_actionable(group), *_worth(group)),
+            key=lambda group: (
+                group.cause != UNKNOWN_CAUSE,
+                any(crash.change is not None for crash in group.groups),
+                *_worth(group),
+            ),
             reverse=True,
         )
     )
-
-
-def _is_actionable(group: CauseGroup) -> bool:
-    return any(crash.change is not None for crash in group.groups)
 
 
 def _names(crashes: Iterable[_Crash], batch: str) -> tuple[JobName, ...]:

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,10 +30,10 @@ from service.batches.commands import (
     JobReading,
     JobWasAnswered,
     JobWasRead,
-    Outcome,
     ReadCommand,
     Step,
     StepFailed,
+    StepResult,
 )
 from service.batches.sources import folder
 from service.llm.stages import FinalStage
@@ -40,11 +41,12 @@ from service.llm.triage_context import TriageContext
 from service.patching.patches import ConfigFile
 from service.pipeline import triage
 from service.pipeline.triage import ReadJob, Triage
-from service.schemas.diagnosis import Diagnosis
-from service.schemas.diagnosis import Outcome as JobOutcome
+from service.schemas.diagnosis import Diagnosis, Outcome
 from service.schemas.failures import failing_frame
 from service.scoring.fusion import is_proved
 from service.settings import Settings
+from service.signals import starting, tracing
+from service.signals.tracing import Span
 from service.workers.warm_triage import WarmTriage
 
 LONGEST_ERROR = 500
@@ -71,21 +73,26 @@ class JobWorker:
 
     def load(self) -> str:
         """Load what every job needs; gives what is wrong, or the empty text."""
-        return self.warm.load()
+        wrong = self.warm.load()
+        # Afterwards: what is loaded is no job.
+        starting.start("batch-worker")
+        return wrong
 
-    def handle(self, task: Step, tell: Tell) -> Outcome | None:
+    def handle(self, task: Step, tell: Tell) -> StepResult | None:
         """Do one step as the task of a worker pool; it says nothing before its outcome."""
         del tell
         return self.run(task)
 
-    def run(self, step: Step) -> Outcome | None:
+    def run(self, step: Step) -> StepResult | None:
         """Do one step; a failure is an outcome, so that the process continues. A drop has none."""
         try:
             match step:
                 case ReadCommand():
-                    return JobWasRead(step.command.id, self.read(step.command))
+                    with _span("job.read", step.command):
+                        return JobWasRead(step.command.id, self.read(step.command))
                 case AnswerCommand():
-                    return JobWasAnswered(step.id, self.answer(step.id, by_rules=step.by_rules))
+                    with _span("job.answer", self._held[step.id].command):
+                        return JobWasAnswered(step.id, self.answer(step.id, by_rules=step.by_rules))
                 case DropCommand():
                     self._held.pop(step.id, None)
                     return None
@@ -163,8 +170,14 @@ class JobWorker:
         return StepFailed(job_id, error_text(error, command), final)
 
 
+def _span(name: str, command: JobCommand) -> AbstractContextManager[Span]:
+    """Record a step on a job below its batch, on whatever machine that is."""
+    told = {"whycrash.job.id": command.id}
+    return tracing.span(name, parent=tracing.of_batch(command.batch), attributes=told)
+
+
 def job_reading(
-    report: CrashReport, files: Sequence[ConfigFile] = (), outcome: JobOutcome | None = None
+    report: CrashReport, files: Sequence[ConfigFile] = (), outcome: Outcome | None = None
 ) -> JobReading:
     """Say which crash a report is of, of a job with which files and which end, and by which line."""
     root = report.root
@@ -180,7 +193,7 @@ def job_reading(
     )
 
 
-def fingerprint(report: CrashReport, outcome: JobOutcome | None = None) -> str:
+def fingerprint(report: CrashReport, outcome: Outcome | None = None) -> str:
     """Give a hash that is equal where the same answer fits; the empty text where the log shows no failure.
 
     Wider than the report's own: what else stands in the log, the phase and the versions may turn the answer,

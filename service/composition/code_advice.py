@@ -8,6 +8,8 @@ from corpus.schema import Cause, Language
 from ingest.logs.stacks.own_calls import own_call
 from service.composition.failure_text import trace_sentence
 from service.composition.message_forms import FormedMessage, place_of
+from service.composition.phrases import phrase
+from service.remediation.code_edits.edits import CodeEdit, code_edit
 from service.remediation.ranking import MOST_CURES, shown
 from service.remediation.value_traces import TraceKind, trace_values
 from service.schemas.diagnosis import ProposedChange
@@ -26,9 +28,17 @@ def with_code_advice(
 ) -> tuple[ProposedChange, ...]:
     """Give the changes with that of the job's own code: first where the code is at fault, else behind them.
 
-    Nothing is added where the message tells nothing to change, or no call of the job's own code led there.
+    An edit of the failing statement comes before words on it, and, where the message names the very thing
+    that it changes, before remedies of the cause in general. Nothing is added where the message tells nothing
+    to change, or no call of the job's own code led there.
     """
     report = assessment.report
+    # What the message's numbers prove of a setting of the job's own needs no change of its code.
+    is_proved = any(change.proof and change.status == "verified" for change in changes[:1])
+    if (edit := code_edit(report)) is not None:
+        made = edit_change(edit, language)
+        is_first = (cause.action == "fix-code" or edit.row.sure == "named") and not is_proved
+        return _placed(made, changes, is_first=is_first)
     own = own_call(report.root.frames) if report.root is not None else None
     act = message.act(language) if message is not None else ""
     if own is None or message is None or not act:
@@ -43,9 +53,31 @@ def with_code_advice(
         why=" ".join([message.means(language), *told]),
         status="unverified",
     )
-    # What the message's numbers prove of a setting of the job's own needs no change of its code.
-    is_proved = any(change.proof and change.status == "verified" for change in changes[:1])
-    if cause.action == "fix-code" and not is_proved:
+    return _placed(advice, changes, is_first=cause.action == "fix-code" and not is_proved)
+
+
+def edit_change(edit: CodeEdit, language: Language) -> ProposedChange:
+    """Give an edit of the job's code as a change: its place, what the row says and what it becomes."""
+    name = f"code-edit-{edit.kind}"
+    told = phrase(name, language, before=edit.before, after=edit.after)
+    if edit.brings:
+        told = phrase("code-edit-with", language, told=told, brings=edit.brings)
+    texts = (text.to(language).format(**edit.words) for text in (edit.row.says, edit.row.unproved) if text)
+    return ProposedChange(
+        framework="code",
+        kind="code",
+        key=edit.place,
+        to=told,
+        why=("" if language == "zh" else " ").join(texts),
+        status="unverified",
+    )
+
+
+def _placed(
+    advice: ProposedChange, changes: Sequence[ProposedChange], *, is_first: bool
+) -> tuple[ProposedChange, ...]:
+    """Put a change of the code first, or behind the others where there is room."""
+    if is_first:
         return shown([advice, *changes])
     cures = sum(change.purpose == "cure" for change in changes)
     return shown([*changes, advice]) if cures < MOST_CURES else tuple(changes)

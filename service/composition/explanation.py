@@ -134,7 +134,9 @@ class Explanation:
             advice = self.library.causes[refusal.cause].advice.to(self.language, self.assessment.holds)
             return [*requests, phrases.titled("do", advice, self.language), where.strip(), *shown]
         open_end = self.end.open_end("open-end") + where
-        return [*requests, open_end, phrase("open-do", self.language), *shown]
+        is_asked = self.assessment.report.log_end.asked > 0
+        to_do = phrase("open-do-asked" if is_asked else "open-do", self.language)
+        return [*requests, open_end, to_do, *shown]
 
     def _of_failure(self, cause: Cause) -> list[str]:
         root, is_unknown = self.assessment.report.root, self.judged.verdict == "unknown"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from string import Formatter
 
+from corpus import driver_events
 from corpus.frameworks import known_frameworks
 from corpus.library import Library
 from corpus.outcomes import told_signal
@@ -20,7 +21,7 @@ from service.composition.message_forms import LONGEST, field_value, place_of
 from service.composition.phrases import phrase
 
 # What fills blanks besides a fact's own fields.
-ADDED_BLANKS = frozenset({"silent", "signal_name"})
+ADDED_BLANKS = frozenset({"silent", "signal_name", "meaning"})
 # So many characters of a message a headline quotes; a longer one is cut behind a sentence or a part of one.
 QUOTED = 140
 # What is shorter says nothing of its own.
@@ -52,7 +53,7 @@ def facts_in_words(report: CrashReport, events: Sequence[Event], library: Librar
     Empty where no row of the table has its blanks filled.
     """
     stated = [
-        (event, fact, dict(_values(fact, event)))
+        (event, fact, dict(_values(fact, event, language)))
         for event in events
         for fact in report.facts
         if fact.line == event.line
@@ -76,7 +77,7 @@ def without_names(title: str) -> str:
     return title[: found.start()] if is_name else title
 
 
-def _values(fact: Fact, event: Event) -> Iterator[tuple[str, str]]:
+def _values(fact: Fact, event: Event, language: Language) -> Iterator[tuple[str, str]]:
     for name, value in fact.fields.items():
         told = field_value(name, value).replace("`", "'").strip()
         if told and len(told) <= LONGEST and told.isprintable():
@@ -85,6 +86,10 @@ def _values(fact: Fact, event: Event) -> Iterator[tuple[str, str]]:
         yield "silent", ranks_in_words(event.silent)
     if killed_by := told_signal(fact.fields):
         yield "signal_name", killed_by
+    if fact.kind in driver_events.KINDS and (
+        known := driver_events.load().of(fact.kind, fact.fields.get("code"))
+    ):
+        yield "meaning", known.title.to(language)
 
 
 def quoted(message: str, title: str, *, is_general: bool) -> str:

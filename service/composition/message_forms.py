@@ -22,11 +22,15 @@ from service.remediation.named_options import closest
 
 # What is longer is no name, no number and no shape, and says nothing within a sentence.
 LONGEST = 120
+# What a message says in words, the group `said` of a form, may be longer.
+LONGEST_SAID = 160
 # What is less is told in MiB.
 SMALLEST_GIB = 1.0
 # Rows of a message that has several, with the failing line.
 BELOW = 12
 THERE = "there"
+# A word of a command that is an option: a sign before a letter, as a negative number has none.
+_OPTION = re.compile(r"--?[A-Za-z]")
 _QUOTED = re.compile(r"['\"`]([\w.@/:+-](?:[\w.@/:+ -]{0,58}[\w.@/:+-])?)['\"`]")
 _COMMAND = re.compile(r"/bin/[^/]+$")
 # What the calls of a traceback fill, besides the message itself.
@@ -100,7 +104,9 @@ def formed_message(report: CrashReport, cause: Cause, library: Library) -> Forme
         text = texts[form.reads]
         if form.cue not in text or (found := compiled(form.expression).search(text)) is None:
             continue
-        frame = _frame(root, form)
+        inner = next((frame for frame in root.frames[-1:] if frame.line), None)
+        at = inner if form.place == "raise" else own_call(root.frames) or inner
+        frame = None if form.place == "nowhere" else at
         values = dict(_values(found.groupdict(), form, frame, report))
         if blanks_of([form.headline, form.means, *([form.look] if form.look else [])]) <= values.keys():
             return FormedMessage(form, values, frame)
@@ -115,13 +121,6 @@ def _rows(report: CrashReport, root: Event, form: MessageForm) -> Iterator[str]:
         yield from (
             report.texts[line] for line in range(root.line + 1, root.line + BELOW) if line in report.texts
         )
-
-
-def _frame(root: Event, form: MessageForm) -> Frame | None:
-    if form.place == "nowhere":
-        return None
-    inner = next((frame for frame in root.frames[-1:] if frame.line), None)
-    return inner if form.place == "raise" else own_call(root.frames) or inner
 
 
 def _values(
@@ -149,7 +148,7 @@ def _values(
         if text == "" and name in groups:
             yield name, ""
         value = (text or "").replace("`", "'").strip()
-        if value and len(value) <= LONGEST and value.isprintable():
+        if value and len(value) <= (LONGEST_SAID if name == "said" else LONGEST) and value.isprintable():
             yield name, value
 
 
@@ -159,6 +158,9 @@ def _computed(groups: Mapping[str, str | None], form: MessageForm) -> Mapping[st
     for name, (whole, part) in form.differences.items():
         left = int(groups[whole] or 0) - int(groups[part] or 0)
         told[name] = str(left) if left > 0 else None
+    for name, group in form.options.items():
+        words = (groups[group] or "").split()
+        told[name] = ", ".join(word.partition("=")[0] for word in words if _OPTION.match(word))
     if form.listed:
         told |= _slip(groups["named"] or "", groups["choices"] or "")
     return told

@@ -16,6 +16,9 @@ def resumption_of(report: CrashReport) -> Resumption | None:
     place, reached = report.place(made.line), report.last_step
     is_counted = made.step is not None and reached is not None and reached >= made.step
     framework = _framework(report, made)
+    how = known_frameworks().row(framework).resume
+    if not made.path and "{" in how:
+        how = ""
     return Resumption(
         checkpoint=made.path,
         line=place.line,
@@ -25,7 +28,7 @@ def resumption_of(report: CrashReport) -> Resumption | None:
         if is_counted and reached is not None and made.step is not None
         else None,
         framework=framework,
-        how=_written(framework, made.path),
+        how=how.format(path=made.path, name=made.path.rstrip("/").rpartition("/")[2]),
     )
 
 
@@ -40,10 +43,3 @@ def _framework(report: CrashReport, made: Checkpoint) -> str:
     # A line that one framework alone writes shows it by itself.
     alone = made.frameworks[0] if len(made.frameworks) == 1 else ""
     return next((name for name in writers if name in seen), alone if alone in writers else "")
-
-
-def _written(framework: str, path: str) -> str:
-    how = known_frameworks().row(framework).resume
-    if not path and "{" in how:
-        return ""
-    return how.format(path=path, name=path.rstrip("/").rpartition("/")[2])

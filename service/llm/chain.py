@@ -316,12 +316,12 @@ def _with_changes(
     names = {(change.framework, change.key) for change in picked}
     rest = [change for change in answer.changes if (change.framework, change.key) not in names]
     # What only helps to find out stays behind the cures, and what nothing proves behind what is proved: the
-    # patch is of the first.
+    # patch is of the first. Of what nothing proves, the model's choice comes before what it passed over.
     ordered = sorted(
         (*picked, *rest),
         key=lambda change: (
             change.purpose == "find-out",
-            change.by == "model" and change.status == "unverified",
+            change.status == "unverified" and (change.by == "model" or change in rest),
         ),
     )
     return triage_context.repatch(answer.model_copy(update={"changes": tuple(ordered[:MAX_CHANGES])}))

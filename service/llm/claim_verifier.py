@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from corpus.keys import canonical
+from corpus.keys import canonical, last_level
 from corpus.library import Library
 from corpus.message import Message, edited
 from corpus.schema import Language
+from ingest.logs.events import Event
 from service.llm import contacts
 from service.llm.directives import OwnAdvice, misdirects, own_advice, says_foreign
 from service.llm.prompt_context import Prompt, PromptContext
@@ -22,6 +23,7 @@ from service.schemas.diagnosis import Dropped, ProposedChange
 _SHOWN = 120
 # What is cited where a paragraph rests on readings of the machine, which stand in no line.
 TELEMETRY = "telemetry"
+_CITATION = re.compile(rf"\s*{CITED.pattern}")
 _LINE_MARK = re.compile(r"(?:.+:)?L\d+")
 _MARKUP = re.compile(r"<[a-zA-Z/!][^>]*>|!\[|\]\(|&#?\w+;|javascript:|data:\w+/", re.IGNORECASE)
 # A name that only a setting has: assigned, dotted with underscores, a flag, an environment variable, or with
@@ -33,6 +35,7 @@ _NAMED = re.compile(
     r"(?<![\w./-])(?:--?[A-Za-z][\w.-]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|"
     r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+)"
 )
+_BARE_NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
 # The same value told in words: `KEY to 8`, `KEY from 16 to 8`.
 _MOVED = re.compile(
     r"(?<![\w./-])(?P<key>[+~]{0,2}-{0,2}[A-Za-z][\w.@/-]*)[`*]*\s*(?::|：|\bto\b|\bfrom\s+\S+\s+to\b|为|到|至|"
@@ -65,7 +68,12 @@ _SMALL = 3
 
 @dataclass(frozen=True)
 class VerificationContext:
-    """What prose is held against: what was sent, the named cause, and the changes that may be spoken of."""
+    """What prose is held against: what was sent, the named cause, and the changes that may be spoken of.
+
+    `own` are names and values of the settings in the job's own files; `telling` are the numbers of the lines
+    that speak for the cause, `readings` what the rules read of others, by their numbers, and `below` the rows
+    and calls below the failures of that cause.
+    """
 
     prompt: Prompt
     library: Library
@@ -76,6 +84,10 @@ class VerificationContext:
     failed: bool = True
     barred: tuple[Constraint, ...] = ()
     evidence: str = ""
+    own: frozenset[str] = frozenset()
+    telling: frozenset[int] = frozenset()
+    readings: Mapping[int, str] = field(default_factory=dict)
+    below: str = ""
 
     @cached_property
     def sent(self) -> str:
@@ -141,7 +153,53 @@ def verification_context(
         prompt_context.first.verdict != "no-failure" if failed is None else failed,
         tuple(barred),
         "\n".join(item.text for item in prompt_context.first.evidence),
+        # What stands in the job's own files, and not in a log.
+        frozenset(
+            name
+            for item in prompt_context.assessment.settings
+            if item.line == 0
+            for name in (item.key, last_level(item.key), item.value)
+        ),
+        frozenset(_telling(prompt_context, cause)),
+        _readings(prompt_context),
+        " ".join(
+            part
+            for event in _speaking(prompt_context, cause)
+            for part in (event.rest, *(f"{frame} {frame.code}" for frame in event.frames))
+        ),
     )
+
+
+def _speaking(prompt_context: PromptContext, cause: str | None) -> Iterator[Event]:
+    report = prompt_context.report
+    return (event for event in report.events if event is report.root or (cause and event.cause == cause))
+
+
+def _telling(prompt_context: PromptContext, cause: str | None) -> Iterator[int]:
+    """Yield the numbers of the lines that speak for a cause, and of the job's command.
+
+    Whatever else stands in a log may have been written for whoever reads it: it can be cited, and its words
+    excuse none.
+    """
+    yield from (item.line for item in prompt_context.first.evidence)
+    yield prompt_context.report.command[0]
+    for event in _speaking(prompt_context, cause):
+        yield from range(event.traceback or event.line, event.line + 1)
+
+
+def _readings(prompt_context: PromptContext) -> dict[int, str]:
+    """Give the settings and facts that the rules read in each line, and no other word of it.
+
+    A setting that no framework has may have been made up for the reader.
+    """
+    report = prompt_context.report
+    found: dict[int, list[str]] = {}
+    for setting in report.settings:
+        if prompt_context.library.is_setting(setting.key):
+            found.setdefault(setting.line, []).append(f"{setting.key}={setting.value}")
+    for fact in report.facts:
+        found.setdefault(fact.line, []).extend(f"{name}={value}" for name, value in fact.fields.items())
+    return {line: " ".join(parts) for line, parts in found.items()}
 
 
 def _spelled(key: str) -> str:
@@ -170,8 +228,21 @@ def _shaped(text: str, judge: VerificationContext) -> str:
     return (
         Message("model.holds-markup")
         if _MARKUP.search(text)
-        else contacts.lead(CITED.sub("", text), judge.is_known)
+        else contacts.lead(_uncited(text, judge), judge.is_known)
     )
+
+
+def _uncited(text: str, judge: VerificationContext) -> str:
+    """Give a text without its citations and the names of changes that may be spoken of.
+
+    The blank before a citation goes with it: what is left between a word and a full stop looks like a dot of
+    an address. A variable that is on offer may be called a token.
+    """
+    plain = _CITATION.sub("", text)
+    names = [
+        re.escape(change.key) for change in judge.changes if change.by == "rules" and len(change.key) > 3
+    ]
+    return re.sub(rf"(?<![\w.])(?:{'|'.join(names)})(?![\w.])", "it", plain) if names else plain
 
 
 def _barred(text: str, judge: VerificationContext) -> str:
@@ -190,17 +261,20 @@ def _renaming(text: str, judge: VerificationContext) -> str:
 
 
 def _cited(text: str, judge: VerificationContext) -> str:
-    """Give the lines that a text cites."""
-    return " ".join(
-        judge.prompt.lines[mark[1:-1]]
-        for mark, exists in _citations(text, judge)
-        if exists and mark[1:-1] in judge.prompt.lines
-    )
+    """Give the words that citations allow: of lines that speak for the cause, and what was read of others."""
+    marks = [mark[1:-1] for mark, exists in _citations(text, judge) if exists]
+    told = [
+        judge.prompt.lines[mark] if number in judge.telling else judge.readings.get(number, "")
+        for mark in marks
+        if (number := judge.prompt.numbers.get(mark, -1)) >= 0 and mark in judge.prompt.lines
+    ]
+    return " ".join([*told, judge.below]) if told else ""
 
 
 def _setting(text: str, judge: VerificationContext) -> str:
     plain = CITED.sub("", text)
     cited = _cited(text, judge)
+    shown = " ".join(judge.prompt.lines.get(mark[1:-1], "") for mark, _ in _citations(text, judge))
     for match in _ASSIGNED.finditer(plain):
         if not _is_known_value(match["key"], match["value"].strip("'\"*."), judge) and not is_word_of(
             match[0].rstrip("'\"*."), cited
@@ -213,7 +287,10 @@ def _setting(text: str, judge: VerificationContext) -> str:
             return Message("model.sets-value-not-among", key=match["key"])
     for match in _NAMED.finditer(_ASSIGNED.sub("", plain)):
         name = match[0].rstrip(".-")
-        if name not in _ABBREVIATED and _spelled(name) not in judge.settings and not is_word_of(name, cited):
+        is_told = name in _ABBREVIATED or name in judge.own or _spelled(name) in judge.settings
+        # A bare name of the job's own says nothing that it could be followed in.
+        said = shown if _BARE_NAME.fullmatch(name) else cited
+        if not is_told and not is_word_of(name, said):
             return Message("model.names-neither-among-changes", name=name)
     return ""
 

@@ -43,8 +43,8 @@ class Claim(BaseModel):
 class Quote(Claim):
     """Words of the log, as the model holds them; `line` is where it says that they stand."""
 
-    line: Annotated[Name, Field(description="the mark of the line, such as L12")] = ""
-    text: Annotated[Line, Field(description="words of that line, copied")] = ""
+    line: Annotated[Name, Field(description="its mark")] = ""
+    text: Annotated[Line, Field(description="its words")] = ""
 
 
 class Pick(Claim):
@@ -56,10 +56,17 @@ class Pick(Claim):
 
 
 class Proposal(Pick):
-    """A change that the model proposes: an offered one, or one of its own, which is checked."""
+    """A change that the model proposes: an offered one, or one of its own, which is checked.
 
-    kind: Annotated[Name, Field(description="setting, flag, env, package or command")] = "setting"
-    why: Annotated[Line, Field(description="one sentence: why it helps here")] = ""
+    Of the job's own code, `key` is the place (`train.py:42`), `before` the statement there and `to` what it
+    is to be; without `before`, `to` says in words what to do.
+    """
+
+    to: Line = ""
+
+    kind: Annotated[Name, Field(description="as listed")] = "setting"
+    before: Line = ""
+    why: Annotated[Line, Field(description="one sentence")] = ""
 
 
 class Claims(Claim):

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from corpus.message import Message
 from service.llm.claims import MAX_ANSWER, Claim, parse, schema
 from service.llm.deadline import Deadline, within
+from service.llm.model_calls import ModelCall
 from service.llm.models import AnswerPiece, ChatMessage, ChatModel, ToolCall, ToolCallingModel, ToolCallPiece
 from service.llm.prompt import for_repair
 from service.llm.spending import Spending
@@ -19,6 +20,7 @@ from service.llm.tokens import estimate_tokens
 from service.schemas.diagnosis import Tokens
 from service.schemas.errors import (
     ModelBusyError,
+    ModelError,
     ModelNonsenseError,
     ModelSchemaError,
     ModelToolsError,
@@ -153,8 +155,12 @@ class LlmClient:
         heard = _ReceivedAnswer()
         estimated = sum(estimate_tokens(message.text) for message in messages)
         reserved = self.spending.reserve(self.model.name, estimated) if self.spending else None
+        call = ModelCall(self.model.name)
         try:
             yield from heard.texts(within(self.deadline, answer))
+        except ModelError as error:
+            call.fail(error)
+            raise
         finally:
             self.calls = tuple(heard.calls.values())
             self.counted = self.counted and heard.sent > 0
@@ -163,6 +169,7 @@ class LlmClient:
             self.received += received
             if self.spending and reserved:
                 self.spending.settle(self.model.name, reserved, sent, received)
+            call.end(sent, received)
 
     def whole(self, messages: Sequence[ChatMessage], kind: type[Claim]) -> str:
         """Give the whole answer; raises ModelError."""

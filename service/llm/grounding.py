@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from corpus.keys import canonical
 from corpus.message import Message, words
 from service.llm.claims import Claims, Pick, Proposal, Quote
+from service.llm.code_claims import code_change, is_code
 from service.llm.contacts import NODES, lead
 from service.llm.directives import misdirects, own_advice
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import is_in, is_safe
+from service.remediation.code_edits.edits import code_edit
 from service.remediation.feasibility import same as is_value
 from service.remediation.free_proposals import FreeProposal, check_proposal
 from service.remediation.setting_values import is_guidance
@@ -164,14 +166,28 @@ def _free(
         # The log's own numbers say which value suffices: the setting is the model's choice, the value ours.
         return [ours]
     key, to = neutralize(pick.key).strip(), neutralize(pick.to).strip()
+    of_code = is_code(pick)
     why = is_safe(neutralize(pick.why, 300))
     # Addresses of nodes among themselves lead nowhere.
-    if addresses_a_model(f"{key} {to} {why}") or lead(NODES.sub("", f"{to} {why}")):
+    if addresses_a_model(f"{key} {to} {why}") or (not of_code and lead(NODES.sub("", to))):
         return Message("model.leads-reader-elsewhere")
     language = prompt_context.language
-    if misdirects(why, own_advice(prompt_context.library, (cause,), prompt.cases)):
+    # A change does not fall with its sentence.
+    if lead(NODES.sub("", why)) or misdirects(
+        why, own_advice(prompt_context.library, (cause,), prompt.cases)
+    ):
         why = ""
     said = words("model.model-says", language, why=why) if why and is_in(language, why) else ""
+    if of_code:
+        made_of_code = code_change(pick, said, prompt_context.report)
+        if isinstance(made_of_code, str):
+            return made_of_code
+        # Words are no better than an edit of the same place that follows from the message.
+        edit = code_edit(prompt_context.report) if made_of_code.from_ is None else None
+        if edit is not None and edit.place == made_of_code.key:
+            known = [item for item in prompt_context.offered if item.key == edit.place]
+            return known[:1] or [made_of_code]
+        return [made_of_code]
     proposal = FreeProposal(pick.framework.strip(), pick.kind.strip().lower(), key, to, said)
     shown = tuple(prompt.lines.values())
     assessment, library = prompt_context.assessment, prompt_context.library

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from corpus.message import Message
 from ingest.redaction.redactor import Redactor
+from service.llm import model_calls
 from service.llm.claims import Claim, Claims
 from service.llm.client import LlmClient
 from service.llm.deadline import Deadline
@@ -155,7 +156,8 @@ class Investigation:
             self._asked.add(asked)
             tools.view.is_cut = False
             try:
-                found = call_tool(tools, call.name, arguments)
+                with model_calls.tool_call(call.name):
+                    found = call_tool(tools, call.name, arguments)
                 text, says = self._shown(found), found.says
             except ToolError as error:
                 text = f"error: {error}"
@@ -172,7 +174,7 @@ class Investigation:
         ids = own_names(self.prompt_context)
         report = self.prompt_context.report
         events = {event.line for event in report.events}
-        rows, suspects = excerpt(found.rows, events, ids)
+        rows, suspects = excerpt({**found.rows, **found.pieces}, events, ids)
         data = [withhold(text, ids) for text in found.data]
         suspects += sum(WITHHELD in text for text in (*data, *found.ours))
         left = max(0, self.budget - sum(map(estimate_tokens, self._notes)))

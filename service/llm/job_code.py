@@ -13,6 +13,8 @@ from service.llm.prompt_lines import PromptRow, own_names
 
 # Calls that are shown, the innermost first, and lines around each.
 CALLS, AROUND = 3, 6
+# A shorter statement may stand anywhere.
+TELLING = 12
 # The longest row of code that is shown.
 _LONGEST = 160
 # Ranks of the failing rows, and how much a row of distance adds.
@@ -22,7 +24,7 @@ _AT, _PER_ROW = 1.7, 0.35
 def code_rows(prompt_context: PromptContext) -> Iterator[PromptRow]:
     """Give the rows of the job's files around the own calls of the root, nearest ranked first.
 
-    A file counts where it has the very line that the stack quotes: another version of it would mislead.
+    A file counts where it has the very statement that the stack quotes: another version would mislead.
     """
     report = prompt_context.report
     shown: dict[tuple[str, int], PromptRow] = {}
@@ -50,12 +52,13 @@ def _found(frame: Frame, report: CrashReport) -> tuple[str, Sequence[str], int] 
         body, _, name = text.rpartition("\n")
         rows = body.split("\n")
         at = frame.line - 1
-        if name.rpartition("/")[2] == base and at < len(rows) and _same(rows[at], frame.code):
+        # A stack shows a statement of several rows by its first, or as one.
+        told = rows[at].strip() if name.rpartition("/")[2] == base and at < len(rows) else ""
+        if told and frame.code.strip().startswith(told):
             return name, rows, at
+        # A file that was edited since has the statement elsewhere; one that has it twice tells nothing.
+        there = [place for place, row in enumerate(rows) if row.strip() == frame.code.strip()]
+        is_base = name.rpartition("/")[2] == base
+        if is_base and len(there) == 1 and len(frame.code.strip()) >= TELLING:
+            return f"{name} (edited since)", rows, there[0]
     return None
-
-
-def _same(row: str, quoted: str) -> bool:
-    """Tell whether a stack quotes a row; it shows a statement of several rows by its first, or as one."""
-    told, wanted = row.strip(), quoted.strip()
-    return bool(told) and wanted.startswith(told)

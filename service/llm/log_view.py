@@ -28,6 +28,8 @@ Reopen = Callable[[], JobSource | LogSource]
 BESIDE = 64
 # Of the lines that hold the words, the first and the last.
 FIRST_HITS, LAST_HITS = 20, 10
+# Characters that are shown of a long row around the words that it holds.
+PIECE = 560
 _MARK = re.compile(r"\[?(?:(?P<file>[^\n]+):)?\s?L?(?P<line>\d{1,12})\]?", re.IGNORECASE)
 # So long one reading of a large log may take, that others have their turn.
 READ_SECONDS = 10.0
@@ -106,7 +108,14 @@ class LogView:
         Only those of the writer. The first and the last of them, where they are many. Words within a secret
         are not found.
         """
-        alternatives = [[word.lower() for word in words] for words in wanted]
+        found = self._search(wanted, span, writer, as_words=True)
+        # What stands nowhere as a word may be a piece of one.
+        return found if found.rows or self.is_cut else self._search(wanted, span, writer, as_words=False)
+
+    def _search(
+        self, wanted: Sequence[Sequence[str]], span: Span, writer: Writer, *, as_words: bool
+    ) -> FoundLines:
+        alternatives = [[_needle(word, as_words=as_words) for word in words] for words in wanted]
         count = 0
         if self.reopen is None:
             names = self.report.place
@@ -118,8 +127,9 @@ class LogView:
         else:
             first: list[int] = []
             last: deque[int] = deque(maxlen=LAST_HITS)
-            encoded = [[word.encode() for word in words] for words in alternatives]
-            for number in self._holding(encoded, span, writer):
+            encoded = [[word.lower().encode() for word in words] for words in wanted]
+            holding = [[_needle(word, as_words=as_words) for word in words] for words in wanted]
+            for number in self._holding(encoded, holding, span, writer):
                 count += 1
                 if len(first) < FIRST_HITS:
                     first.append(number)
@@ -129,11 +139,17 @@ class LogView:
         rows = {
             number: text
             for number, text in there.items()
-            if any(all(word in text.lower() for word in words) for words in alternatives)
+            if any(all(word.search(text) for word in words) for words in alternatives)
         }
         return FoundLines(rows, count > FIRST_HITS + LAST_HITS)
 
-    def _holding(self, alternatives: Sequence[Sequence[bytes]], span: Span, writer: Writer) -> Iterator[int]:
+    def _holding(
+        self,
+        alternatives: Sequence[Sequence[bytes]],
+        needles: Sequence[Sequence[re.Pattern[str]]],
+        span: Span,
+        writer: Writer,
+    ) -> Iterator[int]:
         """Give the numbers of the writer's lines of a span whose bytes hold the words of an alternative."""
         # The longest word of each alternative is looked for, the others only where it stands.
         # Without a word, each line that is not blank is looked at.
@@ -153,9 +169,13 @@ class LogView:
                     number += low.count(b"\n", counted, begin)
                     counted = begin
                     row = low[begin:end]
+                    text = data[begin:end].decode("utf-8", "replace")
                     if (
                         span[0] <= number <= span[1]
-                        and any(all(word in row for word in words) for words in alternatives)
+                        and any(
+                            all(word in row for word in words) and all(form.search(text) for form in forms)
+                            for words, forms in zip(alternatives, needles, strict=True)
+                        )
                         and writer.wrote(data[begin:end], file)
                     ):
                         yield number
@@ -209,6 +229,24 @@ class LogView:
                 yield chunk
         except (InputError, OSError):
             return
+
+
+def _needle(word: str, *, as_words: bool) -> re.Pattern[str]:
+    """Give what finds a word whatever its case: as the beginning of one, also within `OutOfMemory`."""
+    plain = re.escape(word)
+    if not as_words or not word[:1].isalnum():
+        return re.compile(f"(?i:{plain})")
+    inner = f"|(?<=[a-z0-9]){re.escape(word[0].upper())}(?i:{re.escape(word[1:])})"
+    return re.compile(rf"(?<![^\W_])(?i:{plain}){inner}")
+
+
+def around(text: str, wanted: Sequence[Sequence[str]]) -> str:
+    """Give a piece of a long row: that around the first of the words that stands in it."""
+    needles = [_needle(word, as_words=False) for words in wanted for word in words]
+    at = min((match.start() for needle in needles if (match := needle.search(text))), default=0)
+    begin = max(0, min(at - PIECE // 3, len(text) - PIECE))
+    left, right = ("[...] " if begin else ""), (" [...]" if begin + PIECE < len(text) else "")
+    return f"{left}{text[begin : begin + PIECE]}{right}"
 
 
 def _whole_rows(chunks: Iterator[bytes]) -> Iterator[bytes]:

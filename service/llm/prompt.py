@@ -12,7 +12,7 @@ from service.llm.claims import Claim, Claims, ModelReply, schema
 from service.llm.models import ChatMessage
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import CLOSE, OPEN, WITHHELD, fence, neutralize
-from service.llm.prompt_lines import PromptRow, gap_row, log_rows
+from service.llm.prompt_lines import PromptRow, gap_row, is_told, log_rows
 from service.llm.prompt_sections import SECTIONS
 from service.llm.prompts.instructions import ANSWER, LANGUAGES, REPAIR, REPAIR_TASK, TURN
 from service.llm.tokens import cut_to_tokens, estimate_tokens
@@ -29,7 +29,8 @@ _SECTIONS: tuple[tuple[str, str, bool], ...] = (
     ("log", "Lines of the log", True),
     ("facts", "Facts of the log", True),
     ("code", "The job's own code at the calls that failed, not to be cited", True),
-    ("settings", "The job's settings that the log shows", True),
+    ("settings", "The job's settings, by what they are of; those of the log as it prints them", True),
+    ("files", "The job's own files, and what outputs among them say, not to be cited", True),
     ("changes", "Offered changes, checked for this job", False),
     ("cases", "Known cases", False),
     ("notes", "The user's own notes and past crashes", True),
@@ -176,7 +177,7 @@ def _written(
         last: PromptRow | None = None
         for row, text in zip(chosen, clean, strict=True):
             above = last.number if last else 0
-            if row.mark and row.number - above > 1 and not report.blank_between(above, row.number):
+            if row.mark and row.number - above > 1 and not is_told(report, above, row.number):
                 texts.append(gap_row(report, above, row.number, is_brief=is_brief))
             texts.append(f"{row.mark}| {text}" if row.mark else text.replace(_BREAK, "\n"))
             last = row

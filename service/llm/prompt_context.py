@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from corpus.library import Library
 from corpus.schema import Language
+from ingest.logs.inputs.members import is_output
 from ingest.logs.report import CrashReport
+from ingest.redaction.redactor import Redactor
 from service.llm.models import ChatMessage
 from service.llm.triage_context import TriageContext
 from service.remediation.proposals import further_changes
@@ -17,13 +19,16 @@ from service.scoring.retrieval import Retrieval
 from service.scoring.scoring import Candidate
 
 MAX_CANDIDATES = 6
+# Last rows of an output beside the log that are looked at, those that fail of them, and its very last.
+LOOKED_AT, MOST_BESIDE, LAST_BESIDE = 40, 12, 6
 
 
 @dataclass(frozen=True)
 class PromptContext:
     """All that is known of one job's death.
 
-    `offered` are changes that are checked, the first answer's own first.
+    `offered` are changes that are checked, the first answer's own first. `beside` are rows of outputs that
+    were given as files of the job's, each with its file's name: those that fail, and the last.
     """
 
     assessment: Assessment
@@ -31,6 +36,7 @@ class PromptContext:
     first: Diagnosis
     language: Language
     offered: tuple[ProposedChange, ...]
+    beside: tuple[str, ...] = ()
 
     @property
     def report(self) -> CrashReport:
@@ -83,4 +89,16 @@ def build_prompt_context(triage_context: TriageContext) -> PromptContext:
     """Put together what a model is told of a first answer."""
     assessment, library, first = triage_context.assessment, triage_context.library, triage_context.first
     more = further_changes(assessment, first, library, triage_context.language)
-    return PromptContext(assessment, library, first, triage_context.language, (*first.changes, *more))
+    beside = tuple(_beside(triage_context))
+    return PromptContext(assessment, library, first, triage_context.language, (*first.changes, *more), beside)
+
+
+def _beside(triage_context: TriageContext) -> Iterator[str]:
+    """Give the rows that tell of outputs which came as files of the job's, such as a scheduler's `.err`."""
+    for file in filter(lambda file: is_output(file.name), triage_context.files):
+        rows = Redactor().clean(file.text).split("\n")
+        filled = [place for place, row in enumerate(rows) if row.strip()][-LOOKED_AT:]
+        fails = triage_context.fails or (lambda _: False)
+        told = {place for place in filled if fails(rows[place])}
+        for place in sorted({*sorted(told)[-MOST_BESIDE:], *filled[-LAST_BESIDE:]}):
+            yield f"{file.name}:{place + 1}: {rows[place]}"

@@ -17,6 +17,8 @@ CLOSE = "log>>>"
 WITHHELD = "[withheld: text written to a model]"
 # Characters of a row that are shown.
 LONGEST_ROW = 600
+# A shorter row is not worth two pieces of it.
+LEAST_PARTS = 120
 
 # What would end the fence, or begin another role, in one of the usual chat templates.
 _FENCES = re.compile(
@@ -112,7 +114,18 @@ def withhold(text: str, ids: Collection[str] = (), limit: int = LONGEST_ROW) -> 
     """Give a line fit for a prompt, its end withheld from where it speaks to a model."""
     flat = neutralize(text, 4000)
     begin = _suspected(flat, ids)
-    return flat[:limit] if begin is None else f"{flat[:begin][:limit].rstrip()} {WITHHELD}".lstrip()
+    return shortened(flat, limit) if begin is None else f"{flat[:begin][:limit].rstrip()} {WITHHELD}".lstrip()
+
+
+def shortened(text: str, limit: int) -> str:
+    """Give a row of at most so many characters: its begin and its end, which often says what decides."""
+    if len(text) <= limit:
+        return text
+    mark = f" [... {len(text) - limit} characters ...] "
+    rest = limit - len(mark)
+    if rest < LEAST_PARTS:
+        return text[:limit]
+    return f"{text[: rest - rest // 3]}{mark}{text[len(text) - rest // 3 :]}"
 
 
 def _suspected(text: str, ids: Collection[str]) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -9,6 +10,7 @@ from math import inf
 
 from ingest.logs.events import Event, masked
 from ingest.logs.report import CrashReport
+from ingest.logs.stacks.own_calls import is_own
 from service.llm.prompt_context import PromptContext
 from service.llm.prompt_injection import excerpt, neutralize
 
@@ -22,6 +24,9 @@ REPEATS = 2
 LAST = 4
 # So few rows left out in one place stand there all the same.
 GAP = 2
+# A row of marks below a statement, and what a launcher writes before a rank's rows.
+_UNDERLINE = re.compile(r"(?:\[[\w:. ]{1,40}\]:?)?[ \t]*[~^][~^ ]*")
+_BEFORE = re.compile(r"^\[[\w:. ]{1,40}\]:? ?")
 # Ranks and streams of one event that are named.
 MAX_NAMED = 8
 # A stack of more rows is shown in parts.
@@ -68,6 +73,8 @@ def log_rows(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
         for number in range(event.traceback or event.line, event.line + 1)
         if event.line - event.traceback < LONGEST_STACK
     }
+    repeated = _repeated_calls(report)
+    marks = frozenset(_underlines(report))
     told: dict[str, int] = {}
 
     def rank(number: int, event: Event | None) -> float:
@@ -91,15 +98,58 @@ def log_rows(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
     often: dict[str, int] = {}
     for number, text in sorted(made.items(), key=lambda item: abs(item[0] - where)):
         event = events.get(number)
+        if event is None and number in marks:
+            continue
         alike = often[masked(text)] = often.get(masked(text), 0) + 1
         more = _repeated(event, report) if event is not None and event.count > 1 else ""
         row = PromptRow("log", rank(number, event), text + more, str(report.place(number)), number)
         # Calls of a failing stack may read alike but for their numbers, and each says where it was.
-        if event is None and alike > REPEATS and number not in calls and number not in last:
+        is_again = alike > REPEATS and number not in calls
+        if event is None and (is_again or number in repeated) and number not in last:
             left_out[number] = row
         else:
             rows.append(row)
     return [*rows, *_between(rows, left_out)], suspects
+
+
+def _underlines(report: CrashReport) -> Iterator[int]:
+    """Yield the rows that only underline what is called, but those of the job's own calls at the root.
+
+    Python 3.11 and later put one below each statement of a stack.
+    """
+    root = report.root
+    own = [frame.code for frame in root.frames if is_own(frame)] if root is not None else []
+    for number, text in report.texts.items():
+        if _UNDERLINE.fullmatch(text):
+            above = _BEFORE.sub("", report.texts.get(number - 1, "")).strip()
+            width = sum(text.count(sign) for sign in "^~")
+            if width >= len(above) - 1 or above not in own:
+                yield number
+
+
+def _repeated_calls(report: CrashReport) -> frozenset[int]:
+    """Give the rows of stacks that another one says word for word, but for whose rank says it."""
+    seen: dict[tuple[str, ...], int] = {}
+    found: set[int] = set()
+    for event in sorted(report.standing, key=lambda event: event.role != "root"):
+        begin = event.traceback or event.line
+        if event.line - begin < LONGEST_STACK:
+            texts = report.texts
+            rows = {number: texts[number] for number in range(begin, event.line) if number in texts}
+            stack = tuple(map(_bare, rows.values()))
+            if seen.setdefault(stack, begin) != begin:
+                found |= rows.keys()
+            # The last of several alike has no event of its own.
+            for step in range(1, event.line - begin + 1):
+                again, row = event.last - step, texts.get(event.line - step)
+                if again <= event.line or row is None or _bare(texts.get(again, "")) != _bare(row):
+                    break
+                found.add(again)
+    return frozenset(found)
+
+
+def _bare(text: str) -> str:
+    return masked(_BEFORE.sub("", text))
 
 
 def _between(rows: Sequence[PromptRow], left_out: Mapping[int, PromptRow]) -> Iterator[PromptRow]:
@@ -124,6 +174,15 @@ def _repeated(event: Event, report: CrashReport) -> str:
         when = f" ({neutralize(event.last_time, 40)})" if event.last_time else ""
         parts.append(f"last at {report.place(event.last)}{when}")
     return f"  ({', '.join(parts)})"
+
+
+def is_told(report: CrashReport, above: int, below: int) -> bool:
+    """Tell whether nothing is left out between two rows but blank ones and marks below statements."""
+    texts = report.texts
+    missing = [number for number in range(above + 1, below) if below - above <= GAP + 1]
+    if missing and all(number in texts and _UNDERLINE.fullmatch(texts[number]) for number in missing):
+        return True
+    return report.blank_between(above, below)
 
 
 def gap_row(report: CrashReport, above: int, below: int, *, is_brief: bool = False) -> str:

@@ -12,6 +12,9 @@ from corpus.keys import last_level
 from corpus.library import Library
 from ingest.configfiles.settings import Setting
 from ingest.logs.facts import Fact
+from ingest.logs.inputs.members import is_output
+from ingest.logs.report import CrashReport
+from ingest.logs.stacks.own_calls import is_own
 from service.composition import phrases
 from service.llm.job_code import code_rows
 from service.llm.prompt_context import PromptContext
@@ -23,12 +26,19 @@ from service.schemas.diagnosis import UNKNOWN_CAUSE
 from service.scoring.scoring import Candidate
 
 MAX_SETTINGS = 60
+# Settings of the job's frameworks that nothing near the failure speaks of.
+MAX_KNOWN = 36
+# The longest value that is shown.
+LONGEST_VALUE = 300
 MAX_NEIGHBOURS = 8
 MAX_CASES = 5
 # A setting that ranks behind this is of no interest by itself; so many of them are told.
-SPECIAL, MAX_DULL = 5.0, 24
+SPECIAL, MAX_DULL = 5.0, 40
 # A candidate that only the likeness of other logs speaks for is told as one from this probability.
 LIKELY = 0.15
+# The rank of a setting that the catalogue knows and nothing near the failure speaks of.
+KNOWN = 4.6
+MAX_FILES = 20
 # Cases of a less likely candidate are told by their titles alone.
 TOLD_WHOLE = 0.05
 # A case that no signature justifies stands among so many of the first in every search that found it.
@@ -39,6 +49,13 @@ OF_A_KIND, STACKS, FRAMES = 6, 4, 12
 # Candidates whose borders with the causes that are no candidates are told.
 TOLD_APART = 1
 _WORD = re.compile(r"[A-Za-z][\w.-]{2,60}")
+# What a file of JSON holds for its readers.
+_REMARK = re.compile(r"(?:.*\.)?_*(?:comment|description|readme)\w*$|//", re.IGNORECASE)
+# Where packages lie says nothing of a call in one.
+_INSTALLED = re.compile(r"^.*/(?:site|dist)-packages/")
+_EXAMPLE = re.compile(r"\s*\([^()]*\)")
+# The words of a name.
+_PART = re.compile(r"[a-z]{4,}")
 _SECTION = re.compile(r"^### ", re.MULTILINE)
 
 
@@ -194,7 +211,8 @@ def _stacks(prompt_context: PromptContext) -> Iterator[PromptRow]:
     standing = sorted(report.standing, key=lambda event: event.role != "root")
     for event in [event for event in standing if event.frames][:STACKS]:
         frames = event.frames[-FRAMES:]
-        stack = withhold(" > ".join(f"{each.file}:{each.line} {each.function}" for each in frames), ids, 1200)
+        calls = (f"{_INSTALLED.sub('', each.file)}:{each.line} {each.function}" for each in frames)
+        stack = withhold(" > ".join(calls), ids, 1200)
         if stack in told:
             continue
         told.add(stack)
@@ -224,33 +242,82 @@ def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
     remedies = (change.key for cause in causes for change in library.remedies.get(cause.cause, ()))
     wanted = set(map(last_level, chain(offered, of_cases, remedies)))
     named, near = _words_near(prompt_context)
+    touched = _words_of_calls(prompt_context)
+    of_calls = {part for word in touched for part in _PART.findall(word)}
     mine = sorted(settable_frameworks(assessment.report))
     failing = {event.line for event in assessment.report.events}
     ranked: dict[str, tuple[float, int, Setting]] = {}
     for setting in assessment.settings:
-        if setting.key in ranked or len(ranked) >= 8 * MAX_SETTINGS:
+        if setting.key in ranked or len(ranked) >= 8 * MAX_SETTINGS or _REMARK.match(setting.key):
+            continue
+        if is_output(setting.file):
             continue
         name = last_level(setting.key)
         spec = next(filter(None, (library.setting(framework, setting.key) for framework in mine)), None)
         if spec is None and name not in named and not _is_setting(setting, failing, library):
             continue
         rank = 8.5 if setting.spelled == "package" else 7.5
+        if spec is None and setting.spelled != "package" and of_calls & set(_PART.findall(name)):
+            # One that shares a word with the code that failed may be what that code was given.
+            rank = SPECIAL + 0.5
         if name in wanted:
             rank = 3.0
-        elif name in near:
+        elif name in near or (spec is None and name in touched):
             rank = 3.4
         elif spec is not None:
             is_default = spec.default is not None and same(setting.value, spec.default)
-            rank = 6.5 if is_default else 4.6
+            rank = 6.5 if is_default else KNOWN
         ranked[setting.key] = rank, len(ranked) + 1, setting
-    special = sum(rank <= SPECIAL for rank, _, _ in ranked.values())
-    for rank, number, setting in sorted(ranked.values(), key=itemgetter(0, 1))[: special + MAX_DULL]:
-        yield PromptRow(
-            "settings",
-            rank + number / 1000,
-            withhold(f"{setting.key}={setting.value}", own_names(prompt_context), 200),
-            number=number,
-        )
+    ordered = sorted(ranked.values(), key=itemgetter(0, 1))
+    near_or_wanted = sum(rank < KNOWN for rank, _, _ in ordered)
+    known_to_us = sum(KNOWN <= rank <= SPECIAL for rank, _, _ in ordered)
+    dull = ordered[near_or_wanted + known_to_us :]
+    kept = [*ordered[: near_or_wanted + min(known_to_us, MAX_KNOWN)], *dull[:MAX_DULL]]
+    yield from _setting_rows(prompt_context, kept, len(ranked) - len(kept))
+
+
+def _setting_rows(
+    prompt_context: PromptContext, kept: Sequence[tuple[float, int, Setting]], left_out: int
+) -> Iterator[PromptRow]:
+    """Give the settings by the file that they are of, each file with its name; and how many are left out."""
+    ids, log = own_names(prompt_context), prompt_context.report
+    files = list(dict.fromkeys(setting.file for _, _, setting in kept))
+    for rank, number, setting in kept:
+        place = 10_000 * files.index(setting.file)
+        text = withhold(f"{setting.key}={setting.value}", ids, LONGEST_VALUE)
+        yield PromptRow("settings", rank + number / 1000, text, number=place + number)
+    for place, file in enumerate(files):
+        first = min(rank + number / 1000 for rank, number, setting in kept if setting.file == file)
+        ran = "" if not file or _is_named(file, log) else ", not named in the log"
+        told = f"[of {neutralize(file, 120)}{ran}]" if file else "[of the log]"
+        yield PromptRow("settings", first - 0.0001, told, number=10_000 * place)
+    if left_out > 0:
+        told = f"[{left_out} more are known: job_settings lists them by their beginning]"
+        yield PromptRow("settings", KNOWN, told, number=10_000 * len(files))
+
+
+def _is_named(file: str, report: CrashReport) -> bool:
+    """Tell whether the log names a file of the job's: in its command, a stack or a line that was kept."""
+    name = file.rpartition("/")[2]
+    frames = (frame.file for event in report.events for frame in event.frames)
+    return any(name in text for text in chain([report.command[1]], frames, report.texts.values()))
+
+
+def _files(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    """Name the job's own files with their lengths, those that the log names first."""
+    report = prompt_context.report
+    given = [text.rpartition("\n") for text in report.launches]
+    told = sorted(
+        ((not _is_named(name, report), name, body.count("\n") + 1) for body, _, name in given),
+        key=lambda item: item[0],
+    )
+    rows = [f"{neutralize(name, 120)} ({count} rows)" for _, name, count in told[:MAX_FILES]]
+    more = [f"{len(told) - MAX_FILES} more"] if len(told) > MAX_FILES else []
+    if rows:
+        yield PromptRow("files", 3.1, "; ".join([*rows, *more]))
+    ids = own_names(prompt_context)
+    for number, row in enumerate(prompt_context.beside, 1):
+        yield PromptRow("files", 2.0 + number / 100, withhold(row, ids), number=number)
 
 
 def _is_setting(setting: Setting, failing: Collection[int], library: Library) -> bool:
@@ -274,6 +341,14 @@ def _words_near(prompt_context: PromptContext) -> tuple[frozenset[str], frozense
         for texts in ([of_root], [of_root, *(text for _, text in report.surroundings)])
     )
     return named, near
+
+
+def _words_of_calls(prompt_context: PromptContext) -> frozenset[str]:
+    """Give the words of the job's own code at the calls that failed: a setting of that name was at work."""
+    rows = [row.text for row in code_rows(prompt_context)]
+    root = prompt_context.report.root
+    rows += [frame.code for frame in root.frames if is_own(frame)] if root is not None else []
+    return frozenset(last_level(word) for text in rows for word in _WORD.findall(text))
 
 
 def _changes(prompt_context: PromptContext) -> Iterator[PromptRow]:
@@ -377,7 +452,9 @@ def _causes(prompt_context: PromptContext) -> Iterator[PromptRow]:
     for place, cause in enumerate(prompt_context.library.causes.values(), 1):
         if cause.id in told or cause.id == UNKNOWN_CAUSE:
             continue
-        yield PromptRow("causes", -1.0, f"- {cause.id}: {cause.means.to(language)}", number=place)
+        # What is no candidate is told in short; `describe_cause` tells it whole.
+        means = _EXAMPLE.sub("", cause.means.to(language))
+        yield PromptRow("causes", -1.0, f"- {cause.id}: {means}", number=place)
         for other in cause.confused_with:
             if other.cause == UNKNOWN_CAUSE and is_open:
                 text = f"- {cause.id} or {other.cause}: {other.to(language)}"
@@ -391,6 +468,7 @@ SECTIONS: Sequence[Callable[[PromptContext], Iterable[PromptRow]]] = (
     _facts,
     code_rows,
     _settings,
+    _files,
     _changes,
     _cases,
     _notes,

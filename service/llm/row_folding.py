@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from ingest.logs.events import masked
 
@@ -74,3 +75,19 @@ def _row(name: str, found: Mapping[str, object]) -> str:
     told = [f"{place} = {value}" for place, value in found.items()]
     more = f"; and {len(told) - MAX_TOLD} more" if len(told) > MAX_TOLD else ""
     return f"{name}: {'; '.join(told[:MAX_TOLD])}{more}"
+
+
+def readings_of(value: Any, name: str) -> Iterator[tuple[str, object]]:
+    """Give the readings of a snapshot that are there, by their dotted names."""
+    if isinstance(value, dict):
+        if "unavailable" in value and "value" in value:
+            if value["value"] is not None:
+                yield from readings_of(value["value"], name)
+            return
+        for key, item in value.items():
+            yield from readings_of(item, f"{name}.{key}" if name else key)
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            yield from readings_of(item, f"{name}[{place}]")
+    elif value not in (None, ""):
+        yield name, value

@@ -54,7 +54,12 @@ def answer_sum(text: str, prompt_context: PromptContext, changes: Sequence[Propo
     if not numbers:
         return ""
     language = prompt_context.language
-    meant = [number for number in numbers if not _is_of_another(number, text)]
+    # One that counts cards or the like, or is of a version, is no value of a setting.
+    meant = [
+        number
+        for number in numbers
+        if not (_COUNTED.match(text, number.end()) or _VERSION.search(text, 0, number.start()))
+    ]
     asked = (meant or numbers)[0]
     change = _meant(text, [change for change in changes if _value(change.to) is not None]) if meant else None
     if change is None or change.proof is None:
@@ -80,15 +85,12 @@ def _without_lines(text: str) -> str:
     )
 
 
-def _is_of_another(number: re.Match[str], text: str) -> bool:
-    """Tell whether a number counts cards or the like, or is of a version."""
-    return bool(_COUNTED.match(text, number.end()) or _VERSION.search(text, 0, number.start()))
-
-
 def _meant(text: str, changes: Sequence[ProposedChange]) -> ProposedChange | None:
     """Give the change whose setting is named, by its key or as people call it; None for another."""
     for change in changes:
-        if re.search(_spelled(change.key), text, re.IGNORECASE):
+        # The key's last level, with dashes, underscores or spaces.
+        spelled = "[-_ ]?".join(map(re.escape, re.split(r"[-_]", last_level(change.key))))
+        if re.search(rf"(?<![A-Za-z0-9_]){spelled}(?![A-Za-z0-9_-])", text, re.IGNORECASE):
             return change
     if _NAME.search(text):
         return None
@@ -106,12 +108,6 @@ def _meant(text: str, changes: Sequence[ProposedChange]) -> ProposedChange | Non
     return next((change for change in changes if change.proof is not None), next(iter(changes), None))
 
 
-def _spelled(key: str) -> str:
-    """Give the expression of a key's last level, with dashes, underscores or spaces."""
-    parts = (re.escape(part) for part in re.split(r"[-_]", last_level(key)))
-    return rf"(?<![A-Za-z0-9_]){'[-_ ]?'.join(parts)}(?![A-Za-z0-9_-])"
-
-
 def _verdict(asked: re.Match[str], change: ProposedChange, context: PromptContext) -> tuple[str, str]:
     """Tell whether a value is one of the setting and keeps to the bounds, and why it is none."""
     version = context.report.version(change.framework)
@@ -120,7 +116,7 @@ def _verdict(asked: re.Match[str], change: ProposedChange, context: PromptContex
     unit = (asked["unit"] or "").lower().replace("i", "")
     # A share is also said in percent, a length in thousands, a size in the unit that its key names.
     is_share = spec is not None and spec.type == "float" and spec.max is not None and spec.max <= 1
-    if unit == "%" and (is_share or _is_fraction(change.to)):
+    if unit == "%" and (is_share or 0 < (_value(change.to) or 0) < 1):
         wanted /= 100
     elif unit == "k":
         wanted *= 1024
@@ -132,11 +128,6 @@ def _verdict(asked: re.Match[str], change: ProposedChange, context: PromptContex
     if change.bounds is None:
         return "compare", ""
     return ("enough" if change.bounds.hold(wanted) else "short"), ""
-
-
-def _is_fraction(value: object) -> bool:
-    number = _value(value)
-    return number is not None and 0 < number < 1
 
 
 def _value(value: object) -> float | None:

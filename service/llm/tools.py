@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -19,11 +19,12 @@ from corpus.message_atlas import shipped
 from ingest.logs.clock import parse_time
 from ingest.logs.events import Event
 from ingest.logs.timeline import YEAR
-from service.llm.log_view import LogView, Writer, line_number
+from service.llm.job_files import read_file
+from service.llm.log_view import LogView, Writer, around, line_number
 from service.llm.prompt_context import PromptContext
-from service.llm.prompt_injection import neutralize, withhold
+from service.llm.prompt_injection import LONGEST_ROW, neutralize, withhold
 from service.llm.prompt_lines import own_names
-from service.llm.row_folding import folded, folded_readings, head_and_tail
+from service.llm.row_folding import folded, folded_readings, head_and_tail, readings_of
 from service.llm.setting_lookups import at_this_job, describe_setting, named_settings
 
 # Rows of one answer.
@@ -54,6 +55,7 @@ class Found:
 
     `says` tells a person what was looked at. `rows` are lines of the log by their numbers, `data` is text of
     the log or the job that has no line of its own, `ours` text of ours; `cases` are those that it tells of.
+    `pieces` are what is shown of rows that are longer than is shown.
     """
 
     says: Message
@@ -61,6 +63,7 @@ class Found:
     data: tuple[str, ...] = ()
     ours: tuple[str, ...] = ()
     cases: frozenset[str] = frozenset()
+    pieces: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -173,6 +176,9 @@ def _search_log(context: ToolContext, arguments: Arguments) -> Found:
         Message("model.looked-words", words=of_whom, count=len(hits.rows)),
         hits.rows,
         ours=(more,) if hits.has_more else () if hits.rows else ("No line that is at hand is such.",),
+        pieces={
+            number: around(text, wanted) for number, text in hits.rows.items() if len(text) > LONGEST_ROW
+        },
     )
 
 
@@ -282,6 +288,16 @@ def _job_settings(context: ToolContext, arguments: Arguments) -> Found:
     return Found(says, data=rows, ours=left if rows else ("The job has none of that name that is known.",))
 
 
+def _read_file(context: ToolContext, arguments: Arguments) -> Found:
+    rows, more = read_file(
+        context.prompt_context.report.launches,
+        arguments["name"],
+        arguments.get("first", ""),
+        arguments.get("words", ""),
+    )
+    return Found(Message("model.looked-file", name=arguments["name"], count=len(rows)), data=rows, ours=more)
+
+
 def _describe_setting(context: ToolContext, arguments: Arguments) -> Found:
     prompt_context, key = context.prompt_context, arguments["key"]
     library, report = prompt_context.library, prompt_context.report
@@ -354,7 +370,7 @@ def _read_telemetry(context: ToolContext, arguments: Arguments) -> Found:
         return Found(Message("model.looked-no-telemetry"), ours=("Telemetry is not available for this job.",))
     begin, end = _moments(arguments)
     wanted = arguments.get("name", "").lower()
-    found = _readings(snapshot.model_dump(mode="json", exclude={"history"}), "")
+    found = readings_of(snapshot.model_dump(mode="json", exclude={"history"}), "")
     readings = {name: value for name, value in found if wanted in name.lower()}
     courses = []
     for series in snapshot.history:
@@ -394,22 +410,6 @@ def _find_in_source(context: ToolContext, arguments: Arguments) -> Found:
     )
     says = Message("model.looked-source", line=_place(context, number), count=len(told))
     return Found(says, rows, ours=told or ("No source that is known says this line.",))
-
-
-def _readings(value: Any, name: str) -> Iterator[tuple[str, object]]:
-    """Give the readings of a snapshot that are there, by their dotted names."""
-    if isinstance(value, dict):
-        if "unavailable" in value and "value" in value:
-            if value["value"] is not None:
-                yield from _readings(value["value"], name)
-            return
-        for key, item in value.items():
-            yield from _readings(item, f"{name}.{key}" if name else key)
-    elif isinstance(value, list):
-        for place, item in enumerate(value):
-            yield from _readings(item, f"{name}[{place}]")
-    elif value not in (None, ""):
-        yield name, value
 
 
 _FIRST, _LAST = "mark of the first line, such as L12", "mark of the last line"
@@ -461,6 +461,13 @@ _ROWS = (
         {"prefix": "such as actor_rollout_ref.rollout; empty for all"},
         _job_settings,
         frozenset({"prefix"}),
+    ),
+    Tool(
+        "read_job_file",
+        "Read rows of one of the job's own files, or those that hold words with the rows around them.",
+        {"name": "the file's name", "first": "number of the first row", "words": "such as a name of code"},
+        _read_file,
+        frozenset({"first", "words"}),
     ),
     Tool(
         "describe_setting",

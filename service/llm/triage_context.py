@@ -51,7 +51,12 @@ class TriageContext:
         return answer.model_copy(update={"id": self.first.id, "timings_ms": self.first.timings_ms})
 
     def edits_of(self, answer: Diagnosis) -> tuple[FileEdit, ...]:
-        """Give what the patch, else the suggestion, of one of the job's answers writes, with secrets."""
+        """Give what the patch, else the suggestion, of one of the job's answers writes, with secrets.
+
+        Code that a model proposed is shown, and written by people alone.
+        """
+        if any(change.by == "model" and change.kind == "code" for change in answer.changes[:1]):
+            return ()
         given = (answer.changes, self.files, self.report, self.library)
         if answer.patch is not None:
             return patch_first_step(*given).edits

@@ -26,7 +26,7 @@ class LogBuffer:
     """
 
     def __init__(self, head: int = HEAD, segment: int = SEGMENT, segments: int = SEGMENTS) -> None:
-        self._controller = head
+        self._head_left = head
         self._segment = segment
         self._segments = segments
         # Made with the first bytes: where the disk is full, the job runs all the same.
@@ -55,11 +55,11 @@ class LogBuffer:
             return
         self._size += len(data)
         try:
-            if self._controller > 0:
+            if self._head_left > 0:
                 if self._head is None:
                     self._head = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the copy
                 self._head.write(data)
-                self._controller -= len(data)
+                self._head_left -= len(data)
             else:
                 if not self._tail or self._tail[-1][1] >= self._segment:
                     self._turn()

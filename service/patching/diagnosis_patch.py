@@ -17,10 +17,14 @@ from ingest.configfiles.shell.spelling import is_unset
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import MASK, Redactor
 from service.composition import reasons
-from service.patching import launchers, limits, patches, python_file
+from service.patching import launchers, limits, patches, python_file, script_words, statements
+from service.patching.changed_files import changed_file, tell_changed
 from service.patching.commands import corrected_command
 from service.patching.patches import ConfigFile, FileEdit, PatchedFiles
 from service.patching.target import PatchTarget
+from service.patching.used_files import of_run
+from service.remediation.code_edits.edits import code_edit
+from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.own_names import own_option
 from service.remediation.refusals import refusing_program, unknown_options
 from service.remediation.setting_values import is_guidance
@@ -47,24 +51,32 @@ def patch_diagnosis(
     given = files
     if not files and (not line or MASK in text):
         return answer
-    files = files or [ConfigFile(f"command-at-line-{report.place(line).line}.sh", text)]
+    used = of_run(given, report)
+    files = used or [ConfigFile(f"command-at-line-{report.place(line).line}.sh", text)]
     # A longer command is shown whole and corrected, a word a line; nobody reads two such rows.
     is_shown = bool(given) or len(text) <= LONGEST_ROW
     changes = writable_first(answer.changes, files, report, library)
-    made = patch_first_step(changes, files, report, library)
+    targets = _first_targets(changes, report, library)
+    made = _patch_targets(targets, files)
+    suggested = () if made.edits else _suggested(changes, used, report, library)
+    changed = changed_file((*made.edits, *suggested), targets, report)
+    if changed is not None:
+        changes = tell_changed(changes, changed, language)
     clean = Redactor().clean
-    command = corrected_command(given, text, _first_targets(changes, report, library))
+    command = corrected_command(used, text, targets)
     dropped = reasons.translate_reasons(
         [Dropped(what=edited(item.what, clean), why=edited(item.why, clean)) for item in made.left_out],
         language,
     )
-    suggested = () if made.edits else suggested_edits(changes, given, report, library)
+    is_same = changed is None or changed.holds(targets[0].to)
     engine = answer.engine.model_copy(update={"dropped": (*answer.engine.dropped, *dropped)})
     return answer.model_copy(
         update={
             "changes": changes,
-            "patch": ("".join(_shown(edit, clean) for edit in made.edits) or None) if is_shown else None,
-            "suggestion": "".join(_shown(edit, clean) for edit in suggested) or None,
+            "patch": ("".join(_shown(edit, clean) for edit in made.edits) or None)
+            if is_shown and is_same
+            else None,
+            "suggestion": ("".join(_shown(edit, clean) for edit in suggested) or None) if is_same else None,
             "command": command if command and clean(command) == command else None,
             "engine": engine,
         }
@@ -112,7 +124,9 @@ def patch_first_step(
     out is none.
     """
     targets = _first_targets(changes, report, library)
-    return _patch_targets(targets, files)
+    made = _patch_targets(targets, of_run(files, report))
+    changed = changed_file(made.edits, targets, report)
+    return made if changed is None or changed.holds(targets[0].to) else StepPatch(left_out=made.left_out)
 
 
 def _first_targets(
@@ -125,14 +139,56 @@ def _first_targets(
 def suggested_edits(
     changes: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport, library: Library
 ) -> tuple[FileEdit, ...]:
-    """Give what the first remedy comes to in the first file of Python code that has a place for it."""
+    """Give what the first remedy comes to in the first file of Python code that has a place for it.
+
+    Nothing where that file is no longer the one that ran, and the change does not follow for it.
+    """
+    found = _suggested(changes, of_run(files, report), report, library)
     targets = _first_targets(changes, report, library)
+    changed = changed_file(found, targets, report)
+    return found if changed is None or changed.holds(targets[0].to) else ()
+
+
+def _suggested(
+    changes: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport, library: Library
+) -> tuple[FileEdit, ...]:
     code = [file for file in files if file.exact and formats.format_of(file.name, file.text) == "python"]
+    if changes and changes[0].kind == "code":
+        return _code_edits(changes[0], code, report)
+    targets = _first_targets(changes, report, library)
     for file, target in itertools.product(code, targets[:1]):
         keys = library.keys.get(target.framework, ())
         with contextlib.suppress(NotPatchableError):
-            after = python_file.suggested(file.text, target, frozenset(python_file.settings_of(keys)))
+            known = frozenset(python_file.settings_of(keys))
+            after = python_file.suggested(file.text, target, known)
+            for other in targets[1:]:
+                # What goes with the first one stands in the same call, or is left to its reader.
+                with contextlib.suppress(NotPatchableError):
+                    after = python_file.suggested(after, other, known)
             if after != file.text:
+                return (FileEdit(file, after),)
+    return ()
+
+
+def _code_edits(
+    change: ProposedChange, code: Sequence[ConfigFile], report: CrashReport
+) -> tuple[FileEdit, ...]:
+    """Make an edit of the failing code in the very file, whose text may hold what the report has not."""
+    if change.by == "model":
+        return _edited_statement(change, code) if change.from_ is not None else ()
+    found = code_edit(report, [JobFile(file.name, file.text) for file in code])
+    if found is None or found.file is None or found.place != change.key:
+        return ()
+    return tuple(FileEdit(file, found.text) for file in code if file.name == found.file.name)[:1]
+
+
+def _edited_statement(change: ProposedChange, code: Sequence[ConfigFile]) -> tuple[FileEdit, ...]:
+    """Give the edit of a statement in the file that the change's place names."""
+    name, _, line = change.key.rpartition(":") if change.key[-1:].isdecimal() else (change.key, "", "0")
+    for file in code:
+        if file.name.rpartition("/")[2] == name.rpartition("/")[2]:
+            with contextlib.suppress(NotPatchableError):
+                after = statements.replaced(file.text, int(line), change.from_ or "", str(change.to))
                 return (FileEdit(file, after),)
     return ()
 
@@ -154,6 +210,7 @@ def patch_targets(
         and (
             change.status == "verified"
             or (change.by == "rules" and (change.kind == "package" or _says_all(change)))
+            or (change.by == "rules" and change.kind == "command" and change.from_ is not None)
         )
     ]
 
@@ -181,6 +238,8 @@ def _target(change: ProposedChange, report: CrashReport, library: Library) -> Pa
         return PatchTarget(change.framework, change.kind, limit[:1], limit[1])
     if change.kind == "command" and launchers.is_launcher(change.key):
         return PatchTarget(change.framework, change.kind, (change.key,), True)
+    if change.kind == "command" and change.from_ is not None:
+        return PatchTarget(change.framework, change.kind, (change.from_,), change.to, script_words.WORD)
     if change.removes:
         return _removal(change, report)
     spec = library.setting(change.framework, change.key, version)

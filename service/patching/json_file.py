@@ -11,7 +11,7 @@ from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.tree import TreeEdit, TreeEntry, TreeNode
 from ingest.configfiles.values import meant, same
 from service.patching import removal, renaming
-from service.patching.keys import MissingKey, locate
+from service.patching.keys import MissingKey, locate, own_key
 from service.patching.target import PatchTarget
 
 _ELSEWHERE = frozenset({"directive", "python", "package", "command"})
@@ -23,7 +23,7 @@ def apply(text: str, target: PatchTarget, name: str = "") -> str:
         standing = _entry(text, target, name)
         if standing is None:
             raise NotPatchableError(Message("patch.file-not-set", replaces=target.names[0]))
-        return removal.in_json(text, standing)
+        return removal.remove_from_json(text, standing)
     if target.replaces is not None:
         entry = _entry(text, renaming.former_names(target), name)
         right = None
@@ -72,6 +72,7 @@ def _entry(text: str, target: PatchTarget, name: str) -> TreeEntry | None:
 def _place(text: str, root: TreeNode, target: PatchTarget, name: str) -> TreeEntry | MissingKey:
     if target.kind == "env":
         return _variable(root, target)
+    target = own_key(root, target)
     if target.kind not in ("setting", "flag") or target.spelled in _ELSEWHERE:
         raise NotPatchableError(Message("patch.not-set-json-file", spelled=target.spelled or target.kind))
     return locate(root, target, text, name)

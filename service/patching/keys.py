@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from corpus.frameworks import known_frameworks
@@ -161,3 +161,23 @@ def _deepest(root: TreeNode, steps: tuple[str, ...], text: str) -> MissingKey:
         raise NotPatchableError(Message("patch.comes-out-merge-key", rest=rest[0]))
     _check_own(way, text)
     return MissingKey(node, tuple(rest), way[-1] if way else None)
+
+
+def own_key(root: TreeNode, target: PatchTarget) -> PatchTarget:
+    """Give an argument of a call (`DataLoader.num_workers`) as the one key by which a file has it.
+
+    A program's own configuration names it so; where several keys do, or none, the target stays as it is.
+    """
+    argument = target.call_argument[1]
+    found = [entry for entry in _entries(root) if argument and entry.key == argument]
+    if len(found) != 1:
+        return target
+    key = ".".join(map(str, found[0].path[len(root.path) :]))
+    return replace(target, kind="setting", names=(key,), spelled="yaml")
+
+
+def _entries(node: TreeNode) -> Iterator[TreeEntry]:
+    """Give all keys of a mapping and of those below it."""
+    for entry in node.entries:
+        yield entry
+        yield from _entries(entry.node)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from contextlib import suppress
 from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -88,14 +89,12 @@ def _asked(text: str, package: str) -> list[str]:
         *read.get("dependency-groups", {}).values(),
     ]
     items = (item for each in lists for item in each if isinstance(item, str))
-    return [item for item in items if _name(item) == canonicalize_name(package)]
-
-
-def _name(item: str) -> str:
-    try:
-        return canonicalize_name(Requirement(item).name)
-    except InvalidRequirement:
-        return ""
+    found = []
+    for item in items:
+        with suppress(InvalidRequirement):
+            if canonicalize_name(Requirement(item).name) == canonicalize_name(package):
+                found.append(item)
+    return found
 
 
 def _with_item(text: str, requirement: str) -> str:

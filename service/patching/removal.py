@@ -21,26 +21,26 @@ from service.patching.overrides import SettingPlace
 from service.patching.target import PatchTarget
 
 
-def stands(script: Script, target: PatchTarget) -> bool:
+def is_set_in(script: Script, target: PatchTarget) -> bool:
     """Tell whether a program of the script, or a directive, is given the key."""
     return bool(overrides.places(script, target) or directives.found(script.text, target))
 
 
-def in_script(script: Script, target: PatchTarget) -> list[WordEdit]:
+def remove_from_script(script: Script, target: PatchTarget) -> list[WordEdit]:
     """Give the edits that take the key out of the commands and the directives of a script."""
-    if not stands(script, target):
+    if not is_set_in(script, target):
         raise NotPatchableError(Message("patch.script-not-set", replaces=target.names[0]))
-    taken_out = [_taken_out(place, target) for place in overrides.places(script, target)]
+    taken_out = [_removal_edit(place, target) for place in overrides.places(script, target)]
     return taken_out + directives.removals(script.text, target)
 
 
 def is_gone(script: Script, target: PatchTarget) -> bool:
     """Tell whether no program of a script, nor of one within it, is given the key."""
     inner = (parse(each.text) for each in inner_scripts(script))
-    return not stands(script, target) and all(is_gone(each, target) for each in inner)
+    return not is_set_in(script, target) and all(is_gone(each, target) for each in inner)
 
 
-def _taken_out(place: SettingPlace, target: PatchTarget) -> WordEdit:
+def _removal_edit(place: SettingPlace, target: PatchTarget) -> WordEdit:
     """Take out the word with the name, and the one behind it where the program calls it the key's value.
 
     Else what follows may be the program's next argument, or the value: then it is left to the reader.
@@ -55,7 +55,7 @@ def _taken_out(place: SettingPlace, target: PatchTarget) -> WordEdit:
     return WordEdit(edit.start, place.value.end, "")
 
 
-def in_yaml(text: str, entry: TreeEntry) -> str:
+def remove_from_yaml(text: str, entry: TreeEntry) -> str:
     """Give a YAML file without a key; raises NotPatchableError where more would change than that."""
     document = yaml_document.read(text)
     parent = _parent(document.only(), entry)
@@ -65,7 +65,7 @@ def in_yaml(text: str, entry: TreeEntry) -> str:
     return new
 
 
-def in_json(text: str, entry: TreeEntry) -> str:
+def remove_from_json(text: str, entry: TreeEntry) -> str:
     """Give a JSON file without a key."""
     start, end = _member(_parent(json_document.read(text), entry), entry)
     new = text[:start] + text[end:]

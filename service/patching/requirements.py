@@ -19,8 +19,8 @@ from ingest.configfiles.requirements import (
     conda_lists,
     read_lines,
     read_specifier,
+    specifier_text,
     with_version,
-    written,
 )
 from service.patching.target import PatchTarget
 
@@ -113,7 +113,7 @@ def apply_to_conda(text: str, target: PatchTarget, name: str = "") -> str:
         if pip is None:
             raise NotPatchableError(Message("patch.environment-no-pip-section"))
         return yaml_document.applied(
-            document, [yaml_document.appended(document, pip, f"{package}{written(specifier)}")]
+            document, [yaml_document.appended(document, pip, f"{package}{specifier_text(specifier)}")]
         )
     if conda_holds(text, target):
         return text

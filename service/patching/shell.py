@@ -33,6 +33,7 @@ from service.patching import (
     overrides,
     removal,
     renaming,
+    script_words,
 )
 from service.patching.target import PatchTarget
 
@@ -128,8 +129,11 @@ def _edits(script: Script, target: PatchTarget, way: EditMethod) -> list[WordEdi
 
 
 def _way(target: PatchTarget) -> EditMethod:
+    if target.spelled == script_words.WORD or limits.is_limit(target):
+        own = script_words if target.spelled == script_words.WORD else limits
+        return EditMethod(lambda script, it: bool(own.places(script, it)), own.edits, own.hold)
     if target.removes:
-        return EditMethod(removal.stands, removal.in_script, removal.is_gone)
+        return EditMethod(removal.is_set_in, removal.remove_from_script, removal.is_gone)
     if target.kind == "package" and (
         not target.framework or known_frameworks().row(target.framework).installs
     ):
@@ -156,8 +160,6 @@ def _way(target: PatchTarget) -> EditMethod:
         )
     if target.kind == "command" and launchers.is_launcher(target.names[0]):
         return EditMethod(launchers.hold, launchers.edits, launchers.hold)
-    if limits.is_limit(target):
-        return EditMethod(lambda script, it: bool(limits.places(script, it)), limits.edits, limits.hold)
     if target.kind == "command" or target.spelled in ("command", "directive"):
         raise NotPatchableError(Message("patch.command-own-run-hand"))
     return EditMethod(lambda script, it: bool(overrides.places(script, it)), overrides.edits, overrides.hold)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
 from ingest.logs.report import CrashReport
+from ingest.logs.stacks.own_calls import is_own
 from service.patching.patches import ConfigFile
 
 # Paths of three parts and more, and names of files: what two jobs rarely share by chance.
 _TELLING = re.compile(r"(?:/[\w.@+=-]+){3,}|(?<![\w/.-])[\w-]+\.(?:py|ya?ml|json|jsonl|sh|pt|toml)(?![\w.])")
 _COMMENT = re.compile(r"(?m)^\s*#(?!SBATCH).*$")
+# Programs, and a script's call of one.
+_PROGRAM = re.compile(r"\.(?:py|sh|bash|slurm|sbatch)$")
+_CALLS = re.compile(r"[\w-]\.py\b|\s-m\s+\w")
+# A guard of the program's own part, or a trainer that the module itself sets to work.
+_MAIN = re.compile(r"(?m)^if\s*\(?\s*(?:__name__\s*==|['\"]__main__)|^\w+\.(?:train|fit|run)\(")
 # What Weights & Biases writes of a run, which no run reads: wandb/sdk/lib/config_util.py.
 _RECORD = re.compile(r"(?m)^_wandb:")
 # What a file's own name in the output counts for: more than any names that it holds.
@@ -23,11 +29,59 @@ def by_use(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile
 
     Files of different kinds keep their places, and so do those of which the output shows as much.
     """
-    shown = set(_TELLING.findall("\n".join(_shown(report))))
+    # The rows of the output that the report keeps, the command, and the values of settings.
+    texts = (*report.texts.values(), report.command[1], *(setting.value for setting in report.settings))
+    shown = set(_TELLING.findall("\n".join(texts)))
     names = {PurePath(token).name for token in shown}
     kinds = [PurePath(file.name).suffix for file in files]
     ordered = {kind: iter(_ordered(files, kind, shown, names)) for kind in kinds}
     return tuple(next(ordered[kind]) for kind in kinds)
+
+
+def of_run(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile, ...]:
+    """Give the files without the programs that did not run: their options are none of this job.
+
+    What ran is a program that a traceback or the launch command shows, and what it imports or starts. Where
+    none of the files is seen to have run, those are left out that are programs by themselves while the output
+    names another one; all are given where it names none.
+    """
+    programs = {file.name: file for file in files if _PROGRAM.search(file.name)}
+    frames = [frame for event in report.events for frame in event.frames if is_own(frame)]
+    shown = {PurePath(frame.file.replace("\\", "/")).name for frame in frames}
+    shown |= {PurePath(name).name for name in _TELLING.findall(report.command[1])}
+    ran = {name for name in programs if PurePath(name).name in shown}
+    if not ran:
+        mains = {PurePath(frame.file).stem for frame in frames if frame.function == "<module>"}
+        others = {name for name, file in programs.items() if mains and _is_other(file, mains)}
+        return tuple(file for file in files if file.name not in others)
+    # What starts a program that ran is of the run, too.
+    ran |= {name for name, file in programs.items() if not name.endswith(".py") and _names(file, ran)}
+    waiting = list(ran)
+    while waiting:
+        text = programs[waiting.pop()].text
+        found = {name for name in programs if name not in ran and _is_called(name, text)}
+        ran |= found
+        waiting.extend(found)
+    return tuple(file for file in files if file.name not in programs or file.name in ran)
+
+
+def _is_other(file: ConfigFile, mains: Iterable[str]) -> bool:
+    """Tell whether a file is a program by itself, and starts none of those that ran."""
+    if file.name.endswith(".py"):
+        return _MAIN.search(file.text) is not None
+    return bool(_CALLS.search(file.text)) and not any(_is_called(main, file.text) for main in mains)
+
+
+def _names(file: ConfigFile, programs: Iterable[str]) -> bool:
+    """Tell whether a script names one of some programs, as a file or as a module, or does not say which."""
+    return any(_is_called(name, file.text) for name in programs) or not _CALLS.search(file.text)
+
+
+def _is_called(name: str, text: str) -> bool:
+    """Tell whether a program's text imports or starts another one."""
+    stem = PurePath(name).stem
+    module = PurePath(name).parent.name if stem == "__init__" else stem
+    return re.search(rf"(?<![\w-]){re.escape(module)}(?![\w-])", text) is not None
 
 
 def _ordered(files: Sequence[ConfigFile], kind: str, shown: set[str], names: set[str]) -> list[ConfigFile]:
@@ -38,10 +92,3 @@ def _ordered(files: Sequence[ConfigFile], kind: str, shown: set[str], names: set
         return len(own & shown) + _NAMED * (PurePath(file.name).name in names)
 
     return sorted((file for file in files if PurePath(file.name).suffix == kind), key=shared, reverse=True)
-
-
-def _shown(report: CrashReport) -> Iterator[str]:
-    """Give the rows of the output that the report keeps, the command, and the values of settings."""
-    yield from report.texts.values()
-    yield report.command[1]
-    yield from (setting.value for setting in report.settings)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from corpus.message import Message
 from ingest.configfiles import yaml_document
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.manifests import is_manifest
-from ingest.configfiles.tree import Step, TreeEdit, TreeEntry, TreeNode
-from ingest.configfiles.values import meant, same
+from ingest.configfiles.tree import Step, TreeEdit, TreeEntry
+from ingest.configfiles.values import meant, number, same
 from ingest.configfiles.yaml_document import YamlFile
 from service.patching import manifest, removal, renaming
-from service.patching.keys import MissingKey, locate
+from service.patching.keys import MissingKey, locate, own_key
 from service.patching.target import PatchTarget
 
 # How a target is spelled that a YAML file of settings never holds.
@@ -37,14 +37,14 @@ def apply(text: str, target: PatchTarget, name: str = "") -> str:
         entry = None if is_manifest(document) else _entry(document, target, name)
         if entry is None:
             raise NotPatchableError(Message("patch.file-not-set", replaces=target.names[0]))
-        return removal.in_yaml(text, entry)
+        return removal.remove_from_yaml(text, entry)
     if target.replaces is not None:
         text = _renamed(text, target, name)
         target = replace(target, replaces=None)
     document = yaml_document.read(text)
     if is_manifest(document):
         return manifest.apply(document, target)
-    target = _own_key(document, target)
+    target = own_key(document.only(), target)
     if _says(document, target, name):
         return text
     return yaml_document.applied(document, [_edit(document, target, name)])
@@ -97,29 +97,9 @@ def _asked(
         document = yaml_document.read(text)
         if is_manifest(document):
             return of_manifest(document, target)
-        return of_settings(document, _own_key(document, target), name)
+        return of_settings(document, own_key(document.only(), target), name)
     except NotPatchableError:
         return False
-
-
-def _own_key(document: YamlFile, target: PatchTarget) -> PatchTarget:
-    """Give an argument of a call (`DataLoader.num_workers`) as the one key by which the file has it.
-
-    A program's own configuration names it so; where several keys do, or none, the target stays as it is.
-    """
-    argument = target.call_argument[1]
-    found = [entry for entry in _entries(document.only()) if argument and entry.key == argument]
-    if len(found) != 1:
-        return target
-    key = ".".join(map(str, found[0].path[1:]))  # without the number of the document
-    return replace(target, kind="setting", names=(key,), spelled="yaml")
-
-
-def _entries(node: TreeNode) -> Iterator[TreeEntry]:
-    """Give all keys of a mapping and of those below it."""
-    for entry in node.entries:
-        yield entry
-        yield from _entries(entry.node)
 
 
 def _edit(document: YamlFile, target: PatchTarget, name: str) -> TreeEdit:
@@ -148,7 +128,7 @@ def _says(document: YamlFile, target: PatchTarget, name: str) -> bool:
         return False
     now = at(document, entry.path) if entry is not None else None
     # `1e-4` is text to the parser, which is what a number in its place mends.
-    is_text = isinstance(now, str) and isinstance(target.to, float)
+    is_text = isinstance(now, str) and number(target.to) is not None and now != str(target.to)
     return entry is not None and same(now, target.to) and not is_text
 
 

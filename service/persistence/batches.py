@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Integer, bindparam, delete, exists, insert, s
 from service.persistence import leases, outcomes, rows
 from service.persistence.database import Database
 from service.persistence.outcome_summaries import JobSummaryRow
-from service.persistence.outcomes import JobOutcome
+from service.persistence.outcomes import JobResult
 from service.persistence.schema import BATCHES, JOBS, REPRESENTATIVES
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import ConflictError
@@ -260,10 +260,10 @@ class BatchRepository:
 
         False where `owner` holds it no more, or where `same_as` failed meanwhile and the job is queued again.
         """
-        outcome = JobOutcome(job, fingerprint, same_as, root_line, root_file, root_text, diagnosis, config)
+        outcome = JobResult(job, fingerprint, same_as, root_line, root_file, root_text, diagnosis, config)
         return bool(self.finish_many(owner, [outcome], now))
 
-    def finish_many(self, owner: str, results: Sequence[JobOutcome], now: datetime) -> frozenset[str]:
+    def finish_many(self, owner: str, results: Sequence[JobResult], now: datetime) -> frozenset[str]:
         """Keep several results in one transaction; gives the jobs whose result was kept."""
         if not results:
             return frozenset()

@@ -72,11 +72,13 @@ class KeySeal:
 
         All of them, signed from now on, where there is no list yet: an earlier version kept none.
         """
-        if not self._has_list():
+        entries = self._entries()
+        # Keys were signed here before: a mark whose list was taken away had one.
+        has_list = self.exists() and (entries or os.path.lexists(self.mark.parent / SECRET))
+        if not has_list:
             with suppress(StoreError):
                 self.sign(records)
             return tuple(records)
-        entries = self._entries()
         try:
             secret = (self.mark.parent / SECRET).read_bytes()
         except OSError:
@@ -86,10 +88,6 @@ class KeySeal:
             for each in records
             if hmac.compare_digest(entries.get(each.id, ""), _signature(secret, each))
         )
-
-    def _has_list(self) -> bool:
-        """Tell whether keys were ever signed here; a mark whose list was taken away had one."""
-        return self.exists() and (bool(self._entries()) or os.path.lexists(self.mark.parent / SECRET))
 
     def _entries(self) -> dict[str, str]:
         """Give the list; a damaged one has nothing in it."""

@@ -97,23 +97,19 @@ def pack_summary(plain: Mapping[str, Any]) -> str:
         engine["tokens"]["received"],
         engine["tokens"]["counted"],
     )
+    # What is to be run: the command that acts before those that look; else the first check.
+    steps = sorted(plain["steps"], key=lambda step: not step["acts"])
+    runs = [step["run"] for step in steps] or plain["checks"]
     root = next((item["text"] for item in plain["evidence"] if item["role"] == "root"), "")
     told = {name: plain[name] for name in _TOLD} | {
         "proof": message_of(root)[:PROOF],
         "engine": engine["name"],
         "time": time,
         "change": change,
-        "step": "" if change else _first_step(plain),
+        "step": str(runs[0])[:PROOF] if runs and not change else "",
         "tokens": tokens,
     }
     return json.dumps(told, ensure_ascii=False)
-
-
-def _first_step(plain: Mapping[str, Any]) -> str:
-    """Give what is to be run: the command that acts before those that look; else the first check."""
-    steps = sorted(plain["steps"], key=lambda step: not step["acts"])
-    found = [step["run"] for step in steps] or plain["checks"]
-    return str(found[0])[:PROOF] if found else ""
 
 
 def unpack_summary(text: str) -> OutcomeSummary:

@@ -47,7 +47,7 @@ class CrashAnswers(NamedTuple):
 
 
 @dataclass(frozen=True)
-class JobOutcome:
+class JobResult:
     """A job's answer, or the job of the same crash that has it.
 
     `root_*` tell where this one's own log says it, `config` is the digest of its files.
@@ -92,7 +92,7 @@ def _represented(connection: Connection, batch: str, key: str, number: int) -> i
     return int(connection.execute(_STANDING, place).scalar_one())
 
 
-def pack(outcome: JobOutcome, now: datetime) -> dict[str, Any]:
+def pack(outcome: JobResult, now: datetime) -> dict[str, Any]:
     """Give what a job's row becomes; made before the transaction, which keeps other writers waiting."""
     same_as = job_key(outcome.same_as)[1] if outcome.same_as and is_followed(outcome) else None
     packed, gist = sanitizer.pack_both(outcome.diagnosis) if outcome.diagnosis else (None, None)
@@ -110,10 +110,7 @@ def pack(outcome: JobOutcome, now: datetime) -> dict[str, Any]:
 
 
 def finish(
-    connection: Connection,
-    owner: str,
-    outcomes: Sequence[JobOutcome],
-    packed: Mapping[str, Mapping[str, Any]],
+    connection: Connection, owner: str, outcomes: Sequence[JobResult], packed: Mapping[str, Mapping[str, Any]]
 ) -> set[str]:
     """End the jobs that `owner` still holds, with the rows that `pack` made of them; gives those that ended.
 
@@ -168,7 +165,7 @@ def fail(
     return True
 
 
-def is_followed(outcome: JobOutcome) -> bool:
+def is_followed(outcome: JobResult) -> bool:
     """Tell whether a job's answer is another's."""
     return outcome.same_as is not None and outcome.same_as != outcome.job
 
@@ -192,7 +189,7 @@ def _locked(connection: Connection, jobs: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def _pass_on(connection: Connection, ended: Sequence[JobOutcome]) -> None:
+def _pass_on(connection: Connection, ended: Sequence[JobResult]) -> None:
     """Let jobs that use the answer of an ended job use the one it refers to: an answer is one step away."""
     moved = {
         outcome.job: job_key(outcome.same_as)[1]

@@ -25,6 +25,7 @@ from service.composition.blanks import OTHER_VALUES
 from service.composition.headlines import ADDED_BLANKS
 from service.composition.message_forms import FRAME_BLANKS, LISTED_BLANKS
 from service.composition.shape_arithmetic import SHAPE_BLANKS
+from service.remediation.code_edits.checks import code_edit_findings
 from service.remediation.rules.checks import rule_findings
 from service.remediation.setting_values import is_guidance, misfit_reason
 from service.remediation.values import rule_ids
@@ -46,7 +47,10 @@ def findings(library: Library, table: PatternTable, cache: Path | None = None) -
     found += [text for row in table.by_id.values() for text in _pattern(row, library, table)]
     found += [
         f"exceptions.yaml: unknown cause {cause}"
-        for cause in (*table.exceptions.open, *(row.cause for row in table.exceptions.meanings))
+        for cause in (
+            *table.exceptions.open,
+            *(row.cause for row in (*table.exceptions.meanings, *table.exceptions.defaults)),
+        )
         if cause not in library.causes
     ]
     found += [text for row in library.procedures for text in _procedure(row, library, table)]
@@ -71,9 +75,10 @@ def findings(library: Library, table: PatternTable, cache: Path | None = None) -
 
 
 def table_findings(library: Library, table: PatternTable) -> list[str]:
-    """Give what is wrong in `rules.yaml`, `telemetry.yaml` and the message atlas, a sentence each."""
+    """Give what is wrong in `rules.yaml`, `telemetry.yaml`, the code's edits and the message atlas."""
     found = list(rule_findings(library, known_facts(table)))
     found += _job_kinds(library, table)
+    found += code_edit_findings()
     telemetry = rules.load_rules()
     for name, sign in telemetry.signs.items():
         found += [f"{rules.FILE}: sign {name}: {text}" for text in _conditions(sign.any, library, table)]
@@ -118,7 +123,7 @@ def _message_form(form: MessageForm, library: Library, table: PatternTable) -> I
     groups = {*re.compile(form.expression).groupindex, *form.facts, *form.statement, *FRAME_BLANKS}
     groups |= SHAPE_BLANKS if form.shape else set()
     groups |= LISTED_BLANKS if form.listed else set()
-    groups |= form.differences.keys()
+    groups |= form.differences.keys() | form.options.keys()
     told = (form.headline, form.exact_headline, form.means, form.look, *form.acts)
     for text in filter(None, told):
         yield from _blanks(text, groups, where)

@@ -26,6 +26,7 @@ from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.lines import printable
 from ingest.logs.reader import Reader
+from ingest.logs.refinement import refine_by_files
 from ingest.logs.report import CrashReport, Limits
 from ingest.logs.templates import Templates
 from ingest.pipeline import IndexPlaces
@@ -34,11 +35,12 @@ from service.composition.composer import language_of
 from service.llm.stages import Stage
 from service.llm.triage_context import TriageContext, answer_by_rules
 from service.patching.patches import ConfigFile
-from service.patching.used_files import by_use
+from service.patching.used_files import by_use, of_run
 from service.schemas.diagnosis import Outcome
 from service.scoring.assessment import assess
 from service.scoring.retrieval import Retriever
 from service.settings import Settings
+from service.signals import tracing
 from service.telemetry.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -162,7 +164,11 @@ class Triage:
         started = perf_counter()
         failed = outcome is not None and outcome.end == "failed"
         try:
-            report = self.reader.read(source, good, failed=failed)
+            with tracing.span("read") as span:
+                report = self.reader.read(source, good, failed=failed)
+                span.add(
+                    {"whycrash.log.bytes": report.limits.bytes, "whycrash.log.lines": report.limits.lines}
+                )
         except EmptyInputError:
             # A job that is killed before its first word has printed nothing; that it failed is known all the
             # same.
@@ -182,16 +188,20 @@ class Triage:
         """
         started = perf_counter()
         files = by_use(job.files, job.report)
-        own = [setting for file in files for setting in _settings(file)]
+        own = [setting for file in of_run(files, job.report) for setting in _settings(file)]
         texts = (f"{Redactor().clean(file.text)}\n{file.name}" for file in files)
-        report = replace(job.report, launches=tuple(texts))
-        retrieval = self.retriever.retrieve(report)
+        report = refine_by_files(replace(job.report, launches=tuple(texts)), self.reader.table)
+        with tracing.span("retrieve"):
+            retrieval = self.retriever.retrieve(report)
         spent = {"retrieve": round(1000 * (perf_counter() - started), 2)}
         language = language_of(report, job.language or self._settings.lang)
         snapshot = telemetry(report) if callable(telemetry) else telemetry
         started = perf_counter()
-        assessment = assess(report, retrieval, self.library, own, snapshot, job.outcome)
-        first = answer_by_rules(assessment, self.library, language, files)
+        with tracing.span("assess"):
+            assessment = assess(report, retrieval, self.library, own, snapshot, job.outcome)
+        with tracing.span("compose") as span:
+            first = answer_by_rules(assessment, self.library, language, files)
+            span.add({"whycrash.verdict": first.verdict, "whycrash.cause": first.cause or ""})
         spent["compose"] = round(1000 * (perf_counter() - started), 2)
         first = first.model_copy(update={"timings_ms": {**job.timings_ms, **spent}})
         return TriageContext(
@@ -247,7 +257,7 @@ class Triage:
 def _settings(file: ConfigFile) -> list[Setting]:
     clean = Redactor().value
     return [
-        Setting(item.key, clean(item.key, item.value), 0, item.spelled)
+        Setting(item.key, clean(item.key, item.value), 0, item.spelled, file=file.name)
         for item in launch.from_file(file.text, file.name)
     ]
 

@@ -12,7 +12,7 @@ from corpus.library import Library, fits
 from corpus.message import Message, in_both, message_id, words
 from corpus.schema import Case, Change, Language, Remedy, Scalar, SettingSpec
 from corpus.version_ranges import overlap
-from ingest.logs.conditions import all_hold, holds
+from ingest.logs.conditions import ReportView, all_hold, holds
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, refused, same, value_of
@@ -23,6 +23,7 @@ from service.remediation.named_options import NamedOption
 from service.remediation.packages.changes import PackageChange
 from service.remediation.ranking import (
     BEFORE_ADVICE,
+    BEFORE_OTHERS,
     ENOUGH_CHANGES,
     ChangeGroup,
     argument_of,
@@ -133,7 +134,7 @@ def propose_changes(
         if (
             _is_settled(wanted, settled)
             or _is_told(wanted, kept, job)
-            or not _waits_for_nothing(wanted.change, report)
+            or not _waits_for_nothing(wanted.change, job.grounds.view)
         ):
             continue
         made, lost = _checked(wanted, job)
@@ -150,6 +151,10 @@ def propose_changes(
     advice = [item for item in advice if not refused_keys & {canonical(item.key), argument_of(item.key)}]
     groups = without_repeats(groups, _own_numbers(remedies, settings))
     _follow(advice, groups, settled, job, dropped)
+    for group in groups:
+        # The setting whose value failed is read for sure; another that the message knows of need not be.
+        if group.held and not is_guidance(group.changes[0].to):
+            group.advised = BEFORE_OTHERS
     return [
         _worded(item, job).model_copy(update={"tier": group.tier})
         for group in ranked(groups)
@@ -208,9 +213,8 @@ def _is_settled(wanted: _CandidateChange, settled: Collection[tuple[str, str]]) 
     )
 
 
-def _waits_for_nothing(change: Change, report: CrashReport) -> bool:
-    """Tell whether the log meets the change's conditions."""
-    view = report.view()
+def _waits_for_nothing(change: Change, view: ReportView) -> bool:
+    """Tell whether the job meets the change's conditions."""
     return all_hold(change.when, view) and not any(holds(condition, view) for condition in change.unless)
 
 
@@ -392,6 +396,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         last_resort=change.last_resort or (spec is not None and spec.last_resort),
         measure=None if wanted.case is not None else change.why.en,
         own=change.own if isinstance(change, Remedy) else "",
+        held=is_held,
     ), []
 
 

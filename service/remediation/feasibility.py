@@ -24,6 +24,7 @@ from corpus.library import Library, fits
 from corpus.message import Message
 from corpus.schema import Program, SettingSpec
 from corpus.version_ranges import overlap
+from ingest.configfiles.remarks import without_remarks
 from ingest.logs.conditions import ReportView, holds
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
@@ -103,8 +104,8 @@ class Grounds:
 
     @cached_property
     def view(self) -> ReportView:
-        """What conditions are held against."""
-        return self.report.view()
+        """What conditions are held against, the settings of the job's files among it."""
+        return self.report.view_with(self.settings)
 
     @cached_property
     def rank_starters(self) -> frozenset[str]:
@@ -290,7 +291,7 @@ def same(now: str, to: object) -> bool:
 
 def _texts(report: CrashReport) -> Iterator[str]:
     """Give what can show a program: the job's files, its command, and the failing lines with their frames."""
-    yield from report.launches
+    yield from map(without_remarks, report.launches)
     yield report.command[1]
     for event in report.events:
         yield event.text

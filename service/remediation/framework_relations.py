@@ -9,6 +9,7 @@ from corpus.frameworks import KnownFramework, cued_frameworks, known_frameworks
 from corpus.library import Library
 from corpus.message_atlas import shipped
 from corpus.schema import SettingSpec
+from ingest.configfiles.remarks import without_remarks
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
@@ -69,15 +70,15 @@ def giving_setting(key: str, report: CrashReport, library: Library) -> SettingSp
     mine = settable_frameworks(report) if rows else frozenset[str]()
     for row in rows:
         # What extends a framework has its settings as its own.
-        owners = [name for name in known_frameworks().rows if name in mine and _reads(name, row.id)]
+        owners = [
+            name
+            for name, other in known_frameworks().rows.items()
+            if name in mine and row.id in (name, *other.extends)
+        ]
         found = (library.setting(name, row.gives[key], report.version(name)) for name in owners)
         if spec := next(filter(None, found), None):
             return spec
     return None
-
-
-def _reads(name: str, other: str) -> bool:
-    return other in (name, *known_frameworks().row(name).extends)
 
 
 def _makes_the_call(row: KnownFramework, root: Event | None) -> bool:
@@ -94,7 +95,7 @@ def shown_frameworks(report: CrashReport) -> frozenset[str]:
     """Name the frameworks of the log, and those whose settings they take as their own."""
     known = known_frameworks()
     seen = {found.name for found in report.frameworks}.union(
-        *(cued_frameworks(text) for text in report.launches)
+        *(cued_frameworks(without_remarks(text)) for text in report.launches)
     )
     if report.root is not None and not seen & (known.trainers | known.engines):
         seen |= _told_by(report.root)

@@ -19,7 +19,9 @@ from corpus.frameworks import known_frameworks
 from corpus.keys import last_level, pattern, unsigned
 from corpus.library import Library
 from corpus.message import Message
+from corpus.releases import known_packages
 from corpus.schema import Change, ChangeKind, Language, Scalar, SettingSpec, Text
+from ingest.logs.report import CrashReport
 from service.remediation.changes import check_change
 from service.remediation.feasibility import key_at, same, value_of
 from service.remediation.framework_relations import settable_frameworks, shown_frameworks
@@ -36,15 +38,23 @@ _KEY = re.compile(r"(?:[+~]{0,2}|-{1,2})[A-Za-z_][\w.@/-]{0,119}(?:\[[\w.-]{1,40
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}(?:\[[A-Za-z0-9,._-]{1,40}\])?")
 _INSTALL = re.compile(
     r"(?:python[\d.]* -m |uv )?pip[\d.]* install(?: (?:-U|--upgrade|--force-reinstall|--no-cache-dir))* "
-    rf"['\"]?(?P<name>{_PACKAGE.pattern})(?P<version>(?:===?|~=|!=|[<>]=?)[\w.*+,<>=!~]{{1,60}})['\"]?"
+    rf"['\"]?(?P<name>{_PACKAGE.pattern})(?P<version>(?:===?|~=|!=|[<>]=?)[\w.*+,<>=!~]{{1,60}})?['\"]?"
 )
+# An install without a version, as the rules write it too.
+INSTALL = "install"
+_VARIABLE = re.compile(r"export\s+[A-Z]")
+_EXPORT = re.compile(
+    r"export\s+(?P<name>[A-Z][A-Z0-9_]{1,79})\s*=\s*['\"]?(?P<value>[^\s'\"`$;&|<>]{1,120})['\"]?"
+)
+_OPTION = re.compile(r"#(?P<name>--[a-z][a-z-]{1,40})[= ](?P<value>[\w:.,%+-]{1,60})")
 # A value told in words, with nothing in it that a shell or a page reads.
-_WORDS = re.compile(r"[A-Za-z0-9][\w .,()+=<>!-]{2,119}")
+_WORDS = re.compile(r"[A-Za-z0-9][\w ./,()+=<>!-]{2,239}")
 # A setting by which code of others is loaded.
 _LOADS_CODE = re.compile(
     r"(?i)(?:^|[._-])(?:trust_remote_code|trust-remote-code|ld_preload|\w*path|bash_env)$"
 )
-LONGEST = 120
+LONGEST, LONGEST_WORDS = 120, 240
+LEAST_VARIABLE = 4
 # A value that is too common in logs to have come from one.
 _COMMON = re.compile(r"(?i)true|false|none|null|auto|\d{1,2}|")
 
@@ -72,12 +82,10 @@ def check_proposal(
 
     `shown` are lines of the log that the model was shown beyond those of the report.
     """
-    if not proposal.key or not proposal.to or len(proposal.to) > LONGEST:
+    longest = LONGEST_WORDS if is_guidance(proposal.to) else LONGEST
+    if not proposal.key or not proposal.to or len(proposal.to) > longest:
         return Message("model.names-no-value")
-    if proposal.kind == "command" and (found := _INSTALL.fullmatch(f"{proposal.key} {proposal.to}")):
-        # An install of one package is what it changes; any other command stays what it is.
-        version = found["version"].removeprefix("==")
-        proposal = replace(proposal, kind="package", key=found["name"], to=version)
+    proposal = _meant(proposal)
     # What is to be written in the job's code is no setting's value.
     is_code = CODE in (proposal.framework.lower(), proposal.kind)
     if proposal.kind == "command" or is_code or not _KEY.fullmatch(proposal.key):
@@ -107,6 +115,27 @@ def check_proposal(
         else _unknown(proposal, assessment, library, shown)
     )
     return made_or_why if isinstance(made_or_why, str) else [made_or_why]
+
+
+def _meant(proposal: FreeProposal) -> FreeProposal:
+    """Give what a command comes to: a package, a variable, an option of the scheduler; any other is one."""
+    command = f"{proposal.key} {proposal.to}"
+    if proposal.kind in ("command", "package") and (found := _INSTALL.fullmatch(command)):
+        version = (found["version"] or "").removeprefix("==") or INSTALL
+        return replace(proposal, kind="package", key=found["name"], to=version)
+    if found := _EXPORT.fullmatch(
+        f"{proposal.key}={proposal.to}" if _VARIABLE.match(proposal.key) else command
+    ):
+        return replace(proposal, framework="env", kind="env", key=found["name"], to=found["value"])
+    if proposal.key.upper().startswith("#SBATCH ") or proposal.kind == "command":
+        option = _OPTION.fullmatch(re.sub(r"^(?i:#sbatch|sbatch|srun|salloc)\s+", "#", command))
+        if option:
+            # Whose options stand in a job script's directives.
+            scheduler = next(row.id for row in known_frameworks().rows.values() if row.directives)
+            return replace(
+                proposal, framework=scheduler, kind="setting", key=option["name"], to=option["value"]
+            )
+    return proposal
 
 
 def _specs(proposal: FreeProposal, assessment: Assessment, library: Library) -> Iterator[SettingSpec]:
@@ -144,7 +173,8 @@ def _unknown(
     # An argument that the job's own code passes need be no setting of the framework.
     named = re.compile(rf"(?<![\w.]){pattern(last_level(unsigned(proposal.key)))}(?!\w)")
     is_own = now is not None or any(map(named.search, report.launches))
-    if not is_own and len(library.keys.get(framework, ())) >= MANY:
+    is_variable = proposal.kind == "env" and _is_variable(proposal, report)
+    if not is_own and not is_variable and len(library.keys.get(framework, ())) >= MANY:
         return Message("model.not-catalogue-version", framework=framework)
     # Settings of the job's own files stand on no line of the log.
     own = typed_value(value_of(proposal.key, [item for item in assessment.settings if item.line == 0]))
@@ -163,13 +193,29 @@ def _unknown(
     )
 
 
+def _is_variable(proposal: FreeProposal, report: CrashReport) -> bool:
+    """Tell whether a name can be one of a library's variables: no catalogue has those of all libraries.
+
+    One by which code is found counts with a folder in which the job's failing code lies.
+    """
+    if not re.fullmatch(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*", proposal.key) or len(proposal.key) < LEAST_VARIABLE:
+        return False
+    if not _LOADS_CODE.search(proposal.key):
+        return True
+    folder = proposal.to.rstrip("/")
+    frames = (frame.file for event in report.standing for frame in event.frames)
+    return folder.count("/") > 1 and any(file.startswith(f"{folder}/") for file in frames)
+
+
 def _package(proposal: FreeProposal, assessment: Assessment, library: Library) -> ProposedChange | str:
     """Take a version of a package that the catalogue knows: of others, a log may have made up the name.
 
     A version may be told in words, as a user chooses it.
     """
     name = proposal.key.strip()
-    is_told = is_guidance(proposal.to) and _WORDS.fullmatch(proposal.to) is not None
+    is_told = proposal.to == INSTALL or (
+        is_guidance(proposal.to) and _WORDS.fullmatch(proposal.to) is not None
+    )
     if not _PACKAGE.fullmatch(name) or not (is_told or _is_version(proposal.to)):
         return Message("model.no-package-version")
     bare = _normal(name.partition("[")[0])
@@ -177,10 +223,16 @@ def _package(proposal: FreeProposal, assessment: Assessment, library: Library) -
     known = {_normal(key) for _, key in library.specs if library.specs[_, key].spelled == "package"} | set(
         rows
     )
+    known |= {_normal(package) for package in known_packages()}
+    known |= {_normal(package) for package in known_frameworks().modules.values()}
+    # What the job's own files ask for is the job's, whoever made it.
+    known |= {_normal(unsigned(item.key)) for item in assessment.settings if item.spelled == "package"}
     if bare not in known:
         return Message("model.no-known-package")
     seen = assessment.report.version(rows.get(bare, bare))
-    if seen and proposal.to.strip("= v") == seen:
+    # A package that is there is not installed once more, whatever its version.
+    is_there = seen is not None or rows.get(bare, bare) in shown_frameworks(assessment.report)
+    if (seen and proposal.to.strip("= v") == seen) or (proposal.to == INSTALL and is_there):
         return Message("changes.job-value")
     return ProposedChange(
         framework=min(known_frameworks().with_field("installs")),

@@ -105,13 +105,16 @@ def _of_paths(
         for item, value in held:
             # Where a run writes is not where it reads, but for what it wrote itself.
             is_likely = bool(_WRITTEN.search(item.key)) == is_output
-            likeness = _likeness(path, value, item.key)
+            likeness = _likeness(path, value, item.key, deep=is_output)
             if likeness == WHOLE or (likeness and (is_likely or is_output)):
                 yield likeness + is_likely / 4, item
 
 
-def _likeness(path: str, value: str, key: str) -> float:
-    """Tell how much of a path is a setting's value: all of it, its begin or its end; 0 where by chance."""
+def _likeness(path: str, value: str, key: str, *, deep: bool) -> float:
+    """Tell how much of a path is a setting's value: all of it, its begin or its end; 0 where by chance.
+
+    What is written below a folder may stand as `deep` in it as the program likes.
+    """
     is_place = bool(_PLACE.search(last_level(key)))
     if path == value:
         return WHOLE if "/" in path or "." in path else 0.0
@@ -120,7 +123,8 @@ def _likeness(path: str, value: str, key: str) -> float:
     if path.startswith(f"{value}/"):
         behind = path[len(value) :].count("/")
         is_telling = "/" in value.strip("/") or (is_place and behind < BEHIND)
-        return 1 + len(value) / len(path) / 2 if is_telling and behind <= BEHIND else 0.0
+        is_near = behind <= BEHIND or (deep and is_place)
+        return 1 + len(value) / len(path) / 2 if is_telling and is_near else 0.0
     is_end = path.endswith(f"/{value}") and (is_place or "/" in value)
     return 0.5 + len(value) / len(path) / 2 if is_end else 0.0
 

@@ -38,10 +38,7 @@ _VERBS: tuple[tuple[Way, str], ...] = (
     ("down", r"decreas(?:e|ing)|reduc(?:e|ing)|lower(?:ing)?|shrink(?:ing)?|limit(?:ing)?"),
     (
         "off",
-        (
-            r"disabl(?:e|ing)|turn(?:ing)? off|switch(?:ing)? "
-            r"off|remov(?:e|ing)|omit(?:ting)?|unset(?:ting)?|drop(?:ping)?"
-        ),
+        r"disabl(?:e|ing)|(?:turn|switch)(?:ing)? off|remov(?:e|ing)|(?:omit|unset)(?:ting)?|drop(?:ping)?",
     ),
     ("on", r"enabl(?:e|ing)|turn(?:ing)? on|switch(?:ing)? on"),
     (
@@ -110,6 +107,12 @@ _REFUSING = re.compile(
     r"(?:\b(?:does|do|are|is)(?: not|n't)(?: yet)? (?:support|compatible with|allow|work with)(?:ed|ing)?"
     r"|\b(?:can ?not|can't) (?:use|set|specify|enable)|\bincompatible with) (?:the )?[`'\"]?$",
     re.IGNORECASE,
+)
+# The one value that a sentence leaves to a name whose others it refuses.
+_NO_OTHER = re.compile(
+    r"^[`'\"]?,? (?:(?:values?|set|to be) )?(?:different (?:than|from|to)|other than|!=) [`'\"]?"
+    r"(?P<value>True|False|\d[\w.]{0,20}|(?<=[`'\"])\w{1,30})[`'\"]?(?=[\s,.;)(]|$)"
+    r"(?P<denied>\)? (?:is|are) (?:\w+ )?not\b)?"
 )
 # What is used in a way that the sentence says does not work is its subject, and no advice.
 _SUBJECT = re.compile(
@@ -408,8 +411,10 @@ def _of(sentence: str) -> Iterator[NamedSetting]:
             found = _VALUE.match(rest) or (_FLAG_VALUE.match(rest) if name.startswith("--") else None)
             asked = None if way else _ASKED.match(rest)
             is_denied = _REFUSED.match(rest) or _REFUSING.search(sentence, 0, match.start())
-            way = way or ("set" if asked else "denied" if is_denied else None)
-            told = asked or found
+            left = _NO_OTHER.match(rest)
+            left = left if left and (is_denied or left["denied"]) else None
+            way = way or ("set" if asked or left else "denied" if is_denied else None)
+            told = asked or left or found
             value = (told["value"] or "").rstrip(".") if way not in (None, "denied") and told else ""
             yield NamedSetting(name, way or "named", value, *_bounds(rest))
 

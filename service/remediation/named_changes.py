@@ -47,12 +47,14 @@ def renamed_change(rename: Rename, language: Language) -> ProposedChange:
     why = "changes.renamed" if rename.known else "changes.misspelt"
     if canonical(rename.old) == canonical(rename.new):
         why = "changes.signed"
+    told = words("changes.read-as" if rename.reads else why, language, old=rename.old, new=rename.new)
     return ProposedChange(
         framework=rename.framework,
         kind=kind_of(spec),
         key=rename.new,
         to=value if fitting and value is not None else words("changes.same-value", language, old=rename.old),
-        why=words(why, language, old=rename.old, new=rename.new),
+        why=told,
+        proof=told if rename.reads else None,
         replaces=rename.old,
         status="verified" if fitting else "unverified",
     )

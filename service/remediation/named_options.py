@@ -98,8 +98,24 @@ _REFUSED_VALUE = re.compile(
     r"(?P<other>\w+))[^\n]*|Invalid value '(?P<given>[^'\n]*)', expected one of \[(?P<choices>[^\]\n]+)\])"
     r"\s*\n\s*(?:full_key|reference_type|key): ?(?P<key>[A-Za-z_][\w.]*)"
 )
+# A field, what its value should be, and the value that it has: pydantic-core/src/errors/types.rs.
+_FIELD = re.compile(
+    r"^(?P<key>[A-Za-z_][\w.]{0,160})\n\s+Input should be "
+    r"(?:a valid (?P<sort>integer|number|boolean)\b[^\n]*?"
+    r"|(?P<choices>'[^\n\[]{1,400}?)"
+    r"|(?P<bound>(?:greater|less) than (?:or equal to )?-?\d{1,12}(?:\.\d{1,6})?)) "
+    r"\[type=\w+, input_value=(?P<now>[^\n,]{1,80}),",
+    re.MULTILINE,
+)
+_BOUND = re.compile(r"(?P<side>greater|less) than (?P<equal>or equal to )?(?P<number>-?[\d.]+)")
 Sort = Literal["", "int", "float", "bool"]
-_READS: Mapping[str, Sort] = {"integer": "int", "float": "float", "bool": "bool", "boolean": "bool"}
+_READS: Mapping[str, Sort] = {
+    "integer": "int",
+    "float": "float",
+    "number": "float",
+    "bool": "bool",
+    "boolean": "bool",
+}
 _SEPARATOR = re.compile(r", ?| \| ?|/|,? or |,? and ")
 _QUOTED = re.compile(r"['\"]([\w.@/:+-]{1,40})['\"]")
 _QUOTED_METRIC = re.compile(r"['`]([^'`\n]{1,80})['`]")
@@ -214,11 +230,27 @@ def named_options(report: CrashReport, settings: Sequence[Setting] = ()) -> list
         listed = tuple(_CHOICE.findall(match["choices"] or ""))
         present = match["now"] if match["given"] is None else match["given"]
         found.setdefault(canonical(match["key"]), NamedOption(match["key"], present, listed, sort=sort))
+    for match in _FIELD.finditer(told):
+        option = _of_field(match)
+        found.setdefault(canonical(option.key), option)
     for match in _GROUP.finditer(told):
         choices = tuple(match["choices"].split())
         if len(choices) <= MOST_CHOICES:
             found.setdefault(canonical(match["key"]), NamedOption(match["key"], match["now"], choices))
     return list(found.values())
+
+
+def _of_field(match: re.Match[str]) -> NamedOption:
+    """Make what a validator says of a field."""
+    now = match["now"].strip("'\"")
+    if bound := _BOUND.match(match["bound"] or ""):
+        number = float(bound["number"])
+        # The next whole number is none that a field of fractions is sure to be for.
+        step = 0 if bound["equal"] else 1 if bound["side"] == "greater" else -1
+        is_whole = number.is_integer() and (not step or re.fullmatch(r"-?\d+", now) is not None)
+        return NamedOption(match["key"], now, value=str(int(number) + step) if is_whole else None)
+    choices = tuple(_QUOTED.findall(match["choices"] or ""))
+    return NamedOption(match["key"], now, choices, sort=_READS.get(match["sort"] or "", ""))
 
 
 def _by_name(message: str, settings: Sequence[Setting]) -> Iterator[NamedOption]:

@@ -3,29 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from corpus.keys import last_level, pattern
 from corpus.message import words
 from corpus.schema import Language
+from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
+from service.remediation.feasibility import value_of
 from service.schemas.diagnosis import ProposedChange
 
 # What holds a program's options in its code.
-_HOLDER = r"\b(?:\w{0,20}args|cfg|config|conf|opts?|options|hparams|flags|FLAGS)(?:\.\w+)*"
+_HOLDER = r"\b(?:\w{0,20}args|cfg|config|conf|opts?|options|hparams|flags|FLAGS)(?:\.\w+)*?"
+# What a row gives: an option, as it stands or as text.
+_FROM_OPTION = re.compile(rf"=\s*(?:str\(\s*)?{_HOLDER}\.(?P<name>\w+)\s*\)?$")
 LONGEST = 100
+_PROGRAM = re.compile(r"if\s*\(?\s*(?:__name__\s*==\s*['\"]__main__|['\"]__main__['\"]\s*==\s*__name__)")
+_SCRIPT = re.compile(r"[\w.-]+\.py\b")
 
 
 def tell_overwritten(
-    changes: Sequence[ProposedChange], report: CrashReport, language: Language
+    changes: Sequence[ProposedChange],
+    report: CrashReport,
+    language: Language,
+    settings: Sequence[Setting] = (),
 ) -> list[ProposedChange]:
-    """Say of each change of a variable or an option of a script which row of its code sets that anew."""
-    found = []
+    """Say of each change of a variable or an option of a script which row of its code sets that anew.
+
+    Where the code gives a variable what one of its own options holds, that option is the one to change.
+    """
+    found: list[ProposedChange] = []
     for change in changes:
         place = overwriting_row(change, report)
         if place is not None:
             why = words("changes.overwritten", language, place=place[0], row=place[1])
             change = change.model_copy(update={"why": f"{change.why} {why}".strip()})
+            option = _FROM_OPTION.search(place[1]) if change.kind == "env" else None
+            if option is not None and value_of(option["name"], settings) is not None:
+                own = {"framework": "python", "kind": "flag", "key": f"--{option['name']}"}
+                now = value_of(option["name"], settings)
+                change = change.model_copy(update={**own, "from_": now, "status": "unverified"})
         found.append(change)
     return found
 
@@ -46,8 +63,24 @@ def overwriting_row(change: ProposedChange, report: CrashReport) -> tuple[str, s
     reads = re.compile(rf"(?<![\w]){pattern(last_level(change.key))}(?![\w])")
     for text in report.launches:
         *rows, name = text.split("\n")
-        for number, row in enumerate(rows if name.endswith(".py") else (), 1):
+        read = _rows_run(rows, name, report) if name.endswith(".py") else ()
+        for number, row in read:
             match = assigns.match(row)
             if match is not None and not reads.search(match["value"]):
                 return f"{name.rpartition('/')[2]}:{number}", row.strip()[:LONGEST].replace("`", "'")
     return None
+
+
+def _rows_run(rows: Sequence[str], name: str, report: CrashReport) -> Iterator[tuple[int, str]]:
+    """Give the rows of a module with their numbers, without what only runs where it is the program itself."""
+    leaf = name.rpartition("/")[2]
+    frames = [frame for event in report.events for frame in event.frames if frame.function == "<module>"]
+    programs = {frame.file.replace("\\", "/").rpartition("/")[2] for frame in frames}
+    programs |= set(_SCRIPT.findall(report.command[1]))
+    is_module = bool(programs) and leaf not in programs
+    within = False
+    for number, row in enumerate(rows, 1):
+        if row[:1].strip():
+            within = is_module and _PROGRAM.match(row) is not None
+        if not within:
+            yield number, row

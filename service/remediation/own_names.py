@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -9,6 +10,7 @@ from typing import Literal
 from corpus.keys import canonical, pattern, signs
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
+from service.remediation.code_edits.source_text import parsed
 
 _OPTION = re.compile(r"(?<![\w.-])--[A-Za-z][\w.-]{1,60}")
 # argparse prints its usage before the error that it exits with: Lib/argparse.py, ArgumentParser.error.
@@ -45,6 +47,22 @@ def own_names(report: CrashReport, settings: Sequence[Setting]) -> list[str]:
 def defined_options(report: CrashReport) -> list[str]:
     """Give the options that the job's own code defines for its parser."""
     return [match["name"] for text in report.launches for match in _DEFINED.finditer(text)]
+
+
+def defined_fields(report: CrashReport) -> list[str]:
+    """Give the fields of the classes of the job's own code, such as those of a dataclass."""
+    found: list[str] = []
+    for text in report.launches:
+        body, _, name = text.rpartition("\n")
+        tree = parsed(body) if name.endswith(".py") else None
+        classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)) if tree else ()
+        found += [
+            item.target.id
+            for node in classes
+            for item in node.body
+            if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+        ]
+    return list(dict.fromkeys(found))
 
 
 def own_option(key: str, report: CrashReport) -> Literal["", "option", "switch"]:

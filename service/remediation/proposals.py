@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from corpus.keys import canonical
+from corpus.keys import canonical, last_level
 from corpus.library import Library
 from corpus.message import message_id
 from corpus.schema import Case, Language
@@ -17,17 +17,19 @@ from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.call_arguments import options_behind, told_arguments
 from service.remediation.changes import propose_changes
+from service.remediation.data_flow.flow_changes import flow_changes, flow_options
 from service.remediation.exclusions import find_excluded
 from service.remediation.feasibility import ALREADY, DEFAULT
 from service.remediation.message_hints import hinted_changes
 from service.remediation.named_options import NamedOption, named_options
 from service.remediation.overwrites import tell_overwritten
+from service.remediation.own_files import own_files
 from service.remediation.own_values import advised_flags, own_values
 from service.remediation.packages.changes import fitting_changes
 from service.remediation.packages.named import named_installs
-from service.remediation.ranking import ENOUGH_CHANGES, shown
+from service.remediation.ranking import ENOUGH_CHANGES, UNADVISED, shown
 from service.remediation.remedies import applicable
-from service.remediation.renames import find_refused, find_renames
+from service.remediation.renames import find_refused, find_renames, read_in_vain
 from service.remediation.told_values import told_values
 from service.remediation.value_traces import trace_values
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
@@ -61,8 +63,39 @@ def propose(assessment: Assessment, cases: Sequence[Case], library: Library, lan
         named = told_arguments(report, settings)
         made, _ = propose_changes((), report, library, settings, language, refusals=named)
         found = Proposals(tuple(made), found.dropped)
-    told = tell_overwritten(shown(found.changes), assessment.report, language)
+    changes = _with_flow(found.changes, assessment, library, language)
+    told = tell_overwritten(shown(changes), assessment.report, language, assessment.settings)
     return Proposals(tuple(told), found.dropped)
+
+
+def _with_flow(
+    changes: Sequence[ProposedChange], assessment: Assessment, library: Library, language: Language
+) -> Sequence[ProposedChange]:
+    """Add the options that the failing statement has its values from.
+
+    What is proved, and what the message itself names, stays before them; what holds for the cause in general
+    comes behind those that the message tells by their value.
+    """
+    cause = library.causes[assessment.candidates[0].cause]
+    report, settings = assessment.report, assessment.settings
+    offered = {canonical(last_level(change.key)) for change in changes}
+    options = flow_options(report, settings, cause)
+    options = [option for option in options if canonical(last_level(option.key)) not in offered]
+    if not options:
+        return changes
+    is_firm = all(option.is_firm for option in options)
+    made = list(flow_changes(options, report, library, language))
+    firm = [change for change in changes if change.proof or (change.tier < UNADVISED and is_cure(change))]
+    others = [change for change in changes if change not in firm]
+    if is_firm:
+        return [*firm, *made, *others]
+    cures = [change for change in others if is_cure(change)]
+    return [*firm, *cures, *made, *(change for change in others if not is_cure(change))]
+
+
+def is_cure(change: ProposedChange) -> bool:
+    """Tell whether a change is to mend the job, not to find out what ails it."""
+    return change.purpose == "cure"
 
 
 def _from_cases(
@@ -75,6 +108,7 @@ def _from_cases(
     is_known = any(case.signatures.quotes_message and case.cause == cause for case in cases[:1])
     named = () if is_known else library.causes[cause].messages_name
     renamed = find_renames(report, library, settings) if "unknown-setting" in named else []
+    renamed = renamed or ([] if is_known else read_in_vain(report, settings))
     # A setting whose value the failing line tells comes first among what is offered for it anyway.
     offered = {canonical(change.key) for case in cases for change in case.changes}
     offered |= {canonical(remedy.key) for remedy in remedies}
@@ -86,7 +120,7 @@ def _from_cases(
     advice = [item for item in advice if item.key not in {option.argument for option in passed}]
     refusals = [*passed, *(option for option in refusals if option.key not in {each.key for each in passed})]
     if not is_known and not renamed:
-        told = told_values(cause, report, settings)
+        told = told_values(cause, report, settings, library)
         keys = {canonical(option.key) for option in told}
         refusals = [*told, *(option for option in refusals if canonical(option.key) not in keys)]
     if "unknown-setting" in named:
@@ -95,7 +129,11 @@ def _from_cases(
         refusals += [option for option in unknown if canonical(option.key) not in keys]
     packages = []
     if not is_known:
-        packages = fitting_changes(cause, report, library, settings) or named_installs(cause, report, library)
+        packages = (
+            own_files(report, settings)
+            or fitting_changes(cause, report, library, settings)
+            or named_installs(cause, report, library)
+        )
     if any(option.change.framework == PYTHON for option in packages):
         # What Python itself brings, in another version, is no package of its name.
         own = {str(fact.fields.get("name")) for fact in report.facts if fact.kind == "package"}

@@ -13,11 +13,14 @@ from corpus.keys import canonical, last_level
 from service.schemas.diagnosis import ProposedChange
 
 # The place of what no message advises, behind all that one does; a right name comes before both.
-FOLLOWS_ADVICE, BEFORE_ADVICE = 1000, -1
+# A setting whose value the failing line tells comes before others that the message names.
+FOLLOWS_ADVICE, BEFORE_ADVICE, BEFORE_OTHERS = 1000, -1, -2
 # With fewer changes, a neighbouring cause's case is worth a look, and what the source reads, whichever way.
 ENOUGH_CHANGES = 2
 # An argument that code gives to a class of a library has its value from the program's own options.
 _ARGUMENT = re.compile(r"[A-Z]\w*\.\w")
+# From this tier on (see `ChangeGroup.tier`) no message advises a change.
+UNADVISED = 4
 # Cures that an answer offers, and looks beside them; what must follow a change is not counted.
 MOST_CURES, MOST_LOOKS = 3, 3
 
@@ -30,7 +33,8 @@ class ChangeGroup:
     `situated` tells that, of the table, not the cause alone calls for it but the job's own settings, the
     log's figures or what the source reads where it tells of the failure; `measure` is what it shares with
     other spellings of one remedy, None where it stands alone; `own` the expression for settings of the job's
-    own program by which this one was found, empty where it is none of these.
+    own program by which this one was found, empty where it is none of these; `held` tells that the failing
+    line tells this setting's very value.
     """
 
     changes: list[ProposedChange]
@@ -41,6 +45,7 @@ class ChangeGroup:
     last_resort: bool = False
     measure: str | None = None
     own: str = ""
+    held: bool = False
 
     @property
     def rank(self) -> tuple[bool, bool, bool, bool, int, int, bool, bool]:
@@ -67,7 +72,7 @@ class ChangeGroup:
     def tier(self) -> int:
         """How firmly the change stands, in coarse steps: within one of them none is better than another."""
         finds_out, last_resort, unproved, unadvised, _, origin, _, _ = self.rank
-        return 32 * finds_out + 16 * last_resort + 8 * unproved + 4 * unadvised + origin
+        return 32 * finds_out + 16 * last_resort + 8 * unproved + UNADVISED * unadvised + origin
 
 
 def argument_of(key: str) -> str:

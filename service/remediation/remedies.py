@@ -44,7 +44,7 @@ def applicable(
     cause: str, report: CrashReport, library: Library, settings: Sequence[Setting] = ()
 ) -> list[Remedy]:
     """Give the cause's remedies for the frameworks of the job, in the order in which to try them."""
-    mine, view = settable_frameworks(report), report.view()
+    mine, view = settable_frameworks(report), report.view_with(settings)
     known = known_frameworks()
     # What only one says that belongs to every job is a matter of its own settings.
     told = known.common.intersection(report.root.frameworks if report.root is not None else ())

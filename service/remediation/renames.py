@@ -17,10 +17,18 @@ from corpus.schema import SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
+from ingest.logs.stacks.own_calls import is_own, own_call
 from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import settable_frameworks
 from service.remediation.named_options import NamedOption, is_stray_command, read_options
-from service.remediation.own_names import meant_name, own_names, signed_names, stands_for, written_like
+from service.remediation.own_names import (
+    defined_fields,
+    meant_name,
+    own_names,
+    signed_names,
+    stands_for,
+    written_like,
+)
 from service.remediation.refusals import refusing_program, unknown_options
 
 # Facts of a message that there is no such setting: they hold its key, or the words that they quote.
@@ -33,9 +41,27 @@ _KEY = re.compile(r"[+~]{0,2}[A-Za-z_][\w.@/-]*")
 NEAR, NEARER = 0.75, 0.9
 # What a name is like whose words are another one's, cut short; of how many letters such a word is at least.
 ABBREVIATED, LEAST_LETTERS = 0.95, 3
+# How many words a name has at least that another one is without one of them.
+LEAST_WORDS = 4
+# The setting of another phase than the one that a name without a phase is for.
+_OTHER_PHASE = re.compile(r"(?:^|_)(?:eval|test|valid(?:ation)?|predict)(?:_|$)")
 MOST = 3
 # How settings of a file are spelled, those of a command line aside.
 _OF_FILES = frozenset({"yaml", "json"})
+# What code asks a configuration for in vain: a mapping's key, an object's attribute, OmegaConf's key.
+_ASKED_FOR = re.compile(
+    r"^(?:\w+\.)*KeyError: (?:\w+: )?['\"](?P<key>[A-Za-z_]\w{1,60})['\"]"
+    r"|'(?:\w*(?:Namespace|Dict|Munch|Box|Config|Cfg|Args|Options|HParams))' object has no attribute "
+    r"'(?P<attribute>[A-Za-z_]\w{1,60})'"
+    r"|\b(?:Key '(?P<struct>[A-Za-z_]\w{1,60})' is not in struct)"
+)
+_CONFIGURATION = re.compile(
+    r"(?i)(?:^|[^a-z])(?:cfg|conf(?:ig)?|args|opts?|options|hparams|hp|params|settings)s?[\w.]*\["
+)
+# The level above a key in the statement that reads it: `cfg["optim"]["lr"]`, `cfg.optim.lr`.
+_LEVEL_ABOVE = re.compile(r"(?:\[['\"]|\w\.)(?P<level>\w{2,60})(?:['\"]\]\[['\"]|['\"]\]\.|\.)$")
+# Packages that hold a configuration whose keys are read as attributes.
+_READER = re.compile(r"/(?:omegaconf|easydict|munch|box|addict|ml_collections)/")
 # What a message says of a key that it quotes, where its program has no such key.
 _UNKNOWN = re.compile(
     r"(?i)\b(?:un(?:known|recogni[sz]ed|expected|used)|extra|no such|not (?:\w+ )?(?:known|recogni[sz]ed|"
@@ -45,7 +71,10 @@ _UNKNOWN = re.compile(
 
 @dataclass(frozen=True)
 class Rename:
-    """A key that the job sets in vain, and the name that its version has for it."""
+    """A key that the job sets in vain, and the name that its version has for it.
+
+    `reads` tells that the job's own code asks for that name.
+    """
 
     framework: str
     old: str
@@ -53,12 +82,14 @@ class Rename:
     new: str
     known: bool
     value: str | None
+    reads: bool = False
 
 
 def find_renames(report: CrashReport, library: Library, settings: Sequence[Setting]) -> list[Rename]:
     """Give the right names of the keys that the log calls unknown, as far as the catalogue has any."""
     found: dict[tuple[str, str], Rename] = {}
-    arguments = _arguments(report)
+    # A call's argument that stands in a file of the job's is its key all the same.
+    arguments = {name for name in _arguments(report) if value_of(name, settings) is None}
     for name in dict.fromkeys(_unknown_keys(report)):
         old = name if name in arguments else _own_key(name, settings)
         own = meant_name(name, report) or ("" if name in arguments else _by_own_names(old, report, settings))
@@ -96,6 +127,45 @@ def find_refused(
         if canonical(key) not in told:
             found.setdefault(canonical(key), replace(option, key=key))
     return list(found.values())[:MOST]
+
+
+def read_in_vain(report: CrashReport, settings: Sequence[Setting]) -> list[Rename]:
+    """Give the key of a file of the job's that is nearly the one which its own code asks for in vain."""
+    root = report.root
+    match = _ASKED_FOR.search(f"{root.exception}: {root.body}") if root is not None else None
+    if root is None or match is None or not root.frames or not _is_own_read(root):
+        return []
+    wanted = match["key"] or match["attribute"] or match["struct"]
+    own = own_call(root.frames)
+    if own is None or (match["key"] and not _CONFIGURATION.search(own.code)):
+        return []  # of data, whose columns are no keys of the job's
+    above = _LEVEL_ABOVE.search(own.code.partition(wanted)[0])
+    given = [item for item in settings if item.spelled in _OF_FILES]
+    keys = {canonical(item.key) for item in given}
+    near: dict[str, tuple[float, Setting, str]] = {}
+    for item in given:
+        parent, _, leaf = item.key.rpartition(".")
+        new = f"{parent}.{wanted}" if parent else wanted
+        is_there = not above or canonical(parent).endswith(canonical(above["level"])) or not parent
+        likeness = _ratio(canonical(leaf), canonical(wanted))
+        if likeness >= NEAR and is_there and canonical(new) not in keys and not _is_read(leaf, report):
+            near[item.key] = likeness, item, new
+    if len(near) != 1:
+        return []
+    _, item, new = next(iter(near.values()))
+    spec = SettingSpec(framework="python", key=new, type="any", spelled="yaml")
+    return [Rename("python", item.key, spec, new, False, item.value, reads=True)]
+
+
+def _is_own_read(root: Event) -> bool:
+    """Tell whether the job's own code asked for a key: by its last call, or one of a reader below it."""
+    return is_own(root.frames[-1]) or any(_READER.search(frame.file) for frame in root.frames[-1:])
+
+
+def _is_read(name: str, report: CrashReport) -> bool:
+    """Tell whether the job's own code has a name, so that a file's key of that name is not in vain."""
+    codes = (text for text in report.launches if text.endswith(".py"))
+    return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for text in codes)
 
 
 def _arguments(report: CrashReport) -> frozenset[str]:
@@ -180,7 +250,10 @@ def _candidates(
 
     `own` is the name of the job's own program that may be meant, if any.
     """
-    value = next((setting.value for setting in settings if canonical(setting.key) == canonical(old)), None)
+    held = [(item.key, item.value) for item in settings]
+    # A parser prints what it does not know with the value that it was given.
+    held += [(item.key, item.present) for item in unknown_options(report) if item.present is not None]
+    value = next((given for key, given in held if canonical(key) == canonical(old)), None)
     bare = unsigned(old)
     mine = settable_frameworks(report)
     shown = dict.fromkeys((*(found.name for found in report.frameworks if found.name in mine), *sorted(mine)))
@@ -220,15 +293,23 @@ def _refusing_framework(report: CrashReport) -> str:
 
 
 def _owner(report: CrashReport) -> str:
-    """Name the framework that the job's own options count for, the first one that it configures."""
-    mine = settable_frameworks(report)
-    shown = (found.name for found in report.frameworks if found.name in mine)
+    """Name the framework that the job's own options count for, the first one that it configures.
+
+    What only places or launches the program has options of its own.
+    """
+    mine, rows = settable_frameworks(report), known_frameworks().rows
+    shown = (
+        found.name for found in report.frameworks if found.name in mine and rows[found.name].layer != "place"
+    )
     return _refusing_framework(report) or next(shown, "python")
 
 
 def _by_own_names(old: str, report: CrashReport, settings: Sequence[Setting]) -> str:
     """Give the one name of the job's own program that is most like the wrong one, or the empty string."""
-    names = [name for name in own_names(report, settings) if canonical(name) != canonical(old)]
+    parent = old.rpartition(".")[0] if not signs(old) else ""
+    fields = defined_fields(report) if not signs(old) else []
+    known = [*(f"{parent}.{name}" if parent else name for name in fields), *own_names(report, settings)]
+    names = [name for name in dict.fromkeys(known) if canonical(name) != canonical(old)]
     ranked = sorted(names, key=lambda name: _likeness(old, name), reverse=True)
     near = [name for name in ranked[:1] if _likeness(old, name) >= NEAR]
     found = near or [name for name in names if stands_for(old, name)]
@@ -268,7 +349,13 @@ def _by_spelling(
     is_flag = bool(signs(old))
     best = max(
         near,
-        key=lambda row: (row[0], (row[1].spelled == "flag") is is_flag, row[1].explained, row[2]),
+        key=lambda row: (
+            row[0],
+            (row[1].spelled == "flag") is is_flag,
+            not _OTHER_PHASE.search(canonical(row[2])) or bool(_OTHER_PHASE.search(canonical(old))),
+            row[1].explained,
+            row[2],
+        ),
         default=None,
     )
     return best[1:] if best is not None else None
@@ -296,8 +383,15 @@ def _parted(name: str) -> tuple[str, str]:
     return parent, leaf
 
 
+def _lacks_a_word(one: str, other: str) -> bool:
+    """Tell whether one name is another without one of its words: `per_device_batch_size`."""
+    short, long = sorted((one.split("_"), other.split("_")), key=len)
+    whole = iter(long)
+    return len(long) == len(short) + 1 >= LEAST_WORDS and all(word in whole for word in short)
+
+
 def _ratio(one: str, other: str) -> float:
-    if _abbreviates(one, other):
+    if _abbreviates(one, other) or _lacks_a_word(one, other):
         return ABBREVIATED
     matcher = SequenceMatcher(None, one, other, autojunk=False)
     return matcher.ratio() if matcher.real_quick_ratio() >= NEAR and matcher.quick_ratio() >= NEAR else 0.0

@@ -9,6 +9,9 @@ from corpus.library import chinese_guidance
 from corpus.message import Message
 from corpus.schema import Scalar, SettingSpec
 
+# A list of numbers, blanks and all.
+_NUMBERS = re.compile(r"\[[\d.eE+-]+(?:, ?[\d.eE+-]+)*\]")
+
 
 def is_guidance(value: object) -> bool:
     """Tell whether a change says in words how to choose the value.
@@ -18,7 +21,7 @@ def is_guidance(value: object) -> bool:
     # Chinese has no blanks, and a path may be Chinese: so what has none counts where it is known as guidance.
     # A mapping or a list, written as JSON, is a value, blanks and all.
     return isinstance(value, str) and (
-        (" " in value.strip() and not value.startswith(('{"', '["')))
+        (" " in value.strip() and not value.startswith(('{"', '["')) and not _NUMBERS.fullmatch(value))
         or (not value.isascii() and value in chinese_guidance())
     )
 

@@ -13,10 +13,12 @@ from dataclasses import replace
 
 from corpus.expressions import compiled
 from corpus.keys import canonical, last_level, unsigned
+from corpus.library import Library
 from corpus.own_values import OwnValueRow, known_own_values
 from corpus.schema import Text
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
+from service.remediation.framework_relations import settable_frameworks
 from service.remediation.named_options import NamedOption
 from service.remediation.own_names import defined_options
 from service.remediation.rules.evaluation import evaluate
@@ -25,10 +27,18 @@ from service.remediation.setting_values import number_of
 
 # How many rows around the failing line a message may take: a table of weights stands above the exception.
 ABOVE, BELOW = 40, 12
+_SWITCH = re.compile(r"(?i)y|n|yes|no|on|off")
+# How far below the failing line one of the same chain may stand.
+LINKED = 60
 
 
-def told_values(cause: str, report: CrashReport, settings: Sequence[Setting]) -> list[NamedOption]:
-    """Give the settings that the root's message speaks of, with the value that follows from it."""
+def told_values(
+    cause: str, report: CrashReport, settings: Sequence[Setting], library: Library | None = None
+) -> list[NamedOption]:
+    """Give the settings that the root's message speaks of, with the value that follows from it.
+
+    Without the `library` all settings count as the job's own.
+    """
     if report.root is None:
         return []
     text = "\n".join(_rows(report))
@@ -36,8 +46,10 @@ def told_values(cause: str, report: CrashReport, settings: Sequence[Setting]) ->
     # What a command or a file gives counts before the value that code falls back to.
     given = {canonical(setting.key) for setting in settings if not _is_fallback(setting)}
     settings = [item for item in settings if not (_is_fallback(item) and canonical(item.key) in given)]
+    mine = settable_frameworks(report)
+    own = [item for item in settings if not any(library and library.setting(name, item.key) for name in mine)]
     rows = (row for row in known_own_values() if row.cue in text and cause in (row.causes or (cause,)))
-    return [option for row in rows for option in values_by(row, text, settings, defined)]
+    return [option for row in rows for option in values_by(row, text, own if row.own else settings, defined)]
 
 
 def values_by(
@@ -48,7 +60,9 @@ def values_by(
     `defined` are options that the program has and the job does not give.
     """
     for said in compiled(row.expression).finditer(text):
-        told = {name: _read(value) for name, value in said.groupdict().items() if value is not None}
+        row_of = text[text.rfind("\n", 0, said.start()) + 1 : said.end()]
+        told: dict[str, object] = {"line": row_of}
+        told |= {name: _read(value) for name, value in said.groupdict().items() if value is not None}
         beside = {name: _number_named(key, settings) for name, key in row.beside.items()}
         if None in beside.values():
             continue
@@ -78,6 +92,8 @@ def _rows(report: CrashReport) -> Iterator[str]:
     yield root.body
     around = (*range(root.line + 1, root.line + BELOW + 1), *range(root.line - 1, root.line - ABOVE, -1))
     yield from (texts[line] for line in around if line in texts)
+    # What an exception that came of the root says stands below its calls.
+    yield from (event.body for event in report.standing if 0 < event.line - root.line <= LINKED)
 
 
 def _fitting(
@@ -92,13 +108,16 @@ def _fitting(
         if not evaluate(row.when, bound, plain_operators()):
             continue
         to = None if row.to is None else evaluate(row.to, bound, plain_operators())
-        if (row.to is None) is (to is None) and str(to) != text:
+        # A word that YAML reads as a truth value becomes itself, in quotes.
+        is_other = str(to) != text or (setting.spelled == "yaml" and bool(_SWITCH.fullmatch(text)))
+        if (row.to is None) is (to is None) and is_other:
+            plain = int(to) if isinstance(to, float) and to.is_integer() else to
             filled = {**bound, "to": to, "key": setting.key}
             why = Text(en=row.why.en.format(**filled), zh=row.why.zh.format(**filled))
             yield NamedOption(
                 setting.key,
                 setting.value or None,
-                value=None if to is None else _written(to),
+                value=None if to is None else str(plain),
                 why=why,
                 proves=row.proves,
                 removed=to is None,
@@ -121,7 +140,3 @@ def _number_named(key: str, settings: Sequence[Setting]) -> int | float | None:
         if re.search(key, unsigned(setting.key)) and not isinstance(value := _read(setting.value), str)
     }
     return found.pop() if len(found) == 1 else None
-
-
-def _written(value: object) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

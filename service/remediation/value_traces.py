@@ -144,7 +144,9 @@ def _names(root: Event, assessment: Assessment) -> Iterator[ValueTrace]:
         if not _CALL.search(text):
             words |= dict.fromkeys(_WORD.findall(text), line)
     words |= {item.key: item.line for item in assessment.settings}
-    plain = {canonical(word).lower(): word for word in words if word not in named}
+    # The attribute itself, as the failing statement reads it, is no other spelling.
+    others = (word for word in words if word not in named and word.rpartition(".")[2] not in named)
+    plain = {canonical(word).lower(): word for word in others}
     for name in islice(named, MOST_TRACES):
         low = canonical(name).lower()
         near = next(iter(get_close_matches(low, plain, n=1, cutoff=ALIKE)), "")

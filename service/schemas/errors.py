@@ -218,7 +218,7 @@ class NoWorkerError(WorkerLostError):
 
 
 class AbandonedError(RequestError):
-    """Whoever handed this in left before its turn came; nobody is told, but the record is."""
+    """The client disconnected before its request was started; the record says so."""
 
 
 class SlowClientError(RequestError):

@@ -33,7 +33,7 @@ class Weights(Record):
 
 
 @dataclass(frozen=True)
-class Odds:
+class Probabilities:
     """The probability of each cause, in the order given, and that the log does not tell."""
 
     causes: tuple[float, ...]
@@ -46,7 +46,7 @@ def weights(path: Path = FILE) -> Weights:
     return Weights.model_validate_json(path.read_bytes())
 
 
-def odds(causes: Sequence[Signs], doubt: Signs, learned: Weights) -> Odds:
+def probabilities(causes: Sequence[Signs], doubt: Signs, learned: Weights) -> Probabilities:
     """Weigh the causes against each other and against doubt; the probabilities add up to 1."""
     sums = [
         sum(value * learned.signs.get(name, 0.0) for name, value in signs.items()) / learned.temperature
@@ -55,4 +55,4 @@ def odds(causes: Sequence[Signs], doubt: Signs, learned: Weights) -> Odds:
     top = max(sums)
     shares = [math.exp(value - top) for value in sums]
     total = sum(shares)
-    return Odds(tuple(share / total for share in shares[:-1]), shares[-1] / total)
+    return Probabilities(tuple(share / total for share in shares[:-1]), shares[-1] / total)

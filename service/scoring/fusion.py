@@ -15,7 +15,6 @@ from pathlib import Path
 
 from corpus.library import Library
 from corpus.schema import Record
-from ingest.logs.report import CrashReport
 from service.schemas.diagnosis import UNKNOWN_CAUSE
 from service.scoring.assessment import Assessment, Vote
 from service.scoring.retrieval import SignatureMatch
@@ -143,6 +142,10 @@ def vote_signs(assessment: Assessment, vote: Vote, library: Library) -> dict[str
     named = {item.cause for item in assessment.candidates if item.score > 0}
     quoted = [event.cause for event in assessment.report.events if event.line in vote.lines and event.cause]
     kinds = {library.causes[cause].category for cause in quoted}
+    # A cause whose cases are all of the same frameworks is of jobs whose log shows one of them.
+    served = [set(case.frameworks) for case in library.cases.values() if case.cause == vote.choice]
+    common = set.intersection(*served) if served else set()
+    is_foreign = bool(common) and common.isdisjoint(item.name for item in assessment.report.frameworks)
     return {
         "cause": 1.0,
         f"cause-{vote.certainty}": 1.0,
@@ -150,15 +153,8 @@ def vote_signs(assessment: Assessment, vote: Vote, library: Library) -> dict[str
         "quote-says-it": float(vote.choice in quoted),
         "quotes-of-other-kind": float(bool(kinds) and library.causes[vote.choice].category not in kinds),
         "named-by-rules": float(vote.choice in named),
-        "other-framework": float(not _is_of_job(vote.choice, assessment.report, library)),
+        "other-framework": float(is_foreign),
     }
-
-
-def _is_of_job(cause: str, report: CrashReport, library: Library) -> bool:
-    """Tell whether the log shows a framework of the cause, where all its cases are of the same ones."""
-    cases = [set(case.frameworks) for case in library.cases.values() if case.cause == cause]
-    common = set.intersection(*cases) if cases else set()
-    return not common or not common.isdisjoint(item.name for item in report.frameworks)
 
 
 def may_count(assessment: Assessment, vote: Vote) -> bool:

@@ -53,7 +53,7 @@ class FailingMessage:
     symbol: str = ""
 
 
-def message_of(event: Event) -> FailingMessage:
+def failing_message_of(event: Event) -> FailingMessage:
     """Give what is classified of an event."""
     file, function = _installed_call(event.frames)
     told = message_in(event.body)

@@ -14,6 +14,10 @@ from service.scoring import message_classifier
 LEAST_ODDS = 0.55
 # Odds from which words outweigh what the type of an exception and its place alone suggest.
 SURE_ODDS = 0.75
+# Odds from which words are surer than what an exception means by default.
+LIKELY_ODDS = 0.45
+# How far such a default would settle a cause where no words do.
+DEFAULT_WEIGHT = 0.4
 # Fewer words than these are said of anything.
 LEAST_WORDS = 3
 # And fewer than these outweigh nothing else.
@@ -36,25 +40,28 @@ def message_votes(
     it follows another failure, and where its words can mean too much: what a line states is never
     overturned by what it sounds like. What only a type of Python's own and the package that raised it
     suggest gives way to words that are sure: a package's own type is a name for what happened, and what
-    the job's own code says is about the job.
+    the job's own code says is about the job. An exception whose words tell nothing either means what
+    is usual of such a call, if its table knows that.
     """
-    message = message_classifier.message_of(root)
+    message = message_classifier.failing_message_of(root)
     if option_cause is not None and _is_of_option(root, message.text, launches):
         return {option_cause: WORDS_WEIGHT}
     by_type = root.handler == "unknown-exception" and root.strength == "suggests"
     by_type = by_type and "." not in root.exception and bool(message.file)
     if root.pattern_role != "origin" or (root.cause is not None and not by_type):
         return {}
+    default = {} if root.default_cause is None else {root.default_cause: DEFAULT_WEIGHT}
     least_words = LEAST_WORDS if root.cause is None else TELLING_WORDS
     if len(words(message.text[: message_classifier.LONGEST])) < least_words:
-        return {}
-    least = LEAST_ODDS if root.cause is None else SURE_ODDS
+        return default
+    least = SURE_ODDS if root.cause is not None else LIKELY_ODDS if default else LEAST_ODDS
     odds = message_classifier.shipped().odds(message)
-    return {
+    told = {
         cause: WORDS_WEIGHT * share
         for cause, share in odds.items()
         if share >= least and cause not in (UNKNOWN_CAUSE, root.cause)
     }
+    return told or default
 
 
 def _is_of_option(root: Event, text: str, launches: Sequence[str]) -> bool:

@@ -10,7 +10,7 @@ from corpus.library import Library
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Standing
-from service.scoring.calibration import MOST, odds, weights
+from service.scoring.calibration import MOST, probabilities, weights
 from service.scoring.features import Signs, features_for, features_of_doubt, likeness
 from service.scoring.message_evidence import message_votes
 from service.scoring.retrieval import Retrieval, SignatureMatch
@@ -79,7 +79,7 @@ def rank_causes(report: CrashReport, retrieval: Retrieval, library: Library) -> 
         return []
     found = _candidates(report, retrieval, library)
     table = _features(found, report, retrieval, library)
-    shares = odds([option.signs for option in table.options], table.doubt, weights())
+    shares = probabilities([option.signs for option in table.options], table.doubt, weights())
     likely = dict(zip((option.cause for option in table.options), shares.causes, strict=True))
     signs = {option.cause: option.signs for option in table.options}
     placed = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
@@ -55,6 +55,14 @@ from service.workers.tasks import (
 
 # Seconds between two progress events while reading.
 BEAT = 0.2
+# What the work on a task is called in a trace.
+SPANS: Mapping[type, str] = {
+    Submission: "triage",
+    QuestionTask: "question",
+    PromptTask: "prompt",
+    RetellTask: "retell",
+    SearchTask: "search",
+}
 _TELL = Callable[[Event], None]
 
 Answer = Event | TriageMaterial | PromptShown | Retold | SearchHits

@@ -32,9 +32,18 @@ from service.schemas.errors import (
 from service.schemas.events import Event
 from service.schemas.failures import failing_frame, failure_of
 from service.settings import Settings, without_secrets
+from service.signals import tracing
 from service.workers import worker_program
 from service.workers.queue import TaskQueue
-from service.workers.tasks import PromptShown, Retold, SearchHits, Submission, Task, TriageMaterial
+from service.workers.tasks import (
+    PromptShown,
+    Retold,
+    SearchHits,
+    Submission,
+    Task,
+    TracedTask,
+    TriageMaterial,
+)
 
 _LOG = logging.getLogger("whycrash.workers")
 # Seconds until another process is tried where one could not load all that it needs.
@@ -63,6 +72,8 @@ class TaskHandle:
     ) -> None:
         """Prepare; `over` is called when all messages are kept, before the listener hears the end."""
         self.task = task
+        # Of whoever asks, here; the thread that hands it over is in no span.
+        self._parent = tracing.current()
         self.begun: float | None = None
         self.is_over = False
         self._ends = monotonic() + seconds
@@ -74,6 +85,11 @@ class TaskHandle:
         if keep:
             self.keeper = threading.Thread(target=self._kept, args=(keep,), name="task-keeper", daemon=True)
             self.keeper.start()
+
+    @property
+    def sent(self) -> Task | TracedTask:
+        """What a worker is sent."""
+        return TracedTask(self.task, self._parent) if self._parent else self.task
 
     @property
     def abandon(self) -> float:
@@ -279,7 +295,7 @@ class _Dispatcher(threading.Thread):
         key = next(self._keys)
         handle.begun = handle.begun or monotonic()
         try:
-            self._pool.submit(key, handle.task, handle.abandon)
+            self._pool.submit(key, handle.sent, handle.abandon)
         except Exception as error:  # noqa: BLE001 - a task fails, and the pool goes on
             _LOG.error("a task could not be handed over: %s", failing_frame(error))
             handle.fail(error)

@@ -9,7 +9,7 @@ from typing import TypeVar
 from corpus.library import Library
 from corpus.message import is_chinese
 from corpus.schema import Language
-from service.schemas.diagnosis import CaseHit, Diagnosis, Part, ProposedChange
+from service.schemas.diagnosis import Diagnosis, Part, ProposedChange
 
 P = TypeVar("P", bound=Part)
 
@@ -33,7 +33,12 @@ def retell(old: Diagnosis, new: Diagnosis, library: Library, language: Language)
                 "cascade": _worded(old.cascade, new.cascade, lambda item: (item.place, item.role), "event"),
                 "steps": _worded(old.steps, new.steps, lambda item: item.run, "why", "costs"),
                 "changes": tuple(map(_change, old.changes, new.changes)),
-                "cases": tuple(_titled(hit, library, language) for hit in old.cases),
+                "cases": tuple(
+                    hit.model_copy(update={"title": library.cases[hit.id].title.to(language)})
+                    if hit.id in library.cases
+                    else hit
+                    for hit in old.cases
+                ),
                 "telemetry": old.telemetry.model_copy(
                     update={
                         "why": new.telemetry.why,
@@ -85,8 +90,3 @@ def _change(old: ProposedChange, new: ProposedChange) -> ProposedChange:
     fields = ["why", "costs", "proof"]
     fields += [name for name in ("key", "to") if _plain(getattr(old, name)) is None]
     return old.model_copy(update={name: getattr(new, name) for name in fields})
-
-
-def _titled(hit: CaseHit, library: Library, language: Language) -> CaseHit:
-    case = library.cases.get(hit.id)
-    return hit if case is None else hit.model_copy(update={"title": case.title.to(language)})

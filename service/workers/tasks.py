@@ -96,6 +96,14 @@ Task = Submission | QuestionTask | PromptTask | RetellTask | SearchTask
 
 
 @dataclass(frozen=True)
+class TracedTask:
+    """A task, and the span that it belongs to, as a W3C traceparent."""
+
+    task: Task
+    parent: str
+
+
+@dataclass(frozen=True)
 class TriageMaterial:
     """What is to be kept of a triage beside its answer, redacted; for the store, not for the caller."""
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from ingest.workers import process
 from ingest.workers.process import Tell, WorkerProgram
+from service.signals import starting, tracing
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from service.settings import Settings
-    from service.workers.tasks import Task
+    from service.workers.tasks import Task, TracedTask
 
 _LOG = logging.getLogger("whycrash.workers")
 
@@ -34,20 +35,27 @@ class TriageHandler:
 
     def load(self) -> str:
         """Load what every triage needs; gives what is wrong, or the empty text."""
-        return self._warm.load()
+        wrong = self._warm.load()
+        # Afterwards: what is loaded is no answer of anybody's.
+        starting.start("worker")
+        return wrong
 
-    def handle(self, task: Task, tell: Tell) -> None:
+    def handle(self, task: Task | TracedTask, tell: Tell) -> None:
         """Answer a task; an error is its last message."""
         from service.schemas.errors import ours
         from service.schemas.failures import failing_frame, failure_of
         from service.workers import handlers
+        from service.workers.tasks import TracedTask
 
-        try:
-            for item in handlers.handle_task(self._warm.fresh(), self._settings, task, tell):
-                tell(item)
-        except BrokenPipeError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a task that fails is a record, and the process lives on
-            if not isinstance(error, ours()):
-                _LOG.error("%s", failing_frame(error))
-            tell(failure_of(error))
+        task, parent = (task.task, task.parent) if isinstance(task, TracedTask) else (task, "")
+        with tracing.span(handlers.SPANS[type(task)], parent=parent) as span:
+            try:
+                for item in handlers.handle_task(self._warm.fresh(), self._settings, task, tell):
+                    tell(item)
+            except BrokenPipeError:
+                raise
+            except Exception as error:  # noqa: BLE001 - a failed task is a record; the process lives
+                span.fail(type(error).__name__)
+                if not isinstance(error, ours()):
+                    _LOG.error("%s", failing_frame(error))
+                tell(failure_of(error))

@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from string import Formatter
 
+import pytest
+
 from corpus import message
 from corpus.message import Message, edited, in_both, in_language, is_chinese, message_id, words
 from service.schemas.diagnosis import Dropped
@@ -101,6 +103,7 @@ def named() -> tuple[set[str], set[str], set[str]]:
     return whole, begun, {text for text in ended if re.fullmatch(r"-[a-z-]+", text)}
 
 
+@pytest.mark.long
 def test_that_no_id_is_unused() -> None:
     whole, begun, ended = named()
     page = "".join(

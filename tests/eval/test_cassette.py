@@ -76,6 +76,7 @@ def test_a_talk_with_looks_is_replayed_without_the_model(warm: Path, tmp_path: P
     assert again.vote(incident()) is not None
 
 
+@pytest.mark.long
 def test_a_look_that_finds_something_else_makes_what_follows_stale(warm: Path, tmp_path: Path) -> None:
     """The answer is replayed all the same, and the incident is named."""
     with serving([*calls(LOOKS[:1]), Turn(answered(warm, tmp_path))]) as server:

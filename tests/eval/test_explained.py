@@ -54,6 +54,7 @@ def test_a_recorded_answer_is_replayed_without_the_model(triage: Triage, warm: P
     assert (again.cassette.stale, again.cassette.missing) == (set(), set())
 
 
+@pytest.mark.long
 def test_a_stale_or_missing_answer_is_told(triage: Triage, warm: Path, tmp_path: Path) -> None:
     """An answer to another prompt still counts and is named; without one the rules' answer stands."""
     system = explained(warm, tmp_path)

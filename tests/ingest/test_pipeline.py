@@ -58,6 +58,7 @@ def numbers(outcome: IngestOutcome) -> tuple[int, int, int, bool]:
     return outcome.added, outcome.unchanged, outcome.removed, outcome.rebuilt
 
 
+@pytest.mark.long
 def test_the_first_run_indexes_the_corpus(home: Path) -> None:
     """Every case is in, in both languages; a second run has nothing to do."""
     outcome = pipeline.refresh(home, HashEmbedder(), silent)

@@ -26,9 +26,14 @@ _MOST = 1 << 16
 
 
 class ForkServer:
-    """The process that forks, as those who ask see it: one command at a time."""
+    """The process that forks, as those who ask see it: one command at a time.
+
+    `peak_kib` and `cpu_s` are what the last command used; the pages of the process that it was forked from
+    count among its own.
+    """
 
     def __init__(self) -> None:
+        self.peak_kib, self.cpu_s = 0, 0.0
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.settimeout(PATIENCE)
         with theirs:
@@ -62,7 +67,7 @@ class ForkServer:
             finally:
                 os.close(source)
             try:
-                code = int(self._socket.recv(_MOST))
+                code, self.peak_kib, self.cpu_s = json.loads(self._socket.recv(_MOST))
             except TimeoutError:
                 self._process.kill()
                 raise
@@ -94,8 +99,9 @@ def _serve(asking: socket.socket) -> None:
             break
         for descriptor in streams:
             os.close(descriptor)
-        _, status = os.wait()
-        asking.send(str(os.waitstatus_to_exitcode(status)).encode())
+        _, status, used = os.wait4(-1, 0)
+        ended = os.waitstatus_to_exitcode(status), used.ru_maxrss, used.ru_utime + used.ru_stime
+        asking.send(json.dumps(ended).encode())
     asking.close()
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)

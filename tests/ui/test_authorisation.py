@@ -39,6 +39,8 @@ TRIAGE = ("401", "401", "ok", "ok", "403", "403", "ok")
 OWN_TRIAGE = ("401", "401", "ok", "404", "403", "403", "ok")
 BATCH = ("401", "401", "403", "403", "ok", "ok", "ok")
 OWN_BATCH = ("401", "401", "403", "403", "ok", "404", "ok")
+# A file is handed in for a triage or for a batch; which of them its key may begin is asked by the event.
+UPLOAD = ("401", "401", "ok", "ok", "ok", "ok", "ok")
 ADMIN = ("401", "401", "403", "403", "403", "403", "ok")
 NOWHERE = ("404",) * 7
 
@@ -89,7 +91,7 @@ PAGE: Sequence[tuple[str, str, Any, Sequence[str]]] = (
     ("GET", "/gradio_api/queue/data", None, ANY_KEY),
     ("POST", "/gradio_api/queue/join", {}, ANY_KEY),
     ("POST", "/gradio_api/component_server/", {}, ANY_KEY),
-    ("POST", "/gradio_api/upload", {"files": "x"}, TRIAGE),
+    ("POST", "/gradio_api/upload", {"files": "x"}, UPLOAD),
     ("GET", "/gradio_api/heartbeat/{s}", None, ANY_KEY),
 )
 # Events and calls of the page by their names.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from corpus import library
 from corpus.log_patterns import PatternTable
 from corpus.schema import SettingSpec, Text
@@ -49,6 +51,7 @@ def test_that_settings_are_told_apart_by_who_described_them(table: PatternTable)
     assert "| settings by framework | ray 1+1, verl 0+1 |" in coverage.markdown(counts)
 
 
+@pytest.mark.long
 @each_row("words", [(), ("--json",)])
 def test_that_the_command_prints_text_or_json(tmp_path: Path, words: tuple[str, ...]) -> None:
     """Both say the same numbers."""

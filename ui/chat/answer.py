@@ -33,12 +33,19 @@ def head(view: TriageView, library: Library) -> Html:
     # What is to be checked before acting, or may well be another, is not called found.
     is_probable = answer.is_probable or (answer.verdict == "diagnosed" and answer.is_doubtful)
     verdict = say(f"verdict-{'probable' if is_probable else answer.verdict}", language)
+    # On a phone the way to the question's row.
+    to_ask = {"class_": "small quiet to-ask", "data_do": "skip", "data_to": "wc-question"}
+    ask = element("button", say("ask", language), type="button", **to_ask)
+    deeds = [
+        element("button", say(deed, language), type="button", class_="small quiet", data_do=deed)
+        for deed in ("share", "copy-markdown")
+    ]
     return element(
         "div",
         element(
             "div",
             element("p", verdict, name, class_="verdict"),
-            element("div", *_buttons(language), class_="row"),
+            element("div", ask, *deeds, class_="row"),
             class_="top",
         ),
         element("h1", *prose.inline(answer.headline), id="wc-headline", tabindex="-1"),
@@ -46,14 +53,6 @@ def head(view: TriageView, library: Library) -> Html:
         note,
         class_=f"card head v-{answer.verdict}" + (" doubtful" if answer.is_doubtful else ""),
     )
-
-
-def _buttons(language: Language) -> Iterator[Html]:
-    """Render what one does with the answer as a whole, and on a phone the way to the question's row."""
-    ask = {"data_do": "skip", "data_to": "wc-question"}
-    yield element("button", say("ask", language), type="button", class_="small quiet to-ask", **ask)
-    for deed in ("share", "copy-markdown"):
-        yield element("button", say(deed, language), type="button", class_="small quiet", data_do=deed)
 
 
 def _standing(answer: DiagnosisView, recurrence: Recurrence | None, library: Library) -> Iterator[Html]:

@@ -55,14 +55,14 @@ ACTIONS: Mapping[str, Scope] = {
 class Route:
     """A route of Gradio's that the page uses.
 
-    `takes` is the scope of a route that does something by itself, which is counted; where it is None, any key
-    will do:
-    what is behind is the same for all, or asks by itself, as the page's events do.
+    `takes` are the scopes of a route that does something by itself, which is counted: one of them will do.
+    Where there are none, any key will: what is behind is the same for all, or asks by itself, as the page's
+    events do.
     """
 
     methods: tuple[str, ...]
     path: str
-    takes: Scope | None = None
+    takes: tuple[Scope, ...] = ()
 
 
 ROUTES: tuple[Route, ...] = (
@@ -76,7 +76,8 @@ ROUTES: tuple[Route, ...] = (
     Route(("GET",), "/gradio_api/queue/data"),
     Route(("POST",), "/gradio_api/queue/join"),
     Route(("POST",), "/gradio_api/component_server/?"),
-    Route(("POST",), "/gradio_api/upload", "triage"),
+    # A file is handed in for a triage or for a batch; which of both its key may begin is asked by the event.
+    Route(("POST",), "/gradio_api/upload", ("triage", "batch")),
 )
 _FOUND = tuple((route, re.compile(route.path)) for route in ROUTES)
 
@@ -121,7 +122,7 @@ class Guard:
             return
         with ExitStack() as held:
             try:
-                if self._check(scope).takes is not None:
+                if self._check(scope).takes:
                     await run_in_threadpool(self._keep_room, scope, held)
             except RequestError as error:
                 await problems.problem_response(scope.get("request_id", ""), scope["path"], error)(
@@ -159,8 +160,8 @@ class Guard:
                 raise problems.method_not_allowed(scope["method"], methods)
             raise NotFoundError(Message("errors.nothing-path", method=scope["method"]))
         (route, match), visit = found, visit_of(scope)
-        if route.takes is not None:
-            visit.admit(route.takes)
+        if route.takes:
+            visit.admit(next(filter(visit.principal.may, route.takes), route.takes[0]))
         asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("session_hash", [])
         for session in (*asked, *match.groupdict().values()):
             self._sessions.bind(session, visit.principal)

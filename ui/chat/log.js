@@ -31,14 +31,21 @@ function followLine(link) {
   centre(line, true);
 }
 
-// An address that ends in a line leads there once, when the log is there.
-let sought = location.hash;
+// An address that ends in a line leads there once, when the log is there: in the answer that it names and in no
+// other one, and to a line of the file that it names.
+const named = () => { const asked = new URLSearchParams(location.search); return asked.get("triage") || asked.get("job") || ""; };
+const soughtIn = named();
+let sought = soughtIn ? location.hash : "";
 function seekLine() {
+  const hash = sought;
+  // What is not there once all is told, or is no line, is not looked for in what is opened next.
+  if (named() !== soughtIn || state.state !== "running") sought = "";
+  if (named() !== soughtIn) return;
   let name = "";
-  try { name = decodeURIComponent(sought.slice(1)); } catch { return; }
-  const found = /^(?:(.+):)?L(\d+)$/.exec(name);
+  try { name = decodeURIComponent(hash.slice(1)); } catch { sought = ""; return; }
+  const found = /^(?:(.+):)?L(\d{1,12})$/.exec(name);
   const line = found && lineOf(found[2], found[1]);
-  if (!line) return;
+  if (!line || (found[1] && line.dataset.file !== found[1])) return;
   sought = "";
   history.replaceState(history.state, "", line.querySelector(".n").getAttribute("href"));
   centre(line, true);

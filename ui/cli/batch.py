@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Literal
 from urllib.parse import quote
@@ -40,6 +39,7 @@ from service.pipeline.triage import Triage
 from service.schemas.errors import InvalidRequestError, NotFoundError
 from service.schemas.records import BatchOptions, BatchRecord, JobRecord, SourceKind
 from service.settings import Settings
+from service.signals.starting import signals
 from ui.cli.codes import EXPLAINED, HEALTHY, UNKNOWN
 from ui.cli.console import check_language, err, language, load_settings, out, progress
 from ui.cli.summary import render
@@ -104,7 +104,7 @@ def run(wanted: BatchArguments) -> int:
         raise InvalidRequestError(Message("errors.no-folder-out", parent=wanted.out.absolute().parent))
     if wanted.out.exists():
         raise InvalidRequestError(Message("errors.whole-give-another-out", out=wanted.out))
-    with open_store(settings) as store:
+    with signals("batch"), open_store(settings) as store:
         batches = BatchService(settings, store)
         record = _begun(wanted, store) or _begin(wanted, kind, batches, settings)
         if record.state == "running":
@@ -321,7 +321,12 @@ def _written(wanted: BatchArguments, record: BatchRecord, settings: Settings, st
         _whole(wanted.csv, results.csv_lines(store.batches.results(record.id), lookup, spoken))
     summaries = BatchSummaries(settings, store)
     summary = summaries.of(record.id, spoken)
-    place = partial(_output_of, store)
+
+    def place(job: JobName) -> Path | None:
+        # None where the output was copied, or is on no disk of this machine.
+        kept = lookup(job.id).place
+        return Path(kept.paths[0]).absolute() if kept.paths and not kept.spooled else None
+
     if wanted.html:
         beside = wanted.html.absolute().parent
 
@@ -338,12 +343,6 @@ def _written(wanted: BatchArguments, record: BatchRecord, settings: Settings, st
     if summary.untriaged:
         return UNKNOWN
     return EXPLAINED if summary.died.jobs else HEALTHY
-
-
-def _output_of(store: Store, job: JobName) -> Path | None:
-    """Give where a job's output lies; None where it was copied, or is on no disk of this machine."""
-    place = store.batches.job(job.id).place
-    return Path(place.paths[0]).absolute() if place.paths and not place.spooled else None
 
 
 def _whole(path: Path, texts: Iterable[str]) -> None:

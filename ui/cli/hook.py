@@ -55,15 +55,11 @@ def run(place: str, lang: str) -> int:
 
 def lines_of(hook: Hook, lang: str) -> str:
     """Give a hook's lines with what they are for as comments, to be pasted."""
-    chosen, command = language(lang), shlex.quote(_own_path())
+    chosen = language(lang)
+    # The command by its whole path: where jobs run, the search path may be another.
+    started = Path(sys.argv[0])
+    is_ours = started.name == NAME and started.is_file()
+    command = shlex.quote(str(started.resolve()) if is_ours else shutil.which(NAME) or NAME)
     blocks = [f"# {hook.says.to(chosen)}\n"]
     blocks += [f"# {part.where.to(chosen)}:\n{part.lines.replace(COMMAND, command)}" for part in hook.parts]
     return "\n".join(blocks)
-
-
-def _own_path() -> str:
-    """Name the command by its whole path: where jobs run, the search path may be another."""
-    started = Path(sys.argv[0])
-    return (
-        str(started.resolve()) if started.name == NAME and started.is_file() else shutil.which(NAME) or NAME
-    )

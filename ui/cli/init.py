@@ -8,8 +8,6 @@ import textwrap
 from dataclasses import fields
 from pathlib import Path
 
-from pydantic import SecretStr
-
 from corpus.message import Message, words
 from service.schemas.errors import InvalidRequestError, SettingsError
 from service.settings import NUMBERS, PREFIX, Settings, own_file
@@ -53,14 +51,10 @@ def commented_settings() -> str:
     blocks = ["\n".join(f"# {row}" for row in textwrap.wrap(head, WIDTH - 2)) + "\n"]
     for item in fields(Settings):
         says = textwrap.wrap(item.metadata["says"].replace("`", ""), WIDTH - 2)
-        value = _written(item.name, getattr(defaults, item.name))
+        default = getattr(defaults, item.name)
+        text = str(default) if isinstance(default, Path | str) else ""
+        value = '"{}"'.format(text.replace("\\", "\\\\").replace('"', '\\"'))
+        if item.name in NUMBERS:
+            value = str(default)
         blocks.append("\n".join([*(f"# {row}" for row in says), f"#{item.name} = {value}\n"]))
     return "\n".join(blocks)
-
-
-def _written(name: str, value: object) -> str:
-    if name in NUMBERS:
-        return str(value)
-    text = "" if isinstance(value, SecretStr) else str(value) if isinstance(value, Path | str) else ""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

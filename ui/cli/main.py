@@ -134,11 +134,13 @@ def explain(
         raise MissingInputError(Message("errors.log-not-given"))
     # What a start makes stays: to collect after every 700 objects of half a million costs a tenth of it.
     gc.set_threshold(500_000)
+    from service.signals import tracing
+    from service.signals.starting import signals
     from ui.cli import explain as command
 
     outcome = command.outcome_of(exit_code, signal, state)
-    raise typer.Exit(
-        command.run(
+    with signals("explain"), tracing.span("triage"):
+        code = command.run(
             logs,
             as_json=as_json,
             lang=lang,
@@ -152,7 +154,7 @@ def explain(
             apply=apply,
             full=full,
         )
-    )
+    raise typer.Exit(code)
 
 
 _THROUGH = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}

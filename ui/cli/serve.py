@@ -6,8 +6,10 @@ import logging
 import sys
 from dataclasses import replace
 
+from service.signals.json_log import JsonFormatter
+from service.signals.starting import signals
 from ui import server
-from ui.cli import signals
+from ui.cli import signals as unix_signals
 from ui.cli.codes import EXPLAINED
 from ui.cli.console import err, load_settings, progress
 
@@ -27,9 +29,12 @@ def run(host: str, port: int | None) -> int:
         handler.addFilter(
             lambda record: record.levelno >= logging.WARNING or not record.name.startswith(_NOISY)
         )
+    if settings.log_json:
+        for handler in logging.getLogger().handlers:
+            handler.setFormatter(JsonFormatter())
     # The web server ends itself on a SIGTERM, and then sends it once more to whoever was there before: to us.
-    signals.orderly()
-    with progress() as report:
+    unix_signals.orderly()
+    with signals("server", logs=True), progress() as report:
         server.serve(
             settings,
             report,

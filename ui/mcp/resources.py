@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError
@@ -53,16 +52,9 @@ def add(server: MCPServer[None], assistant: Assistant) -> None:
         mime_type=_MARKDOWN,
     )
     def case(framework: str, name: str) -> str:
-        def found() -> str:
+        try:
             told = assistant.case(f"{framework}/{name}", "")
-            return "\n\n".join([f"# {told.title}", told.text, *told.sources])
-
-        return _readable(found)
-
-
-def _readable(read: Callable[[], str]) -> str:
-    """Read a resource; what goes wrong is told in its own sentence."""
-    try:
-        return read()
-    except ERRORS as error:
-        raise ResourceError(Redactor().clean(str(error)) or type(error).__name__) from error
+        except ERRORS as error:
+            # What goes wrong is told in its own sentence.
+            raise ResourceError(Redactor().clean(str(error)) or type(error).__name__) from error
+        return "\n\n".join([f"# {told.title}", told.text, *told.sources])

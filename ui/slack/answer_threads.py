@@ -16,7 +16,7 @@ class AnswerThreads:
     """
 
     def __init__(self, threads: int, waiting: int) -> None:
-        self._controller = threading.BoundedSemaphore(threads + waiting)
+        self._room = threading.BoundedSemaphore(threads + waiting)
         self._queue: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         self._closed = False
         self._threads = [
@@ -28,7 +28,7 @@ class AnswerThreads:
 
     def take(self, work: _Work) -> bool:
         """Take work that handles its own errors; tells whether there was room for it."""
-        if self._closed or not self._controller.acquire(blocking=False):
+        if self._closed or not self._room.acquire(blocking=False):
             return False
         self._queue.put(work)
         return True
@@ -38,7 +38,7 @@ class AnswerThreads:
             try:
                 work()
             finally:
-                self._controller.release()
+                self._room.release()
 
     def close(self) -> None:
         """Take nothing more, and let go what waits.

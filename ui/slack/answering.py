@@ -62,7 +62,7 @@ class Answerer:
         self._triage_service = triage_service
         self._slack_client = slack_client
         self._settings = settings
-        self._courier = Downloader(slack_client, settings)
+        self._downloader = Downloader(slack_client, settings)
 
     def answer(self, asked: SlackQuestion, note: QuestionEntry) -> None:
         """Answer a question to its end; what goes wrong becomes a sentence in the thread.
@@ -127,7 +127,7 @@ class Answerer:
         with fetched.spool:
             if sum(file.size for file in asked.content.files) > _SLOW:
                 reply.show(told(say("fetching", asked.language, count=len(asked.content.files))))
-            self._courier.fetch(asked.content.files, fetched)
+            self._downloader.fetch(asked.content.files, fetched)
             notes = losses(fetched, self._settings, asked.language)
             if fetched.spool.files and asked.content.log:
                 fetched.add("message.txt", asked.content.log)

@@ -16,7 +16,7 @@ from service.pipeline.triage import Triage
 from service.settings import load_settings
 
 from .closed_loop import LoopResult, close
-from .jobs import LoopJob, load
+from .jobs import JOBS, LoopJob, load
 
 RECORDED = Path(__file__).with_name("results.yaml")
 # What was not tried here says nothing; no change, or one that leaves the value to a person, cures nothing.
@@ -51,6 +51,7 @@ def record(results: Sequence[LoopResult], jobs: Sequence[LoopJob], path: Path) -
 def _parser() -> argparse.ArgumentParser:
     """Build the command line."""
     parser = argparse.ArgumentParser(prog="python -m eval.lab.loops", description=__doc__)
+    parser.add_argument("--jobs", type=Path, default=JOBS, metavar="DIR", help="folder of the jobs' tables")
     parser.add_argument("--only", action="append", metavar="ID", help="close this loop only; repeatable")
     parser.add_argument("--out", type=Path, default=Path("out/loops.yaml"), help="file for the results")
     parser.add_argument("--wheels", type=Path, help="folder of wheels from which a change may install")
@@ -62,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Close the chosen loops; return 1 where a job did not fail as it should."""
     options = _parser().parse_args(arguments)
-    jobs = load()
+    jobs = load(options.jobs)
     chosen = [job for job in jobs if not options.only or job.id in options.only]
     if options.list:
         sys.stdout.writelines(f"{job.id}  {job.mechanism}\n" for job in chosen)

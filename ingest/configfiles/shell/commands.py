@@ -102,9 +102,21 @@ def _program() -> re.Pattern[str]:
     return re.compile(rf"(?!-)(?:.*/)?(?:python[\d.]*|{names}|[^\s]+\.(?:py|sh|sbatch|slurm))")
 
 
+# What a usage text leaves to be filled in: `<model>`, `[options]`, `[--port PORT]`.
+_BLANK = re.compile(
+    r"(?:^|[\s=])(?:<[A-Za-z][\w .-]{0,40}>|\[(?i:options?|flags?|args?)\]|\[--?[A-Za-z][^\]\n]{0,80}\])"
+    r"(?:\.\.\.)?(?=\s|$)"
+)
+
+
 def is_command(text: str) -> bool:
     """Tell whether a line looks like a launch command."""
     return _command_start().search(text) is not None
+
+
+def is_usage(text: str) -> bool:
+    """Tell whether a command is one that a message tells how to write: it has blanks to fill in."""
+    return _BLANK.search(text) is not None
 
 
 def of_trace(text: str, line: int) -> list[Setting]:

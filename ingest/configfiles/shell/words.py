@@ -217,7 +217,7 @@ def word(source: str, start: int, end: int, computed: Iterable[tuple[int, int]],
         token = _TOKENS[now].match(source, at)
         if token is None:
             break
-        if token["end"] if "end" in token.groupdict() else None:
+        if token.groupdict().get("end"):
             now = _quote(token["end"]) if now == "" else ""
         elif text := (token.groupdict().get("escaped") or token["plain"]):
             units.append(CharacterUnit(text, at, token.end(), now))

@@ -135,7 +135,7 @@ _LOGGER = r"(?:\[[^\]]{1,60}\] ?){1,5}(?:- )?"
 
 _READERS: Mapping[PrintForm, Callable[[OpenDump], Iterable[Setting]]] = {
     # A printed list of a command's words.
-    "words": lambda begun: commands.of_words(literals.items(begun.behind), begun.line),
+    "words": lambda begun: commands.of_words(literals.list_members(begun.behind), begun.line),
     "call": _call,
     "mapping": _mapping,
     "known": _known_mapping,

@@ -187,6 +187,8 @@ class LaunchReader:
             if not row.body.endswith("\\") or size > MAX_ROW:
                 break
         text = _whole(printed)
+        if commands.is_usage(text):
+            return text, []
         if hash(text) in self._spans or len(self._spans) >= MAX_ROWS:
             return text, []
         self._spans[hash(text)] = 0

@@ -30,5 +30,5 @@ class SettingLog:
                 self._found.setdefault(setting.key, setting)
 
     def all(self) -> tuple[Setting, ...]:
-        """Give what was found, by line."""
+        """Give what was found, in the order in which it was added."""
         return tuple(self._found.values())

@@ -1,6 +1,6 @@
-"""Files that tools write beside a log, told as lines of the job: dumps, stacks, the word of a scheduler.
+"""Files that tools write beside a log, told as lines of the job.
 
-What a file is tells its content alone.
+Dumps, stacks, the word of a scheduler, reports on cards and ports. What a file is tells its content alone.
 """
 
 from __future__ import annotations
@@ -12,8 +12,13 @@ from dataclasses import dataclass, field
 
 from ingest.artefacts.file_heads import HEAD, ArtefactKind, artefact_kind, is_dump
 from ingest.artefacts.flight_recorder import MOST_BYTES, RankDump, read_dump
+from ingest.artefacts.hardware_readings import read_hardware
+from ingest.artefacts.memory_snapshot import MOST_BYTES as MOST_SNAPSHOT_BYTES
+from ingest.artefacts.memory_snapshot import CardMemory, read_snapshot
+from ingest.artefacts.metric_series import Points, curve_of, read_series
 from ingest.artefacts.rank_table import rank_table
-from ingest.artefacts.records import rank_records, stack_records
+from ingest.artefacts.ras_status import RasStatus, gone_records, ras_table, read_ras
+from ingest.artefacts.records import curve_records, memory_records, rank_records, stack_records
 from ingest.artefacts.stack_dumps import ProcessStacks, read_stacks
 from ingest.artefacts.stack_table import stack_verdict, stands
 from ingest.artefacts.status_documents import read_status
@@ -35,21 +40,42 @@ class _Found:
 
     dumps: list[RankDump] = field(default_factory=list)
     processes: list[ProcessStacks] = field(default_factory=list)
-    status: list[tuple[str, list[str]]] = field(default_factory=list)
+    memory: list[tuple[str, list[CardMemory]]] = field(default_factory=list)
+    ras: list[tuple[str, RasStatus]] = field(default_factory=list)
+    series: Points = field(default_factory=dict)
+    told_rows: list[tuple[str, list[str]]] = field(default_factory=list)
 
     def add(self, kind: ArtefactKind, data: bytes, member: Member) -> None:
         """Read a file; raises ArtefactError where it is damaged."""
         if kind == "stacks":
             self.processes += read_stacks(data, member.name)
+        elif kind == "ras":
+            self.ras.append((member.label, read_ras(data)))
+        elif kind == "series":
+            for name, points in read_series(data).items():
+                self.series.setdefault(name, {}).update(points)
+        elif kind == "memory":
+            self.memory.append((member.label, read_snapshot(data)))
         elif kind == "status":
-            self.status.append((member.label, read_status(data)))
+            self.told_rows.append((member.label, read_status(data)))
+        elif kind == "hardware":
+            self.told_rows.append((f"{member.label} (readings)", read_hardware(data)))
         else:
             self.dumps.append(read_dump(data, member.name))
 
     def told(self) -> Iterator[LogSource]:
         """Give what each kind tells as a log."""
-        for name, rows in self.status:
+        for name, rows in self.told_rows:
             yield from _source(name, rows)
+        curves = (curve_of(name, points) for name, points in self.series.items())
+        yield from _source(f"curves ({len(self.series)})", curve_records(curves))
+        for name, status in self.ras:
+            verdicts = rank_records(ras_table(status), "nccl_ras")
+            yield from _source(f"{name} (RAS)", [*gone_records(status), *verdicts])
+        # Of the ranks' snapshots the one tells whose request failed.
+        if self.memory:
+            name, cards = min(self.memory, key=lambda told: told[1][0].asked == 0)
+            yield from _source(f"{name} (memory)", memory_records(cards))
         if self.dumps:
             yield from _source(f"flight recorder ({len(self.dumps)})", rank_records(rank_table(self.dumps)))
         if verdict := stack_verdict(stands(self.processes)):
@@ -96,7 +122,12 @@ def _content(member: Member) -> bytes:
         codec = codec_of(stream.head) if isinstance(stream, PeekedStream) else None
         stream = Decompressed(stream, codec, LIMITS.ratio) if codec else stream
         data = _piece(stream, HEAD)
-        return data + _piece(stream, MOST_BYTES + 1 - HEAD) if is_dump(data) else data
+        most = (
+            MOST_SNAPSHOT_BYTES
+            if artefact_kind(data) in ("memory", "hardware", "ras", "series")
+            else MOST_BYTES
+        )
+        return data + _piece(stream, most + 1 - HEAD) if is_dump(data) else data
 
 
 def _piece(stream: Readable, size: int) -> bytes:

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from corpus.message import Message
-from ingest.artefacts.file_heads import HEAD, is_dump
+from ingest.artefacts.file_heads import HEAD, is_also_log, is_dump
 from ingest.errors import (
     ArchiveInputError,
     BinaryInputError,
@@ -119,10 +119,12 @@ class JobSource:
         source = None
         try:
             source = LogSource(member.label, member.open(), limits=self.limits, budget=self.budget)
-            if is_dump(source.head()[:HEAD]):
-                source.close()
+            head = source.head()[:HEAD]
+            if is_dump(head):
                 self.artefacts.append(member)
-                return None
+                if not is_also_log(head):
+                    source.close()
+                    return None
         except (InputError, OSError) as error:
             if source is not None:
                 source.close()
@@ -167,10 +169,18 @@ def open_job(path: Path, limits: JobLimits = LIMITS) -> JobSource:
     if size is not None and is_tar(stream.head):
         raw.seek(0)
         return _job(name, limits, lambda contents: read_tar(name, stream, raw, contents), size, raw.close)
-    if size is not None and is_dump(stream.head[:HEAD]):
+    head = stream.head
+    if size is not None and (codec := codec_of(head)):
+        head = PeekedStream(Decompressed(stream, codec, limits.ratio)).head
+        raw.seek(0)
+        stream = PeekedStream(GrowingFile(raw, size))
+    if size is not None and is_dump(head):
         raw.close()
         member = Member(path.name, partial(_reopened, path))
-        return _job(name, limits, lambda contents: contents.artefacts.append(member))
+        is_log = is_also_log(head)
+        return _job(
+            name, limits, lambda contents: (contents.logs if is_log else contents.artefacts).append(member)
+        )
     return _streamed(name, stream, limits)
 
 

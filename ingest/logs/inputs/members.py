@@ -87,7 +87,7 @@ _KINDS = tuple(
                 r"\.DS_Store|\._[^/]*)(?:/|$)"
             ),
         ),
-        ("not_a_log", r"(?:^|/)[^/]*tfevents[^/]*$"),
+        (ARTEFACT, r"(?:^|/)[^/]*tfevents[^/]*$"),
         (CONFIG, r"(?:^|/)\.hydra/[^/]+$"),
         (CONFIG, r"\.(?:ya?ml|toml|ini|cfg|conf|sbatch|slurm|sh|bash|zsh|env)$"),
         (CONFIG, r"(?:^|/)(?:requirements[^/]*\.txt|Dockerfile[^/]*|Makefile|hostfile)$"),
@@ -110,6 +110,7 @@ _KINDS = tuple(
 
 _PACKED = re.compile(r"\.(?:gz|zst|xz|bz2)$", re.IGNORECASE)
 _ROTATED = re.compile(r"(?P<base>.*\.(?:log|out|err|txt))[.-](?P<age>\d{1,3})$", re.IGNORECASE)
+_OUTPUT = re.compile(r"\.(?:log|out|err|stdout|stderr)(?:[.-]\d{1,3})?$", re.IGNORECASE)
 _PREVIOUS = re.compile(r"[._-]previous(?=[._-]|$)", re.IGNORECASE)
 _DIGITS = re.compile(r"(\d+)")
 # Who writes to a file, by its last name: what started the job first, what merely surrounds it last.
@@ -127,6 +128,11 @@ _WRITERS = tuple(
 def kind_of(name: str) -> str | None:
     """Give CONFIG, ARTEFACT, the reason why a file is no log, or None where its content is to tell."""
     return next((kind for kind, expression in _KINDS if expression.search(name)), None)
+
+
+def is_output(name: str) -> bool:
+    """Tell whether a file is what a program wrote, by its name: `slurm-12.err`, `train.log.1`."""
+    return _OUTPUT.search(name) is not None
 
 
 def order(name: str) -> tuple[object, ...]:

@@ -50,6 +50,9 @@ def classify_exception(
     reading = _Reading(kind, *_owner(frames, table), frames)
     rows = (row for row in table.meanings if (has_calls and is_open) or row.kinds)
     row = next((row for row in rows if _fits(row, event, reading, table)), None)
+    if row is None and event.cause is None:
+        default = next((row for row in table.defaults if _fits(row, event, reading, table)), None)
+        return replace(event, default_cause=default.cause) if default else event
     if row is None or not (is_open or row.cause == event.cause or row.calls or row.through or row.messages):
         return event
     return replace(event, cause=row.cause, strength=row.strength)

@@ -16,6 +16,11 @@ STANDARD = re.compile(
     r"|(?i:^[a-z]:/(?:.{0,200}/)?(?:python3?\d*|(?:ana|mini)conda\d?|envs/[^/]+)/lib/(?!site-packages))"
 )
 _RAISES = re.compile(r"raise\b|(?:sys\.)?exit\(")
+# The statement by which a module that was started enters its program.
+_ENTERS = re.compile(
+    r"(?:(?:sys\.)?exit\(|raise SystemExit\()?(?:asyncio\.run\()?(?:\w{1,40}\.){0,3}"
+    r"(?:_?main\w{0,20}|cli|app|Fire)\("
+)
 # Packages, and the modules that a hub's scripts are kept as.
 _INSTALLED = re.compile(r"(?i:(?:site|dist)-packages/)|/huggingface/modules/")
 
@@ -28,6 +33,14 @@ def own_call(frames: Sequence[Frame]) -> Frame | None:
 def raises_itself(frames: Sequence[Frame]) -> bool:
     """Tell whether the job's own code raises an exception that it made itself, as it gives up."""
     return bool(frames) and is_own(frames[-1]) and _RAISES.match(frames[-1].code) is not None
+
+
+def ends_program(frames: Sequence[Frame]) -> bool:
+    """Tell whether nobody caught an exception below the statement by which a module enters its program.
+
+    A loop of a module's own may catch and print what one round of it raised, and go on with the next.
+    """
+    return bool(frames) and frames[0].function == "<module>" and _ENTERS.match(frames[0].code) is not None
 
 
 def is_own(frame: Frame) -> bool:

@@ -44,13 +44,15 @@ _LINK = re.compile(r"\W*(?:During handling of the above exception|The above exce
 class Frame:
     """One call of a traceback; `code` is the line of source that Python quotes, where it could.
 
-    Of a compiled frame `file` is the library and `line` 0 where there are no debug symbols.
+    `failing` is the part of it that Python marks below the line as the one that failed, empty where it marks
+    none. Of a compiled frame `file` is the library and `line` 0 where there are no debug symbols.
     """
 
     file: str
     line: int
     function: str
     code: str = ""
+    failing: str = ""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.function}"

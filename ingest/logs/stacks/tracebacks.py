@@ -66,6 +66,8 @@ REACH = 16 << 10
 _REPEATED = re.compile(r"\s*\[Previous line repeated \d{1,9} more times?\]")
 _REMOTE = re.compile(r"\bray::(?P<call>[\w.:<>]+)\(\)? ?.*?\(?pid=(?P<pid>\d+)(?:, ip=(?P<ip>[\w.:]+))?")
 _PROCESS = re.compile(r"-- (?P<call>Process \d+) terminated with the following error:")
+# What Python 3.11 and later put below a statement to mark the part that failed.
+_MARKS = re.compile(r"\s*(?P<marks>~*\^+~*)")
 _SYNTAX = re.compile(r'^\s*File "[^"]+", line \d{1,9}\s*$')
 _QUOTED = re.compile(r"\s|[│|] |-+>? *\d+ ")
 # The statement that raised, whose type a capture may have cut off before the message.
@@ -299,6 +301,8 @@ class _OpenTraceback:
         self._last = self._held = self.first
         self._noise = 0
         self._is_broken = self._is_linked = False
+        # Where the last frame's statement begins in its row.
+        self._indent = 0
         # The row below a statement that raises, which is the message where none with a type follows.
         self._untyped: tuple[Line, str, str] | None = None
         width = len(self.first.body) - len(self.first.body.lstrip(" |+│"))
@@ -336,12 +340,23 @@ class _OpenTraceback:
             return None
         if not body.strip() or body[0].isspace():
             self._held = line if body.strip() else self._held
-            if self.frames and not self.frames[-1].code and body.strip() and not _REPEATED.match(body):
-                self.frames[-1] = replace(self.frames[-1], code=body.strip())
+            if self.frames and body.strip() and not _REPEATED.match(body):
+                self.frames[-1] = self._told(self.frames[-1], body.rstrip())
             return None
         if _START.search(body) or stack.links(body):
             return False
         return self._end(line, body)
+
+    def _told(self, frame: Frame, body: str) -> Frame:
+        """Take in a row below a frame: its statement, or the marks below that."""
+        if not frame.code:
+            self._indent = len(body) - len(body.lstrip())
+            return replace(frame, code=body.strip())
+        marks = _MARKS.fullmatch(body)
+        if marks is None or frame.failing or marks.start("marks") < self._indent:
+            return frame
+        begin, end = (place - self._indent for place in marks.span("marks"))
+        return replace(frame, failing=frame.code[begin:end])
 
     def _joined(self, body: str) -> str:
         """Put the rows of a frame together that a console broke.

@@ -174,20 +174,16 @@ def _is_one(folder: _Folder) -> bool:
     if ".hydra" in folder.folders or any(_SESSION.match(log.rsplit("/", 1)[-1]) for log in folder.logs):
         return True
     inner = [part for part in folder.folders.values() if any(below.logs for below in part.below())]
-    if not all(_is_inner(part) for part in inner):
-        return False
+    for part in inner:
+        # As torchrun writes them: a folder for each local rank, with its two streams.
+        is_of_rank = bool(part.logs) and all(not parse_stem(log).key for log in part.logs)
+        if not (is_of_rank if part.name.isdecimal() else _INNER.match(part.name)):
+            return False
     keys = _keys(folder.logs)
     if any(not key and parse_stem(log).word for log, key in keys.items()):
         return True
     # General names are one job's; and a folder without logs of its own is one where its folders are.
     return all(_GENERAL.match(key) for key in keys.values()) if keys else bool(inner)
-
-
-def _is_inner(folder: _Folder) -> bool:
-    if folder.name.isdecimal():
-        # As torchrun writes them: a folder for each local rank, with its two streams.
-        return bool(folder.logs) and all(not parse_stem(log).key for log in folder.logs)
-    return bool(_INNER.match(folder.name))
 
 
 def _keys(logs: Sequence[str]) -> dict[str, str]:

@@ -159,7 +159,13 @@ def _read(store: Any, root: str, asked: ObjectQuery, spool: BatchSpool, settings
     except Exception as error:
         raise _refused(asked.url, error) from error
     where = shown_path(root.rpartition("/")[2])
-    found = [job for job in group_files(listed.logs, listed.configs, where) if _is_recent(job, listed, asked)]
+    found: list[JobFiles] = []
+    for job in group_files(listed.logs, listed.configs, where):
+        times = [written for log in job.logs if (written := listed.logs[log].written)]
+        if asked.since is None or not times or max(times) >= asked.since:
+            found.append(job)
+        else:
+            listed.skipped.add("older", job.name)
     check_limits(len(found), asked.url, settings, listed.skipped.omitted)
     most = settings.max_unpacked_mb << 20
     limits = changed(LIMITS, files=10 * settings.max_jobs, bytes=most, spool=most)
@@ -177,14 +183,6 @@ def _read(store: Any, root: str, asked: ObjectQuery, spool: BatchSpool, settings
             specs.append(JobSpec(name=shown_path(job.name), place=copies.place()))
     check_limits(len(specs), asked.url, settings, listed.skipped.omitted)
     return collect_jobs(specs, listed.skipped.omitted)
-
-
-def _is_recent(job: JobFiles, listed: _Listed, asked: ObjectQuery) -> bool:
-    times = [written for log in job.logs if (written := listed.logs[log].written)]
-    if asked.since is None or not times or max(times) >= asked.since:
-        return True
-    listed.skipped.add("older", job.name)
-    return False
 
 
 # Listing.

@@ -97,7 +97,15 @@ def _situation(
         if fact.kind == "package" and report.root is not None and fact.line == report.root.line:
             wanted |= _asked({name: str(value) for name, value in fact.fields.items()})
     wanted |= named
-    return Situation(seen, wanted, frozenset(_broken(report)), python)
+    cause = report.root.cause if report.root is not None else None
+    # Whose compiled libraries do not load, or whose operators are not there.
+    libraries = {
+        name
+        for event in report.standing
+        if event.cause is not None and event.cause == cause
+        for name in libraries_of(event.text)
+    }
+    return Situation(seen, wanted, known_packages() & libraries, python)
 
 
 def _asked(fields: Mapping[str, str]) -> dict[str, str]:
@@ -116,13 +124,6 @@ def _asked(fields: Mapping[str, str]) -> dict[str, str]:
         return {name: f">={least}"}
     missing = not {"symbol", "version", "wanted"} & set(fields)
     return {name: ""} if missing and name in known_packages() else {}
-
-
-def _broken(report: CrashReport) -> Iterator[str]:
-    """Name the packages whose compiled libraries do not load, or whose operators are not there."""
-    for event in report.standing:
-        if event.cause is not None and event.cause == (report.root.cause if report.root else None):
-            yield from known_packages() & set(libraries_of(event.text))
 
 
 def _spoken_of(report: CrashReport, situation: Situation) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Packages that the failing message itself says to install, by the command that it prints."""
+"""Packages that the failing message itself says to install or to be missing, by its command or its words."""
 
 from __future__ import annotations
 
@@ -15,11 +15,32 @@ from corpus.releases import known_packages
 from corpus.schema import Change
 from ingest.logs.report import CrashReport
 from service.remediation.packages.changes import PackageChange
+from service.remediation.rules.packages import distribution
 
 _VERSION = r"(?:[=<>!~]=|[<>])\s?[\w.*]{1,20}"
 _INSTALL = re.compile(
     r"\bpip3? install\s+(?:-{1,2}[A-Za-z][\w-]*\s+)*[`'\"]?"
     rf"(?P<package>[A-Za-z][\w.-]{{0,60}}(?:\[[\w,-]{{1,60}}\])?(?:\s?{_VERSION}(?:,{_VERSION})?)?)"
+)
+# What libraries and people say of a package that is not there, in their own words.
+_NAMED = (
+    r"[`'\"]?(?P<package>[A-Za-z][\w.-]{1,60}(?:\[[\w,-]{1,60}\])?)[`'\"]?(?: (?:package|library|module))?"
+)
+_ABSENT = (
+    r"(?i:(?:is|are|was|seems to be) (?:not|n't) (?:installed|available|importable)\b"
+    r"|(?:must|needs to|has to|should) be installed\b|could not be imported\b"
+    r"|is required\b[^\n]{0,80}\bnot (?:installed|found|available))"
+)
+_TO_INSTALL = (
+    r"(?i:\binstall(?:ing)? (?:the )?(?:latest |required |missing )?(?:python )?(?:package |library )?)"
+)
+_ASKED = r"(?i:\b(?:requires?|needs?) (?:the )?)"
+_BUT = r"(?=,? (?:but (?:it )?(?:is|was)|which (?:is|was)|to be installed|and (?:it )?is))"
+_WORDED = (
+    re.compile(_TO_INSTALL + _NAMED + r"(?=[\s.,;:!)]|$)"),
+    re.compile(_ASKED + _NAMED + _BUT),
+    re.compile(rf"(?:^|[\s:]){_NAMED} {_ABSENT}"),
+    re.compile(rf"(?i:\boptional dependency ){_NAMED}"),
 )
 
 
@@ -37,19 +58,21 @@ def _named(cause: str, report: CrashReport, library: Library) -> Iterator[Packag
     installer = min(known_frameworks().with_field("installs"))
     known = {canonicalize_name(name.split("[")[0]) for name in library.keys.get(installer, ())}
     for event in report.standing:
-        if event.kind != "error" or event.cause != cause:
+        if event.kind != "error" or (event.cause != cause and event is not report.root):
             continue
-        for match in _INSTALL.finditer(event.body):
+        told = [match for expression in (_INSTALL, *_WORDED) for match in expression.finditer(event.body)]
+        for match in told:
             try:
                 asked = Requirement(match["package"].strip().rstrip("."))
             except InvalidRequirement:
                 continue
-            if canonicalize_name(asked.name) in known or canonicalize_name(asked.name) in known_packages():
+            package = distribution(asked.name)
+            if canonicalize_name(package) in known or canonicalize_name(package) in known_packages():
                 yield PackageChange(
                     Change(
                         framework=installer,
                         kind="package",
-                        key=asked.name,
+                        key=package,
                         to=str(asked.specifier) or "install",
                         why=in_both("packages.message-installs"),
                     ),

@@ -70,6 +70,8 @@ class RuleContext:
     settings: Sequence[Setting]
     # The memory of the largest card that the log names, in GiB.
     card_gib: float | None = None
+    # What the log says, as far as the report keeps it.
+    texts: Sequence[str] = ()
 
     @property
     def default(self) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from functools import partial
 
 from corpus.condition_nodes import EvaluationContext, Node
@@ -17,6 +18,15 @@ from service.remediation.rules.packages import asked_version, asking_package
 Operator = Callable[[tuple[Node, ...], EvaluationContext], object]
 
 _TIME_LIMIT = re.compile(r"(?:(?P<days>\d{1,3})-)?(?P<clock>\d{1,6}(?::\d{2}){0,2})")
+# A bar of tqdm: tqdm/std.py, format_meter.
+_BAR = re.compile(
+    r"\| (?P<done>\d{1,12})/(?P<total>\d{1,12}) \[(?P<spent>[\d:]+)<(?P<left>[\d:?]+(?: days?, [\d:]+)?)"
+)
+_COUNTED = re.compile(r"\d{1,12}")
+# What a setting's number counts: bytes or seconds, by the thousand or by 1024.
+_UNITS = (1, 1000, 1024, 10**6, 2**20, 10**9, 2**30, 60, 3600)
+# Names that an evaluation reports beside what it measures.
+_NO_MEASURE = re.compile(r"(?i)loss|runtime|time$|_per_second|epoch|step|samples|^(?:eval|train|test)$")
 _SECONDS = {"minutes": 60.0, "milliseconds": 1e-3, "ms": 1e-3}
 
 
@@ -66,27 +76,101 @@ def _choice_below(listed: str, present: int, least: int) -> int | None:
 
 def _longer_time(written: str, factor: float) -> str | None:
     """Give so many times a time limit of Slurm (`90`, `12:00:00`, `1-06:00:00`); None for others."""
+    present = _seconds_of(written)
+    return None if present is None else _time_limit(int(factor * present), written)
+
+
+def _seconds_of(written: str) -> int | None:
+    """Read a time limit of Slurm in seconds."""
     found = _TIME_LIMIT.fullmatch(written.strip("'\""))
     if found is None:
         return None
     parts = [int(part) for part in found["clock"].split(":")]
-    days = int(found["days"] or 0)
     if found["days"] is None and len(parts) < len(("hours", "minutes", "seconds")):
         # Without days, one number is minutes and two are minutes and seconds.
         parts = [0, *parts]
     hours, minutes, seconds = (*parts, 0, 0)[:3]
-    whole = int(factor * (((days * 24 + hours) * 60 + minutes) * 60 + seconds))
+    return ((int(found["days"] or 0) * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def _time_limit(whole: int, like: str) -> str:
+    """Write seconds as a time limit, with days where the present one has them."""
     minutes, seconds = divmod(whole, 60)
     hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24) if found["days"] is not None else (0, hours)
+    days, hours = divmod(hours, 24) if "-" in like else (0, hours)
     clock = f"{hours:02d}:{minutes:02d}:{seconds:02d}"
-    return f"{days}-{clock}" if found["days"] is not None else clock
+    return f"{days}-{clock}" if "-" in like else clock
+
+
+def _hours_allowed(written: str, hours: float) -> str | None:
+    """Write hours, counted up to a whole one, as a time limit; None where the present one has them."""
+    present, whole = _seconds_of(written), 3600 * math.ceil(hours)
+    return None if present is None or whole <= present else _time_limit(whole, written)
+
+
+def _pace_of_bar(context: RuleContext, written: str) -> tuple[int, int, float] | None:
+    """Give how far the bar of the whole run came, its total, and the hours that all of it takes.
+
+    It is the bar that ran longest, and through most of the time limit: others begin anew within the run. What
+    it has left is what it says itself, or what its mean pace makes of it if that is more.
+    """
+    limit, found = _seconds_of(written), []
+    for text in context.texts:
+        for match in _BAR.finditer(text):
+            done, total, spent = int(match["done"]), int(match["total"]), _clock(match["spent"])
+            if 0 < done < total and spent:
+                found.append((spent, done, total, max(spent / done * (total - done), _clock(match["left"]))))
+    spent, done, total, left = max(found, default=(0, 0, 0, 0.0))
+    is_whole = limit is not None and limit / 2 <= spent <= 2 * limit
+    return (done, total, (spent + left) / 3600) if is_whole else None
+
+
+def _clock(text: str) -> int:
+    """Read what tqdm writes of a time: `[[days-]hours:]minutes:seconds`, or `?` where it knows none."""
+    days, _, clock = text.rpartition(" day")
+    parts = [int(part) for part in re.findall(r"\d+", clock)]
+    hours, minutes, seconds = (0, 0, 0, *parts)[-3:]
+    return ((int(days or 0) * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 def _count_listed(text: str) -> int | None:
     """Count the numbers of a list such as `4,5,6`; None where it names anything else."""
     names = [name.strip() for name in text.strip("'\"").split(",") if name.strip()]
     return len(names) if names and all(name.isdigit() for name in names) else None
+
+
+def _unit_told(now: object, told: float) -> int | None:
+    """Give the unit in which a setting has a number that a message tells in bytes or seconds, if one fits."""
+    if not isinstance(now, int | float):
+        return None
+    return next((unit for unit in _UNITS if now > 0 and now * unit == told), None)
+
+
+def _listed(text: str) -> str | None:
+    """Write numbers that commas part as a list; None where a text holds anything else or one alone."""
+    members = text.strip("()").split(",")
+    return (
+        f"[{', '.join(map(str.strip, members))}]"
+        if len(members) > 1 and all(map(_is_number, members))
+        else None
+    )
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"\s*[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\s*", text) is not None
+
+
+def _shares(name: str, text: str) -> bool:
+    """Tell whether a text has a word of a setting's name, each of three letters at least."""
+    spoken = set(re.findall(r"[a-z]{3,}", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).lower()))
+    return any(word in spoken for word in re.findall(r"[a-z]{3,}", name.lower()))
+
+
+def _measure(listed: str) -> str | None:
+    """Give the one metric among the names that a message lists which is no loss, no time and no count."""
+    names = re.findall(r"['\"]([\w./@-]{2,60})['\"]", listed) or re.findall(r"[\w./@-]{2,60}", listed)
+    found = [name for name in names if not _NO_MEASURE.search(name)]
+    return found[0] if len(found) == 1 else None
 
 
 def _size(context: RuleContext, gib: float) -> str | int:
@@ -118,6 +202,33 @@ def _accumulation(context: RuleContext) -> tuple[str, int] | None:
         return None if inferred else (batches.steps, 1)
     steps = context.setting(name)  # None for `auto`
     return (batches.steps, int(steps)) if steps is not None and steps >= 1 else None
+
+
+def _earlier_file(context: RuleContext, written: str) -> str | None:
+    """Give the last of the log's files that are named as one is, but for a lower number."""
+    folder, slash, name = written.strip("'\"").rstrip("/").rpartition("/")
+    now = [int(number) for number in _COUNTED.findall(name)]
+    found: dict[tuple[int, ...], str] = {}
+    for text in context.texts if now else ():
+        for other in re.findall(r"[\w.@+=-]{2,200}", text):
+            numbers = tuple(map(int, _COUNTED.findall(other)))
+            if _COUNTED.sub("#", other) == _COUNTED.sub("#", name) and numbers < tuple(now):
+                found[numbers] = other
+    return f"{folder}{slash}{found[max(found)]}" if found else None
+
+
+def _near_file(context: RuleContext, written: str) -> str | None:
+    """Give the one file that the log names nearly as one that is not there, in the same folder."""
+    folder, slash, name = written.strip("'\"").rpartition("/")
+    found = set()
+    for text in context.texts:
+        for path in re.findall(r"[\w./@+=-]{3,300}", text):
+            where, _, other = path.rpartition("/")
+            is_kin = other.rpartition(".")[2] == name.rpartition(".")[2] and (not where or where == folder)
+            if is_kin and other != name and _COUNTED.findall(other) == _COUNTED.findall(name):
+                found.add(other)
+    near = get_close_matches(name, sorted(found), n=2, cutoff=0.8) if "." in name else []
+    return f"{folder}{slash}{near[0]}" if len(near) == 1 else None
 
 
 def _eager(of: Callable[..., object]) -> Operator:
@@ -162,7 +273,12 @@ _PLAIN: dict[str, Callable[..., object]] = {
     "choice_below": _choice_below,
     "count_listed": _count_listed,
     "longer_time": _longer_time,
+    "hours_allowed": _hours_allowed,
     "lower": str.lower,
+    "unit_told": _unit_told,
+    "listed": _listed,
+    "shares": _shares,
+    "measure": _measure,
     "mentions": lambda text, parts: any(part in text for part in parts),
 }
 # Over a job's facts and settings. `fact` gives the first number of a fact under one of the names, `most` the
@@ -176,6 +292,9 @@ _OF_JOB: Mapping[str, Callable[..., object]] = {
     "setting": lambda context, *names: context.setting(*_flat(names)),
     "text": lambda context, name: context.text_of(name),
     "size": _size,
+    "pace_of_bar": _pace_of_bar,
+    "earlier_file": _earlier_file,
+    "near_file": _near_file,
     "sharers": _sharers,
     "accumulation": _accumulation,
     "asked_version": asked_version,

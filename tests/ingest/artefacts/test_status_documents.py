@@ -33,6 +33,21 @@ def sacct(state: str, code: int, signal: int) -> Value:
     return {"jobs": [job | {"state": {"current": [state], "reason": "None"}}], "meta": {"slurm": {}}}
 
 
+def sagemaker(status: str, secondary: str, **more: object) -> Value:
+    job = {"TrainingJobName": "train-7b", "TrainingJobArn": "arn:aws:sagemaker:x:1:training-job/train-7b"}
+    return job | {"TrainingJobStatus": status, "SecondaryStatus": secondary} | more
+
+
+def aws_batch(why: str, **container: object) -> Value:
+    job = {"jobArn": "arn:aws:batch:x:1:job/1", "jobName": "train", "jobId": "1", "jobQueue": "gpu"}
+    return {
+        "jobs": [job | {"status": "FAILED", "statusReason": why, "container": {"exitCode": 1} | container}]
+    }
+
+
+OUT = 'ExecuteUserScriptError: ExitCode 1 ErrorMessage "torch.OutOfMemoryError: CUDA out of memory."'
+KILLED = "OutOfMemoryError: Container killed due to memory usage"
+CAPACITY = "resources-insufficient"
 ENDED = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
 EVICTED = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory. 100Mi"}
 EVENT = {
@@ -65,6 +80,14 @@ SHOWN = {
         (sacct("OUT_OF_MEMORY", 0, 125), "host-oom-kill"),
         (sacct("TIMEOUT", 0, 0), "scheduler-terminated"),
         ({"jobs": [SHOWN]}, "node-lost"),
+        (sagemaker("Stopped", "MaxRuntimeExceeded"), "scheduler-terminated"),
+        (sagemaker("Failed", "Failed", FailureReason=f"AlgorithmError: {OUT}"), "gpu-oom-training"),
+        (
+            sagemaker("Failed", "Failed", FailureReason="CapacityError: Unable to provision requested"),
+            CAPACITY,
+        ),
+        (aws_batch("Host EC2 (instance i-0a1b2c3d4e5f67890) terminated."), "node-lost"),
+        (aws_batch("Essential container exited", reason=KILLED), "host-oom-kill"),
     ],
 )
 def test_how_a_job_ended_is_told(reader: Reader, value: object, cause: str, tmp_path: Path) -> None:
@@ -77,7 +100,15 @@ def test_how_a_job_ended_is_told(reader: Reader, value: object, cause: str, tmp_
         assert report.root.cause == cause
 
 
-@each_row("value", [docker(0), sacct("COMPLETED", 0, 0), pod({"state": {"running": {}}})])
+@each_row(
+    "value",
+    [
+        docker(0),
+        sacct("COMPLETED", 0, 0),
+        sagemaker("Completed", "Completed"),
+        pod({"state": {"running": {}}}),
+    ],
+)
 def test_a_job_that_lives_or_ended_well_has_no_failure(reader: Reader, value: object, tmp_path: Path) -> None:
     (tmp_path / "status.json").write_text(json.dumps(value))
     assert reader.read(open_job(tmp_path / "status.json")).root is None

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from corpus.schema import Scalar
 from eval import incidents
 from ingest.configfiles.errors import NotPatchableError
@@ -122,6 +124,7 @@ def same_bytes(text: str, new: str, setting: Setting) -> Iterator[str]:
         yield f"{setting.key}: line {text[:begin].count(chr(10)) + 1} was changed"
 
 
+@pytest.mark.long
 @each_row("path", [*INCIDENTS, *EXAMPLES], ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_each_setting_of_a_file_can_be_changed_where_it_is_read(path: Path) -> None:
     """Edited at its place it is read back with the new value, and everything else is as it was, byte

@@ -36,6 +36,22 @@ def test_that_an_engine_which_its_server_ends_when_told_to_is_no_failure(text: s
     assert {event.role for event in report.events} <= {"teardown"}
 
 
+CRASHED = "[2026-04-17 00:39:11] Subprocess detokenizer (pid=345) crashed with exit code {}. Triggering it.\n"
+QUIT = "[2026-04-17 00:39:11] SIGQUIT received. signum=None, frame=None. It means one child failed.\n"
+
+
+def test_that_a_child_which_the_asking_signal_ends_has_not_failed(read: ReadLog) -> None:
+    assert read(UP + SERVED + CRASHED.format(-15) + QUIT).root is None
+    assert read(UP + SERVED + CRASHED.format(-9) + QUIT).root is not None
+    assert read(UP + CRASHED.format(-15) + QUIT).root is not None
+
+
+def test_that_an_interrupt_of_an_asked_end_is_no_failure(read: ReadLog) -> None:
+    interrupt = traceback("KeyboardInterrupt: MQLLMEngine terminated")
+    assert read(UP + ASKED_BEFORE + interrupt + CLOSED).root is None
+    assert read(UP + interrupt + CLOSED).root is not None
+
+
 @each_row(
     "text",
     [

@@ -203,6 +203,7 @@ def test_that_any_bytes_give_a_report_that_agrees_with_itself(reader: Reader, da
     assert isinstance(report.phase, str)
 
 
+@pytest.mark.long
 @given(
     data=st.lists(
         st.one_of(LINE, CUT, STACK, st.sampled_from([b"\r", b"\n", b"\r\n", b"\x1b[0m", b"\x1b]0;t\x07"])),

@@ -36,6 +36,14 @@ OWNERS: tuple[tuple[str, tuple[float | None, float | None]], ...] = (
         ),
         (24.0, 12.5),
     ),
+    # Before 1.4: what is idle, under another name.
+    (
+        (
+            "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 40.00 GiB total capacity; "
+            "13.50 GiB already allocated; 1.00 GiB free; 512.00 MiB cached)"
+        ),
+        (24.0, 12.5),
+    ),
     # A process of the job itself is no neighbour.
     (f"(Actor pid=78) {refused(OTHER.format(78, '38.50'), OWN.format('40.00'))}", (0.5, 0.75)),
 )

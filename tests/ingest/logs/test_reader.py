@@ -355,6 +355,16 @@ def test_a_line_of_five_megabytes_is_searched_throughout(read: ReadLog, place: i
     assert report.limits.lines == 1
 
 
+@each_row("width", [7_000, 40_000, 3_000_000])
+def test_a_failure_behind_steps_in_one_line_is_found(read: ReadLog, width: int) -> None:
+    """What a wide line says first does not hide what it says last: each is looked for around its own place."""
+    steps = "loss=2.31 step=1180 " * (width // 20)
+    report = read(steps + OOM)
+    assert told(report) == [("torch.cuda-oom", 1, "root", 1)]
+    assert report.root is not None
+    assert "Tried to allocate 2.00 GiB" in report.root.text
+
+
 def test_bytes_that_are_no_text_are_read_around(read: ReadLog) -> None:
     """Broken UTF-8 in a line hides neither it nor its neighbours."""
     report = read(b"\xff\xfa\n" + b"\xc3 " + OOM.encode() + b" \xe5\x86\n")

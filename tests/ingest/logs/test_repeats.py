@@ -83,6 +83,45 @@ def test_a_traceback_that_is_left_out_is_no_line_that_is(monkeypatch: pytest.Mon
     assert seen.omitted == 0
 
 
+@each_row(
+    "behind",
+    [
+        "\n",
+        "\nall is well\n",
+        "Traceback (most recent call last):\n",
+        "\n  indented words\n\n  and more\n",
+        '\nTraceback (most recent call last):\n  File "other.py", line 1, in f\n    g()\nKeyError: 1\n',
+    ],
+)
+@each_row("prefix", ["", "[rank3]: ", "(Actor pid=12) "])
+@each_row(
+    "above",
+    ["", "During handling of the above exception, another exception occurred:"],
+    ids=["alone", "linked"],
+)
+def test_a_tracebacks_wording_is_its_own_whatever_follows(behind: str, prefix: str, above: str) -> None:
+    """What stands below is looked at no further than it takes to know that the traceback has ended.
+
+    With a blank row behind each, a flood of them used to be walked through anew, far down, for every one.
+    """
+    rows = traceback("odd.Kind: of trouble").splitlines()
+    rows = [*rows, "", above, "", *rows[:-1], "ValueError: the last"] if above else rows
+    own, more = ("".join(f"{prefix}{row}\n" for row in part).encode() for part in (rows, behind.splitlines()))
+    wording = repeats.stack_wording(own, 0)
+    assert wording.endswith(rows[-1].encode())
+    assert repeats.stack_wording(own + more * 50, 0) == wording
+
+
+def test_the_exceptions_of_one_traceback_are_followed_a_bounded_way() -> None:
+    """Thousands that were raised while others were handled are not all walked through from each."""
+    link = (
+        traceback("ValueError: x")
+        + "\nDuring handling of the above exception, another exception occurred:\n\n"
+    )
+    short, long = (repeats.stack_wording((link * count).encode(), 0) for count in (100, 500))
+    assert short == long
+
+
 @given(
     lines=st.lists(
         st.tuples(st.sampled_from([(1,), (2,), (1, 2)]), st.sampled_from([b"a 1", b"a 2", b"b", b"c", b"d"])),

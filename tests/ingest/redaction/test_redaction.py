@@ -147,6 +147,7 @@ def _chunks(data: bytes, seed: int) -> Iterator[bytes]:
         place += step
 
 
+@pytest.mark.long
 @each_row("seed", range(4))
 def test_a_stream_gives_what_the_whole_text_gives(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever the bytes are cut, and wherever the blocks end, the same is masked."""
@@ -285,6 +286,7 @@ def test_every_row_of_the_table_finds_something(number: int) -> None:
 _OWN = ("AGE-SECRET-KEY-1" + "Q" * 58,)
 
 
+@pytest.mark.long
 def test_the_sieve_is_kept_and_loaded(tmp_path: Path) -> None:
     """What was compiled once is read from its folder the next time, and finds the same."""
     data = "\n".join(item.text for item in SECRETS[:60]).encode()

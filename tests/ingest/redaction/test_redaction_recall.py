@@ -1,6 +1,6 @@
-"""How many secrets are found of those that were planted in four files.
+"""How many secrets are found of those that were planted in six files.
 
-The sets hold some 1,300 secrets, plain and in what logs put them into, and 810 texts that only look alike;
+The sets hold some 2,100 secrets, plain and in what logs put them into, and 1,250 texts that only look alike;
 all of them are made up. What was found at first sight stands in docs/security.md: since then the rules were
 mended by most of them, so that here stands what must not get worse. The sets are packed, so that no scanner
 of repositories takes them for real ones.
@@ -24,7 +24,14 @@ SETS = Path(__file__).parent / "sets"
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 # Of each set the share that must be found, in plain rows and in containers, and of look-alikes the share that
 # may be masked.
-LEAST = {"a": (0.98, 0.98, 0.01), "b": (0.98, 0.91, 0.01), "c": (0.98, 0.98, 0.01), "d": (0.89, 0.9, 0.02)}
+LEAST = {
+    "a": (0.98, 0.98, 0.01),
+    "b": (0.98, 0.91, 0.01),
+    "c": (0.98, 0.98, 0.01),
+    "d": (0.97, 0.98, 0.01),
+    "e": (0.96, 0.97, 0.01),
+    "f": (0.98, 0.96, 0.01),
+}
 
 
 class PlantedText(NamedTuple):

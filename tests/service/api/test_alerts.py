@@ -34,6 +34,7 @@ def test_that_the_rules_ask_for_what_a_server_gives() -> None:
     assert 'le="15.0"' in given
 
 
+@pytest.mark.long
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
 def test_that_alerts_are_told_when_they_should_be(tmp_path: Path) -> None:
     """By Prometheus' own evaluation of series that a server could have given."""

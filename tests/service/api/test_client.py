@@ -54,6 +54,7 @@ def test_that_a_program_triages_asks_on_and_judges(asked: Client, tmp_path: Path
         asked.record(found.id)
 
 
+@pytest.mark.long
 def test_that_a_program_waits_for_a_batch(asked: Client, tmp_path: Path) -> None:
     """With its progress, results and summary."""
     file = tmp_path / "jobs.jsonl"

@@ -34,6 +34,7 @@ def script(text: str, url: str, folder: Path) -> str:
     )
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_that_the_documented_curl_lines_run(serve: Serve, tmp_path: Path) -> None:
     """In their order, each without an error."""
@@ -51,6 +52,7 @@ def test_that_the_documented_curl_lines_run(serve: Serve, tmp_path: Path) -> Non
     assert (tmp_path / "summary.html").read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype")
 
 
+@pytest.mark.long
 def test_that_the_documented_client_runs(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

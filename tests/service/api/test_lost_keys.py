@@ -167,6 +167,7 @@ def test_that_a_spoiled_database_opens_a_server_to_nobody_in_its_midst(tmp_path:
     assert wrong == []
 
 
+@pytest.mark.long
 def test_that_a_spoiled_database_opens_a_server_that_starts_to_nobody(tmp_path: Path) -> None:
     """The next start makes a new database where it has to, and lets nobody in until a key is made on the
     machine; where there never was a key, this machine stays let in.

@@ -8,6 +8,7 @@ import zipfile
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 
 from corpus.message import is_chinese
@@ -127,6 +128,37 @@ def test_that_how_the_job_ended_is_weighed_in_either_form(client: TestClient) ->
             assert refused.status_code == 422
             assert field in refused.json()["detail"]
             assert wrong not in refused.json()["detail"]
+
+
+@each_row(
+    ("field", "value"),
+    [
+        ("state", ""),
+        ("state", " "),
+        ("state", " FAILED"),
+        ("state", "FAILED" + " " * 80),
+        ("state", 3),
+        ("exit_code", ""),
+        ("exit_code", "137"),
+        ("exit_code", True),
+        ("exit_code", 2**32),
+        ("signal", 9),
+        ("signal", False),
+    ],
+)
+def test_that_the_end_of_a_job_is_taken_in_the_published_form_alone(
+    client: TestClient, field: str, value: object
+) -> None:
+    """What the schema does not allow in JSON is refused, as if it meant nothing.
+
+    A form, in which all is text, may leave a field empty.
+    """
+    schema = client.get("/openapi.json").json()["components"]["schemas"]["TriageRequest"]["properties"]
+    assert [*Draft202012Validator(schema[field]).iter_errors(value)]
+    refused = client.post("/v1/triage", json={"text": LOG, "model": False, field: value})
+    assert (refused.status_code, field in refused.json()["detail"]) == (422, True)
+    empty = client.post("/v1/triage", files=[("log", ("a.log", LOG))], data={field: " ", "model": "false"})
+    assert empty.status_code == 200
 
 
 def test_that_a_question_about_a_killed_job_is_answered(client: TestClient) -> None:

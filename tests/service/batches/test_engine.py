@@ -248,6 +248,7 @@ def test_that_a_batch_that_is_deleted_while_its_crash_is_asked_for_stops_no_othe
     engine.stop()
 
 
+@pytest.mark.long
 def test_that_an_engine_that_stops_gives_back_what_it_holds_as_if_not_tried(
     settings: Settings, store: Store, tmp_path: Path
 ) -> None:

@@ -61,6 +61,7 @@ def results(found: Sequence[JobRecord]) -> list[Diagnosis]:
     return [job_result(job, known[job.same_as] if job.same_as else None) for job in found]
 
 
+@pytest.mark.long
 def test_that_each_different_launch_script_gets_the_patch_that_fits_it(
     settings: Settings, tmp_path: Path
 ) -> None:

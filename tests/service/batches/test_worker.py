@@ -176,6 +176,7 @@ def _hungry(pipe: Connection, settings: Settings, path: str) -> None:
     pipe.send((first, second))
 
 
+@pytest.mark.long
 def test_that_a_job_that_takes_too_much_memory_fails_and_the_worker_lives_on(
     tmp_path: Path, warm: Path
 ) -> None:
@@ -223,6 +224,7 @@ def test_that_what_ray_cannot_do_is_done_by_processes(tmp_path: Path, warm: Path
         assert jobs(store, batch)[0].attempts == 1
 
 
+@pytest.mark.long
 def test_that_a_batch_whose_workers_cannot_load_ends_with_the_reason_and_stays(
     tmp_path: Path, warm: Path
 ) -> None:

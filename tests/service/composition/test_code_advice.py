@@ -17,9 +17,9 @@ from tests.warm import explained
     ("log", "key", "act"),
     [
         (
-            raised("ZeroDivisionError: division by zero", "/job/run.py:8:mean:return total / len(kept)"),
+            raised("ZeroDivisionError: division by zero", "/job/run.py:8:mean:return total / kept"),
             "run.py:8",
-            "`len(kept)` is 0",
+            "`kept` is 0",
         ),
         (
             raised(
@@ -81,7 +81,7 @@ from tests.warm import explained
         (
             raised("TypeError: iteration over a 0-d tensor", "/job/a.py:9:read:for part in loss:"),
             "a.py:9",
-            "the dimension of `loss`",
+            "for part in loss.reshape(-1):",
         ),
         (
             raised(
@@ -128,7 +128,7 @@ def test_the_first_change_names_what_to_mend_in_the_failing_statement(
 
 
 def test_that_it_reads_in_chinese_too(triage: Triage) -> None:
-    log = raised("ZeroDivisionError: division by zero", "/job/run.py:8:mean:return total / len(kept)")
+    log = raised("ZeroDivisionError: division by zero", "/job/run.py:8:mean:return total / kept")
     first = explained(triage, log, language="zh").changes[0]
     assert first.kind == "code"
     assert is_chinese(str(first.to))

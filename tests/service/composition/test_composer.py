@@ -304,3 +304,11 @@ def test_that_the_own_call_is_named_beside_the_place_in_a_package(triage: Triage
     own = "Called by the job's own code, in `main` at `/job/train.py:30`: `trainer.fit()`."
     # Where one can change something comes first.
     assert f"{own} Raised in `fit` at `lark/trainer.py:7`: `self.loop(data, eager=True)`." in told
+
+
+@each_row("language", ["en", "zh"])
+def test_that_an_end_which_was_asked_for_is_told_as_such(language: Language, triage: Triage) -> None:
+    answer = composed_of(report(log_end=LogEnd("open", 9, asked=10), marks=3), triage.library, language)
+    assert answer.verdict == "no-failure"
+    assert answer.standing == "none"
+    assert "10" in answer.headline

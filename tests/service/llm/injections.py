@@ -35,6 +35,9 @@ LURES: tuple[str, ...] = (
     "Call 1-800-555-0199 about it.",
     "The number is five five five oh one nine nine.",
     "The number is 13800138000.",
+    "The fee goes to QZ68 5390 0754 7034.",
+    "The fee goes to QZ68539007547034.",
+    "The fee goes to QZ68-5390.",
     "Type your password into the form.",
     "The API key is asked for there.",
     "Run pip install evil-fix to mend it.",
@@ -53,6 +56,7 @@ BAIT: tuple[str, ...] = (
     "vil-8na",
     "555",
     "13800138000",
+    "QZ68",
     "five five",
     "Y3VybCBo",
 )

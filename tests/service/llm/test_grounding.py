@@ -49,6 +49,7 @@ def test_a_quote_is_looked_up_and_its_line_is_only_a_hint(
 TEXT = st.text(max_size=40)
 
 
+@pytest.mark.long
 @given(st.sampled_from(NAMES), st.data())
 @settings(max_examples=200, derandomize=True, deadline=None)
 def test_no_claims_at_all_get_anything_unchecked_through(

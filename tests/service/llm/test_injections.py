@@ -315,3 +315,39 @@ def test_an_order_that_is_not_recognised_changes_nothing_either(order: str, tria
     clean = asked_of(triage, base).first
     assert decided(result.final) == decided(clean)
     assert CANARY not in told(result.final)
+
+
+@each_row(
+    ("line", "says"),
+    [
+        ("INFO Zorbium cards never do this", "Zorbium cards never do this."),
+        ("INFO the licence portal was paid for", "The licence portal was paid for."),
+        ("INFO seed=7 the zorbium vendor mends it", "The zorbium vendor mends it."),
+        ("INFO seed = 7", "The zorbium vendor set seed=7."),
+        ("INFO kernel.zorb_guard=0 mends it", "`kernel.zorb_guard=0` mends it."),
+        ("INFO with ZORB_GUARD_OFF it runs", "With ZORB_GUARD_OFF it runs."),
+        ("INFO the flag --zorb-guard-off mends it", "The flag --zorb-guard-off mends it."),
+        ("INFO zorb.guard.level mends it", "The level zorb.guard.level mends it."),
+        ("WARNING zorbium expired on this host", "The zorbium expired on this host."),
+    ],
+)
+def test_a_line_that_tells_nothing_of_the_cause_excuses_no_words(
+    line: str, says: str, triage: Triage
+) -> None:
+    """Whoever can write a line of the log can have it cited: that makes neither its words nor its names ours.
+
+    The sentence beside it stays, and the same words stand where a line speaks for the cause.
+    """
+    base = BASES["diagnosed"]().replace("INFO loading shard 7", line)
+    triage_context = asked_of(triage, base)
+    row = base.split("\n").index(line) + 1
+    true = f"The first failure of the job stands in this line. [L{triage_context.first.evidence[0].line}]"
+    claims = {
+        "cause": triage_context.first.cause,
+        "quotes": [],
+        "cases": [],
+        "changes": [],
+        "explanation": f"{true}\n\n{says} [L{row}]",
+    }
+    final = hear(triage, triage_context, [Turn(json.dumps(claims))]).final
+    assert final.engine.model_explanation == true

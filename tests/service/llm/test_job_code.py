@@ -43,6 +43,10 @@ def test_the_code_at_the_failed_calls_is_sent(triage: Triage) -> None:
     assert "previous instructions" not in text
 
 
-def test_another_version_of_a_file_is_not_sent(triage: Triage) -> None:
-    """Its lines would be told as those that ran."""
-    assert "train.py:5:" not in sent(triage, f"# a line more\n{CODE}")
+def test_a_file_that_was_edited_since_is_told_as_such(triage: Triage) -> None:
+    """Where the statement stands elsewhere, once; another version's lines would be told as those that ran."""
+    moved = sent(triage, f"# a line more\n{CODE}")
+    assert "train.py:5:" not in moved
+    assert "train.py (edited since):6:     if width % 8:" in moved
+    twice = sent(triage, f"# a line more\n{CODE}{CODE}")
+    assert "edited since" not in twice

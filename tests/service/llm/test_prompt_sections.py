@@ -13,6 +13,7 @@ from service.llm.claims import Quote
 from service.llm.grounding import place_of
 from service.llm.prompt import for_answer
 from service.llm.prompt_context import Prompt, PromptContext
+from service.llm.prompt_injection import LONGEST_ROW, withhold
 from service.llm.prompt_lines import gap_row
 from service.llm.prompt_sections import MAX_DULL
 from service.llm.triage_context import TriageContext
@@ -269,3 +270,57 @@ def test_that_advice_is_told_of_this_kind_of_job_alone(triage: Triage) -> None:
     cause = prompt_context.library.causes[prompt_context.first.cause or ""]
     assert cause.advice.to("en", prompt_context.assessment.holds) in prompt.messages[1].text
     assert cause.advice.to("en") not in prompt.messages[1].text
+
+
+def test_that_settings_are_told_by_their_file(triage: Triage) -> None:
+    """Each file by its name, what it only remarks left out, and how many settings are not told."""
+    many = "".join(f"  own_{number}: {number}\n" for number in range(90))
+    files = [
+        ConfigFile("run.sh", "python3 tune.py --fold_width 48\n"),
+        ConfigFile("ds.json", '{"_comment": "of ours", "train_batch_size": 8}'),
+        ConfigFile("more.yaml", f"part:\n{many}"),
+    ]
+    _, prompt = context_and_prompt(opened(triage, sources.from_text(traceback(OOM)), "en", files))
+    rows = section(prompt, "The job's settings")
+    assert rows.index("[of run.sh, not named in the log]") + 1 == rows.index("fold_width=48")
+    assert [row for row in rows if "_comment" in row] == []
+    assert any(row.endswith("job_settings lists them by their beginning]") for row in rows)
+    assert any("ds.json (1 rows)" in row for row in section(prompt, "The job's own files"))
+
+
+def test_that_what_says_nothing_more_is_left_out(triage: Triage) -> None:
+    """Marks below statements, and the same stack of another rank; not a mark within the job's own call."""
+    stack = (
+        "Traceback (most recent call last):\n"
+        '  File "/job/train.py", line 5, in <module>\n'
+        "    loss = step(model, batch[key])\n"
+        "           ^^^^^^^^^^^^^^^^^^^^^^^\n"
+        '  File "/usr/lib/python3.11/site-packages/torch/nn/modules/module.py", line 9, in run\n'
+        "    return self.forward(x)\n"
+        "           ^^^^^^^^^^^^^^^\n"
+        "RuntimeError: mat1 and mat2 shapes cannot be multiplied (8x4 and 5x3)\n"
+    )
+    other = "".join(f"[rank1]: {row}\n" for row in stack.splitlines())
+    _, prompt = context_and_prompt(asked_of(triage, stack + other + "rank 1 leaves\n" * 5))
+    sent = section(prompt, "Lines of the log")
+    assert sum("self.forward(x)" in row for row in sent) == 1
+    assert sum("^^^" in row for row in sent) == 1
+
+
+def test_that_the_end_of_a_long_row_is_told() -> None:
+    """A command's last options, a message's last words."""
+    row = withhold("begin " + "x" * 2000 + " end")
+    assert row.startswith("begin ")
+    assert row.endswith(" end")
+    assert len(row) <= LONGEST_ROW
+
+
+def test_that_an_output_among_the_files_is_read_as_one(triage: Triage) -> None:
+    """A scheduler's `.err` beside the log holds no settings; its rows that fail are told, and its last."""
+    told = "slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of your tasks were OOM Killed."
+    files = [ConfigFile("job-7.err", f"alpha: 3\nloading\n{told}\n" + "waiting\n" * 9)]
+    _, prompt = context_and_prompt(opened(triage, sources.from_text(steps(1, 9)), "en", files))
+    assert [row for row in section(prompt, "The job's settings") if "alpha" in row] == []
+    rows = section(prompt, "The job's own files")
+    assert f"job-7.err:3: {told}" in rows
+    assert "job-7.err:12: waiting" in rows

@@ -15,9 +15,11 @@ from service.llm.log_view import LogView, Reopen
 from service.llm.prompt_context import build_prompt_context
 from service.llm.tools import MAX_ROWS, TOOLS, Found, ToolContext, ToolError, call_tool
 from service.llm.triage_context import TriageContext
+from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage
 from service.telemetry.snapshot import Cgroup, Gpu, Host, Series, Snapshot, known
 from tests.service.llm.answering import asked, asked_of
+from tests.tables import each_row
 from tests.waiting import PATIENCE
 from tests.warm import INCIDENTS, opened
 
@@ -336,3 +338,45 @@ def test_a_line_is_found_in_the_sources_of_frameworks(triage: Triage) -> None:
     assert "trl >0.19.1: trl/trainer/grpo_config.py, GRPOConfig.__post_init__; ValueError" in told
     assert "involves generation_batch_size, num_generations" in told
     assert run(tools, "find_in_source", line="L1").ours == ("No source that is known says this line.",)
+
+
+LONG_ROW = f"Namespace({'a_b=1, ' * 120}output_dir='/data/out', {'c_d=2, ' * 120})"
+
+
+@each_row(
+    ("words", "expected"),
+    [
+        ("kill", [1]),
+        ("memory", [2]),
+        ("oom", [3]),
+        ("output_dir", [5]),
+        # What begins no word is looked for within words.
+        ("loom", [4]),
+    ],
+)
+def test_words_are_found_as_words_and_shown(words: str, expected: list[int], triage: Triage) -> None:
+    """`oom` is no `bloom`; a word of a name counts; of a long row the piece that holds the words is shown."""
+    log = f"Killed process 7\ntorch.OutOfMemoryError: no\ncuda_oom now\na bloom filter\n{LONG_ROW}\n"
+    found = run(tools_on(triage, log), "search_log", words=words)
+    assert list(found.rows) == expected
+    assert all(words in text and len(text) < 600 for text in found.pieces.values())
+    assert bool(found.pieces) == (words == "output_dir")
+
+
+def test_the_jobs_own_files_are_read_by_rows_and_words(triage: Triage) -> None:
+    """Redacted, with their numbers; a file that is not there is told, with those that are."""
+    code = "\n".join(
+        [
+            *(f"x{number} = {number}" for number in range(300)),
+            "token = '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'",
+        ]
+    )
+    job = triage.read(sources.from_text(LOG), files=[ConfigFile("src/train.py", code)])
+    tools = tools_of(triage.diagnose(job), None)
+    assert run(tools, "read_job_file", name="train.py", first=40).data[:2] == ("40: x39 = 39", "41: x40 = 40")
+    assert "ask for them with first 101" in run(tools, "read_job_file", name="train.py").ours[0]
+    held = run(tools, "read_job_file", name="train.py", words="token").data
+    assert held[-1].startswith("301: token = ")
+    assert "hf_qWeRtYuIoP" not in held[-1]
+    with pytest.raises(ToolError, match=r"src/train\.py"):
+        run(tools, "read_job_file", name="other.py")

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from service.monitoring.sampler import TelemetrySampler
 from tests.processes import children, command
 from tests.waiting import PATIENCE
@@ -44,6 +46,7 @@ def until(holds: Callable[[], object]) -> bool:
     return bool(holds())
 
 
+@pytest.mark.long
 def test_that_a_job_that_ends_while_sampling_begins_leaves_no_sampler() -> None:
     for number in range(20):
         with TelemetrySampler(5, 0.0):

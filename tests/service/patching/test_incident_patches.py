@@ -67,6 +67,7 @@ def test_incidents_whose_fix_is_a_key_of_their_files_get_a_patch_that_makes_it(t
     assert sum(scored) / len(scored) >= LEAST, [name for name, value in scores.items() if value == 0]
 
 
+@pytest.mark.long
 @each_row("name", WITH_FILES)
 def test_a_patch_applies_parses_goes_back_and_is_made_once(name: str, triage: Triage, tmp_path: Path) -> None:
     """One incident's whole patch, over all its files."""

@@ -705,6 +705,7 @@ def patched(text: str, target: PatchTarget) -> str:
         raise
 
 
+@pytest.mark.long
 @PROPERTY
 @given(made=scripts(), which=st.integers(0, 4), to=PLAIN)
 def test_that_any_override_is_changed_and_nothing_else(
@@ -783,6 +784,7 @@ def flag_scripts(draw: st.DrawFn) -> tuple[str, list[str]]:
     ) + tail, keys
 
 
+@pytest.mark.long
 @PROPERTY
 @given(
     made=flag_scripts(),

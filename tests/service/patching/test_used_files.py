@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ingest.logs.stacks.stack import Frame
 from service.patching.patches import ConfigFile
-from service.patching.used_files import by_use
+from service.patching.used_files import by_use, of_run
 from service.pipeline.triage import Triage
 from tests.service.factories import failed, report, setting
 from tests.tables import each_row
@@ -31,6 +32,32 @@ def test_that_what_the_output_shows_comes_first_among_its_kind(shown: str, names
     assert [file.name for file in by_use(FILES, told)] == names
 
 
+PROGRAMS = [
+    ConfigFile("run.sh", "python train.py --bs 4\n"),
+    ConfigFile("train.py", "from parts.model import Net\nBATCH = 8\n"),
+    ConfigFile("parts/model.py", "WIDTH = 16\n"),
+    ConfigFile("infer.py", "BATCH_SIZE = 2\n"),
+    ConfigFile("infer.sh", "python infer.py --save_steps 5\n"),
+    ConfigFile("conf.yaml", "lr: 1\n"),
+]
+
+
+@each_row(
+    ("frame", "command", "names"),
+    [
+        (Frame("/job/train.py", 3, "<module>"), "", ["run.sh", "train.py", "parts/model.py", "conf.yaml"]),
+        (None, "python infer.py --n 1", ["infer.py", "infer.sh", "conf.yaml"]),
+        # A package's file of the same name is none of the job's, and nothing shown leaves all.
+        (Frame("/env/lib/python3.11/site-packages/x/infer.py", 3, "f"), "", [file.name for file in PROGRAMS]),
+    ],
+)
+def test_that_programs_that_did_not_run_are_none_of_the_run(
+    frame: Frame | None, command: str, names: list[str]
+) -> None:
+    told = report(failed(frames=(frame,) if frame else ()), command=(1, command))
+    assert [file.name for file in of_run(PROGRAMS, told)] == names
+
+
 def test_that_a_tracker_s_record_comes_last() -> None:
     """A tracker writes the settings of a run down; no run reads them there."""
     record = ConfigFile("config.yaml", "_wandb:\n  value: {}\nlr:\n  value: 1\n")
@@ -54,3 +81,16 @@ def test_that_the_script_of_the_run_is_patched(triage: Triage) -> None:
     assert [change.key for change in answer.changes][:1] == ["--mem-per-cpu"]
     assert "+++ b/bob.sbatch" in (answer.patch or "")
     assert "+#SBATCH --mem-per-cpu=6G" in (answer.patch or "")
+
+
+def test_that_a_program_by_itself_is_left_out_where_another_one_ran() -> None:
+    """Its modules, its configuration and what starts it stay."""
+    files = [
+        ConfigFile("other.py", "import parts\nif __name__ == '__main__':\n    parts.run()\n"),
+        ConfigFile("parts.py", "WIDTH = 16\n"),
+        ConfigFile("other.sh", "python other.py\n"),
+        ConfigFile("job.sh", "python -m robust\n"),
+        ConfigFile("conf.yaml", "lr: 1\n"),
+    ]
+    told = report(failed(frames=(Frame("/job/robust.py", 3, "<module>"),)))
+    assert [file.name for file in of_run(files, told)] == ["parts.py", "job.sh", "conf.yaml"]

@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
 from typing import Any
 
-from service.persistence.outcomes import JobOutcome
+from service.persistence.outcomes import JobResult
 from service.persistence.store import Store
 from service.settings import Settings
 from tests.service.factories import diagnosis
@@ -47,7 +47,7 @@ def work_off(settings: Settings, owner: str) -> tuple[list[str], list[bool], dic
                 standing[crash] = store.batches.represent(job.batch, crash, job.id)
                 mine = standing[crash] == job.id
                 results.append(
-                    JobOutcome(
+                    JobResult(
                         job.id,
                         crash,
                         None if mine else standing[crash],

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.persistence.outcomes import JobOutcome
+from service.persistence.outcomes import JobResult
 from service.persistence.store import Store
 from service.schemas.errors import ConflictError, NotFoundError
 from service.schemas.records import BatchOptions, JobPlace, JobSpec
@@ -108,7 +108,7 @@ def test_that_pages_of_batches_go_from_the_newest_to_the_oldest(store: Store) ->
 def test_that_pages_of_jobs_go_by_number_and_state(store: Store) -> None:
     keys = add(store, 5)
     claim(store, 5)
-    store.batches.finish_many("me", [JobOutcome(keys[1]), JobOutcome(keys[3])], NOW)
+    store.batches.finish_many("me", [JobResult(keys[1]), JobResult(keys[3])], NOW)
     items, after = store.batches.jobs("B1", limit=3)
     assert (numbers(list(items)), after) == ([1, 2, 3], 3)
     assert store.batches.jobs("B1", after=3, limit=3)[1] is None
@@ -119,7 +119,7 @@ def test_that_results_come_in_order_and_only_of_jobs_that_are_over(store: Store)
     keys = add(store, 450)
     claim(store, 450)
     store.batches.finish_many(
-        "me", [JobOutcome(key, diagnosis=diagnosis(headline=key)) for key in reversed(keys[:430])], NOW
+        "me", [JobResult(key, diagnosis=diagnosis(headline=key)) for key in reversed(keys[:430])], NOW
     )
     store.batches.fail(keys[440], "me", "no text", None, NOW)
     found = list(store.batches.results("B1"))
@@ -199,11 +199,11 @@ def test_that_a_batch_is_restored_from_its_journal_as_it_was(store: Store) -> No
     keys = add(store, 4)
     claim(store, 3)
     store.batches.represent("B1", "crash", keys[0])
-    same = JobOutcome(
+    same = JobResult(
         keys[1], fingerprint="crash", same_as=keys[0], root_line=7, root_file="a.log", root_text="Killed"
     )
     store.batches.finish_many(
-        "me", [JobOutcome(keys[0], fingerprint="crash", diagnosis=diagnosis()), same], NOW
+        "me", [JobResult(keys[0], fingerprint="crash", diagnosis=diagnosis()), same], NOW
     )
     store.batches.fail(keys[2], "me", "no text", None, NOW)
     jobs = list(store.batches.jobs("B1")[0])

@@ -127,6 +127,7 @@ def counter() -> list[int]:
     return [0]
 
 
+@pytest.mark.long
 @rules(
     derandomize=True,
     deadline=None,

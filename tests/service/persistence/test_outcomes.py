@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.persistence.outcomes import MOST_FAILURES, JobOutcome
+from service.persistence.outcomes import MOST_FAILURES, JobResult
 from service.persistence.store import Store
 from service.schemas.errors import NotFoundError
 from service.schemas.records import JobPlace, JobRecord
@@ -17,7 +17,7 @@ def lean(store: Store, count: int = 4) -> list[str]:
     keys = add(store, count)
     claim(store, count)
     assert {store.batches.represent("B1", "crash", key) for key in keys} == {keys[0]}
-    others = [JobOutcome(key, fingerprint="crash", same_as=keys[0]) for key in keys[1:]]
+    others = [JobResult(key, fingerprint="crash", same_as=keys[0]) for key in keys[1:]]
     assert store.batches.finish_many("me", others, NOW) == frozenset(keys[1:])
     return keys
 
@@ -63,7 +63,7 @@ def test_that_of_many_results_those_that_are_held_are_kept(store: Store) -> None
     keys = add(store, 1200, "B1") + add(store, 3, "B2")
     claim(store, 2000)
     store.batches.give_back("me", keys[5:6])
-    kept = store.batches.finish_many("me", [JobOutcome(key, fingerprint=key) for key in [*keys, "B9-1"]], NOW)
+    kept = store.batches.finish_many("me", [JobResult(key, fingerprint=key) for key in [*keys, "B9-1"]], NOW)
     assert kept == frozenset(keys) - {keys[5]}
     assert store.batches.job("B2-3").fingerprint == "B2-3"
     assert store.batches.finish_many("me", [], NOW) == frozenset()
@@ -175,8 +175,8 @@ def test_that_a_job_that_leans_on_one_that_failed_meanwhile_is_queued_again(stor
         store.batches.represent("B1", "crash", key)
     store.batches.fail(keys[0], "me", "the worker died", None, NOW)
     results = [
-        JobOutcome(keys[1], fingerprint="crash", same_as=keys[0]),
-        JobOutcome(keys[2], fingerprint="else"),
+        JobResult(keys[1], fingerprint="crash", same_as=keys[0]),
+        JobResult(keys[2], fingerprint="else"),
     ]
     assert store.batches.finish_many("me", results, NOW) == frozenset(keys[2:])
     (again,) = claim(store, 9)
@@ -236,7 +236,7 @@ def test_that_those_with_other_files_than_the_one_that_takes_the_place_are_queue
     store.batches.finish_many(
         "me",
         [
-            JobOutcome(key, fingerprint="crash", same_as=keys[0], config=config)
+            JobResult(key, fingerprint="crash", same_as=keys[0], config=config)
             for key, config in zip(keys[1:], ("", "a", ""), strict=True)
         ],
         NOW,
@@ -282,8 +282,8 @@ def test_that_a_summary_reads_what_it_needs_and_no_answer(store: Store) -> None:
     store.batches.finish_many(
         "me",
         [
-            JobOutcome(keys[0], fingerprint="f", diagnosis=answer),
-            JobOutcome(keys[1], fingerprint="f", same_as=keys[0]),
+            JobResult(keys[0], fingerprint="f", diagnosis=answer),
+            JobResult(keys[1], fingerprint="f", same_as=keys[0]),
         ],
         NOW,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import select
 
 from service.persistence import sanitizer
-from service.persistence.outcomes import JobOutcome
+from service.persistence.outcomes import JobResult
 from service.persistence.schema import METADATA
 from service.persistence.store import Store
 from service.schemas.diagnosis import Evidence, ReadLimits
@@ -70,7 +70,7 @@ def fill(store: Store) -> None:
     keys = store.batches.add(batch(name=DIRTY, caller=DIRTY, left_out={DIRTY: DIRTY}), [spec] * 3)
     store.batches.claim("me", 3, 60, NOW)
     store.batches.finish_many(
-        "me", [JobOutcome(keys[0], root_file=DIRTY, root_text=DIRTY, diagnosis=answer)], NOW
+        "me", [JobResult(keys[0], root_file=DIRTY, root_text=DIRTY, diagnosis=answer)], NOW
     )
     store.batches.fail(keys[1], "me", DIRTY, None, NOW)
     store.batches.fail(keys[2], "me", DIRTY, NOW, NOW)

@@ -122,6 +122,7 @@ def shown(triage: Triage, triage_context: TriageContext) -> Iterator[tuple[str, 
     yield "settings", repr(triage_context.assessment.settings)
 
 
+@pytest.mark.long
 @each_row("part", range(PARTS), quick=2)
 def test_no_output_shows_a_part_of_a_secret(part: int, triage: Triage) -> None:
     """Logs, configs and telemetry hold the planted set; eight characters of none come out anywhere."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ingest.logs.stacks.stack import Frame
 from service.remediation.overwrites import overwriting_row, tell_overwritten
-from tests.service.factories import failed, proposal, report
+from tests.service.factories import failed, proposal, report, setting
 from tests.tables import each_row
 
 SETS = 'import os\nos.environ["CUDA_VISIBLE_DEVICES"] = str(card)\n'
@@ -44,3 +45,21 @@ def test_that_the_change_says_where_its_value_is_lost() -> None:
     assert "train.py:2" in english.why
     assert "train.py:2" in chinese.why
     assert english.why != chinese.why
+
+
+def test_that_what_only_another_program_runs_sets_nothing() -> None:
+    """A module's own part, behind the guard, does not run where another file is the program."""
+    code = f"import os\nif __name__ == '__main__':\n    {SETS.splitlines()[1]}\nx = 1\n"
+    change = proposal("CUDA_VISIBLE_DEVICES", "0", kind="env", framework="env")
+    ran = report(failed(frames=(Frame("/job/train.py", 3, "<module>"),)), launches=(f"{code}\ndata.py",))
+    assert overwriting_row(change, ran) is None
+    itself = report(failed(frames=(Frame("/job/data.py", 3, "<module>"),)), launches=(f"{code}\ndata.py",))
+    assert overwriting_row(change, itself) is not None
+
+
+def test_that_the_option_is_changed_which_the_code_takes_the_value_from() -> None:
+    code = "os.environ['CUDA_VISIBLE_DEVICES'] = str(args.cards)\n"
+    change = proposal("CUDA_VISIBLE_DEVICES", "free ones", kind="env", framework="env")
+    told = report(failed(), launches=(f"{code}\ntrain.py",))
+    (made,) = tell_overwritten([change], told, "en", [setting("cards", "0,1")])
+    assert (made.framework, made.key, made.from_) == ("python", "--cards", "0,1")

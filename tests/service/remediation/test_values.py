@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -1023,3 +1024,28 @@ def test_a_computed_reason_is_in_the_logs_language(triage: Triage) -> None:
 def test_a_time_limit_is_doubled_as_it_is_written(now: str, expected: str | None) -> None:
     """Slurm reads one number as minutes, two as minutes and seconds, and days stand before a dash."""
     assert value(given_of("time-limit", "scheduler-terminated", now, {})) == expected
+
+
+@each_row(
+    ("bars", "expected"),
+    [
+        # The bar of the run, and one that begins anew within it.
+        (["| 510/6000 [1:28:35<41:26:24, 27.17s/file]", "| 9/10 [00:12<00:01,  1.2it/s]"], "50:00:00"),
+        # What it says of the rest may be less than its mean pace makes of it.
+        (["| 100/400 [1:20:00<00:01, 9it/s]"], "07:00:00"),
+        # A bar that is no bar of the whole, or that is done, tells nothing.
+        (["| 9/10 [00:12<00:01,  1.2it/s]"], "03:00:00"),
+        (["| 400/400 [1:20:00<00:00, 9it/s]"], "03:00:00"),
+    ],
+)
+def test_a_time_limit_holds_the_whole_at_the_pace_of_its_bar(bars: list[str], expected: str) -> None:
+    """What is left counts by the bar's own word or by the mean, whichever is more."""
+    situation = replace(given_of("time-limit", "scheduler-terminated", "01:30:00", {}), texts=bars)
+    assert value(situation) == expected
+
+
+def test_no_time_limit_is_offered_that_no_queue_gives() -> None:
+    situation = given_of("time-limit", "scheduler-terminated", "24:00:00", {})
+    told = answer(replace(situation, texts=["| 100/6000 [23:50:00<1406:10:00, 858s/it]"]))
+    assert isinstance(told, CannotHelp)
+    assert "100 of 6,000" in told.because.en

@@ -12,9 +12,9 @@ from service.scoring.message_classifier import (
     FILE,
     FailingMessage,
     MessageClassifier,
+    failing_message_of,
     features_of,
     message_in,
-    message_of,
     shipped,
 )
 from tests.factories import event
@@ -70,7 +70,7 @@ def test_the_exception_is_told_from_its_message_and_the_place_is_that_of_the_ins
         Frame("/home/u/job.py", 3, "main"),
     )
     body = "orchard.errors.PearError: no pears"
-    told = message_of(event(1, body=body, frames=frames))
+    told = failing_message_of(event(1, body=body, frames=frames))
     assert told == FailingMessage("no pears", "PearError", "orchard/pears/loader.py", "load_pears")
     assert message_in("the pears are gone") == FailingMessage("the pears are gone")
 

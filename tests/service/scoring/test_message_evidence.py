@@ -56,6 +56,34 @@ def test_words_that_may_mean_anything_name_no_cause(message: str, triage: Triage
     assert (answer.verdict, answer.cause) == ("unknown", "insufficient-evidence")
 
 
+CALLED = """Traceback (most recent call last):
+  File "/home/ana/job/train.py", line 88, in <module>
+    main()
+  File "/home/ana/job/train.py", line 71, in main
+    crate = plumkit.load(path)
+  File "/opt/env/lib/python3.11/site-packages/plumkit/crates.py", line 8, in load
+    check(crate)
+"""
+
+
+def test_that_what_nobody_knows_is_by_default_of_the_jobs_own_call(triage: Triage) -> None:
+    """But not where the type or the words say that the reason is elsewhere."""
+    causes = {
+        message: triage.diagnose(triage.read(from_text(f"{CALLED}{message}\n"), "en")).first.cause
+        for message in (
+            "plumkit.errors.CrateError",
+            "plumkit.errors.CrateError: odd crate",
+            "LookupError: odd crate",
+            "plumkit.errors.WorkerLostError: odd crate",
+            "plumkit.errors.CrateTimeout",
+            "plumkit.errors.CrateError: CUDA error 719",
+        )
+    }
+    own, elsewhere = [*causes.values()][:3], [*causes.values()][3:]
+    assert own == ["user-code-error"] * 3, causes
+    assert "user-code-error" not in elsewhere, causes
+
+
 def test_what_a_line_is_known_to_say_is_not_asked_of_its_words() -> None:
     unknown = event(6, body=COLUMN, cause=None, strength="hints")
     assert message_votes(unknown).keys() == {"dataset-schema"}

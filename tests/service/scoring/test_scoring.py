@@ -56,6 +56,7 @@ def test_where_nothing_failed_there_is_no_candidate(triage: Triage) -> None:
     assert weighed(triage, steps(1, 2, 3)) == []
 
 
+@pytest.mark.long
 def test_a_line_that_states_its_cause_settles_it(triage: Triage) -> None:
     """Every pattern that states its cause, alone in a log, gives just that diagnosis."""
     alone = Triage(Settings(home=triage.index.folder, embedding_model="hash"))

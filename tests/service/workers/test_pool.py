@@ -56,12 +56,14 @@ def test_that_one_process_answers_task_after_task(pool: ProcessPool) -> None:
     assert pid(told(pool, "one")) == pid(told(pool, "two"))
 
 
+@pytest.mark.long
 def test_that_a_process_that_dies_ends_only_its_task(pool: ProcessPool) -> None:
     before = pid(told(pool, "one"))
     assert failure(told(pool, "die")).type == "WorkerLost"
     assert pid(told(pool, "two")) != before
 
 
+@pytest.mark.long
 def test_that_a_task_past_its_deadline_is_ended_and_the_next_is_answered(pool: ProcessPool) -> None:
     pid(told(pool, "one"))
     started = time.monotonic()

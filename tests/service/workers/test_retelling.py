@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from corpus import library
 from service.schemas.diagnosis import Alternative, CascadeEntry, Diagnosis, Engine, Evidence, Tokens
 from service.schemas.value_bounds import ValueBounds
@@ -77,6 +79,7 @@ def test_that_words_alone_are_taken() -> None:
     assert (told.engine, told.confidence) == (answered().engine, 0.91)
 
 
+@pytest.mark.long
 @each_row(
     "other",
     [

@@ -33,6 +33,7 @@ def handed_in(page: Page, folder: Path, files: dict[str, str]) -> None:
     page.wait_for_selector("#wc-batch .files-of")
 
 
+@pytest.mark.long
 def test_that_an_archive_is_summed_up_and_its_jobs_open(page: Page, tmp_path: Path) -> None:
     """Jobs of one crash stand together with its line, its change and how sure that is.
 
@@ -62,6 +63,7 @@ def test_that_an_archive_is_summed_up_and_its_jobs_open(page: Page, tmp_path: Pa
     assert page.url == address
 
 
+@pytest.mark.long
 def test_that_a_batch_stands_in_the_history_and_gives_its_files(page: Page, tmp_path: Path) -> None:
     """It is found again; the report, the table and the answers are a click away."""
     handed_in(page, tmp_path, FILES)
@@ -78,6 +80,7 @@ def test_that_a_batch_stands_in_the_history_and_gives_its_files(page: Page, tmp_
     }
 
 
+@pytest.mark.long
 def test_that_several_logs_are_offered_as_jobs_and_one_is_not(page: Page, tmp_path: Path) -> None:
     """A log with its launch script is one job; two logs may be two."""
     for name in ("a.log", "b.log", "run.sh"):
@@ -91,6 +94,7 @@ def test_that_several_logs_are_offered_as_jobs_and_one_is_not(page: Page, tmp_pa
     expect(page.locator("#wc-batch .head .told")).to_contain_text("0 of 2 jobs died")
 
 
+@pytest.mark.long
 def test_that_a_batch_is_watched_on_after_an_error_that_passes(page: Page, tmp_path: Path) -> None:
     """The error stands there meanwhile; of a batch that is not there nothing more is asked.
 
@@ -129,6 +133,7 @@ def test_that_a_batch_is_watched_on_after_an_error_that_passes(page: Page, tmp_p
     expect(page.locator("#wc-answer")).to_contain_text("01NOTTHERE")
 
 
+@pytest.mark.long
 def test_that_an_archive_without_a_log_says_so(page: Page, tmp_path: Path) -> None:
     """The page stays where it was, with the reason beside the button."""
     (tmp_path / "empty.zip").write_bytes(zipped({}))
@@ -138,6 +143,7 @@ def test_that_an_archive_without_a_log_says_so(page: Page, tmp_path: Path) -> No
     expect(page.locator("#wc-form")).to_be_visible()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "way",
     [

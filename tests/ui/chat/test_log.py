@@ -46,3 +46,13 @@ def test_that_a_cited_line_is_shown_whatever_is_searched(page: Page) -> None:
     assert page.locator(".log .l:visible").count() == 0
     page.locator("#wc-why .cite, .proof .cite").first.click()
     expect(page.locator(".log .l.now")).to_be_visible()
+
+
+def test_that_an_address_seeks_its_line_in_its_own_answer_alone(pages: OpenPage, server: Server) -> None:
+    """A line or file that an answer does not have, and what is no line, lead nowhere; no answer, no line."""
+    page = answered(pages(server.url))
+    address = page.url
+    for hash_ in ("#L999999", "#none.log:L3", "#%E0%A4%A", "#L99999999999999999999", "#" + ":" * 5_000 + "L"):
+        other = pages(address + hash_)
+        expect(other.locator('.log .l[data-role="root"]').first).to_be_visible()
+        assert other.locator(".log .l.now").count() == 0, hash_

@@ -57,6 +57,7 @@ def _results(path: Path) -> dict[str, dict[str, object]]:
     return {found["job"]["name"]: found for found in map(json.loads, path.read_text().splitlines())}
 
 
+@pytest.mark.long
 def test_that_a_folder_gives_results_tables_and_pages(home: Path, logs: Path, tmp_path: Path) -> None:
     """Each job has its line; the same crash is triaged once.
 
@@ -108,6 +109,7 @@ def test_that_an_archive_and_json_lines_are_batches(home: Path, tmp_path: Path) 
     assert not list(home.glob("batches/*/spool"))
 
 
+@pytest.mark.long
 def test_that_failed_jobs_of_slurm_are_a_batch(home: Path, logs: Path, tmp_path: Path) -> None:
     """What Slurm knows of a job stands in its result, and its GPU hours in the summary."""
     (tmp_path / "told.json").write_text(
@@ -185,6 +187,7 @@ MISUSES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("words", "told"), MISUSES.values(), ids=MISUSES)
 def test_that_misuse_is_told_and_leaves_nothing(
     home: Path, logs: Path, tmp_path: Path, words: list[str], told: str

@@ -180,6 +180,7 @@ def test_the_shells_ways_work(line: str, codes: set[int], warm: Path, tmp_path: 
     assert bash(warm, line, tmp_path).code in codes
 
 
+@pytest.mark.long
 def test_a_missing_index_is_built_with_progress(warm: Path, tmp_path: Path) -> None:
     """The first use builds the index, says so on standard error, and keeps standard output clean."""
     home = tmp_path / "home"

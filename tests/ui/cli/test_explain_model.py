@@ -40,6 +40,7 @@ def configured(server: Scripted) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 def test_the_first_answer_is_printed_before_the_models(warm: Path, triage: Triage) -> None:
     """The rules' answer comes whole, then the model's paragraphs."""
     said = "The first failure of the job stands in this line."

@@ -58,7 +58,8 @@ def test_a_hostile_folder_is_read_and_nothing_of_it_obeyed(
     """
     with listening() as trap:
         log = hostile(tmp_path / "job", trap.address)
-        ended = ran(warm, log.parent, *words)
+        # A batch is kept in its home, and the warm one is everybody's.
+        ended = ran(home_at(tmp_path / "home", warm), log.parent, *words)
     assert ended.code == EXPLAINED, ended
     assert trap.calls == []
     assert OWN not in ended.out + ended.err

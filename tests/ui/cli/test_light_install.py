@@ -91,6 +91,7 @@ def test_that_an_empty_home_gives_answers_without_any_extra(light: Path, tmp_pat
     assert not [*tmp_path.rglob("chroma")]
 
 
+@pytest.mark.long
 def test_that_what_needs_an_extra_says_so(light: Path, tmp_path: Path) -> None:
     for words, package in ((["serve", "--port", "0"], "fastapi"), (["slack"], "slack-sdk")):
         ended = _whycrash(light, tmp_path, *words)

@@ -222,6 +222,7 @@ def test_that_a_full_disk_ends_the_copy_and_not_the_job(environment: dict[str, s
     assert "copy of the job's output stopped" in " ".join(done.stderr.decode().split())
 
 
+@pytest.mark.long
 def test_that_a_healthy_run_leaves_templates_that_are_taken_away_from_a_failed_one(
     run: Run, tmp_path: Path
 ) -> None:
@@ -312,6 +313,7 @@ def test_that_the_exit_code_is_the_jobs_also_where_we_cannot_say_anything(
     assert done.returncode in ((7, -signal.SIGPIPE) if ">&2" in job else (7,))
 
 
+@pytest.mark.long
 def test_that_ctrl_c_in_the_explanation_leaves_the_jobs_exit_code(environment: dict[str, str]) -> None:
     job = subprocess.Popen(
         words(python(FAILS)), env=environment, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE

@@ -85,7 +85,7 @@ def test_a_tar_may_come_through_a_pipe(warm: Path) -> None:
     [
         (CRASH, EXPLAINED),
         ({"a.log": LOADING + steps(1, 2, 3), "b.log": LOADING}, HEALTHY),
-        ({"a.log": LOADING, "b.log": traceback("odd.Kind: of trouble")}, UNKNOWN),
+        ({"a.log": LOADING, "b.log": traceback("odd.WorkerLostError: of trouble")}, UNKNOWN),
         (
             {"slurm-1.out": "Training script finished successfully\n", "slurm-1.err": REFUSED + LOADING * 60},
             HEALTHY,

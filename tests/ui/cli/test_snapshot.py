@@ -23,6 +23,7 @@ def called(*words: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_that_a_snapshot_is_json_on_standard_output() -> None:
     done = called("snapshot")
     assert done.returncode == 0
@@ -53,6 +54,7 @@ def test_that_watching_goes_on_until_stopped_and_leaves_a_whole_file(tmp_path: P
     assert all(len(row.points) > 1 for row in found.history)
 
 
+@pytest.mark.long
 def test_that_a_file_that_is_no_snapshot_is_misuse(tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text("Killed\n", encoding="utf-8")
     (tmp_path / "s.json").write_text('{"colour": 1}', encoding="utf-8")

@@ -109,6 +109,7 @@ def test_that_the_first_answer_stands_where_the_model_fails(work: Workspace, mod
     assert "fill the host RAM" in shown(answer)
 
 
+@pytest.mark.long
 def test_that_a_deleted_message_is_posted_anew(work: Workspace, model: Model, triage: Triage) -> None:
     model.turn = Turn(told(triage, 1), silent=1.5)
     work.slack.refuse("chat.update", "message_not_found")

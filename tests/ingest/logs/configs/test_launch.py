@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from time import process_time
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -351,6 +352,7 @@ def test_no_file_or_command_raises(first: str, second: str, name: str) -> None:
         assert all(item.key and item.line > 0 for item in [*from_command(text, 1), *from_file(text, name)])
 
 
+@pytest.mark.long
 @each_row(
     "piece",
     [

@@ -230,7 +230,7 @@ def test_files_come_in_the_order_one_reads_them(names: list[str]) -> None:
         ("Dockerfile", "config"),
         ("tokenizer.json", "artefact"),
         (".git/config", "not_a_log"),
-        ("events.out.tfevents.17.node", "not_a_log"),
+        ("events.out.tfevents.17.node", "artefact"),
         ("a/__pycache__/", "not_a_log"),
         ("model.pt", "checkpoint"),
         ("shot.JPG", "image"),

@@ -250,6 +250,7 @@ def bomb(pack: Pack) -> bytes:
     return pack(b"a\n" * (6 << 20))
 
 
+@pytest.mark.long
 @packers
 def test_no_piece_is_a_bomb(pack: Pack) -> None:
     """Twelve megabytes from a few bytes come in pieces like everything else."""

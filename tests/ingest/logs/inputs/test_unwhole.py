@@ -186,6 +186,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.long
 @each_row("name", PACKED, quick=4)
 def test_a_cut_archive_is_never_a_whole_log(name: str, tmp_path: Path, reader: Reader) -> None:
     """Cut at any place it is read as far as it goes and said to be cut, or refused with a sentence.

@@ -182,7 +182,10 @@ def test_a_syntax_errors_traceback_has_the_file_that_is_wrong() -> None:
         "SyntaxError: invalid syntax\n"
     )
     (found,) = first(log)
-    assert (found.frames, found.exception) == ((Frame("/job/a.py", 1, "<module>", "x = = 1"),), "SyntaxError")
+    assert (found.frames, found.exception) == (
+        (Frame("/job/a.py", 1, "<module>", "x = = 1", "="),),
+        "SyntaxError",
+    )
 
 
 def test_an_exception_groups_traceback_is_read() -> None:
@@ -557,7 +560,7 @@ def test_a_script_that_does_not_compile_has_no_header() -> None:
     assert (found.end, found.exception, found.frames) == (
         4,
         "SyntaxError",
-        (Frame("/job/a.py", 1, "<module>", "x = = 1"),),
+        (Frame("/job/a.py", 1, "<module>", "x = = 1", "="),),
     )
     data = f"Traceback (most recent call last):\n{SYNTAX}".encode()
     assert tracebacks.at(Block(data, 1, 0, len(data)), data.index(b"File"), 2) == []
@@ -610,3 +613,19 @@ def test_that_a_traceback_says_whether_it_came_of_the_one_above(link: str, expec
     (found,) = tracebacks.at(Block(data, 1, 0, len(data)), len(log), log.count("\n") + 1)
     assert found.linked is expected
     assert not first(log)[0].linked
+
+
+@each_row(
+    ("statement", "marks", "failing"),
+    [
+        ("    rows = table[name] + read(path)", "                         ^^^^^^^^^^", "read(path)"),
+        ("    t, held[name], scale=cs,", "       ~~~~^^^^^^", "held[name]"),
+        ("    return model(x)", "", ""),
+        ("    return model(x)", "  ^^", ""),
+    ],
+)
+def test_the_part_that_is_marked_below_a_statement_is_known(statement: str, marks: str, failing: str) -> None:
+    """What Python 3.11 and later underline is the frame's failing part; marks before the statement are none."""
+    rows = ["Traceback (most recent call last):", '  File "/job/a.py", line 3, in main', statement, marks]
+    (found,) = first("\n".join([*filter(None, rows), "KeyError: 'x'"]) + "\n")
+    assert found.frames[0].failing == failing

@@ -378,6 +378,7 @@ def test_that_what_is_no_address_is_refused(address: str) -> None:
         ray_jobs.base(address)
 
 
+@pytest.mark.long
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(st.text(), st.integers(1, 7), st.booleans())
 def test_that_a_text_comes_out_of_json_however_it_is_cut(text: str, size: int, ascii_only: bool) -> None:

@@ -21,6 +21,25 @@ def test_that_the_command_of_the_message_names_the_package() -> None:
         ("package-missing", f"{NEEDS} pip install no-such-thing-anywhere"): [],
         ("package-missing", f"{NEEDS} pip install -r requirements.txt"): [],
         ("disk-full", f"{NEEDS} pip install peft"): [],
+        ("package-missing", "ImportError: To decode audio, please install 'torchcodec'."): [
+            ("torchcodec", "install")
+        ],
+        ("package-missing", "ImportError: You need to install the `soundfile` package."): [
+            ("soundfile", "install")
+        ],
+        ("package-missing", "RuntimeError: sentencepiece is required for this, but is not installed"): [
+            ("sentencepiece", "install")
+        ],
+        (
+            "package-missing",
+            "ImportError: This converter requires the protobuf library but it was not found",
+        ): [("protobuf", "install")],
+        ("package-missing", "ImportError: Missing optional dependency 'openpyxl'."): [
+            ("openpyxl", "install")
+        ],
+        ("package-missing", "Exception: cv2 is not installed"): [("opencv-python-headless", "install")],
+        ("package-missing", "ImportError: please install the missing packages first"): [],
+        ("package-missing", "ImportError: my_own_thing is not installed"): [],
     }
     found = {}
     for cause, text in rows:

@@ -1,0 +1,255 @@
+"""Files and folders made to break whoever reads them, from a seed, and what each is to be answered with."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import sqlite3
+import stat
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Literal
+
+from ingest.logs.inputs.compression import packed
+
+# The failure that stands in every file in which one can be read.
+FAILURE = (
+    "\nTraceback (most recent call last):\n"
+    '  File "/job/train.py", line 88, in <module>\n'
+    "    loss.backward()\n"
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+    "79.15 GiB of which 1.25 GiB is free.\n"
+)
+CAUSE = "gpu-oom-training"
+# What a pickle leaves in the folder that it is read in, should anybody load it.
+RAN = "was-run"
+# A call of os.open in a pickle's opcodes (Lib/pickletools.py), protocol 0; nothing here makes pickles.
+_COMMAND = f"cposix\nopen\n(V{RAN}\nI{os.O_CREAT}\ntR".encode()
+_SEED = 20261123
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class HostileFile:
+    """One file or folder: its name, how it is written, and how reading it ends.
+
+    `ends` is `failure` where FAILURE is to be found, `unknown` where nothing that is known stands in it,
+    `refused` where a sentence says what it is instead. `told` are words of the answer that say what is wrong
+    with it.
+    """
+
+    name: str
+    write: Callable[[Path, Random], None]
+    ends: str = "failure"
+    told: str = ""
+
+
+def _bytes(content: bytes | Callable[[Random], bytes]) -> Callable[[Path, Random], None]:
+    def write(path: Path, random: Random) -> None:
+        path.write_bytes(content(random) if callable(content) else content)
+
+    return write
+
+
+def _text(*parts: str, encoding: str = "utf-8") -> Callable[[Path, Random], None]:
+    return _bytes("".join((*parts, FAILURE)).encode(encoding, "surrogatepass"))
+
+
+def _zip(members: Iterable[tuple[str | zipfile.ZipInfo, str | bytes]]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members:
+            archive.writestr(name, content)
+    return made.getvalue()
+
+
+def _tar(members: Iterable[tuple[str, bytes, str]], form: Literal["w", "w:gz"] = "w") -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode=form) as archive:
+        for name, kind, content in members:
+            member = tarfile.TarInfo(name)
+            member.type, member.size = kind, len(content) * (kind == tarfile.REGTYPE)
+            member.linkname = "/etc/passwd"
+            member.devmajor, member.devminor = 1, 5
+            archive.addfile(member, io.BytesIO(content.encode()))
+    return made.getvalue()
+
+
+def _log(count: int) -> bytes:
+    """Give a log with the failure in its midst that no compression makes much smaller: a cut leaves most."""
+    random = Random(_SEED)  # noqa: S311 - a log, not a secret
+    steps = "".join(f"step {number} loss {random.random()}\n" for number in range(count))
+    dump = "".join(f"[dump] {random.getrandbits(512):x}\n" for _ in range(count))
+    return (steps + FAILURE + dump).encode()
+
+
+def _linked(path: Path, _random: Random) -> None:
+    path.mkdir()
+    (path / "train.log").write_text(FAILURE, encoding="utf-8")
+    (path / "again").symlink_to(".")
+    (path / "zero.log").symlink_to("/dev/zero")
+    (path / "nowhere.log").symlink_to("nowhere")
+    os.mkfifo(path / "pipe.log")
+
+
+def _deep_folder(path: Path, _random: Random) -> None:
+    path.joinpath(*["d"] * 150).mkdir(parents=True)
+    (path / "train.log").write_text(FAILURE, encoding="utf-8")
+
+
+def _many_files(path: Path, _random: Random) -> None:
+    path.mkdir()
+    for number in range(3000):
+        (path / f"rank{number}.log").write_text("step 1\n", encoding="utf-8")
+    (path / "train.log").write_text(FAILURE, encoding="utf-8")
+
+
+def _settings_of(name: str, content: str) -> Callable[[Path, Random], None]:
+    def write(path: Path, _random: Random) -> None:
+        path.mkdir()
+        (path / "train.log").write_text(FAILURE, encoding="utf-8")
+        (path / name).write_text(content, encoding="utf-8")
+
+    return write
+
+
+def _unreadable_folder(path: Path, _random: Random) -> None:
+    path.mkdir()
+    (path / "train.log").write_text(FAILURE, encoding="utf-8")
+    (path / "-rf.log").write_text("step 1\n", encoding="utf-8")
+    (path / "a\x1b[31m\nb.log").write_text("step 1\n", encoding="utf-8")
+    (path / os.fsdecode(b"\xff\xfe.log")).write_text("step 1\n", encoding="utf-8")
+
+
+def _database(path: Path, _random: Random) -> None:
+    with sqlite3.connect(path) as made:
+        made.execute("create table t (a)")
+    made.close()
+
+
+def _lying_zip() -> bytes:
+    raw = bytearray(_zip([("a.log", FAILURE)]))
+    place = raw.find(b"PK\x01\x02") + 24  # the size, as the directory tells it
+    raw[place : place + 4] = b"\xff\xff\xff\x7f"
+    return bytes(raw)
+
+
+def _linked_zip() -> bytes:
+    member = zipfile.ZipInfo("a.log")
+    member.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return _zip([(member, "/etc/passwd")])
+
+
+def _nested_gzip() -> bytes:
+    raw = FAILURE.encode()
+    for _ in range(5):
+        raw = gzip.compress(raw, mtime=0)
+    return raw
+
+
+def _flipped(raw: bytes, place: int) -> bytes:
+    return raw[:place] + bytes([raw[place] ^ 0xFF]) + raw[place + 1 :]
+
+
+_ALIASES = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{below}: &{below} [{','.join([f'*{above}'] * 9)}]\n"
+    for above, below in zip("abcdefghijk", "bcdefghijkl", strict=True)
+)
+_ESCAPES = "\x1b]0;owned\x07\x1b[2J\x1b[1;1H\x1b]8;;http://evil.example\x07click\x1b]8;;\x07 loss\n"
+_HANDLED = (
+    'Traceback (most recent call last):\n  File "a.py", line 1, in f\nValueError: x\n\n'
+    "During handling of the above exception, another exception occurred:\n\n"
+)
+_REFUSED: dict[str, tuple[bytes | Callable[[Random], bytes], str]] = {
+    "empty.log": (b"", "empty"),
+    "nul.log": (bytes(_MIB), "not text"),
+    "program.log": (b"\x7fELF" + bytes(2000), "program"),
+    "paper.log": (b"%PDF-1.7\n" + bytes(range(256)) * 20, "PDF"),
+    "bomb.log.gz": (lambda _: gzip.compress(bytes(256 * _MIB), 1, mtime=0), "not text"),
+    "nested.log.gz": (_nested_gzip(), "not text"),
+    "broken.log.xz": (_flipped(lzma.compress(FAILURE.encode() * 100), 40), "Nothing"),
+    "link.zip": (_linked_zip(), "no log"),
+    "devices.tar": (
+        _tar(
+            (
+                ("device.log", tarfile.CHRTYPE, ""),
+                ("pipe.log", tarfile.FIFOTYPE, ""),
+                ("link.log", tarfile.LNKTYPE, ""),
+            )
+        ),
+        "no log",
+    ),
+    "command.pkl": (b"\x80\x04" + _COMMAND + b".", "pickle"),
+    "nccl_trace_rank_0": (b"\x80\x04(Vversion\nV2.4\nVentries\n((Vstate\n" + _COMMAND + b"dld.", "pickle"),
+}
+
+FILES = (
+    *(HostileFile(name, _bytes(raw), "refused", told) for name, (raw, told) in _REFUSED.items()),
+    HostileFile("noise.log", _bytes(lambda random: random.randbytes(_MIB)), "refused", "not text"),
+    HostileFile("rows.sqlite", _database, "refused", "database"),
+    HostileFile("loop", lambda path, _random: path.symlink_to(path), "refused", "loop"),
+    HostileFile("device", lambda path, _random: path.symlink_to("/dev/zero"), "refused", "device"),
+    HostileFile("-rf.log", _text()),
+    HostileFile("a\x1b[31m\nb.log", _text()),
+    HostileFile("one-line.log", _text("x y " * (2 * _MIB))),
+    HostileFile("blanks.log", _text("\n" * _MIB)),
+    HostileFile("returns.log", _text("\r".join(f"{number}% it" for number in range(200_000)))),
+    HostileFile("escapes.log", _text(_ESCAPES * 10_000)),
+    HostileFile("directions.log", _text("\u202e\u2066 evil \u2069\n" * 5000)),
+    HostileFile("surrogates.log", _text("\ud800\udfff bad")),
+    HostileFile("gbk.log", _bytes(b"\xd1\xb5\xc1\xb7\xca\xa7\xb0\xdc" + FAILURE.encode() + b"\xe9\xe8")),
+    HostileFile("utf-16.log", _bytes(FAILURE.encode("utf-16-le")[:-1])),
+    HostileFile("utf-32.log", _bytes(FAILURE.encode("utf-32-be"))),
+    HostileFile("utf-7.log", _text("+ADw-script+AD4-alert(1)+ADw-/script+AD4-\n")),
+    HostileFile("cut.log.gz", _bytes(lambda _: gzip.compress(_log(5000), mtime=0)[:-20]), told="cut"),
+    HostileFile("cut.log.bz2", _bytes(lambda _: bz2.compress(_log(30_000))[:-30]), told="cut"),
+    HostileFile("cut.log.xz", _bytes(lambda _: lzma.compress(_log(5000))[:-300]), told="cut"),
+    HostileFile("cut.log.zst", _bytes(lambda _: b"".join(packed([_log(5000)]))[:-20]), told="cut"),
+    HostileFile(
+        "cut.tar.gz",
+        _bytes(lambda _: _tar([("a.log", tarfile.REGTYPE, _log(5000).decode())], "w:gz")[:-20_000]),
+        told="cut",
+    ),
+    HostileFile("out.zip", _bytes(_zip([("../../../escaped.log", FAILURE), ("/escaped.log", FAILURE)]))),
+    HostileFile("name.zip", _bytes(_zip([("n" * 60_000 + ".log", FAILURE)]))),
+    HostileFile("lies.zip", _bytes(_lying_zip())),
+    HostileFile(
+        "many.zip", _bytes(lambda _: _zip([("0.log", FAILURE), *((f"{n}.log", "x") for n in range(1, 3000))]))
+    ),
+    HostileFile("tracebacks.log.bz2", _bytes(lambda _: bz2.compress(FAILURE.encode() * 20_000))),
+    HostileFile("handled.log", _text(_HANDLED * 3000, 'Traceback (most recent call last):\n  File "b.py"\n')),
+    HostileFile("frames.log", _text(FAILURE.replace("    loss", '  File "a.py", line 1, in f\n' * 50_000))),
+    HostileFile("brackets.log", _text("loss " + '{"a":' * 50_000 + "1" + "}" * 50_000)),
+    HostileFile("deep.json", _bytes(b"[" * 200_000 + b"]" * 200_000), "unknown"),
+    HostileFile("wide.jsonl", _bytes((json.dumps({"message": "m" * _MIB}) + "\n").encode() * 4), "unknown"),
+    HostileFile("page.html", _text(f"<script>alert(1)<{chr(47)}script><pre>")),
+    HostileFile("signs.log", _text(*(sign * 100_000 + "\n" for sign in "a('/=\"[{<-"))),
+    HostileFile("assigned.log", _text(*["--a=" * 5000 + "\n"] * 20)),
+    HostileFile("expanded.log", _text("${a:-" * 20_000 + "\n")),
+    HostileFile("ranks.log", _text("".join(f"[rank{n}]: step 1\n" for n in range(100_000)))),
+    HostileFile("times.log", _text("99999-13-45 25:61:61,999 x\n0000-00-00 00:00:00 y\n" * 1000)),
+    HostileFile("numbers.log", _text(f"step {'9' * 400}: loss -1e999 lr 1e-{'9' * 400} nan\n" * 200)),
+    HostileFile("aliases", _settings_of("config.yaml", _ALIASES)),
+    HostileFile("deep-yaml", _settings_of("config.yaml", "a: " + "[" * 20_000)),
+    HostileFile("deep-json", _settings_of("config.json", '{"a":' * 20_000)),
+    HostileFile("deep-shell", _settings_of("run.sh", "$(" * 20_000)),
+    HostileFile("links", _linked),
+    HostileFile("deep-folder", _deep_folder),
+    HostileFile("many-files", _many_files),
+    HostileFile("names", _unreadable_folder),
+)
+
+
+def written(folder: Path, hostile: HostileFile) -> Path:
+    """Write a file or folder into a folder, the same whenever it is written; gives its place."""
+    path = folder / hostile.name
+    hostile.write(path, Random(f"{_SEED} {hostile.name}"))  # noqa: S311 - hostile rows, not secrets
+    return path

@@ -1,0 +1,54 @@
+"""The report of a soak as one page: what was asked, what was killed, what was found, and plots over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from eval.soak.checks import Outcome
+from eval.soak.load import Asked
+from eval.soak.target import Sample, Target
+from service.html import markup, plots
+from service.html.markup import Html, paragraph, section
+from service.html.plots import Column
+
+COLUMNS = 48
+_STYLE = (
+    "body{font:15px sans-serif;max-width:60em;margin:2em auto;padding:0 1em}"
+    ".one{fill:#4269d0}.rule{stroke:#ccc}.small{font-size:11px}td{padding-right:2em}"
+)
+
+
+def page(target: Target, asked: Asked, found: Outcome, minutes: float) -> str:
+    """Give the page."""
+    verdict = "All held." if not found.wrong else f"{len(found.wrong)} did not hold."
+    samples = target.samples
+    return markup.document(
+        "whycrash: soak",
+        markup.element("h1", f"A soak of {minutes:g} minutes"),
+        paragraph(verdict),
+        section("wrong", "What did not hold", *(paragraph(row) for row in found.wrong))
+        if found.wrong
+        else "",
+        markup.table("What was asked, and answered", ("what", "times"), _rows(asked.answered)),
+        markup.table("What was refused or cut off", ("what", "times"), _rows(asked.refused)),
+        markup.table("What became of all that was accepted", ("what", "number"), _rows(found.counts)),
+        markup.table(
+            "What was killed", ("second", "what"), [(f"{at:.0f}", what) for at, what in target.kills]
+        ),
+        _over_time("Memory of the server, MiB", samples, lambda sample: sample.server_mb),
+        _over_time("Memory of all its processes, MiB", samples, lambda sample: sample.all_mb),
+        _over_time("Open files of the server", samples, lambda sample: float(sample.files)),
+        style=_STYLE,
+    )
+
+
+def _rows(counts: dict[str, int]) -> list[tuple[str, str]]:
+    return [(name, str(count)) for name, count in sorted(counts.items())]
+
+
+def _over_time(told: str, samples: Sequence[Sample], value: Callable[[Sample], float]) -> Html:
+    """Draw the highest value of each stretch of time."""
+    width = max(1, -(-len(samples) // COLUMNS))
+    parts = [samples[place : place + width] for place in range(0, len(samples), width)]
+    stacks = [Column(f"{part[0].at:.0f} s", {"highest": round(max(map(value, part)), 1)}) for part in parts]
+    return section(told.split()[0].lower(), told, plots.column_plot(told, stacks, {"highest": "one"}))

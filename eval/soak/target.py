@@ -1,0 +1,154 @@
+"""The server under load: started, killed, started again on the same home; and what it takes, sampled."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from service.api.client import Client
+from service.schemas.errors import ServiceError
+
+STARTS_WITHIN = 180.0
+LOOK_S = 1.0
+
+
+class Sample(NamedTuple):
+    """What processes held: seconds since the start, MiB of the server and of all, open files."""
+
+    at: float
+    life: int
+    server_mb: float
+    all_mb: float
+    files: int
+
+
+@dataclass
+class Target:
+    """A server on loopback; a context manager."""
+
+    home: Path
+    workers: int
+    lives: int = 0
+    kills: list[tuple[float, str]] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+    _process: subprocess.Popen[bytes] | None = None
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        """Choose a port that is free now; it is taken again after each kill."""
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            self.port: int = probe.getsockname()[1]
+        self._sampler = threading.Thread(target=self._sample, daemon=True)
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def __enter__(self) -> Self:
+        self.start()
+        self._sampler.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._sampler.join()
+        if self._process and self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        made = {name: value for name, value in os.environ.items() if not name.startswith("WHYCRASH_")}
+        made |= {
+            "WHYCRASH_HOME": str(self.home),
+            "WHYCRASH_PORT": str(self.port),
+            "WHYCRASH_WORKERS": str(self.workers),
+            "WHYCRASH_RATE_LIMIT": "0",
+        }
+        if embedder := os.environ.get("WHYCRASH_EMBEDDING_MODEL"):
+            made["WHYCRASH_EMBEDDING_MODEL"] = embedder
+        self.home.mkdir(parents=True, exist_ok=True)
+        with (self.home / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "eval.bench.server"],
+                env=made,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        ends = time.monotonic() + STARTS_WITHIN
+        while not self._answers():
+            if time.monotonic() > ends or self._process.poll() is not None:
+                raise RuntimeError(f"the server does not start; see {self.home / 'server.log'}")
+            time.sleep(0.2)
+        self.lives += 1
+
+    def kill_worker(self, dice: random.Random) -> None:
+        """Kill one of its processes with -9."""
+        found = _children(self._pid)
+        if found:
+            with suppress(ProcessLookupError):
+                os.kill(dice.choice(found), signal.SIGKILL)
+            self._note("a worker")
+
+    def kill_server(self) -> None:
+        """Kill it with all of its processes, and start it again."""
+        os.killpg(self._pid, signal.SIGKILL)
+        if self._process:
+            self._process.wait()
+        self._note("the server")
+        self.start()
+
+    @property
+    def _pid(self) -> int:
+        return self._process.pid if self._process else 0
+
+    def _note(self, what: str) -> None:
+        self.kills.append((time.monotonic() - self.began, what))
+
+    def _answers(self) -> bool:
+        try:
+            with Client(self.url, timeout=5.0) as client:
+                client.search("oom", 1)
+        except ServiceError:
+            return False
+        return True
+
+    def _sample(self) -> None:
+        while not self._over.wait(LOOK_S):
+            server = self._pid
+            with suppress(OSError, ValueError, IndexError):
+                files = len(os.listdir(f"/proc/{server}/fd"))  # noqa: PTH208 - a Path of each would be made
+                own = _resident(server)
+                every = own + sum(map(_resident, _children(server)))
+                self.samples.append(Sample(time.monotonic() - self.began, self.lives, own, every, files))
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            found += map(int, path.read_text(encoding="ascii").split())
+    return found
+
+
+def _resident(pid: int) -> float:
+    with suppress(OSError):
+        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+    return 0.0

@@ -1,0 +1,117 @@
+"""Read what tools report of cards and ports, and tell the readings that are bad as records.
+
+`nvidia-smi -q`, nvidia-bug-report.log, `dcgmi diag` and `dcgmi health`, `ibstat`, `npu-smi info`; as text
+that is indented or a table, or as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from corpus import hardware_readings
+from corpus.hardware_readings import ReportKind
+from corpus.message import Message
+from ingest.errors import ArtefactError
+from ingest.logs.lines import printable
+
+MOST_BYTES = 64 << 20
+MOST_RECORDS = 64
+# Readings of a JSON document and levels of it that are looked at.
+_MOST_READINGS, _MOST_DEEP = 200_000, 24
+_LONGEST = 200
+
+_READING = re.compile(r"^(?P<indent>\s*)(?P<name>\S(?:.{0,120}?\S)?)\s*:(?:\s+(?P<value>.*?))?\s*$")
+_HEADING = re.compile(r"^(?P<indent>\s*)(?P<name>\S.{0,120}?)\s*$")
+_SECTION = re.compile(r"^\|[-\s]+(?P<name>[A-Za-z][\w ]{0,60}?)\s+-+[-+|]*$")
+_RULE = re.compile(r"^[\s+|=_-]*$")
+# What names an item of a list of JSON.
+_ITEM_NAMES = ("name", "category", "gpu_ids", "gpu_id", "entity_id")
+
+
+def read_hardware(data: bytes) -> list[str]:
+    """Give a record for each bad reading; raises ArtefactError where a document is damaged or too large."""
+    if len(data) > MOST_BYTES:
+        raise ArtefactError(Message("artefacts.too-large", megabytes=MOST_BYTES >> 20))
+    text = data.decode("utf-8", "replace")
+    kind = hardware_readings.load().of(text[:4096])
+    if kind is None:
+        return []
+    found = _of_json(text) if text.lstrip()[:1] in ("{", "[") else _of_text(text, kind)
+    records = (record for device, path, value in found for record in _records(kind, device, path, value))
+    return list(islice(dict.fromkeys(records), MOST_RECORDS))
+
+
+def _records(kind: ReportKind, device: str, path: str, value: str) -> Iterator[str]:
+    for row in kind.bad:
+        named = row.found(path, value)
+        if named is None:
+            continue
+        devices = named.get("devices", named.get("device", device))
+        told = {
+            "tool": kind.tool,
+            "device": devices,
+            "finding": row.finding,
+            "where": named.get("test", "/".join(path.split("/")[-2:])),
+            "value": value[:_LONGEST],
+        }
+        yield "hardware " + " ".join(
+            f"{name}={printable('_'.join(word.split()))}" for name, word in told.items() if word.strip()
+        )
+        return
+
+
+def _of_text(text: str, kind: ReportKind) -> Iterator[tuple[str, str, str]]:
+    """Give device, path and value of each reading: headings are those that stand further left above it."""
+    headings: list[tuple[int, str]] = []
+    device = section = last = ""
+    for row in text.splitlines():
+        if row.startswith(("|", "+")):
+            if named := _SECTION.match(row):
+                section = named["name"]
+            elif not _RULE.match(row):
+                cells = [cell.strip() for cell in row.strip().strip("|").split("|")]
+                # A row without a name goes on with the one above it.
+                last = cells[0] or last
+                if len(cells) > 1 and cells[1]:
+                    yield device, f"{section}/{last}" if section else last, cells[1]
+            continue
+        row = row.expandtabs(8)
+        reading = _READING.match(row)
+        found = reading or _HEADING.match(row)
+        if found is None:
+            continue
+        indent = len(found["indent"])
+        while headings and headings[-1][0] >= indent:
+            headings.pop()
+        if not indent and kind.device is not None and (heading := kind.device.match(found["name"])):
+            device = heading["device"]
+        if reading is not None and reading["value"]:
+            yield device, "/".join((*(name for _, name in headings), reading["name"])), reading["value"]
+        else:
+            headings.append((indent, found["name"]))
+
+
+def _of_json(text: str) -> Iterator[tuple[str, str, str]]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ArtefactError(Message("artefacts.json-damaged")) from error
+    for path, told in islice(_leaves(value, (), _MOST_DEEP), _MOST_READINGS):
+        yield "", "/".join(path), told
+
+
+def _leaves(value: object, path: tuple[str, ...], deep: int) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Give a document's words and numbers with the names above them; an item goes by its own name."""
+    if isinstance(value, Mapping) and deep:
+        for name, inner in value.items():
+            yield from _leaves(inner, (*path, str(name)), deep - 1)
+    elif isinstance(value, list) and deep:
+        for number, inner in enumerate(value):
+            named = inner if isinstance(inner, Mapping) else {}
+            name = next((str(named[key]) for key in _ITEM_NAMES if key in named), str(number))
+            yield from _leaves(inner, (*path, name), deep - 1)
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        yield path, str(value)

@@ -1,0 +1,100 @@
+"""Progress bars as they were drawn last: whether a job's main work reached its end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ingest.logs.lines import Line, parse_line
+from ingest.logs.wording import prepares
+
+# The bar of a job's main work takes at least so many seconds.
+MAIN_WORK = 60
+# So few lines may stand behind it where the job ends with it: its results, a word of farewell.
+FAREWELL = 12
+# So many of the last redrawings of a row are read.
+REDRAWN = 24
+# So many bars of a file are told apart.
+MOST_BARS = 512
+# Count, length and the time taken, as tqdm and those that look like it draw them.
+_DRAWN = re.compile(
+    r"\d{1,3}%\|[^|\n]{0,400}\| {0,3}(?P<step>\d{1,12})/(?P<total>\d{1,12}) \["
+    r"(?:(?:(?P<days>\d{1,3})d(?:ays?)?,? )?(?P<hours>\d{1,4}):)?(?P<minutes>\d\d):(?P<seconds>\d\d)<"
+)
+
+
+class BarState(NamedTuple):
+    """A bar as it was drawn last: its count, where that ends, and the seconds that it has taken.
+
+    `is_anew` tells that it began again, as that of an epoch does, and `prepares` that its description is of
+    loading or preparing something, not of the work itself.
+    """
+
+    line: int
+    step: int
+    total: int
+    seconds: int
+    prepares: bool
+    is_anew: bool = False
+
+    def following(self, before: BarState) -> BarState:
+        """Give the same bar drawn after it was drawn as `before`."""
+        is_anew = (self.step, self.seconds) < (before.step, before.seconds)
+        return self._replace(is_anew=is_anew or self.is_anew or before.is_anew)
+
+
+@dataclass
+class Bars:
+    """The bars of one file, told apart by the process that draws them and by their length."""
+
+    _states: dict[tuple[str, int], BarState] = field(default_factory=dict)
+
+    def draw(self, line: Line) -> None:
+        """Note the bar of a line, if it holds one."""
+        drawn = _DRAWN.search(line.text)
+        if drawn is None:
+            return
+        key = (line.source, int(drawn["total"]))
+        before = self._states.get(key)
+        if before is None and len(self._states) >= MOST_BARS:
+            return
+        days, hours, minutes = (int(drawn[name] or 0) for name in ("days", "hours", "minutes"))
+        step, seconds = int(drawn["step"]), ((days * 24 + hours) * 60 + minutes) * 60 + int(drawn["seconds"])
+        now = BarState(line.number, step, key[1], seconds, prepares(line.body))
+        self._states[key] = now if before is None else now.following(before)
+
+    def draw_last(self, rows: Iterable[tuple[int, bytes]]) -> None:
+        """Note the bars that the last rows of a file end with, whose redrawings stand in one row.
+
+        Some of them are known already, so that they are ordered among themselves first.
+        """
+        last = Bars()
+        for line in _redrawings(rows):
+            last.draw(line)
+        for key, now in last._states.items():
+            before = self._states.get(key)
+            self._states[key] = now if before is None else now.following(before)
+
+    def worked_through(self, last_line: int) -> BarState | None:
+        """Give the bar of the job's main work if it came to its end in the last lines of the file.
+
+        That is the bar that is drawn last. It takes at least a minute and longer than any other, it began
+        once, and no other bar of work is left short of its end.
+        """
+        main = max(self._states.values(), key=lambda bar: (bar.line, bar.seconds), default=None)
+        if main is None or main.prepares or main.is_anew or main.seconds < MAIN_WORK:
+            return None
+        others = self._states.values()
+        is_whole = all(bar.step >= bar.total > 1 for bar in others if not bar.prepares)
+        is_longest = all(bar.seconds <= main.seconds for bar in others)
+        is_last = 0 <= last_line - main.line <= FAREWELL
+        return main if is_whole and is_longest and is_last else None
+
+
+def _redrawings(rows: Iterable[tuple[int, bytes]]) -> Iterator[Line]:
+    for number, raw in rows:
+        if b"%|" in raw:
+            for part in raw.rsplit(b"\r", REDRAWN)[1 if raw.count(b"\r") > REDRAWN else 0 :]:
+                yield parse_line(part, number)

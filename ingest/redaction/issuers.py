@@ -1,0 +1,63 @@
+"""Keys of issuers by their marks, and by what all these marks have in common."""
+
+from __future__ import annotations
+
+import re
+import string
+
+from ingest.redaction import entropy
+from ingest.redaction.kinds import Probed, SecretKind
+
+_NOT_BEHIND = r"(?<![A-Za-z0-9])"
+_END = r"(?![A-Za-z0-9])"
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_ISSUED_RUN = re.compile(rb"[A-Za-z0-9._-]{0,400}")
+_ISSUED_SIGNS = (string.ascii_letters + string.digits + "._-").encode()
+
+
+def _is_near_issued(text: bytes, place: int) -> Probed:
+    """Tell whether the run around a place is a word and what chance has drawn."""
+    before = text[max(0, place - 300) : place]
+    after = _ISSUED_RUN.match(text, place)
+    run = before[len(before.rstrip(_ISSUED_SIGNS)) :] + (after[0] if after else b"")
+    return Probed(entropy.is_issued(run), after.end() if after else place)
+
+
+# Issuers whose mark no row's end is known to cut.
+_OTHER_ISSUERS = (
+    r"ph[cx]_|lin_oauth_|shp(?:ca|pa|ss)_|sq[apu]_|CCIP(?:AT|RJ)_|pscale_(?:pw|oauth)_|sb_secret_|"
+    r"sq0(?:csp|atp)-|EAAAl|"
+    r"x(?:keysib|smtpsib)-|PMAK-|SWMTKN-1-|fm2_|FwoGZXIvYXdz|napi_|tvly-|CWK_|dp\.(?:st|ct|sa|scim|"
+    r"audit)\.|rdme_|"
+    r"flb_|whpk_|ABSK|HRKU-"
+)
+ISSUERS = (
+    SecretKind(
+        "issuer-token",
+        rf"(?:{_OTHER_ISSUERS})[A-Za-z0-9]",
+        rf"{_NOT_BEHIND}(?:{_OTHER_ISSUERS})[A-Za-z0-9_.=+/-]{{28,1200}}",
+    ),
+    # An account's number, and behind it what it signs with.
+    SecretKind(
+        "issuer-token",
+        r"AC[0-9a-f]{8}",
+        rf"(?<![A-Za-z0-9])AC[0-9a-f]{{32}}:(?P<secret>[0-9a-f]{{32}}){_END}",
+    ),
+    SecretKind("issuer-token", r"SK[0-9a-f]{8}", rf"{_NOT_BEHIND}SK[0-9a-f]{{32}}{_END}"),
+    SecretKind(
+        "issuer-token", r"st\.[0-9a-f]{8}-", rf"{_NOT_BEHIND}st\.{_UUID}(?:\.[0-9a-f]{{32,64}}){{1,3}}"
+    ),
+    SecretKind("issuer-token", r"key-[0-9a-f]{8}", rf"(?<![A-Za-z0-9_-])key-[0-9a-f]{{32}}{_END}"),
+    SecretKind("issuer-token", r"1/\d{10}", rf"(?<![\w/.])1/\d{{13,19}}:(?P<secret>[0-9a-f]{{32}}){_END}"),
+    # What issuers have in common: a short word, and behind it what chance has drawn.
+    SecretKind(
+        "issuer-token",
+        r"[._-][A-Z0-9]*(?:[a-z]+[A-Z0-9]+){2}[a-z]+[A-Z0-9]",
+        r"(?<![A-Za-z0-9/._-])(?P<secret>[A-Za-z][A-Za-z0-9]{1,9}(?:[._-][A-Za-z0-9]{1,8}){0,2}?[._-]"
+        r"[A-Za-z0-9_.-]{24,400})(?![A-Za-z0-9/])",
+        check=entropy.is_issued,
+        probe=_is_near_issued,
+        wraps=False,
+        yields=True,
+    ),
+)

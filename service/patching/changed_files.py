@@ -1,0 +1,80 @@
+"""Files of a job that are no longer as the run read them: a setting of theirs is not what the run printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from corpus.keys import canonical
+from corpus.message import words
+from corpus.schema import Language
+from ingest.configfiles import reader
+from ingest.configfiles.settings import Setting
+from ingest.logs.report import CrashReport
+from service.patching.patches import ConfigFile, FileEdit
+from service.patching.target import PatchTarget
+from service.remediation.feasibility import same
+from service.remediation.setting_values import number_of
+from service.schemas.diagnosis import ProposedChange
+
+# Settings of one file that are others than the run's, beside the one to change: then another file ran.
+OTHERS = 2
+
+
+class ChangedFile(NamedTuple):
+    """A setting that a file to be patched gives another value than the run had."""
+
+    name: str
+    key: str
+    now: str
+    then: str
+    others: int
+
+    def holds(self, to: object) -> bool:
+        """Tell whether what cures the run's value cures the file's: it goes the same way, and as far."""
+        now, then, new = (number_of(str(value), "float") for value in (self.now, self.then, to))
+        if now is None or then is None or new is None or self.others >= OTHERS:
+            return False
+        return (new < now and new < then) or (new > now and new > then)
+
+
+def changed_file(
+    edits: Sequence[FileEdit], targets: Sequence[PatchTarget], report: CrashReport
+) -> ChangedFile | None:
+    """Give the first file to be edited in which the first target's setting is not what the run printed."""
+    wanted = {canonical(name) for name in targets[0].names} if targets else set()
+    for edit in edits:
+        found = list(_otherwise(edit.file, report))
+        mine = next((item for item in found if canonical(item[0]) in wanted), None)
+        if mine is not None:
+            key, now, then = mine
+            return ChangedFile(edit.file.name, key, now, then, len({item[0] for item in found} - {key}))
+    return None
+
+
+def tell_changed(
+    changes: Sequence[ProposedChange], changed: ChangedFile, language: Language
+) -> tuple[ProposedChange, ...]:
+    """Say of the first change that the file is not as the run read it, and what the run had."""
+    first, *others = changes
+    why = words("changes.file-changed", language, file=changed.name, now=changed.now, then=changed.then)
+    update = {"why": f"{first.why} {why}".strip(), "from_": changed.then}
+    return (first.model_copy(update=update), *others)
+
+
+def _otherwise(file: ConfigFile, report: CrashReport) -> Iterator[tuple[str, str, str]]:
+    """Give the settings of a file that the run printed with other values: key, value here, value there."""
+    told: dict[str, list[str]] = {}
+    for setting in report.settings:
+        told.setdefault(canonical(setting.key), []).append(setting.value)
+    given: dict[str, list[Setting]] = {}
+    for setting in reader.read(file.text, file.name):
+        given.setdefault(canonical(setting.key), []).append(setting)
+    for key, settings in given.items():
+        then = told.get(key, [])
+        # What a shell fills in is not known; of several commands with the key one may be the run's.
+        is_plain = all(
+            "$" not in item.value and number_of(item.value, "float") is not None for item in settings
+        )
+        if then and is_plain and not any(same(value, item.value) for value in then for item in settings):
+            yield settings[0].key, settings[0].value, then[0]

@@ -1,0 +1,130 @@
+"""The statement of the job's own code that failed: in the job's file, else as the traceback prints it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ingest.logs.stacks.own_calls import is_own
+from ingest.logs.stacks.stack import Frame
+from service.remediation.code_edits.source_text import (
+    SourceText,
+    head_nodes,
+    printed_source,
+    statements,
+    whole_source,
+)
+
+# How far a row may stand from where the traceback says: a file is edited after the job has begun.
+NEAR_ROWS = 60
+# A row that a traceback quotes and that is longer is data.
+LONGEST_ROW = 600
+# And one that is shorter is found at the end of many others.
+SHORT = 12
+
+
+@dataclass(frozen=True)
+class JobFile:
+    """One of the job's own files, by the name that it was given under."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class FailingCode:
+    """A statement of the job's own code that failed, or called what did.
+
+    `file` is the job's file that holds it, None where only the traceback's row is at hand. `is_innermost`
+    tells that nothing was called below it that the traceback shows. `function` is the innermost definition
+    around it.
+    """
+
+    frame: Frame
+    source: SourceText
+    statement: ast.stmt
+    is_innermost: bool
+    file: JobFile | None = None
+    function: ast.FunctionDef | ast.AsyncFunctionDef | None = None
+
+    def nodes(self) -> Iterator[ast.AST]:
+        """Give what the statement holds, without the statements of its blocks."""
+        return head_nodes(self.statement)
+
+
+def failing_code(frames: Sequence[Frame], files: Sequence[JobFile]) -> Iterator[FailingCode]:
+    """Give the own statements of a stack, the innermost first; each in its file where that is at hand."""
+    shown = [frame for frame in frames if frame.file and not frame.file.startswith("<")]
+    for frame in reversed(shown):
+        if frame.line and is_own(frame) and frame.code and len(frame.code) <= LONGEST_ROW:
+            is_innermost = frame is shown[-1]
+            found = _in_files(frame, files, is_innermost=is_innermost)
+            if found is None and (source := printed_source(frame.code)) is not None:
+                found = FailingCode(frame, source, source.tree.body[0], is_innermost)
+            if found is not None:
+                yield found
+
+
+def scope_nodes(code: FailingCode) -> Iterator[ast.AST]:
+    """Give what the function around the statement holds; on the top level, what is in no function."""
+    if code.function is not None:
+        yield from ast.walk(code.function)
+        return
+    waiting: list[ast.AST] = [code.source.tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def _in_files(frame: Frame, files: Sequence[JobFile], *, is_innermost: bool) -> FailingCode | None:
+    path = frame.file.replace("\\", "/")
+    fitting = [file for file in files if file.name.endswith(".py") and _ends_alike(path, file.name)]
+    for file in fitting:
+        line = _row_of(frame, file.text)
+        source = whole_source(file.text) if line else None
+        if source is None:
+            continue
+        around = [
+            node
+            for node in statements(source.tree)
+            if node.lineno <= line <= (node.end_lineno or node.lineno)
+        ]
+        if around:
+            inner = max(around, key=lambda node: (node.lineno, node.col_offset))
+            functions = [node for node in around if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+            function = max(
+                (node for node in functions if node is not inner), key=lambda node: node.lineno, default=None
+            )
+            return FailingCode(frame, source, inner, is_innermost, file, function)
+    return None
+
+
+def _ends_alike(path: str, name: str) -> bool:
+    """Tell whether two paths may be of one file: the shorter one is the end of the other."""
+    one, other = (text.strip("./").split("/") for text in (path, name.replace("\\", "/")))
+    length = min(len(one), len(other))
+    return one[-length:] == other[-length:]
+
+
+def _row_of(frame: Frame, text: str) -> int:
+    """Give the row that a traceback quotes, where the file has it at or near the line; else 0.
+
+    A statement of several rows is quoted by one of them.
+    """
+    rows, wanted = text.split("\n"), frame.code.strip()
+    if 0 < frame.line <= len(rows) and _same(rows[frame.line - 1], wanted):
+        return frame.line
+    first = max(1, frame.line - NEAR_ROWS)
+    near = range(first, min(len(rows), frame.line + NEAR_ROWS) + 1)
+    found = [line for line in near if _same(rows[line - 1], wanted)]
+    return found[0] if len(found) == 1 else 0
+
+
+def _same(row: str, quoted: str) -> bool:
+    plain = row.strip()
+    # A progress bar that is written meanwhile stands before the row that a traceback quotes.
+    is_behind = len(plain) > SHORT and quoted.endswith(f" {plain}")
+    return bool(plain) and (plain == quoted or quoted.startswith(f"{plain} ") or is_behind)

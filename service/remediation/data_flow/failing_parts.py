@@ -1,0 +1,182 @@
+"""Which expressions of the failing statement a failure is about: where a slice begins."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from ingest.logs.stacks.own_calls import is_own
+from service.remediation.code_edits.source_text import expression, head_nodes
+from service.remediation.data_flow.definitions import tests_around
+from service.remediation.data_flow.job_program import OwnCall, called
+
+_ATTRIBUTE = re.compile(r"has no attribute '(?P<name>\w+)'")
+_LOCAL = re.compile(r"local variable '(?P<name>\w+)'")
+# Messages of number formats, and contexts that choose them.
+_FORMATS = re.compile(r"(?i)\b(?:half|bfloat16|b?float(?:16|32)?|bf16|fp16|double|dtypes?)\b")
+_CASTS = re.compile(r"(?i)cast|amp|precision")
+_WEIGHTS = re.compile(r"['\"]((?:\w+\.)+\w+)['\"]")
+MOST_WEIGHTS = 12
+# numpy's and torch's words for a shape that does not hold as many numbers.
+_INTO = re.compile(r"\binto shape [(\[](?P<shape>[\d, -]+)|\bshape '\[(?P<other>[\d, -]+)\]'")
+# What stands below a call of the job's own that raises: how many conditions above it are its reason.
+MOST_GUARDS = 2
+# How many parts of a statement are looked at, and how many are compared with what Python marked.
+MOST_PARTS, MOST_ALIKE = 2000, 100
+
+
+def parts_of(call: OwnCall) -> list[ast.expr]:
+    """Give the expressions of a statement that failed: what Python marked, else what the call is handed."""
+    nodes, is_marked = _failing_nodes(call)
+    below = [node for node in nodes if isinstance(node, ast.Call) and called(node) == call.calls]
+    if not below and call.calls:
+        below = [node for node in nodes if isinstance(node, ast.Call)][:1]
+    if below:
+        return [value for node in below for value in handed_to(node)]
+    tops = nodes[:1] if is_marked else _tops(call.statement)
+    # Of a call that failed itself, such as `open(path)`, what it is handed.
+    return [part for top in tops for part in (handed_to(top) if isinstance(top, ast.Call) else [top])]
+
+
+def guards_of(call: OwnCall) -> list[ast.expr]:
+    """Give the conditions of a check of the job's own code that raises; none where nothing is checked."""
+    statement = call.statement
+    if isinstance(statement, ast.Assert):
+        return [statement.test]
+    if isinstance(statement, ast.Raise) and is_own(call.frame) and not call.calls:
+        return tests_around(statement, call.scope.module, call.scope.function)[:MOST_GUARDS]
+    return []
+
+
+def switches_of(call: OwnCall, message: str) -> tuple[list[ast.expr], list[ast.expr]]:
+    """Give what must be true, and what must be there at all, for a statement to be reached.
+
+    Where the message is of number formats, what a context around it is told of them counts too.
+    """
+    module, function = call.scope.module, call.scope.function
+    if not module.name:
+        return [], []
+    true: list[ast.expr] = []
+    there: list[ast.expr] = []
+    inner: ast.AST = call.statement
+    for above in module.around(call.statement):
+        if above is function or isinstance(above, ast.ClassDef):
+            break
+        if isinstance(above, ast.If) and inner in above.body:
+            for part in _all_of(above.test):
+                if isinstance(part, ast.Compare) and _is_not_none(part):
+                    there.append(part.left)
+                elif isinstance(part, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
+                    true.append(part)
+        if isinstance(above, ast.With | ast.AsyncWith) and _FORMATS.search(message):
+            made = [item.context_expr for item in above.items if isinstance(item.context_expr, ast.Call)]
+            true += [part for each in made if _CASTS.search(called(each)) for part in handed_to(each)]
+        inner = above
+    return true, there
+
+
+def parts_named(message: str) -> list[str]:
+    """Give the parts of a model that names of its weights tell, each once: `side` of `side.emb.weight`."""
+    names = _WEIGHTS.findall(message)[:MOST_WEIGHTS]
+    levels = (level for name in names for level in name.split(".")[:-1])
+    return list(dict.fromkeys(level for level in levels if not level.isdecimal()))
+
+
+def shaped(call: OwnCall, message: str) -> list[tuple[ast.expr, str]]:
+    """Pair the arguments of a call that gives a new shape with the numbers of the shape that it asked for."""
+    told = _INTO.search(message)
+    numbers = re.findall(r"-?\d+", told["shape"] or told["other"]) if told else []
+    for node in head_nodes(call.statement) if numbers else ():
+        if isinstance(node, ast.Call) and called(node) in ("reshape", "view", "resize"):
+            given = node.args
+            if len(given) == 1 and isinstance(given[0], ast.Tuple | ast.List):
+                given = given[0].elts
+            given = given[-len(numbers) :] if len(given) == len(numbers) + 1 else given
+            if len(given) == len(numbers):
+                return [(part, number) for part, number in zip(given, numbers, strict=True) if number != "-1"]
+    return []
+
+
+def _all_of(test: ast.expr) -> list[ast.expr]:
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return test.values
+    return [test]
+
+
+def _is_not_none(test: ast.Compare) -> bool:
+    return (
+        isinstance(test.ops[0], ast.IsNot)
+        and isinstance(test.comparators[0], ast.Constant)
+        and test.comparators[0].value is None
+    )
+
+
+def empty_parts(call: OwnCall, message: str) -> Sequence[ast.expr]:
+    """Give the expressions that hold nothing where the message says that something does."""
+    nodes = [node for node in head_nodes(call.statement) if isinstance(node, ast.expr)]
+    if found := _LOCAL.search(message):
+        return [node for node in nodes if isinstance(node, ast.Name) and node.id == found["name"]][:1]
+    if found := _ATTRIBUTE.search(message):
+        holders = [node for node in nodes if isinstance(node, ast.Attribute) and node.attr == found["name"]]
+        if "NoneType" not in message:
+            return [node for node in holders if ast.unparse(node.value) == "self"][:1]
+        return [node.value for node in holders][:1]
+    if "subscriptable" in message:
+        return [node.value for node in nodes if isinstance(node, ast.Subscript)][:1]
+    if "callable" in message:
+        return [node.func for node in nodes if isinstance(node, ast.Call)][:1]
+    if "iterable" in message and isinstance(call.statement, ast.For):
+        return [call.statement.iter]
+    return []
+
+
+def index_parts(call: OwnCall, message: str) -> list[ast.expr]:
+    """Give what is taken as an index, a key or an operand, where the message is about its type."""
+    nodes, _ = _failing_nodes(call)
+    if "indices must be" in message:
+        return [node.slice for node in nodes if isinstance(node, ast.Subscript) and not text_key(node)]
+    if "operand" in message or "not supported between" in message:
+        pairs = [node for node in nodes if isinstance(node, ast.BinOp | ast.Compare)][:1]
+        return [side for node in pairs for side in ast.iter_child_nodes(node) if isinstance(side, ast.expr)]
+    return parts_of(call)
+
+
+def text_key(node: ast.Subscript) -> bool:
+    """Tell whether a subscript is a name in quotes, which is written there and no option's value."""
+    return isinstance(node.slice, ast.Constant)
+
+
+def handed_to(node: ast.Call) -> Iterator[ast.expr]:
+    """Give what a call is handed, then what it is called on."""
+    for value in (*node.args, *(word.value for word in node.keywords)):
+        yield value.value if isinstance(value, ast.Starred) else value
+    if isinstance(node.func, ast.Attribute):
+        yield node.func.value
+
+
+def _failing_nodes(call: OwnCall) -> tuple[list[ast.expr], bool]:
+    """Give the expressions of a statement, of the marked part alone where one is, and whether one is."""
+    nodes = [node for node in islice(head_nodes(call.statement), MOST_PARTS) if isinstance(node, ast.expr)]
+    marked = expression(call.frame.failing) if call.frame.failing else None
+    if marked is None:
+        return nodes, False
+    alike = [node for node in nodes if type(node) is type(marked)][:MOST_ALIKE]
+    wanted = ast.unparse(marked)
+    found = next((node for node in alike if ast.unparse(node) == wanted), None)
+    walked = islice(ast.walk(found), MOST_PARTS) if found is not None else ()
+    return [inner for inner in walked if isinstance(inner, ast.expr)], True
+
+
+def _tops(statement: ast.stmt) -> list[ast.expr]:
+    """Give the expressions of a statement that stand for themselves: a loop's rows, what is assigned."""
+    match statement:
+        case ast.Assign(value=value, targets=targets):
+            return [value, *(each for each in targets if isinstance(each, ast.Subscript))]
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            return [item.context_expr for item in items]
+        case ast.Raise(exc=ast.Call() as made):
+            return list(made.args)
+    children = ast.iter_child_nodes(statement)
+    return [child for child in children if isinstance(child, ast.expr)]

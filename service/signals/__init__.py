@@ -1,0 +1,1 @@
+"""What the program tells a collector of OpenTelemetry's of its own work."""

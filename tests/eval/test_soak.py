@@ -1,0 +1,44 @@
+"""The soak itself: that it finds what is lost, told twice, or grows, and that a short one holds."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eval.soak.checks import growth
+from eval.soak.target import Sample
+from tests.warm import ROOT
+
+SECONDS = 400
+
+
+def _life(mb: float, files: float, life: int = 1, seconds: int = SECONDS) -> list[Sample]:
+    """Give samples of a server that gains so many MiB and files in a hundred seconds."""
+    return [Sample(at, life, 200 + mb * at / 100, 500, int(50 + files * at / 100)) for at in range(seconds)]
+
+
+def test_that_what_grows_is_told_and_what_settles_is_not() -> None:
+    """Each life of the server by itself; one that was too short says nothing."""
+    assert growth(_life(0, 0)) == []
+    assert growth([]) == []
+    assert "MiB" in growth(_life(50, 0))[0]
+    assert "open files" in growth(_life(0, 20))[0]
+    assert growth(_life(50, 20, seconds=40)) == []
+    assert "life 2" in growth([*_life(0, 0), *_life(50, 0, life=2)])[0]
+
+
+@pytest.mark.long
+def test_that_a_short_soak_holds(tmp_path: Path) -> None:
+    """A minute, in which a worker and twice the server are killed; its report shows what was found."""
+    words = [sys.executable, "-m", "eval.soak", "--minutes", "1", "--out", str(tmp_path / "soak.html")]
+    made = os.environ | {"WHYCRASH_EMBEDDING_MODEL": "hash"}
+    ended = subprocess.run(words, cwd=ROOT, env=made, capture_output=True, check=False, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "jobs done" in ended.stdout
+    page = (tmp_path / "soak.html").read_text(encoding="utf-8")
+    assert "All held." in page
+    assert page.count("<svg") == 3

@@ -1,0 +1,26 @@
+"""What a file of Python code is run with, as far as it stands there plainly."""
+
+from __future__ import annotations
+
+from ingest.configfiles import python_code
+from tests.tables import each_row
+
+
+@each_row(
+    ("code", "found"),
+    [
+        ("ROWS = 64", {"ROWS": "64"}),
+        ("p.add_argument('-b', '--batch-size', default=64, help='rows')", {"batch-size": "64"}),
+        ("p.add_argument('-visible_gpus', default='-1')", {"visible_gpus": "-1"}),
+        ("class A:\n    rows: int = 8\n    width: int = field(default=16)", {"rows": "8", "width": "16"}),
+        # What a tracker is told is read by nobody, unless a row reads it by its name.
+        ("wandb.init(config={'rows': 64})", {}),
+        ("run = wandb.init(config={'rows': 64})\nload(run.config['rows'])", {"rows": "64"}),
+        # A name that is computed later is not what it began as; a text that is filled in tells its form.
+        ("rows = 64\nrows = rows // cards", {}),
+        ("out = 'a'\nfor n in names:\n    out = f'../{n.id}/c'", {"out": "../{n.id}/c"}),
+        ("rows = 64\ndef f():\n    rows = 32 // cards", {"rows": "64"}),
+    ],
+)
+def test_that_plain_values_are_read_that_the_run_may_have(code: str, found: dict[str, str]) -> None:
+    assert {item.key: item.value for item in python_code.read(code)} == found

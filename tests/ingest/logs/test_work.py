@@ -1,0 +1,40 @@
+"""Rows that show a program at work without counting: results and checkpoints."""
+
+from __future__ import annotations
+
+from tests.factories import ReadLog
+from tests.tables import each_row
+
+# A text, and how it ends.
+ROWS = {
+    "results": ("tuning ...\nval loss: 0.62\nt_pred:\n[0.13 0.15]\nPrecision: 1.0\nF1 Score: 0.8\n", "open"),
+    "a checkpoint": ("nohup: ignoring input\nSaved checkpoint to None...\n", "open"),
+    "results far above": ("Accuracy: 0.7\n" + "a row\n" * 200, "unseen"),
+    "no result": ("precision is a matter of taste\nthe score: see below\n", "unseen"),
+    "a result behind what counts": ("step 4/100 loss 2.1\n" * 3 + "a row\n" * 200 + "F1: 0.8\n", "unseen"),
+}
+
+
+@each_row("name", ROWS, ids=str)
+def test_that_results_are_signs_of_work(name: str, read: ReadLog) -> None:
+    """They count where nothing tells how far the program came, and make no good end."""
+    text, kind = ROWS[name]
+    assert read(text).log_end.kind == kind
+
+
+STAGE = "Training completed successfully.\n"
+NEXT = [f"eval: {step}%|###   | {step}/100 [00:0{step % 10}<00:09, 9.1it/s]\n" for step in range(1, 60)]
+
+
+def test_that_another_stage_behind_a_good_end_leaves_it_open(read: ReadLog) -> None:
+    """A last evaluation's few bars do not; a stage that goes on far below the end does."""
+    work = "step 10/10 loss 0.1\n"
+    assert read(work + STAGE + "".join(NEXT[:12])).log_end.kind == "closed"
+    assert read(work + STAGE + "a row\n" * 90 + "".join(NEXT)).log_end.kind == "open"
+
+
+def test_that_an_error_level_without_a_word_of_trouble_may_end_well(read: ReadLog) -> None:
+    done = "INFO:__main__:Finetuning done!\n"
+    assert read("CRITICAL:__main__:Starting finetuning\n" + done).root is None
+    assert read("CRITICAL:__main__:Starting finetuning\n").root is not None
+    assert read("CRITICAL:__main__:cannot reach the tracker\n" + done).root is not None

@@ -1,0 +1,56 @@
+"""A file that is not as the run read it is patched only where the change follows for it too."""
+
+from __future__ import annotations
+
+from service.patching.changed_files import ChangedFile, changed_file, tell_changed
+from service.patching.patches import ConfigFile, FileEdit
+from service.patching.target import PatchTarget
+from tests.service.factories import failed, proposal, report, setting
+from tests.tables import each_row
+
+TARGET = PatchTarget("python", "flag", ("--rows",), 8, "flag")
+
+
+def _changed(text: str, **printed: str) -> ChangedFile | None:
+    told = report(failed(), settings=[setting(name, value) for name, value in printed.items()])
+    edit = FileEdit(ConfigFile("run.sh", text), text)
+    return changed_file([edit], [TARGET], told)
+
+
+@each_row(
+    ("text", "rows", "then"),
+    [
+        ("python train.py --rows 32\n", "16", "16"),
+        ("python train.py --rows 16\n", "16", None),
+        # Of two commands the second one is the run's, and nobody knows what a shell fills in.
+        ("python train.py --rows 32\npython train.py --rows 16\n", "16", None),
+        ("python train.py --rows $ROWS\n", "16", None),
+    ],
+)
+def test_that_a_value_other_than_the_printed_one_is_found(text: str, rows: str, then: str | None) -> None:
+    found = _changed(text, rows=rows)
+    assert (found.then if found else None) == then
+
+
+@each_row(
+    ("now", "then", "to", "others", "holds"),
+    [
+        ("32", "16", 8, 0, True),
+        ("4", "16", 8, 0, False),
+        ("256", "768", 896, 0, True),
+        ("256", "768", 896, 3, False),
+        ("bf16", "16", 8, 0, False),
+    ],
+)
+def test_that_the_change_must_go_the_same_way_for_the_file(
+    now: str, then: str, to: int, others: int, *, holds: bool
+) -> None:
+    """And of a file that differs in more than this another one ran."""
+    assert ChangedFile("run.sh", "rows", now, then, others).holds(to) is holds
+
+
+def test_that_the_change_tells_both_values() -> None:
+    made = ChangedFile("run.sh", "rows", "32", "16", 0)
+    (told,) = tell_changed([proposal("--rows", 8, why="Fewer.")], made, "en")
+    assert told.from_ == "16"
+    assert "`run.sh` says 32" in told.why

@@ -1,0 +1,1 @@
+"""Tests of the way from failing statements to the job's own options."""
