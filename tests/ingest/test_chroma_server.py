@@ -22,6 +22,7 @@ from ingest.index import Index
 from ingest.logs.reader import Reader
 from ingest.pipeline import IndexPlaces, IngestOutcome
 from tests.factories import OOM, STRANGE, document, silent, traceback
+from tests.ports import free_port
 
 # Chroma's own dependencies warn where they are imported.
 pytestmark = [
@@ -45,13 +46,6 @@ class Counting(HashEmbedder):
     def embed(self, texts: Sequence[str]) -> Vectors:
         self.asked += len(texts)
         return super().embed(texts)
-
-
-def free_port() -> int:
-    """Find a port that nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 class Chroma:

@@ -31,6 +31,7 @@ from service.api.app import create_app
 from service.api.connections import BoundedProtocol
 from service.api.intake import MIB, BodyRateLimits
 from service.app.triage_service import TriageService
+from tests.ports import free_port
 from tests.service.api.conftest import Serve, settings_at
 from tests.service.api.serving import Address, received, served, wait_for
 from tests.service.api.test_triages import KILLED, LOG
@@ -406,19 +407,13 @@ def _is_up(client: httpx.Client) -> bool:
         return False
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @pytest.mark.long
 def test_that_a_server_killed_in_mid_answer_says_so_when_it_is_back(api_home: Path, tmp_path: Path) -> None:
     """The triage it was at is in the list as failed or done, never as running for ever.
 
     What was done before is there.
     """
-    port = _free_port()
+    port = free_port()
     home = tmp_path / "home"
     shutil.copytree(api_home, home, ignore=shutil.ignore_patterns("whycrash.db*"))
     url = f"http://127.0.0.1:{port}"
@@ -443,7 +438,7 @@ def test_that_a_server_killed_in_mid_answer_says_so_when_it_is_back(api_home: Pa
 @pytest.mark.long
 def test_that_a_server_stops_when_it_is_told_to(api_home: Path, tmp_path: Path) -> None:
     """SIGTERM: within seconds, and its workers with it."""
-    port = _free_port()
+    port = free_port()
     with _process(api_home, port, tmp_path) as process:
         process.terminate()
         assert process.wait(timeout=PATIENCE) in (0, -signal.SIGTERM)
@@ -472,7 +467,7 @@ def test_that_a_hostile_upload_is_ended_at_its_deadline(serve: Serve) -> None:
 @pytest.mark.long
 def test_that_a_server_stops_amid_a_hostile_upload(api_home: Path, tmp_path: Path) -> None:
     """SIGTERM while secrets are taken out of an upload: it ends all the same."""
-    port, home = _free_port(), tmp_path / "home"
+    port, home = free_port(), tmp_path / "home"
     shutil.copytree(api_home, home, ignore=shutil.ignore_patterns("whycrash.db*", "batches"))
     with _process(home, port, tmp_path) as process, ThreadPoolExecutor(1) as thread:
         sent = thread.submit(_send, port, _dense())

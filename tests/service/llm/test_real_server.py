@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -26,6 +25,7 @@ from service.llm.stages import FinalStage, TextStage
 from service.llm.triage_context import TriageContext
 from service.pipeline.triage import Triage
 from service.settings import Settings
+from tests.ports import free_port
 from tests.service.llm.answering import OFFLOAD, asked
 from tests.waiting import PATIENCE
 
@@ -79,12 +79,6 @@ def _surroundings(folder: Path) -> dict[str, str]:
     }
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def _awaited(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
     until = time.monotonic() + STARTED_WITHIN
     while time.monotonic() < until:
@@ -103,7 +97,7 @@ def _awaited(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """Make the model, serve it, and give the settings that reach it."""
     folder = tmp_path_factory.mktemp("tiny")
-    model, log, port = folder / "model", folder / "server.log", _free_port()
+    model, log, port = folder / "model", folder / "server.log", free_port()
     subprocess.run(
         [sys.executable, "-c", _MAKE, str(model), __file__],
         check=True,

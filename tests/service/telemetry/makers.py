@@ -15,6 +15,7 @@ from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from service.telemetry.snapshot import Kernel, KernelEvent, Series, Snapshot, known
 from tests.factories import event
+from tests.ports import free_port
 from tests.service.factories import report
 from tests.waiting import PATIENCE
 
@@ -68,13 +69,6 @@ def root(pattern: str, **fields: Any) -> Event:
 def died(pattern: str = "ray.actor-died", **fields: Any) -> CrashReport:
     """Make the report of a job of which only the end is known."""
     return report(root(pattern, **fields))
-
-
-def free_port() -> int:
-    """Give a port that nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def waited(port: int, seconds: float = PATIENCE) -> None:

@@ -15,7 +15,8 @@ from service.telemetry.crash_time import crash_time
 from service.telemetry.errors import InvalidSnapshotError, UnknownHostError
 from service.telemetry.opening import open_telemetry
 from service.telemetry.snapshot import Cgroup, Gpu, GpuProcess, Host, Nic, Snapshot, known, unavailable
-from tests.service.telemetry.makers import CRASH, died, free_port, kernel, served, xid
+from tests.ports import free_port
+from tests.service.telemetry.makers import CRASH, died, kernel, served, xid
 from tests.service.telemetry.makers import snapshot as made
 from tests.tables import each_row
 

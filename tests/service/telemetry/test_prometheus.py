@@ -20,7 +20,8 @@ import pytest
 from service.telemetry import prometheus
 from service.telemetry.conditions import SnapshotContext, evaluate
 from service.telemetry.errors import TelemetryError, UnknownHostError
-from tests.service.telemetry.makers import free_port, served, waited
+from tests.ports import free_port
+from tests.service.telemetry.makers import served, waited
 from tests.tables import each_row
 from tests.waiting import PATIENCE
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from service.telemetry import ray_state
 from service.telemetry.ray_state import RayClusterState
-from tests.service.telemetry.makers import free_port, served
+from tests.ports import free_port
+from tests.service.telemetry.makers import served
 from tests.tables import each_row
 
 GIB = 1 << 30

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,17 +12,11 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.ports import free_port
 from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 # A cold machine loads the patterns, the index and Gradio in that time.
-
-
-def free_port() -> int:
-    """Give a port of loopback that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import httpx
 
+from tests.ports import free_port
 from tests.ui.slack.standin import BOT_TOKEN, SECRET, Slack
 from tests.waiting import PATIENCE
 from tests.warm import ROOT
@@ -40,9 +40,7 @@ class Server:
 
     def start(self) -> Server:
         """Start it and wait until it takes requests."""
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
+        self.port = free_port()
         own = {
             "HOME": str(self.home),
             "EMBEDDING_MODEL": "hash",

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -31,6 +30,7 @@ from service.batches.sources.spool import open_spool
 from service.schemas.errors import ForbiddenError, InvalidRequestError, TooLargeError
 from service.settings import Settings
 from tests.machine import short_folder
+from tests.ports import free_port
 from tests.service.batches.jobs import home_at
 from tests.service.batches.sources.handing import held
 from tests.tables import each_row
@@ -58,15 +58,9 @@ class Cluster:
     ids: dict[str, str]
 
 
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 @contextmanager
 def _ray(home: Path) -> Iterator[str]:
-    port = _free_port()
+    port = free_port()
     command = [
         sys.executable,
         "-m",
@@ -344,7 +338,7 @@ def test_that_no_other_server_is_asked(
 def test_that_an_absent_dashboard_is_told(read: Callable[..., FoundJobs]) -> None:
     """Nobody answers there."""
     with pytest.raises(InvalidRequestError, match="could not be asked"):
-        read(f"127.0.0.1:{_free_port()}")
+        read(f"127.0.0.1:{free_port()}")
 
 
 ALLOWED = [
