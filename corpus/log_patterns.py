@@ -86,6 +86,8 @@ class Pattern(Record):
     fewer). A row that `announces` the failure below it comes before every row that knows the name which
     it repeats. What a `lasting` row tells of is a failure where it holds to the last step, whatever end
     the job says that it came to. A row without an expression is one that its `handler` makes events of.
+    A `sign` is an expression that is found faster and ends in each line in which the row's own one ends:
+    only lines that hold it are searched for that.
     """
 
     id: str
@@ -95,6 +97,7 @@ class Pattern(Record):
     strength: Strength = "hints"
     refine: tuple[Refinement, ...] = ()
     expression: str = ""
+    sign: str = ""
     handler: Handler | None = None
     sample: SamplePart | None = None
     settles: tuple[str, ...] = ()
@@ -130,16 +133,22 @@ class Pattern(Record):
     def _is_found(self) -> Self:
         if not self.expression and self.handler not in MADE:
             raise ValueError("a row needs an expression that finds its lines")
-        try:
-            re.compile(self.leads_to)
-        except re.error as error:
-            raise ValueError(f"leads_to is no expression: {error}") from error
+        for name, text in (("leads_to", self.leads_to), ("sign", self.sign)):
+            try:
+                re.compile(text)
+            except re.error as error:
+                raise ValueError(f"{name} is no expression: {error}") from error
         return self
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
         """The expression for decoded text."""
         return re.compile(self.expression, re.IGNORECASE if self.caseless else 0)
+
+    @cached_property
+    def as_sign(self) -> Self:
+        """The row with its sign as its expression."""
+        return self.model_copy(update={"expression": self.sign})
 
     @cached_property
     def is_anchored(self) -> bool:
@@ -278,12 +287,11 @@ def _rows(path: Path) -> Iterator[Pattern]:
 
 def _spoken(row: Pattern, words: Mapping[str, str]) -> Pattern:
     """Let a row that has the system's words read them in other languages, too: most rows have none."""
-    heard = (
-        re.sub("|".join(words), lambda match: words[match.group()], row.expression)
-        if words
-        else row.expression
-    )
-    return row if heard == row.expression else row.model_copy(update={"expression": heard})
+    heard = {
+        name: re.sub("|".join(words), lambda match: words[match.group()], text) if words else text
+        for name, text in (("expression", row.expression), ("sign", row.sign))
+    }
+    return row if heard["expression"] == row.expression else row.model_copy(update=heard)
 
 
 def _unique(rows: Iterable[Pattern]) -> Iterator[Pattern]:

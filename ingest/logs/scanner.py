@@ -12,7 +12,7 @@ import hashlib
 import re
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -197,9 +197,13 @@ class Scanner:
             if row.kind in (*AT_WORK, "end", "fact") and not (row.handler or row.sample)
         )
         self._telling = frozenset(n for n, row in enumerate(rows) if row.fails)
-        numbered = list(enumerate(rows))
-        self._always = _compiled([item for item in numbered if item[1].kind not in AT_WORK], cache)
-        self._progress = _compiled([item for item in numbered if item[1].kind in AT_WORK], cache)
+        always = [item for item in enumerate(rows) if item[1].kind not in AT_WORK]
+        progress = [item for item in enumerate(rows) if item[1].kind in AT_WORK]
+        self._signed = frozenset(n for n, row in always if row.sign)
+        # A row's sign stands for it at first; its own expression is searched for in the lines that hold it.
+        self._always = _compiled([(n, row.as_sign if row.sign else row) for n, row in always], cache)
+        self._behind_signs = _compiled([item for item in always if item[1].sign], cache)
+        self._progress = _compiled(progress, cache)
 
     def fresh(self) -> None:
         """Forget what earlier logs held; call before each log."""
@@ -241,12 +245,15 @@ class Scanner:
             self._seen = seen
 
     def _ends(self, block: Block) -> list[tuple[int, int]]:
-        hits = _Hits(block, self._count, self._plenty, self._scarce, self._seen)
+        hits = _Hits(block, self._count, self._plenty, self._scarce, self._seen, self._signed)
         if self._always:
             self._always.scan(block.data, match_event_handler=hits.note)
+        if self._behind_signs and hits.signs:
+            for begin, end in signed_lines(block.data, sorted(hits.signs)):
+                hits.search(self._behind_signs, begin, end)
         if self._progress:
             for begin, end in windows(block, (place for place, row in hits.found if row in self._telling)):
-                self._progress.scan(block.data[begin:end], match_event_handler=hits.shifted(begin))
+                hits.search(self._progress, begin, end)
         return hits.all()
 
 
@@ -263,9 +270,16 @@ class _Hits:
     """What matched in one block."""
 
     def __init__(
-        self, block: Block, rows: int, plenty: frozenset[int], scarce: frozenset[int], seen: dict[int, int]
+        self,
+        block: Block,
+        rows: int,
+        plenty: frozenset[int],
+        scarce: frozenset[int],
+        seen: dict[int, int],
+        signed: frozenset[int],
     ) -> None:
         self._block = block
+        self._signed = signed
         self._plenty, self._scarce, self._seen = plenty, scarce, seen
         # How far a pattern is silent: to the end of the line that it has matched in.
         self._quiet = [0] * rows
@@ -273,13 +287,26 @@ class _Hits:
         self._counts = dict.fromkeys(plenty, 0)
         self._latest: dict[int, deque[int]] = {}
         self.found: list[tuple[int, int]] = []
+        # Where signs of rows end, once a line.
+        self.signs: list[int] = []
+        self._is_noted = dict.fromkeys(signed, 0)
 
-    def shifted(self, by: int) -> Callable[[int, int, int, int, object], None]:
-        """Give a handler for a part of the block that begins at `by`."""
-        return lambda row, start, end, flags, context: self.note(row, start, end + by, flags, context)
+    def search(self, database: hyperscan.Database, begin: int, end: int) -> None:
+        """Note what is found in a part of the block; the rows' own expressions, not their signs."""
+        self._signed = frozenset()
+        database.scan(
+            self._block.data[begin:end],
+            match_event_handler=lambda row, start, to, flags, context: self.note(
+                row, start, to + begin, flags, context
+            ),
+        )
 
     def note(self, row: int, _start: int, end: int, _flags: int, _context: object) -> None:
+        """Note that a row's expression ends at a place, or its sign."""
         block, data = self._block, self._block.data
+        if row in self._signed:
+            self._note_sign(row, end)
+            return
         if end <= self._quiet[row] or not block.start < end <= block.stop or _is_overrun(data, end):
             return  # said already on this line, a neighbour block's own, or run over the line's end
         newline = data.find(b"\n", end, end + LONG_LINE)
@@ -295,6 +322,13 @@ class _Hits:
                 self._latest.setdefault(row, deque(maxlen=self._few)).append(end)
                 return
         self.found.append((end, row))
+
+    def _note_sign(self, row: int, end: int) -> None:
+        # Also of a neighbour's part: the row's own match may end further on.
+        if end > self._is_noted[row]:
+            newline = self._block.data.find(b"\n", end, end + LONG_LINE)
+            self._is_noted[row] = newline if newline >= 0 else end + LONG_LINE
+            self.signs.append(end)
 
     def all(self) -> list[tuple[int, int]]:
         """Give ends and rows, by place."""
@@ -360,6 +394,27 @@ class SpanFinder:
             else:
                 joined.append((start, end))
         return joined
+
+
+def signed_lines(data: bytes, signs: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Give the lines in which signs end, each with the one above it, as places in the bytes.
+
+    What a match begins with may be the end of the line above. Lines that touch are given together.
+    """
+    begin = stop = -1
+    for sign in signs:
+        if sign <= stop:
+            continue
+        line = data.rfind(b"\n", 0, sign - 1) + 1
+        above = data.rfind(b"\n", 0, max(0, line - 1)) + 1
+        newline = data.find(b"\n", sign - 1)
+        if above > stop:
+            if stop >= 0:
+                yield begin, stop
+            begin = above
+        stop = len(data) if newline < 0 else newline + 1
+    if stop >= 0:
+        yield begin, stop
 
 
 def windows(block: Block, failures: Iterable[int]) -> list[tuple[int, int]]:
