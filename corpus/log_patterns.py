@@ -50,11 +50,15 @@ FAILURES: frozenset[Kind] = frozenset({"error", "kill", "hang"})
 
 
 class Refinement(Record):
-    """A more exact cause for a pattern's line where all conditions hold."""
+    """A more exact cause for a pattern's line where all conditions hold.
+
+    `role` is origin where they say of a line that as a rule follows another that the failure began there.
+    """
 
     when: tuple[LogCondition, ...]
     cause: str
     strength: Strength | None = None
+    role: Literal["origin"] | None = None
 
 
 class Pattern(Record):

@@ -12,13 +12,13 @@ from ingest.logs import gpu_memory
 from ingest.logs.facts import Fact, Value
 from ingest.logs.gpu_memory import number_in
 
-# Fewer readings than this are no trend.
+# Fewer readings than this are no trend; beside the machine's size, one less tells where the next leads.
 MIN_READINGS = 4
 _DRIVER_FIELDS = frozenset(("name", "speaks_for", "recovery", "later"))
 # What is added here to each kind of fact.
 DERIVED_FIELDS: Mapping[str, frozenset[str]] = {
     "collective_spread": frozenset(("ranks_n", "calls_n", "seqs_n")),
-    "host_growth": frozenset(("ratio", "last_gib", "rising_share", "readings_n")),
+    "host_growth": frozenset(("ratio", "last_gib", "rising_share", "readings_n", "next_share")),
     "gpu_oom": gpu_memory.OOM_FIELDS,
     "gpu_fit": gpu_memory.FIT_FIELDS,
     "gpu_training": gpu_memory.TRAINING_FIELDS,
@@ -84,12 +84,10 @@ def _spread(facts: Iterable[Fact], ranks: dict[int, str]) -> list[Fact]:
 
 def _growth(facts: Iterable[Fact]) -> list[Fact]:
     """Tell how the host's memory rose over the readings that the log prints, if it rose all along."""
-    readings = [
-        fact
-        for fact in facts
-        if fact.kind == "host_memory" and number_in(fact.fields, "used_gib") is not None
-    ]
-    if len(readings) < MIN_READINGS:
+    told = [fact for fact in facts if fact.kind == "host_memory"]
+    readings = [fact for fact in told if number_in(fact.fields, "used_gib") is not None]
+    sizes = [size for fact in told if (size := number_in(fact.fields, "limit_gib"))]
+    if len(readings) < MIN_READINGS - bool(sizes):
         return []
     values = [number_in(fact.fields, "used_gib") or 0.0 for fact in readings]
     rises = sum(later >= earlier for earlier, later in pairwise(values))
@@ -100,4 +98,8 @@ def _growth(facts: Iterable[Fact]) -> list[Fact]:
         "rising_share": round(share, 2),
         "readings_n": len(values),
     }
+    if sizes:
+        # What one more rise, as they were on average, would take of the machine.
+        rise = (values[-1] - values[0]) / (len(values) - 1)
+        fields["next_share"] = round((values[-1] + rise) / max(sizes), 2)
     return [Fact("host_growth", readings[-1].line, fields)]

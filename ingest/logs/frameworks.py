@@ -58,6 +58,22 @@ class FrameworkLog:
         return tuple(sorted(found, key=lambda each: (rank.get(each.name, len(rank)), each.line)))
 
 
+def with_forks(found: tuple[Framework, ...], launches: Iterable[str]) -> tuple[Framework, ...]:
+    """Add those made from a framework and started as it that the job's own files show.
+
+    Their output is that framework's, so that often only a launch script tells which of them runs.
+    """
+    names = {item.name: item for item in found}
+    rows = known_frameworks().rows.values()
+    forks = {row.id: names[row.started_as] for row in rows if row.started_as in names and row.id not in names}
+    if not forks:
+        return found
+    shown = {name for text in launches for name in cued_frameworks(text)}
+    added = [Framework(name, "", base.line) for name, base in forks.items() if name in shown]
+    rank = known_frameworks().cue_rank
+    return tuple(sorted((*added, *found), key=lambda each: (rank.get(each.name, len(rank)), each.line)))
+
+
 def dated_versions(texts: Iterable[str], frames: Iterable[Frame] = ()) -> Mapping[str, str]:
     """Give the range of versions that lines and calls leave open for each framework which they date."""
     rows = [row for row in known_frameworks().rows.values() if row.dated_by]

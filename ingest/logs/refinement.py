@@ -87,7 +87,12 @@ def refine_event(event: Event, job: ReportView, table: PatternTable, outer: Sequ
         view = replace(job, root=event, facts=facts, focus=event)
         exact = next((refinement for refinement in row.refine if all_hold(refinement.when, view)), None)
         if exact:
-            event = replace(event, cause=exact.cause, strength=exact.strength or event.strength)
+            event = replace(
+                event,
+                cause=exact.cause,
+                strength=exact.strength or event.strength,
+                pattern_role=exact.role or event.pattern_role,
+            )
     if row and row.fact == EXIT:
         event = _from_outside(event)
     in_plain_words = event.pattern in table.last_resort

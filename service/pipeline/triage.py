@@ -26,6 +26,7 @@ from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.lines import printable
 from ingest.logs.reader import Reader
+from ingest.logs.frameworks import with_forks
 from ingest.logs.refinement import refine_by_files
 from ingest.logs.report import CrashReport, Limits
 from ingest.logs.templates import Templates
@@ -189,8 +190,9 @@ class Triage:
         started = perf_counter()
         files = by_use(job.files, job.report)
         own = [setting for file in of_run(files, job.report) for setting in _settings(file)]
-        texts = (f"{Redactor().clean(file.text)}\n{file.name}" for file in files)
-        report = refine_by_files(replace(job.report, launches=tuple(texts)), self.reader.table)
+        texts = tuple(f"{Redactor().clean(file.text)}\n{file.name}" for file in files)
+        shown = with_forks(job.report.frameworks, texts)
+        report = refine_by_files(replace(job.report, launches=texts, frameworks=shown), self.reader.table)
         with tracing.span("retrieve"):
             retrieval = self.retriever.retrieve(report)
         spent = {"retrieve": round(1000 * (perf_counter() - started), 2)}
