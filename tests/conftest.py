@@ -6,8 +6,11 @@ import gc
 import io
 import os
 import signal
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 
@@ -24,7 +27,7 @@ from ingest.logs.report import CrashReport
 from service.settings import Settings
 from tests import machine, warm
 from tests.factories import ReadLog
-from tests.order import longest_first
+from tests.order import TESTS, FamilyScheduling, longest_first
 
 _HOME = pytest.StashKey[Path]()
 
@@ -44,6 +47,26 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Run one file more than there are cores: much of the time goes by waiting for a clock or a browser."""
     return len(os.sched_getaffinity(0)) + 1
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config) -> FamilyScheduling:
+    """Give files that share a server, or the code's syntax trees, to one worker."""
+    return FamilyScheduling(config)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the files of tests where nobody has, each worker its share: else each of them compiles all."""
+    config = session.config
+    is_whole = [Path(name).name for name in config.args] == config.getini("testpaths")
+    if is_whole and hasattr(config, "workerinput") and not sys.dont_write_bytecode:
+        number, count = (
+            int(config.workerinput["workerid"].removeprefix("gw")),
+            config.workerinput["workercount"],
+        )
+        for path in sorted(TESTS.rglob("test_*.py"))[number::count]:
+            # What is wrong with a file is told where it is collected.
+            with suppress(Exception, pytest.skip.Exception):
+                import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,6 +1,7 @@
-"""The order in which workers take the files of tests.
+"""The order in which workers take the files of tests, and which files one worker takes together.
 
-Who begins the longest one last is waited for by all others.
+Who begins the longest one last is waited for by all others. Files that start the same server, or parse all of
+the code, do so once where they run in one process.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
+
+from xdist.scheduler import LoadFileScheduling
 
 TESTS = Path(__file__).parent
 # Files that take longest, measured on two cores; some have one test. The first makes the warm home, which
@@ -43,6 +46,24 @@ LONGEST = (
 )
 
 
+# Files, by the beginnings of their paths, that share what takes seconds to start.
+FAMILIES = (
+    ("ui/chat/",),  # a page's server
+    ("ui/slack/",),  # a triage service
+    ("service/api/",),  # a triage service, and one with keys
+    (  # the code's syntax trees
+        "test_docs.py",
+        "test_ids.py",
+        "test_layers.py",
+        "corpus/test_frameworks.py",
+        "corpus/test_messages.py",
+        "eval/test_supply_chain.py",
+        "service/html/test_markup.py",
+        "ui/test_sentences.py",
+    ),
+)
+
+
 class HasPath(Protocol):
     """A test, as far as its order goes."""
 
@@ -59,3 +80,16 @@ def longest_first(items: Sequence[Item]) -> list[Item]:
     counts = Counter(item.path for item in items)
     ranks = {TESTS / name: rank for rank, name in enumerate(LONGEST)}
     return sorted(items, key=lambda item: (ranks.get(item.path, len(ranks)), -counts[item.path]))
+
+
+def family(nodeid: str) -> str:
+    """Name what one worker runs: a test's file, or the family that its file is of."""
+    file = nodeid.split("::", 1)[0]
+    return next((f"tests/{one[0]}" for one in FAMILIES if file.removeprefix("tests/").startswith(one)), file)
+
+
+class FamilyScheduling(LoadFileScheduling):
+    """Gives the tests of a family to one worker."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return family(nodeid)

@@ -4,7 +4,6 @@ followed.
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import shlex
@@ -21,6 +20,7 @@ from corpus.condition_nodes import QUANTIFIERS
 from corpus.conditions import LOG, Vocabulary
 from service.remediation.rules.operators import NAMES, OPERATORS
 from service.telemetry.conditions import SNAPSHOT
+from tests.syntax import modules
 from tests.tables import each_row
 from tests.warm import triage, warm
 from ui import docs
@@ -150,11 +150,9 @@ def test_generated_parts_are_up_to_date() -> None:
 def test_every_variable_that_is_read_is_documented() -> None:
     """A constant of the code that names a `WHYCRASH_*` variable has a row in the table of settings."""
     constants = {
-        node.value
-        for folder in ("corpus", "ingest", "service", "ui", "whycrash")
-        for path in (ROOT / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        text
+        for module in modules("corpus", "ingest", "service", "ui", "whycrash")
+        for _, text in module.texts
     }
     named = {value for value in constants if re.fullmatch(r"WHYCRASH_[A-Z_]*[A-Z]", value)}
     assert len(named) >= 4

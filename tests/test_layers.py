@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from tests.syntax import Module, modules
 from tests.tables import each_row
 
 ROOT = Path(__file__).parent.parent
@@ -108,12 +110,17 @@ def _modules() -> list[Path]:
 
 
 @cache
+def _parsed() -> Mapping[str, Module]:
+    return {module.name: module for module in modules()}
+
+
+@cache
 def _imports(path: Path) -> tuple[tuple[str, bool], ...]:
     """Give each imported name with its module's, and whether the import stands at the top of the module."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    top = set(map(id, tree.body))
+    module = _parsed()[_name(path)]
+    top = set(map(id, module.tree.body))
     found: list[tuple[str, bool]] = []
-    for node in ast.walk(tree):
+    for node in module.nodes:
         if isinstance(node, ast.Import):
             found += [(alias.name, id(node) in top) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -196,7 +203,7 @@ def test_no_module_imports_itself_through_others() -> None:
     }
     graph: dict[str, set[str]] = {}
     for name, path in names.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in _parsed()[_name(path)].nodes:
             if isinstance(node, ast.ImportFrom) and node.module:
                 found = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
                 graph.setdefault(name, set()).update((found & set(names)) - {name})

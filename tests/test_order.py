@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.order import LONGEST, TESTS, longest_first
+from tests.order import FAMILIES, LONGEST, TESTS, family, longest_first
 
 
 class OneTest(NamedTuple):
@@ -26,3 +26,11 @@ def test_that_long_files_come_first_and_a_files_tests_stay_in_order() -> None:
 def test_that_every_file_that_is_named_is_there() -> None:
     assert [name for name in LONGEST if not (TESTS / name).is_file()] == []
     assert len(set(LONGEST)) == len(LONGEST)
+
+
+def test_that_one_worker_runs_a_family_and_each_other_file_is_alone() -> None:
+    assert family("tests/ui/chat/test_log.py::test_a") == family("tests/ui/chat/test_looks.py::test_b[c]")
+    assert family("tests/ui/cli/test_run.py::test_a") == "tests/ui/cli/test_run.py"
+    begun = [name for one in FAMILIES for name in one]
+    assert [name for name in begun if not (TESTS / name).exists()] == []
+    assert len(set(begun)) == len(begun)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,9 +13,9 @@ from corpus.frameworks import cued_frameworks, known_frameworks, load_frameworks
 from corpus.library import KNOWLEDGE
 from ingest.logs.frameworks import dated_versions
 from tests.factories import whole_corpus
+from tests.syntax import modules
 from tests.tables import each_row
 
-HOUSE = Path(__file__).parent.parent.parent
 KNOWN = known_frameworks()
 # Ids that are also words of other vocabularies, so that a literal of that spelling is no framework's id: how
 # a setting is spelled (`env`, `hydra`, `python`), a language of stacks (`python`), a part of a snapshot
@@ -54,12 +52,10 @@ NAMED: dict[str, tuple[set[str], str]] = {
 def test_that_no_id_of_a_framework_stands_in_code() -> None:
     """Only where the same word means another thing: those places are named, each with what it means."""
     found = {
-        f"{name}:{line}: {text}"
-        for top in ("corpus", "ingest", "service", "ui")
-        for path in (HOUSE / top).rglob("*.py")
-        for name in [path.relative_to(HOUSE).as_posix()]
-        for line, text in _literals(path)
-        if text in KNOWN.rows and text not in HOMONYMS and not _is_named(name, text)
+        f"{module.name}:{line}: {text}"
+        for module in modules("corpus", "ingest", "service", "ui")
+        for line, text in module.texts
+        if text in KNOWN.rows and text not in HOMONYMS and not _is_named(module.name, text)
     }
     assert found == set()
 
@@ -72,8 +68,9 @@ def test_that_every_named_place_has_its_literal() -> None:
         if ids
         and not any(
             text in ids
-            for path in ([HOUSE / name] if name.endswith(".py") else (HOUSE / name).rglob("*.py"))
-            for _, text in _literals(path)
+            for module in modules()
+            if module.name == name or module.name.startswith(f"{name}/")
+            for _, text in module.texts
         )
     ]
     assert idle == []
@@ -81,12 +78,6 @@ def test_that_every_named_place_has_its_literal() -> None:
 
 def _is_named(name: str, text: str) -> bool:
     return any(name.startswith(place) and text in ids for place, (ids, _) in NAMED.items())
-
-
-def _literals(path: Path) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.lineno, node.value
 
 
 def test_that_every_program_is_told_by_its_examples_and_not_by_what_is_near() -> None:

@@ -6,7 +6,6 @@ import ast
 import pickle
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from string import Formatter
 
@@ -15,6 +14,7 @@ import pytest
 from corpus import message
 from corpus.message import Message, edited, in_both, in_language, is_chinese, message_id, words
 from service.schemas.diagnosis import Dropped
+from tests.syntax import modules
 from tests.tables import each_row
 
 ROOT = Path(__file__).parents[2]
@@ -41,16 +41,6 @@ READERS: Mapping[str, str] = {
     "service/remediation/constraints.py": "recognises what a person rules out",
     "ui/slack/bot.py": "words of a command that people type",
 }
-
-
-@cache
-def trees() -> Mapping[str, ast.Module]:
-    """Parse all modules of the product."""
-    return {
-        str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))
-        for folder in FOLDERS
-        for path in sorted((ROOT / folder).rglob("*.py"))
-    }
 
 
 def ids() -> Iterator[str]:
@@ -92,8 +82,8 @@ def named() -> tuple[set[str], set[str], set[str]]:
     whole: set[str] = set()
     begun: set[str] = set()
     ended: set[str] = set()
-    for tree in trees().values():
-        for node in ast.walk(tree):
+    for module in modules(*FOLDERS):
+        for node in module.nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 whole.add(node.value)
             elif isinstance(node, ast.JoinedStr):
@@ -112,7 +102,7 @@ def test_that_no_id_is_unused() -> None:
         if path.suffix in (".js", ".html")
     )
     classes = {
-        node.name for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+        node.name for module in modules(*FOLDERS) for node in module.nodes if isinstance(node, ast.ClassDef)
     }
     # A part of the program that says its file once names the rows alone.
     short = {
@@ -148,8 +138,8 @@ def test_that_no_id_is_unused() -> None:
 
 def test_that_every_message_of_the_code_is_in_the_catalogue_with_its_values() -> None:
     wrong = []
-    for place, tree in trees().items():
-        for node in ast.walk(tree):
+    for module in modules(*FOLDERS):
+        for node in module.nodes:
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
                 continue
             first = node.args[0]
@@ -159,21 +149,16 @@ def test_that_every_message_of_the_code_is_in_the_catalogue_with_its_values() ->
             if None in given or not isinstance(first.value, str):
                 continue
             if not message.is_message(first.value):
-                wrong.append(f"{place}:{node.lineno}: {first.value} is not in the catalogue")
+                wrong.append(f"{module.name}:{node.lineno}: {first.value} is not in the catalogue")
                 continue
             file, _, row = first.value.partition(".")
             if fields(message.rows(file)[row]["en"]) != given:
-                wrong.append(f"{place}:{node.lineno}: {first.value} takes other values")
+                wrong.append(f"{module.name}:{node.lineno}: {first.value} takes other values")
     assert wrong == []
 
 
 def test_that_no_chinese_stands_in_code() -> None:
-    found = {
-        place
-        for place, tree in trees().items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and is_chinese(node.value)
-    }
+    found = {module.name for module in modules(*FOLDERS) for _, text in module.texts if is_chinese(text)}
     assert [place for place in sorted(found) if not any(map(place.startswith, READERS))] == []
     assert [name for name in READERS if not any(place.startswith(name) for place in found)] == []
 

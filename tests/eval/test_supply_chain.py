@@ -16,19 +16,20 @@ import pytest
 from eval import supply_chain
 from eval.errors import EvalError
 from eval.supply_chain import UNHASHED, LockedPackage
+from tests import syntax
 from tests.tables import each_row
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("corpus", "ingest", "service", "eval", "ui", "whycrash")
 # Jobs that are meant to fail, written as their users write them, and never imported.
-FOREIGN = ROOT / "eval" / "lab" / "experiments"
+FOREIGN = "eval/lab/experiments/"
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
     """Give the product's modules."""
-    for path in sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")):
-        if FOREIGN not in path.parents:
-            yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+    for module in syntax.modules(*FOLDERS):
+        if not module.name.startswith(FOREIGN):
+            yield module.name, module.tree
 
 
 def test_every_package_of_the_lock_is_exact_and_has_hashes() -> None:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from functools import cache
-from pathlib import Path
 
 from corpus.message import Message, is_chinese, is_message, words
 from service.schemas.errors import BusyError, InvalidRequestError, LateError
 from service.schemas.events import TriageFailed
+from tests import syntax
 from tests.tables import each_row
 from ui import sentences
 
-ROOT = Path(__file__).parents[2]
 # What people are told; what is read in part only is a note of a report.
 TREES = ("RequestError", "InputError", "TelemetryError", "SettingsError")
 
@@ -24,15 +23,9 @@ def modules() -> Sequence[tuple[str, Sequence[ast.AST]]]:
 
     Importing them all would load Ray and Gradio.
     """
-    paths = [path for top in ("ingest", "service", "ui") for path in sorted((ROOT / top).rglob("*.py"))]
-    texts = {path: path.read_text(encoding="utf-8") for path in paths}
     return [
-        (
-            str(path.relative_to(ROOT)),
-            [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef | ast.Call)],
-        )
-        for path, text in texts.items()
-        if "Error(" in text
+        (module.name, [node for node in module.nodes if isinstance(node, ast.ClassDef | ast.Call)])
+        for module in syntax.modules("ingest", "service", "ui")
     ]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,28 +11,28 @@ from hypothesis import strategies as st
 
 from service.html.markup import Html, document, element, escape, folded, join, link, style_sheet, visible
 from tests.parsed_html import Seen
+from tests.syntax import modules
 from tests.tables import each_row
 
-ROOT = Path(__file__).parents[3]
 # What a module that wrote markup by hand would hold; a lone opening tag is of no use.
 CLOSING_TAG = re.compile(r"</[a-z][a-z0-9]*>")
 # The experiments of the lab print what models' tokenizers have for special tokens.
-LAB = ROOT / "eval/lab"
+LAB = "eval/lab/"
 
 
 def test_that_nothing_else_writes_markup() -> None:
     """No other module calls the builder's class or holds a tag, so no text can go into a page unescaped."""
     wrong = []
-    for path in (
-        path for folder in ("service", "eval", "ui") for path in sorted((ROOT / folder).rglob("*.py"))
-    ):
-        if path == ROOT / "service/html/markup.py" or LAB in path.parents:
+    for module in modules("service", "eval", "ui"):
+        if module.name == "service/html/markup.py" or module.name.startswith(LAB):
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            is_made = isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "Html"
-            value = node.value if isinstance(node, ast.Constant) else None
-            if is_made or (isinstance(value, str) and CLOSING_TAG.search(value)):
-                wrong.append(f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}")
+        wrong += [f"{module.name}:{line}" for line, text in module.texts if CLOSING_TAG.search(text)]
+        for node in module.nodes:
+            made = node.func if isinstance(node, ast.Call) else None
+            if (isinstance(made, ast.Name) and made.id == "Html") or (
+                isinstance(made, ast.Attribute) and made.attr == "Html"
+            ):
+                wrong.append(f"{module.name}:{made.lineno}")
     assert wrong == []
 
 
