@@ -21,12 +21,12 @@ from ingest.index import Index
 from ingest.logs import templates
 from ingest.logs.configs import launch
 from ingest.logs.configs.launch import Setting
+from ingest.logs.frameworks import with_forks
 from ingest.logs.inputs import jobs
 from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.lines import printable
 from ingest.logs.reader import Reader
-from ingest.logs.frameworks import with_forks
 from ingest.logs.refinement import refine_by_files
 from ingest.logs.report import CrashReport, Limits
 from ingest.logs.templates import Templates
