@@ -28,7 +28,10 @@ LOGS = ("log.txt", "log.txt.gz")
 TELEMETRY = "telemetry.json"
 # Files that were found beside the log.
 BESIDE = "beside"
-JOB_FILES = ("run.sh", "job.sbatch", "config.yaml", "ds.json", "requirements.txt")
+JOB_FILES = (
+    "run.sh", "job.sbatch", "config.yaml", "ds.json", "requirements.txt", "pod.yaml", "docker-compose.yaml",
+    "hostfile",
+)  # fmt: skip
 
 LabelVerdict = Literal["diagnosed", "unknown", "no-failure"]
 Split = Literal["fit", "test"]
