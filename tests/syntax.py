@@ -16,12 +16,21 @@ from typing import NamedTuple
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("corpus", "ingest", "service", "eval", "ui", "whycrash")
 # What rules are about; what most of a tree consists of, names and operators, is in none of them.
-_KINDS = (ast.Call, ast.ClassDef, ast.Constant, ast.Import, ast.ImportFrom, ast.JoinedStr)
+_KINDS = (
+    ast.AsyncFunctionDef,
+    ast.Call,
+    ast.ClassDef,
+    ast.Constant,
+    ast.FunctionDef,
+    ast.Import,
+    ast.ImportFrom,
+    ast.JoinedStr,
+)
 
 
 class Module(NamedTuple):
-    """A module: its path from the project's folder, its tree, and its calls, classes, constants and imports
-    as `ast.walk` gives them.
+    """A module: its path from the project's folder, its tree, and what of it rules are about, in the order of
+    `ast.walk`.
     """
 
     name: str

@@ -240,3 +240,26 @@ def test_lines_stay_readable() -> None:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if len(line) > 110
     ] == []
+
+
+def test_functions_stay_readable() -> None:
+    """No function is longer than 60 lines."""
+    assert [
+        f"{module.name}:{node.lineno}"
+        for module in modules()
+        if not module.name.startswith("eval/lab/experiments/")
+        for node in module.nodes
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or node.lineno) - node.lineno >= 60
+    ] == []
+
+
+def test_a_class_is_one_thing() -> None:
+    """No two classes of a top folder have one name: a reader who searches for it finds what is meant."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for module in modules():
+        if not module.name.startswith("eval/lab/experiments/"):
+            for node in module.nodes:
+                if isinstance(node, ast.ClassDef):
+                    places.setdefault((module.name.split("/")[0], node.name), []).append(module.name)
+    assert [(name, *found) for (_, name), found in places.items() if len(found) > 1] == []

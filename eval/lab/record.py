@@ -10,7 +10,7 @@ import yaml
 from eval.incidents import whole_text
 
 from .experiment import Experiment
-from .sandbox import BESIDE, Outcome
+from .sandbox import BESIDE, RunOutcome
 
 _FRAMEWORKS = frozenset(
     (
@@ -58,7 +58,7 @@ def root_lines(experiment: Experiment, log: str) -> list[int]:
     return sorted(found)
 
 
-def check(experiment: Experiment, outcome: Outcome) -> None:
+def check(experiment: Experiment, outcome: RunOutcome) -> None:
     """Refuse a run that took too long, or ended otherwise than the experiment says.
 
     Raises:
@@ -101,7 +101,7 @@ def label(experiment: Experiment, log: str) -> dict[str, object]:
     }
 
 
-def write(experiment: Experiment, outcome: Outcome, job: Path, out: Path) -> Path:
+def write(experiment: Experiment, outcome: RunOutcome, job: Path, out: Path) -> Path:
     """Write `<out>/<id>/` with the log, the label and the job's own launch and configuration files.
 
     Raises:

@@ -12,7 +12,7 @@ from .catalogue import hangs, processes, ray, torch, trainers
 from .cgroup import CgroupUnavailableError
 from .experiment import Experiment
 from .record import NotShownError, write
-from .sandbox import BESIDE, Outcome, run_job
+from .sandbox import BESIDE, RunOutcome, run_job
 
 SCRIPTS = Path(__file__).with_name("experiments")
 
@@ -51,7 +51,7 @@ def _require(experiment: Experiment) -> None:
         raise SkippedError(", ".join(words))
 
 
-def _run_in(folder: Path, experiment: Experiment, job: Path) -> Outcome:
+def _run_in(folder: Path, experiment: Experiment, job: Path) -> RunOutcome:
     """Lay out the job's files in `job` and run it."""
     for source, name in ((experiment.script, experiment.shown_as), *experiment.extra):
         (job / name).write_bytes((folder / source).read_bytes())

@@ -59,7 +59,7 @@ cd "$LAB_HOME/$LAB_PROJECT"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """Keep what a run left: its output as bytes, its exit status, and whether it ran past its time."""
 
     output: bytes
@@ -126,7 +126,7 @@ def _argv(group: Cgroup | None, entry: str) -> list[str]:
 
 def run_job(
     job: Path, project: str, launch: str, env: tuple[tuple[str, str], ...], limits: Limits, timeout_s: int
-) -> Outcome:
+) -> RunOutcome:
     """Run `launch` over a copy of the folder `job`, and end everything it started.
 
     Raises:
@@ -147,7 +147,7 @@ def run_job(
                 start_new_session=True,
             )
             timed_out = _wait(process, timeout_s)
-    return Outcome(log.read_bytes(), process.returncode, timed_out)
+    return RunOutcome(log.read_bytes(), process.returncode, timed_out)
 
 
 def _wait(process: "subprocess.Popen[bytes]", timeout_s: int) -> bool:

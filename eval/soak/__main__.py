@@ -14,7 +14,7 @@ from pathlib import Path
 
 from eval.soak import checks, report
 from eval.soak.load import Load
-from eval.soak.target import Target
+from eval.soak.target import SoakTarget
 
 # Of the time, after which the server as a whole is killed: what lives on has half of it to settle.
 SERVER_AT = (0.25, 0.5)
@@ -35,7 +35,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="whycrash-soak-") as name:
         folder = Path(name)
         (folder / "logs").mkdir()
-        with Target(folder / "home", given.workers) as target:
+        with SoakTarget(folder / "home", given.workers) as target:
             load = Load(target.url, folder / "logs", given.seed)
             _disturb(target, load, given.minutes * 60, random.Random(given.seed))  # noqa: S311 - no secret
             found = checks.check(target.url, load.asked, target.samples, PATIENCE)
@@ -47,7 +47,7 @@ def main() -> int:
     return int(bool(found.wrong))
 
 
-def _disturb(target: Target, load: Load, seconds: float, dice: random.Random) -> None:
+def _disturb(target: SoakTarget, load: Load, seconds: float, dice: random.Random) -> None:
     """Load the server for so long, and kill parts of it meanwhile."""
     began = time.monotonic()
     servers = [share * seconds for share in SERVER_AT]

@@ -22,16 +22,16 @@ LATE = timedelta(seconds=15)
 
 
 @dataclass
-class Outcome:
+class SoakFindings:
     """What was found; `wrong` is empty where all held."""
 
     wrong: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
 
-def check(url: str, asked: Asked, samples: Sequence[Sample], patience: float) -> Outcome:
+def check(url: str, asked: Asked, samples: Sequence[Sample], patience: float) -> SoakFindings:
     """Look for everything that was accepted, and at what the processes held."""
-    found = Outcome()
+    found = SoakFindings()
     found.wrong += [f"a batch was made twice: {pair}" for pair in asked.twice]
     with Client(url) as client:
         for batch, names in asked.batches.items():
@@ -42,7 +42,7 @@ def check(url: str, asked: Asked, samples: Sequence[Sample], patience: float) ->
     return found
 
 
-def _check_batch(client: Client, batch: str, names: set[str], patience: float, found: Outcome) -> None:
+def _check_batch(client: Client, batch: str, names: set[str], patience: float, found: SoakFindings) -> None:
     try:
         record = client.wait(batch, timeout=patience)
         told = Counter(result.job.name for result in client.results(batch) if result.job)
@@ -56,7 +56,7 @@ def _check_batch(client: Client, batch: str, names: set[str], patience: float, f
         )
 
 
-def _check_triage(client: Client, triage: str, found: Outcome) -> None:
+def _check_triage(client: Client, triage: str, found: SoakFindings) -> None:
     try:
         record = client.record(triage)
         # One whose server was killed is given as over once its deadline has passed.

@@ -34,7 +34,7 @@ class Sample(NamedTuple):
 
 
 @dataclass
-class Target:
+class SoakTarget:
     """A server on loopback; a context manager."""
 
     home: Path

@@ -108,19 +108,27 @@ def arrange_cascade(
     if root is not None and (missed := _led_to(root, idle) or _warned_of(root, warnings)):
         root = replace(missed, kind="error", strength="suggests", pattern_role="origin")
         events = sorted([*events, root], key=lambda event: event.line)
-    is_pasted = sum(part.lines for part in timeline.parts) <= PASTED
-    if root is None and is_pasted and not any(run.count or run.finished for run in runs):
-        # A few pasted lines without any sign of a run: what warns is what was asked about, where it tells a
-        # cause or its logger calls it an error.
-        telling = (
-            event
-            for event in warnings
-            if not (event.passing and _is_recovered(event, runs, timeline))
-            and (event.handler == "error-level" or (event.cause is not None and event.strength != "hints"))
-        )
-        root = min(telling, key=partial(_worth, timeline), default=None)
-        events = [*events, root] if root else events
+    if root is None and (asked := _asked_about(warnings, runs, timeline)):
+        root = asked
+        events = [*events, root]
     return _placed(events, root, closing, recovered)
+
+
+def _asked_about(warnings: Sequence[Event], runs: Sequence[Progress], timeline: Timeline) -> Event | None:
+    """Give the warning that a few pasted lines without any sign of a run are about.
+
+    It is one that tells a cause, or that its logger calls an error.
+    """
+    is_pasted = sum(part.lines for part in timeline.parts) <= PASTED
+    if not is_pasted or any(run.count or run.finished for run in runs):
+        return None
+    telling = (
+        event
+        for event in warnings
+        if not (event.passing and _is_recovered(event, runs, timeline))
+        and (event.handler == "error-level" or (event.cause is not None and event.strength != "hints"))
+    )
+    return min(telling, key=partial(_worth, timeline), default=None)
 
 
 def _placed(

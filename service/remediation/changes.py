@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -120,12 +120,7 @@ def propose_changes(
     groups = _before_advice(renamed, packages, job, dropped)
     kept = {(item.framework, item.key): item for group in groups for item in group.changes}
     settled: set[tuple[str, str]] = set()
-    offered = [
-        _CandidateChange(change, case.cause, case.id, case.frameworks)
-        for case in cases
-        for change in case.changes
-    ]
-    for wanted in (*offered, *(_CandidateChange(remedy, remedy.cause) for remedy in remedies)):
+    for wanted in _candidates(cases, remedies):
         key = (wanted.change.framework, wanted.change.key)
         if isinstance(wanted.change, Remedy) and wanted.change.holds:
             # What a case says of the setting whose value the failing line tells comes before its others.
@@ -160,6 +155,13 @@ def propose_changes(
         for group in ranked(groups)
         for item in group.changes
     ], dropped
+
+
+def _candidates(cases: Sequence[Case], remedies: Sequence[Remedy]) -> Iterator[_CandidateChange]:
+    for case in cases:
+        for change in case.changes:
+            yield _CandidateChange(change, case.cause, case.id, case.frameworks)
+    yield from (_CandidateChange(remedy, remedy.cause) for remedy in remedies)
 
 
 def _own_numbers(remedies: Sequence[Remedy], settings: Sequence[Setting]) -> list[tuple[str, str]]:

@@ -152,6 +152,8 @@ class House:
     store: Store
     client: httpx.Client
     tokens: Mapping[str, str]
+    # What the page is made of, once somebody asked; the same for all.
+    page: dict[str, Any] | None = None
 
     def sent(self, kind: str) -> dict[str, str]:
         """Give the header of a kind of key."""
@@ -264,7 +266,9 @@ def _told(status: int, text: str, kind: str, name: str) -> str:
 
 def _page(app_state: House) -> tuple[Mapping[str, Any], int]:
     """Give the events of the page by their names, and the number of its component."""
-    config = app_state.client.get("/config", headers=app_state.sent("admin")).json()
+    if app_state.page is None:
+        app_state.page = app_state.client.get("/config", headers=app_state.sent("admin")).json()
+    config = app_state.page
     events = {item["targets"][0][1]: item for item in config["dependencies"]}
     return events, next(item["id"] for item in config["components"] if item["type"] == "html")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from typing import Any, BinaryIO
+from dataclasses import replace
+from typing import Any
 
 from pydantic import Field
 
@@ -48,12 +48,6 @@ class JobReference(BrowserForm):
     job: str = Field(pattern=_JOB)
 
 
-@dataclass(frozen=True)
-class _File:
-    name: str
-    file: BinaryIO
-
-
 class BatchController:
     """What the page does with batches, each for a principal who was let in; another's batch is not there."""
 
@@ -71,7 +65,7 @@ class BatchController:
         caller = principal.caller.name
         with shared.admission.uploads.slot(caller), ExitStack() as held:
             found, _ = held.enter_context(self._uploads.taken(sent.files))
-            files = [_File(name, held.enter_context(path.open("rb"))) for name, path in found]
+            files = [upload.NamedFile(name, held.enter_context(path.open("rb"))) for name, path in found]
             order = BatchSubmission(
                 files[0].name if len(files) == 1 else say("batch-files", sent.language, count=len(files)),
                 "upload",

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 from urllib.parse import quote
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -146,7 +146,7 @@ def _of_slurm(wanted: BatchArguments, _spool: BatchSpool, settings: Settings) ->
 
 def _of_upload(wanted: BatchArguments, spool: BatchSpool, settings: Settings) -> FoundJobs:
     with wanted.paths[0].open("rb") as file:
-        return upload.find_jobs([_File(wanted.paths[0].name, file)], spool, settings)
+        return upload.find_jobs([upload.NamedFile(wanted.paths[0].name, file)], spool, settings)
 
 
 _READERS: Mapping[SourceKind, Callable[[BatchArguments, BatchSpool, Settings], FoundJobs]] = {
@@ -181,12 +181,6 @@ def since_of(text: str, now: datetime) -> datetime | None:
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError) as error:
         raise InvalidRequestError(Message("errors.since-write-2026-11", text=repr(text))) from error
-
-
-@dataclass(frozen=True)
-class _File:
-    name: str
-    file: BinaryIO
 
 
 # Begin, go on, work.

@@ -11,8 +11,7 @@ from typing import Literal
 
 from eval.lab.cgroup import CgroupUnavailableError
 from eval.lab.run import SCRIPTS
-from eval.lab.sandbox import Outcome as RunOutcome
-from eval.lab.sandbox import run_job
+from eval.lab.sandbox import RunOutcome, run_job
 from ingest.logs.inputs import jobs as inputs
 from service.llm.triage_context import TriageContext
 from service.patching.application import apply_edits, take_back

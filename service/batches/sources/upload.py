@@ -62,6 +62,14 @@ class SentFile(Protocol):
         """What it holds; can seek."""
 
 
+@dataclass(frozen=True)
+class NamedFile:
+    """A file by a name of ours."""
+
+    name: str
+    file: BinaryIO
+
+
 class SentJob(BaseModel):
     """A line of an upload in JSON lines."""
 
@@ -168,12 +176,6 @@ def _read(uploads: Sequence[SentFile], spool: BatchSpool, settings: Settings) ->
         return collect_jobs(specs, sent.skipped.omitted)
 
 
-@dataclass(frozen=True)
-class _RenamedFile:
-    name: str
-    file: BinaryIO
-
-
 def _named_apart(uploads: Sequence[SentFile]) -> Iterator[SentFile]:
     """Give each file a name of its own: a second `a.log` is `a (2).log`, and a job beside the first."""
     taken = {upload.name for upload in uploads}
@@ -187,7 +189,7 @@ def _named_apart(uploads: Sequence[SentFile]) -> Iterator[SentFile]:
             name = next(made for made in tries if made not in taken)
         seen.add(name)
         taken.add(name)
-        yield upload if name == upload.name else _RenamedFile(name, upload.file)
+        yield upload if name == upload.name else NamedFile(name, upload.file)
 
 
 def is_collection(file: BinaryIO) -> bool:

@@ -136,7 +136,7 @@ def _options(
 ) -> list[FlowOption]:
     if aim.seeks in ("guard", "empty", "part", "made") and place:
         return []
-    found = _SEARCHES[aim.seeks](_Search(call, Slicer(program), message, settings))
+    found = _SEARCHES[aim.seeks](_OptionSearch(call, Slicer(program), message, settings))
     made: dict[str, FlowOption] = {}
     for end, tie in found:
         setting = _setting(end, tie, settings)
@@ -167,7 +167,7 @@ def _place(call: OwnCall) -> str:
 
 
 @dataclass(frozen=True)
-class _Search:
+class _OptionSearch:
     """Where options are sought: a call of the job's own code, the slices from there, what the log says."""
 
     call: OwnCall
@@ -260,16 +260,16 @@ class _Search:
         return []
 
 
-_SEARCHES: Mapping[Seeks, Callable[[_Search], list[_Tied]]] = {
-    "path": _Search.by_path,
-    "word": _Search.by_word,
-    "number": _Search.by_number,
-    "part": _Search.by_part,
-    "guard": _Search.by_guard,
-    "empty": _Search.by_nothing,
-    "made": _Search.by_made_part,
-    "switch": _Search.by_switch,
-    "source": _Search.by_source,
+_SEARCHES: Mapping[Seeks, Callable[[_OptionSearch], list[_Tied]]] = {
+    "path": _OptionSearch.by_path,
+    "word": _OptionSearch.by_word,
+    "number": _OptionSearch.by_number,
+    "part": _OptionSearch.by_part,
+    "guard": _OptionSearch.by_guard,
+    "empty": _OptionSearch.by_nothing,
+    "made": _OptionSearch.by_made_part,
+    "switch": _OptionSearch.by_switch,
+    "source": _OptionSearch.by_source,
 }
 
 

@@ -327,6 +327,7 @@ def test_nothing_is_asked_about_a_healthy_log(model: str, triage: Triage) -> Non
         ({"explanation": "The fix is told at evil.museum today. [L357]"}, "link or an address"),
         ({"explanation": "<b>Offload</b> fills the RAM. [L357]"}, "markup"),
     ],
+    quick=14,
 )
 def test_what_does_not_stand_is_dropped_with_its_reason(
     fields: dict[str, Any], told: str, triage: Triage
