@@ -14,6 +14,7 @@ from importlib import import_module
 from itertools import islice
 from pathlib import Path
 
+import hypothesis
 import pytest
 from pytest_socket import socket_allow_hosts
 
@@ -28,6 +29,10 @@ from service.settings import Settings
 from tests import machine, warm
 from tests.factories import ReadLog
 from tests.order import TESTS, FamilyScheduling, longest_first
+
+# Made examples are the same in each run, and none fails because the machine was busy.
+hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("tests")
 
 _HOME = pytest.StashKey[Path]()
 

@@ -16,6 +16,7 @@ from service.pipeline.triage import Triage
 from service.settings import Settings
 from tests.service.llm.answering import faithful
 from tests.service.llm.scripted import Turn, serving
+from tests.waiting import PATIENCE
 from tests.warm import INCIDENTS
 
 NAME = "w-easyr1-offload-host-ram"
@@ -33,7 +34,7 @@ def explained(warm: Path, folder: Path, url: str = "") -> Explained:
         embedding_model="hash",
         model="openai:scripted" if url else "",
         model_base_url=url,
-        model_deadline=20.0,
+        model_deadline=PATIENCE,
     )
     return Explained(Triage(settings), settings, Cassette.load("scripted", folder), open_model(settings))
 

@@ -23,6 +23,7 @@ from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 _MOST = 1 << 16
+_SAMPLE = ROOT / "eval/incidents/w-tinyzero-h20-cublas-sigfpe/log.txt"
 
 
 class ForkServer:
@@ -89,12 +90,31 @@ def server() -> ForkServer:
     return made
 
 
+def _warm_up(home: Path) -> None:
+    """Answer once: what each command would read and compile of the knowledge is there for all that follow.
+
+    Nothing of it belongs to the home, which is read alone; no thread is left that a fork would lose.
+    """
+    from ingest.logs.inputs import sources
+    from service.pipeline.triage import Triage
+    from service.settings import Settings
+
+    triage = Triage(Settings(home=home, embedding_model="hash"))
+    triage.diagnose(triage.read(sources.from_path(_SAMPLE), "", [], None, None), None)
+    gc.freeze()
+
+
 def _serve(asking: socket.socket) -> None:
     """Fork for each command that is asked for; returns in the process that is to run one."""
+    is_warm = False
     while True:
         asked, streams, _, _ = socket.recv_fds(asking, _MOST, 3)
         if not asked:
             os._exit(0)
+        home = Path(json.loads(asked)["environment"].get("WHYCRASH_HOME", ""))
+        if not is_warm and (home / "cache").is_dir() and (home / "index").is_dir():
+            _warm_up(home)
+            is_warm = True
         if os.fork() == 0:
             break
         for descriptor in streams:

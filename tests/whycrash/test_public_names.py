@@ -22,6 +22,7 @@ from service.schemas.errors import SettingsError
 from tests.service.llm.answering import asked, faithful
 from tests.service.llm.scripted import Turn, serving
 from tests.tables import each_row
+from tests.waiting import PATIENCE
 from tests.warm import INCIDENTS, ROOT, script, triage, warm
 from whycrash.local import explain
 
@@ -119,7 +120,7 @@ def test_a_configured_model_is_asked_unless_told_not_to(
         for name, value in {
             "MODEL": "openai:scripted",
             "MODEL_BASE_URL": server.url,
-            "MODEL_DEADLINE": "30",
+            "MODEL_DEADLINE": str(PATIENCE),
             "MODEL_KEY_ENV": "SCRIPTED_KEY",
         }.items():
             monkeypatch.setenv(f"WHYCRASH_{name}", value)

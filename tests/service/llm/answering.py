@@ -26,6 +26,7 @@ from service.settings import Settings
 from tests.factories import event
 from tests.service.factories import case, failed, report
 from tests.service.llm.scripted import Script, Scripted, Turn, serving
+from tests.waiting import PATIENCE
 from tests.warm import INCIDENTS, opened, script
 
 OFFLOAD = "w-easyr1-offload-host-ram"
@@ -142,7 +143,7 @@ class Heard:
         return "\n".join(f"{item.what}: {item.why}" for item in self.final.engine.dropped)
 
 
-def model_at(url: str, seconds: float = 20.0) -> ChatModel:
+def model_at(url: str, seconds: float = PATIENCE) -> ChatModel:
     """Open a model at a server."""
     model = open_model(Settings(model="openai:scripted", model_base_url=url, model_deadline=seconds))
     assert model is not None
@@ -153,7 +154,7 @@ def hear(
     triage: Triage,
     triage_context: TriageContext,
     script: Script | Sequence[Turn],
-    seconds: float = 20.0,
+    seconds: float = PATIENCE,
     budget: int = BUDGET,
     limits: LookLimits = SINGLE_SHOT,
 ) -> Heard:

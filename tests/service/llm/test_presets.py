@@ -21,6 +21,7 @@ from service.settings import Settings
 from tests.service.llm.answering import OFFLOAD, asked
 from tests.service.llm.wire_formats import Said
 from tests.service.llm.wire_server import WireServer, speaking
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 TOOL = {
@@ -71,7 +72,7 @@ def opened(prefix: str, server: WireServer, *, stream: bool) -> LangChainModel:
         model=f"{prefix}:m",
         model_base_url=server.url + WAYS[prefix].url,
         model_key_env="WIRE_KEY",
-        model_deadline=20.0,
+        model_deadline=PATIENCE,
         model_stream=int(stream),
     )
     model = open_model(settings)
@@ -128,7 +129,7 @@ def test_a_model_of_each_format_looks_and_then_answers(triage: Triage, prefix: s
     script = [Said(calls=(("read_lines", {"first": 1, "last": 3}),)), Said(json.dumps(final_words))]
     with speaking(script) as server:
         model = opened(prefix, server, stream=stream)
-        *_, final = explain_with_model(asked(triage, OFFLOAD), model, 20.0, 8000, LookLimits(2, 20.0))
+        *_, final = explain_with_model(asked(triage, OFFLOAD), model, PATIENCE, 8000, LookLimits(2, PATIENCE))
     assert isinstance(final, FinalStage)
     assert [step.tool for step in final.diagnosis.engine.trace] == ["read_lines"]
     assert final.diagnosis.engine.tokens is not None

@@ -88,7 +88,7 @@ def test_that_a_request_is_one_trace_from_the_server_through_a_worker_to_the_mod
             collected,
             WHYCRASH_MODEL="openai:scripted",
             WHYCRASH_MODEL_BASE_URL=model.url,
-            WHYCRASH_MODEL_DEADLINE="20",
+            WHYCRASH_MODEL_DEADLINE=str(PATIENCE),
             WHYCRASH_WORKERS="1",
             WHYCRASH_LOG_JSON="1",
         )

@@ -79,14 +79,16 @@ def test_that_one_child_stays_for_many_samples() -> None:
     assert not Path(f"/proc/{told.pop()}").exists()
 
 
-@each_row(("ask", "reason"), [(hanging, "did not answer in 0.5"), (ending, "exit code 3")])
+@each_row(
+    ("ask", "seconds", "reason"), [(hanging, 0.5, "did not answer in 0.5"), (ending, PATIENCE, "exit code 3")]
+)
 def test_that_a_child_that_hangs_or_ends_gives_way_to_another(
-    ask: Callable[[float], nvml.GpuList], reason: str
+    ask: Callable[[float], nvml.GpuList], seconds: float, reason: str
 ) -> None:
     with nvml.PersistentSampler(ask) as cards:
         first = cards.read().driver_version.value
         # However long the machine took to send the question: half a second and some hundredths.
-        assert reason in (cards.read(0.01, 0.5).driver_version.unavailable or "")
+        assert reason in (cards.read(0.01, seconds).driver_version.unavailable or "")
         second = cards.read().driver_version.value
     assert first
     assert second

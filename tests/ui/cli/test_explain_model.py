@@ -36,7 +36,7 @@ def configured(server: Scripted) -> dict[str, Any]:
     return {
         "WHYCRASH_MODEL": "openai:scripted",
         "WHYCRASH_MODEL_BASE_URL": server.url,
-        "WHYCRASH_MODEL_DEADLINE": "30",
+        "WHYCRASH_MODEL_DEADLINE": str(PATIENCE),
     }
 
 
