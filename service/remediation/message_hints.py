@@ -79,7 +79,7 @@ _LOOKING_NAME = re.compile(
 # A switch that only takes the check away is the last thing to try.
 _OVERRIDE = re.compile(r"(?i)ALLOW_|SKIP_|IGNORE_|OVERRIDE|UNSAFE|NO_CHECK|DISABLE_\w*CHECK")
 _VALUE = re.compile(
-    r"^[`'\"]?\s*(?:=\s*|\s+to\s+(?=[`'\"\d]|True\b|"
+    r"^[`'\"]?\s*(?:=\s*|:\s+(?=(?i:true|false|null)\b)|\s+to\s+(?=[`'\"\d]|True\b|"
     r"False\b))[`'\"]?(?P<value>[A-Za-z0-9][\w.-]{0,40}?(?:\([^()\s]{0,40}\))?)[`'\"]?(?=[\s,;)]|\.(?!\w)|$)"
 )
 _FLAG_VALUE = re.compile(r"^\s+[`'\"]?(?P<value>[A-Za-z0-9][\w-]{0,40})[`'\"]?(?=[.,;)]|$)")

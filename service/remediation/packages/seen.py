@@ -37,6 +37,8 @@ _VERSION = re.compile(r"^Version: (?P<version>\d[\w.+]{0,30})$")
 _LIBRARY = re.compile(r"(?:site|dist)-packages/(?P<module>[A-Za-z_]\w*)[\w./+-]*\.so\b")
 _OPERATOR = re.compile(r"\boperator (?P<module>[A-Za-z]\w*)::\w")
 INSTALLED = re.compile(r"(?:site|dist)-packages/(?P<module>[A-Za-z_]\w*)")
+# Files of Python itself, which no package brought.
+_OF_PYTHON = re.compile(r"^<frozen |/lib(?:64)?/python\d[\d.]*/(?!(?:site|dist)-packages/)")
 # A line that says what it needs names versions that the job has not.
 _ASKING = re.compile(
     r"(?i)\brequires?\b|\bneeds?\b|\bplease\b|\bpip3? install\b|\buv pip\b|--upgrade|"
@@ -91,9 +93,10 @@ def _printed(report: CrashReport) -> Iterator[tuple[str, str]]:
 
 
 def involved_packages(report: CrashReport) -> list[Fact]:
-    """Give the package whose code raised the root, and the one whose library it names, as facts of its line.
+    """Give the package whose code raised the root, and those whose library or file it names, as facts of its line.
 
-    What lacks a name of its own was not made for another release of something else: it raised nothing.
+    What lacks a name of its own was not made for another release of something else: it raised nothing. What
+    Python's own library raises, it raises for its caller.
     """
     if (root := report.root) is None:
         return []
@@ -102,10 +105,12 @@ def involved_packages(report: CrashReport) -> list[Fact]:
         for fact in report.facts
         if fact.kind == "package" and fact.line == root.line
     }
-    called = INSTALLED.search(root.frames[-1].file) if root.frames else None
+    calls = (frame.file for frame in reversed(root.frames) if not _OF_PYTHON.search(frame.file))
+    called = INSTALLED.search(next(calls, ""))
     raised = _owner(called["module"]) if called is not None else ""
     found = [("raised", raised)] if raised and raised not in lacking else []
     found += [("library", name) for name in libraries_of(root.text)]
+    found += [("holding", _owner(match["module"])) for match in INSTALLED.finditer(root.text)][:1]
     return [Fact(kind, root.line, {"package": name}) for kind, name in found]
 
 
