@@ -34,6 +34,21 @@ def parsed(text: str) -> ast.Module | None:
         return None
 
 
+def broken_row(text: str) -> int | None:
+    """Give the row at which code ceases to be some; None where it parses, or nothing tells."""
+    if len(text) > LONGEST or parsed(text) is not None:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except SyntaxError as error:
+        return error.lineno
+    except (ValueError, RecursionError, MemoryError):
+        pass
+    return None
+
+
 def expression(text: str) -> ast.expr | None:
     """Parse one expression."""
     tree = parsed(f"({text}\n)")

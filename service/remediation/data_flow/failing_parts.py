@@ -19,6 +19,8 @@ _FORMATS = re.compile(r"(?i)\b(?:half|bfloat16|b?float(?:16|32)?|bf16|fp16|doubl
 _CASTS = re.compile(r"(?i)cast|amp|precision")
 _WEIGHTS = re.compile(r"['\"]((?:\w+\.)+\w+)['\"]")
 MOST_WEIGHTS = 12
+# What a switch that is on is compared with.
+_SET = (True, "1", "true", "True", "yes", "on")
 # numpy's and torch's words for a shape that does not hold as many numbers.
 _INTO = re.compile(r"\binto shape [(\[](?P<shape>[\d, -]+)|\bshape '\[(?P<other>[\d, -]+)\]'")
 # What stands below a call of the job's own that raises: how many conditions above it are its reason.
@@ -68,6 +70,8 @@ def switches_of(call: OwnCall, message: str) -> tuple[list[ast.expr], list[ast.e
             for part in _all_of(above.test):
                 if isinstance(part, ast.Compare) and _is_not_none(part):
                     there.append(part.left)
+                elif isinstance(part, ast.Compare) and _is_set(part):
+                    true.append(part.left)
                 elif isinstance(part, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
                     true.append(part)
         if isinstance(above, ast.With | ast.AsyncWith) and _FORMATS.search(message):
@@ -111,6 +115,12 @@ def _is_not_none(test: ast.Compare) -> bool:
         and isinstance(test.comparators[0], ast.Constant)
         and test.comparators[0].value is None
     )
+
+
+def _is_set(test: ast.Compare) -> bool:
+    """Tell whether a comparison asks for a switch that is on, as of the environment: `== "1"`."""
+    asked = test.comparators[0]
+    return isinstance(test.ops[0], ast.Eq) and isinstance(asked, ast.Constant) and asked.value in _SET
 
 
 def empty_parts(call: OwnCall, message: str) -> Sequence[ast.expr]:

@@ -53,8 +53,8 @@ MOST_CHAINED, LINKED = 2, 60
 _ON = frozenset({"true", "1", "yes", "on"})
 # Switches without which nothing is left of the job, or that choose what it does.
 _WHOLE_JOB = re.compile(
-    r"(?i)(?:^|[_.-])(?:do_)?(?:train(?:ing)?|main|cuda|gpu|enabled?|run|load|verbose|debug|log|test"
-    r"|eval(?:uate)?|predict|infer(?:ence)?|sample|generate|only|do)$"
+    r"(?i)(?:^|[_.-])(?:do_)?(?:train(?:ing)?|main|cuda|gpu|run|load|verbose|debug|log|test"
+    r"|eval(?:uate)?|predict|infer(?:ence)?|sample|generate|only|do)$|^enabled?$"
 )
 # How far from a check's condition an option that it reads may stand.
 NEAREST = 5

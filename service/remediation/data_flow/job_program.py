@@ -16,13 +16,16 @@ from typing import NamedTuple
 from ingest.logs.stacks.own_calls import is_own
 from ingest.logs.stacks.stack import Frame
 from service.remediation.code_edits.failing_code import FailingCode, JobFile, failing_code
-from service.remediation.code_edits.source_text import parsed
+from service.remediation.code_edits.source_text import broken_row, parsed
 
 # How many files are read, and how many nodes of one: larger ones are generated.
 MOST_FILES, MOST_NODES = 40, 150_000
 # Call sites of one function; of more nobody can say which was meant.
 MOST_SITES = 6
 _MASK = re.compile(r"\[(redacted:[\w-]{1,20})\]")
+_MASKED = "'redacted:"
+# Rows of one file that a mask may have cut so that they are no code any more.
+MOST_CUT = 8
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 # Layers of a library that hand all arguments on, as `nn.Module.__call__` does.
 _HANDS_ON = ("(*args, **kwargs)", "(*input, **kwargs)", "(*inputs, **kwargs)", "(*args, **kwds)")
@@ -137,13 +140,26 @@ class OwnCall:
     hands_on: bool = False
 
 
+def _readable(text: str) -> str:
+    """Leave out the statements that a mask has cut in two, such as `x_pass = x[..., :n]`, which is no text.
+
+    One such row would keep the whole file from being read.
+    """
+    rows = text.split("\n")
+    for _ in range(MOST_CUT):
+        if (row := broken_row("\n".join(rows))) is None or _MASKED not in rows[row - 1]:
+            break
+        rows[row - 1] = f"{rows[row - 1][: -len(rows[row - 1].lstrip())]}pass"
+    return "\n".join(rows)
+
+
 class JobProgram:
     """The job's files, read when they are needed, and the own calls of a stack, outermost first."""
 
     def __init__(self, frames: Sequence[Frame], files: Sequence[JobFile]) -> None:
         code = [file for file in files if file.name.endswith(".py")][:MOST_FILES]
         # A secret that is masked in code stands there as a text, so that the rest is read.
-        self.files = [JobFile(file.name, _MASK.sub(r"'\1'", file.text)) for file in code]
+        self.files = [JobFile(file.name, _readable(_MASK.sub(r"'\1'", file.text))) for file in code]
         self._modules: dict[str, Module] = {}
         shown = [frame for frame in frames if frame.file and not frame.file.startswith("<")]
         self.files = _as_run(shown, self.files)

@@ -93,7 +93,7 @@ def _printed(report: CrashReport) -> Iterator[tuple[str, str]]:
 
 
 def involved_packages(report: CrashReport) -> list[Fact]:
-    """Give the package whose code raised the root, and those whose library or file it names, as facts of its line.
+    """Give the package whose code raised the root, and those whose library or file it names, as its facts.
 
     What lacks a name of its own was not made for another release of something else: it raised nothing. What
     Python's own library raises, it raises for its caller.
