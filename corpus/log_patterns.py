@@ -89,9 +89,10 @@ class Pattern(Record):
     what failures say that come of what a row tells and do not name it (a job that sees no card asks for
     fewer). A row that `announces` the failure below it comes before every row that knows the name which
     it repeats. What a `lasting` row tells of is a failure where it holds to the last step, whatever end
-    the job says that it came to. A row without an expression is one that its `handler` makes events of.
-    A `sign` is an expression that is found faster and ends in each line in which the row's own one ends:
-    only lines that hold it are searched for that.
+    the job says that it came to. A `final` row is a shell's, launcher's or scheduler's word of how a program
+    ended, which no good word of the program above it undoes. A row without an expression is one that its
+    `handler` makes events of. A `sign` is an expression that is found faster and ends in each line in which
+    the row's own one ends: only lines that hold it are searched for that.
     """
 
     id: str
@@ -116,6 +117,7 @@ class Pattern(Record):
     said_at_info: bool = False
     passing: bool = False
     lasting: bool = False
+    final: bool = False
     whole: bool = False
     partial: bool = False
     asked: bool = False

@@ -23,7 +23,8 @@ class Answer:
     unified diff; `grounded` is (quotes found at their line, quotes); `retrieved` maps a retriever to its
     ranked case ids. What a system does not give is None and is not scored. `seconds` is wall time. `vote` is
     what a model that was asked decided for, `calls` how often it looked further, None where it could not;
-    `note` is what the answer says of the model.
+    `note` is what the answer says of the model. `standing` is what the verdict rests on, empty where the
+    system does not tell.
     """
 
     incident: str
@@ -42,6 +43,7 @@ class Answer:
     vote: str = ""
     calls: int | None = None
     note: str = ""
+    standing: str = ""
 
     def record(self) -> dict[str, Any]:
         """Give the fields for a JSON line."""
@@ -88,6 +90,7 @@ def of_diagnosis(
         retrieved,
         diagnosis.headline,
         seconds,
+        standing=diagnosis.standing,
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from corpus.library import Library
-from eval.answers import Answer, System
+from eval.answers import NO_FAILURE, Answer, System
 from eval.errors import FetchError
 from eval.fresh.rounds import Figure, FreshLog, Round
 from eval.fresh.texts import Source, shown
@@ -26,6 +26,7 @@ FIGURES: tuple[tuple[str, str], ...] = (
     ("forbidden", "a change that makes it worse"),
     ("healthy", "healthy runs recognised"),
     ("failed_called_healthy", "failed jobs called healthy"),
+    ("failed_told_green", "failed jobs told green"),
     ("abstained", "unanswerable abstained"),
     ("sure_and_wrong", "sure and wrong"),
 )
@@ -42,6 +43,7 @@ class FreshScore:
     forbidden: float | None
     healthy: float | None
     failed_called_healthy: float | None
+    failed_told_green: float | None
     abstained: float | None
     sure_and_wrong: float | None
 
@@ -60,6 +62,7 @@ class Scored:
         return {
             "id": self.log.id,
             "verdict": answer.verdict,
+            "standing": answer.standing,
             "causes": list(answer.causes[:3]),
             "confidence": answer.confidence,
             "lines": list(answer.lines or ())[:5],
@@ -120,6 +123,7 @@ def fresh_score(incident: Incident, log: FreshLog, answer: Answer, library: Libr
     keys = [key for _, key, _ in answer.changes or ()]
     wanted, forbidden = settable(log.changes, library), log.forbidden
     failed = log.verdict != "no-failure"
+    is_well = answer.verdict == NO_FAILURE
     return FreshScore(
         cause_top1=common.cause_top1,
         root_line_5=common.root_line_5,
@@ -127,7 +131,9 @@ def fresh_score(incident: Incident, log: FreshLog, answer: Answer, library: Libr
         first_change=None if common.setting is None else float(bool(keys) and is_among(keys[0], wanted)),
         forbidden=float(any(is_among(key, forbidden) for key in keys)) if forbidden else None,
         healthy=common.healthy,
-        failed_called_healthy=float(answer.verdict == "no-failure") if failed else None,
+        failed_called_healthy=float(is_well) if failed else None,
+        # A log that only stops amid good work is told so, in amber: green says that the job ended well.
+        failed_told_green=float(is_well and answer.standing == "established") if failed else None,
         abstained=common.abstained,
         sure_and_wrong=common.sure_and_wrong,
     )

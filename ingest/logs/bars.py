@@ -14,6 +14,8 @@ from ingest.logs.wording import prepares
 MAIN_WORK = 60
 # So few lines may stand behind it where the job ends with it: its results, a word of farewell.
 FAREWELL = 12
+# A bar that is left before so much of its length stands amid its work.
+NEARLY = 0.9
 # So many of the last redrawings of a row are read.
 REDRAWN = 24
 # So many bars of a file are told apart.
@@ -91,6 +93,19 @@ class Bars:
         is_longest = all(bar.seconds <= main.seconds for bar in others)
         is_last = 0 <= last_line - main.line <= FAREWELL
         return main if is_whole and is_longest and is_last else None
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether the bar that was drawn last came to its end."""
+        last = max(self._states.values(), key=lambda bar: bar.line, default=None)
+        return last is not None and last.step >= last.total
+
+    def is_amid(self, since: int, last_line: int) -> bool:
+        """Tell whether the file ends with a bar of work that was begun behind a line and is left amid it."""
+        main = max(self._states.values(), key=lambda bar: bar.line, default=None)
+        if main is None or main.prepares or not since < main.line or last_line - main.line > 1:
+            return False
+        return 0 < main.step < NEARLY * main.total
 
 
 def _redrawings(rows: Iterable[tuple[int, bytes]]) -> Iterator[Line]:

@@ -93,7 +93,7 @@ def arrange_cascade(
         for event in events
         if (event.pattern_role != "origin" or event.exception in _OF_SIGNALS)
         and (run := runs[timeline.number(event.line)])
-        and (0 < run.finished < event.line or run.ends_as_asked(event))
+        and ((0 < run.finished < event.line and not event.final) or run.ends_as_asked(event))
     }
     standing = [event for event in events if id(event) not in recovered | closing]
     root = min(standing, key=partial(_worth, timeline), default=None)
@@ -187,10 +187,28 @@ def arrange_worded(
     all_failures = [event for event in events if event.kind != "warning"]
     if len(all_failures) == len(failures):
         return known
-    worded = arrange_cascade(all_failures, runs, timeline, failed=failed)
+    # What is said behind a good end, as the last word of the log, is said of what came after that.
+    last_words = [
+        replace(event, final=event.final or (event.pattern in last_resort and _ends_log(event, timeline)))
+        for event in all_failures
+    ]
+    worded = arrange_cascade(last_words, runs, timeline, failed=failed)
     if known.root is None or known.root.handler == "error-level":
         return worded if worded.root else known
     return worded if _tells_why(worded.root, known.root) else known
+
+
+def undone_by_bars(events: Iterable[Event], runs: Sequence[Progress], timeline: Timeline) -> Iterator[int]:
+    """Give the last lines of exceptions that a main program ends by, where bars alone speak for its life."""
+    for event in events:
+        is_uncaught = bool(event.frames) and event.frames[0].function == "<module>"
+        is_known = event.usual or event.earlier_run or event.handled or event.logged
+        if event.role != "recovered" or not is_uncaught or is_known:
+            continue
+        run = runs[timeline.number(event.last)]
+        counts = any(mark.line > event.last and not mark.is_bar for mark in run.latest)
+        if not counts and run.finished <= event.last:
+            yield event.last
 
 
 def _ends_log(event: Event, timeline: Timeline) -> bool:

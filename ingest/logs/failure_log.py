@@ -166,6 +166,7 @@ class FailureLog:
             logged=traceback.logged if traceback else levels.is_error(line.level),
             passing=row.passing,
             lasting=row.lasting,
+            final=row.final,
             count=max(1, int(match[1])) if match else 1,
             handler=row.handler,
             tells=tuple(told for other in ranked for told in other.tells),

@@ -11,7 +11,7 @@ from itertools import groupby
 from corpus.frameworks import known_frameworks
 from corpus.log_patterns import Pattern, PatternTable
 from ingest.logs import lines
-from ingest.logs.cascade import arrange_worded
+from ingest.logs.cascade import arrange_worded, undone_by_bars
 from ingest.logs.conditions import ReportView
 from ingest.logs.context_lines import MAX_AROUND, TAIL, last_rows
 from ingest.logs.derived_facts import derive_facts
@@ -187,6 +187,7 @@ class LogReading:
             self._table.at_end,
             failed=self._failed,
         )
+        doubtful = undone_by_bars(cascade.events, progress.runs, progress.timeline)
         root_line = cascade.root.line if cascade.root else 0
         has_begun = progress.phases.has_begun(root_line, progress.timeline)
         command, short = notes.launch.shown, self._short()
@@ -199,7 +200,7 @@ class LogReading:
             tuple(job.settings),
             self._limits(source),
             finished=progress.finished,
-            log_end=log_end(progress.runs, progress.timeline),
+            log_end=log_end(progress.runs, progress.timeline, doubtful),
             marks=progress.marks,
             last_step=progress.last_step,
             checkpoint=progress.checkpoint,

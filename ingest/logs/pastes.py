@@ -20,7 +20,7 @@ from ingest.logs.lines import parse_line
 from ingest.logs.samples import without_samples
 from ingest.logs.scanner import Block, Scanner
 from ingest.logs.stacks.stack import EXCEPTION
-from ingest.logs.wording import holds
+from ingest.logs.wording import counts_failed, holds
 
 # Larger texts are a program's own; of a smaller one so many rows are read in another way.
 MOST_BYTES = 128 << 10
@@ -108,6 +108,9 @@ class Pastes:
         best: dict[int, tuple[int, Reading]] = {}
         for reading in tried:
             new = frozenset().union(*islice(said, len(reading.parts)))
+            if counts_failed(" ".join(reading.parts)):
+                # An end of which a part failed is none, however the row is taken apart.
+                new = frozenset(row for row in new if row.kind not in ("finish", "end"))
             old = frozenset().union(*known[reading.first : reading.last + 1])
             gain = len({row for row in new - old if not row.last_resort})
             if _says_more(new, old) and gain > best.get(reading.first, (-1, reading))[0]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
@@ -186,7 +186,9 @@ class Progress:
         return self.closed if is_last else 0
 
     def went_on(self, last_line: int) -> bool:
-        """Tell whether another stage has begun behind the good end: bars that go on far below it."""
+        """Tell whether another stage has begun behind the good end: bars far below it, or one left amid."""
+        if self.bars.is_amid(self.closed, last_line):
+            return True
         return last_line - self.closed > LAST_WORDS and self.bars_since > DRAWS
 
     def reached(self, last_line: int) -> ProgressMark | None:
@@ -196,6 +198,7 @@ class Progress:
             whole is not None
             and whole.step + self.counts_from_zero >= whole.total == self.total
             and last_line - whole.line < LAST_WORDS
+            and not self.bars.is_amid(whole.line, last_line)
         )
         return whole if is_last else None
 
@@ -269,13 +272,19 @@ class LogEnd:
 UNSEEN = LogEnd()
 
 
-def log_end(runs: Sequence[Progress], timeline: Timeline) -> LogEnd:
-    """Tell how the job's text ends: one part's good end is the job's, as one rank speaks for all."""
+def log_end(runs: Sequence[Progress], timeline: Timeline, doubtful: Iterable[int] = ()) -> LogEnd:
+    """Tell how the job's text ends: one part's good end is the job's, as one rank speaks for all.
+
+    Behind a `doubtful` line a bar went on, whose process need not be the one that failed there: what says
+    that something ended may be the farewell of the dead one, unless that bar came to its end.
+    """
+    doubts = {timeline.number(line) for line in doubtful}
     last_lines = [part.first + part.lines - 1 for part in timeline.parts]
     told = [
         run.well_ended
-        for run, line in zip(runs, last_lines, strict=True)
+        for number, (run, line) in enumerate(zip(runs, last_lines, strict=True))
         if run.well_ended
+        and (number not in doubts or run.bars.is_whole)
         and not run.went_on(line)
         and not (run.part_ended and line - run.part_ended > LAST_OF_PART)
     ]

@@ -55,6 +55,12 @@ _PREPARES = re.compile(
     r"copy|profil|split|clean)\w{0,7}\b|加载|下载|预处理|分词"
 )
 _IN_PART = re.compile(r"(?i)\b(?:epoch|batch|eval\w*|val|valid\w*|test\w*)\b")
+# What counts, behind an end, what failed of it.
+_PART_FAILED = re.compile(
+    r"(?i)(?<![\d.])0*[1-9]\d{0,8} (?:of|out of|/) ?\d{1,9} (?:\w{1,20} ){0,3}"
+    r"(?:failed|crashed)\b|"
+    r"\bwith (?:\d{1,9} |some )?(?:errors|failures)\b"
+)
 _STATEMENT = re.compile(
     r"\s*(?:\$ )?(?:(?:\w+\.)*(?:print|printf|info|debug|warning|error|log|write|puts|println!?)\(|"
     r"echo |printf )"
@@ -100,6 +106,11 @@ def counts_part(body: str) -> bool:
     return not (epoch[2] and float(epoch[1]) >= float(epoch[2]))
 
 
+def counts_failed(text: str) -> bool:
+    """Tell whether a line that may speak of an end counts what of it failed."""
+    return _PART_FAILED.search(text) is not None
+
+
 def prepares(body: str) -> bool:
     """Tell whether a progress bar's description is of loading, preparing or saving something."""
     return _PREPARES.search(body.split("%|", 1)[0]) is not None
@@ -121,7 +132,7 @@ def holds(row: Pattern, line: Line) -> bool:
     Of an anchored one the scanner does not know what stands before the message, nor what follows it. A shell
     writes on where a progress bar left the row open.
     """
-    if row.kind in ("end", "finish") and _is_awaited(row, line.text):
+    if row.kind in ("end", "finish") and (_is_awaited(row, line.text) or counts_failed(line.text)):
         return False
     if not row.is_anchored:
         return True

@@ -27,9 +27,11 @@ NEXT = [f"eval: {step}%|###   | {step}/100 [00:0{step % 10}<00:09, 9.1it/s]\n" f
 
 
 def test_that_another_stage_behind_a_good_end_leaves_it_open(read: ReadLog) -> None:
-    """A last evaluation's few bars do not; a stage that goes on far below the end does."""
+    """A last evaluation that comes to its end does not; one left amid, or far below the end, does."""
     work = "step 10/10 loss 0.1\n"
-    assert read(work + STAGE + "".join(NEXT[:12])).log_end.kind == "closed"
+    whole = [row.replace("/100 ", "/12 ") for row in NEXT[:12]]
+    assert read(work + STAGE + "".join(whole)).log_end.kind == "closed"
+    assert read(work + STAGE + "".join(NEXT[:12])).log_end.kind == "open"
     assert read(work + STAGE + "a row\n" * 90 + "".join(NEXT)).log_end.kind == "open"
 
 
