@@ -27,13 +27,13 @@ def missing(error: ModuleNotFoundError) -> Message | None:
 def advice(package: str) -> Message:
     """Say which command adds a package, by its name or a module of its own."""
     name = canonicalize_name(package.partition(".")[0])
-    if extra := _extras().get(name):
+    if extra := extras_of_packages().get(name):
         return Message("errors.package-needs-extra", package=name, extra=extra)
     return Message("errors.package-not-installed", package=name)
 
 
 @cache
-def _extras() -> dict[str, str]:
+def extras_of_packages() -> dict[str, str]:
     """Give the extra of each package, as the metadata of whycrash lists them."""
     try:
         rows: Sequence[str] = requires("whycrash") or ()

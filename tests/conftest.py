@@ -17,6 +17,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from pytest_socket import socket_allow_hosts
+from xdist.remote import Producer
 
 from corpus import log_patterns
 from corpus.log_patterns import PatternTable
@@ -54,9 +55,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return len(os.sched_getaffinity(0)) + 1
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config) -> FamilyScheduling:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FamilyScheduling:
     """Give files that share a server, or the code's syntax trees, to one worker."""
-    return FamilyScheduling(config)
+    return FamilyScheduling(config, log)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -36,7 +36,7 @@ _VAGUE = frozenset(
 )
 
 
-def told(error: Exception, language: Language) -> str:
+def error_sentence(error: Exception, language: Language) -> str:
     """Give the sentence of an error."""
     return worded(
         type(error).__name__, str(error), language, error.wait if isinstance(error, RequestError) else None

@@ -34,7 +34,7 @@ def test_a_missing_package_is_named_with_its_extra(
     given = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     rows = [f'{row}; extra == "{name}"' for name, rows in given.items() for row in rows]
     monkeypatch.setattr(extras, "requires", lambda _name: rows)
-    extras._extras.cache_clear()
+    extras.extras_of_packages.cache_clear()
     said = extras.advice(module)
     assert f"`{command}`" in said
     assert f"`{command}`" in said.in_language("zh")

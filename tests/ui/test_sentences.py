@@ -105,8 +105,8 @@ def test_that_every_error_is_raised_with_a_message() -> None:
     ],
 )
 def test_that_words_of_others_are_told_by_the_kind_of_their_error(error: Exception, expected: str) -> None:
-    assert sentences.told(error, "zh") == expected
-    assert sentences.told(error, "en") == str(error)
+    assert sentences.error_sentence(error, "zh") == expected
+    assert sentences.error_sentence(error, "en") == str(error)
 
 
 @each_row("kind", ["Busy", "BusyError"])

@@ -281,5 +281,5 @@ def _told(sent: object, work: Callable[[], object]) -> object:
     try:
         made = work()
     except RequestError as error:
-        return {"error": sentences.told(error, language_of(sent)), "status": error.status}
+        return {"error": sentences.error_sentence(error, language_of(sent)), "status": error.status}
     return {"done": True} if made is None else made

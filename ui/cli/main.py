@@ -459,7 +459,7 @@ def main() -> None:
         from ui import sentences
         from ui.cli.console import spoken
 
-        sys.stderr.write(f"whycrash: {printable(sentences.told(error, spoken(sys.argv[1:])))}\n")
+        sys.stderr.write(f"whycrash: {printable(sentences.error_sentence(error, spoken(sys.argv[1:])))}\n")
         sys.exit(MISUSE)
     except ModuleNotFoundError as error:
         from ingest.extras import missing

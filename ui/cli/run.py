@@ -66,7 +66,7 @@ def run(command: Sequence[str], options: RunOptions) -> int:
 
             unexplained = (
                 "whycrash: the job's end could not be explained: "
-                f"{sentences.told(error, language(options.lang))}"
+                f"{sentences.error_sentence(error, language(options.lang))}"
             )
             _say(unexplained)
     finally:

@@ -94,15 +94,15 @@ def turn(text: str, diagnosis: Diagnosis, settings: Settings) -> SlackMessage:
     return SlackMessage(escape(clip(text, _NOTIFICATION)), [*fitted, *notes, buttons], diagnosis.id)
 
 
-def told(text: str) -> SlackMessage:
+def text_message(text: str) -> SlackMessage:
     """Lay out one sentence."""
     return SlackMessage(clip(from_markdown(text), _NOTIFICATION), [section(from_markdown(text))])
 
 
-def found(cases: Sequence[CaseHit], language: Language) -> SlackMessage:
+def hits_message(cases: Sequence[CaseHit], language: Language) -> SlackMessage:
     """Lay out what a search found."""
     if not cases:
-        return told(say("nothing-found", language))
+        return text_message(say("nothing-found", language))
     title = words("diagnosis.cases", language)
     pieces = [AnswerPiece(title, 50 - place, _case(item)) for place, item in enumerate(cases)]
     return SlackMessage(title, fit(pieces)[0])

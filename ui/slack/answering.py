@@ -29,7 +29,7 @@ from service.schemas.events import (
 from service.settings import Settings
 from service.workers.tasks import Submission
 from ui import sentences
-from ui.slack.answer import AnswerExtras, answer, told, turn
+from ui.slack.answer import AnswerExtras, answer, text_message, turn
 from ui.slack.client import LOGGER, METADATA, SlackClient
 from ui.slack.downloader import DownloadedFiles, Downloader, losses
 from ui.slack.errors import SlackError, SlackRefusedError, SlackUnreachableError
@@ -78,7 +78,9 @@ class Answerer:
         try:
             self._routed(asked, thread)
         except (ServiceError, IngestError) as error:
-            self._tell(thread, say("failed", asked.language, error=sentences.told(error, asked.language)))
+            self._tell(
+                thread, say("failed", asked.language, error=sentences.error_sentence(error, asked.language))
+            )
         except SlackError as error:
             LOGGER.error("An answer could not be given: %s", error)
         except Exception:  # noqa: BLE001 - a question must not end in silence
@@ -87,7 +89,7 @@ class Answerer:
 
     def _tell(self, thread: AnswerThread, text: str) -> None:
         try:
-            thread.reply.show(told(text))
+            thread.reply.show(text_message(text))
         except SlackError as error:
             LOGGER.error("A sentence could not be said: %s", error)
 
@@ -100,13 +102,13 @@ class Answerer:
         elif asked.content.words:
             self._triage(asked, thread)
         else:
-            thread.reply.show(told(say("help", asked.language)))
+            thread.reply.show(text_message(say("help", asked.language)))
 
     def _in_thread(self, asked: SlackQuestion, thread: AnswerThread) -> None:
         try:
             messages = self._slack_client.thread(asked.channel, asked.thread or "")
         except SlackRefusedError:
-            thread.reply.show(told(say("unreachable-thread", asked.language)))
+            thread.reply.show(text_message(say("unreachable-thread", asked.language)))
             return
         triage = triage_of(messages, asked.bot)
         if triage and asked.content.words:
@@ -118,7 +120,7 @@ class Answerer:
         elif asked.content.words:
             self._triage(asked, thread)
         else:
-            thread.reply.show(told(say("help", asked.language)))
+            thread.reply.show(text_message(say("help", asked.language)))
 
     # A triage.
 
@@ -126,14 +128,14 @@ class Answerer:
         reply, fetched = thread.reply, DownloadedFiles()
         with fetched.spool:
             if sum(file.size for file in asked.content.files) > _SLOW:
-                reply.show(told(say("fetching", asked.language, count=len(asked.content.files))))
+                reply.show(text_message(say("fetching", asked.language, count=len(asked.content.files))))
             self._downloader.fetch(asked.content.files, fetched)
             notes = losses(fetched, self._settings, asked.language)
             if fetched.spool.files and asked.content.log:
                 fetched.add("message.txt", asked.content.log)
             submission = _submission(asked, fetched)
             if not (submission.paths or submission.text):
-                reply.show(told("\n".join([say("no-file", asked.language), *notes])))
+                reply.show(text_message("\n".join([say("no-file", asked.language), *notes])))
                 return
             telling = ThreadUpdates(
                 thread, self._settings, asked.language, tuple(notes), is_bare=not asked.content.has_log
@@ -169,11 +171,11 @@ class Answerer:
                 yield from ask()
             except BusyError as error:
                 wait = min(max(error.wait or 0.0, least), LONGEST_WAIT)
-                reply.show(told(say("busy", language, wait=round(wait) or 1)))
+                reply.show(text_message(say("busy", language, wait=round(wait) or 1)))
                 time.sleep(wait)
             else:
                 return
-        reply.show(told(say("too-busy", language)))
+        reply.show(text_message(say("too-busy", language)))
 
 
 def _submission(asked: SlackQuestion, fetched: DownloadedFiles) -> Submission:
@@ -255,7 +257,7 @@ class ThreadUpdates:
             return
         done, total = round(event.bytes / _MB), round(event.total / _MB)
         name = "thinking" if not done else "reading-of" if total else "reading"
-        self.reply.show(told(say(name, self.language, done=done, total=total)), must=False)
+        self.reply.show(text_message(say(name, self.language, done=done, total=total)), must=False)
 
     def opened(self, event: FirstAnswer) -> None:
         """Show the first answer, unless the whole follows at once."""
@@ -269,7 +271,7 @@ class ThreadUpdates:
             language = self.first.language
             self._show(self.first, say("explaining", language), in_language(event.says, language), must=False)
         elif not self.said:
-            self.reply.show(told(in_language(event.says, self.language)), must=False)
+            self.reply.show(text_message(in_language(event.says, self.language)), must=False)
 
     def spoken(self, event: ExplanationParagraph) -> None:
         """Add a paragraph of a model's."""
@@ -277,7 +279,7 @@ class ThreadUpdates:
         if self.first is not None:
             self._show(self.first, say("explaining", self.first.language), must=False)
         else:
-            self.reply.show(told("\n\n".join(self.said)), must=not self.reply.is_posted)
+            self.reply.show(text_message("\n\n".join(self.said)), must=not self.reply.is_posted)
 
     def closed(self, event: FinalAnswer) -> None:
         """Show the whole answer."""
@@ -298,7 +300,7 @@ class ThreadUpdates:
             )
         else:
             self.reply.show(
-                told(say("failed", self.language, error=sentences.of_failed(event, self.language)))
+                text_message(say("failed", self.language, error=sentences.of_failed(event, self.language)))
             )
 
     def _show(self, diagnosis: Diagnosis, *notes: str, must: bool = True) -> None:

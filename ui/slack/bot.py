@@ -18,7 +18,7 @@ from service.schemas.errors import BusyError, RequestError, StoreError
 from service.settings import Settings
 from ui import sentences
 from ui.slack import request_parser as asking
-from ui.slack.answer import OPEN, PATCH, RIGHT, WRONG, found, told
+from ui.slack.answer import OPEN, PATCH, RIGHT, WRONG, hits_message, text_message
 from ui.slack.answer_threads import AnswerThreads
 from ui.slack.answering import Answerer
 from ui.slack.client import LOGGER, SlackClient, open_client
@@ -210,20 +210,22 @@ class _Listeners:
         note = self._result_writer.begin(asked)
         if not self._worker_pool.take(partial(self._answerer.answer, asked, note)):
             note.close()
-            self._safely(lambda: Reply(self._slack_client, asked).show(told(say("too-busy", asked.language))))
+            self._safely(
+                lambda: Reply(self._slack_client, asked).show(text_message(say("too-busy", asked.language)))
+            )
 
     def _search(self, words: str, who: Principal, respond: Respond) -> None:
         language = spoken(words)
         try:
             if words:
                 self._triage_service.admission.admit(who, "triage")
-                message = found(self._triage_service.search(words, 5, language), language)
+                message = hits_message(self._triage_service.search(words, 5, language), language)
             else:
-                message = told(say("search-what", language))
+                message = text_message(say("search-what", language))
         except BusyError:
-            message = told(say("too-busy", language))
+            message = text_message(say("too-busy", language))
         except RequestError as error:
-            message = told(say("failed", language, error=sentences.told(error, language)))
+            message = text_message(say("failed", language, error=sentences.error_sentence(error, language)))
         self._safely(
             lambda: respond(text=message.text, blocks=message.blocks, unfurl_links=False, unfurl_media=False)
         )

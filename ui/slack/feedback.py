@@ -67,7 +67,8 @@ class FeedbackHandler:
             where.post_ephemeral(self._slack_client, say("forgotten", language))
         except RequestError as error:
             where.post_ephemeral(
-                self._slack_client, say("failed", language, error=escape(sentences.told(error, language)))
+                self._slack_client,
+                say("failed", language, error=escape(sentences.error_sentence(error, language))),
             )
 
     def _right(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
@@ -112,7 +113,7 @@ class FeedbackHandler:
         try:
             self._keep(str(kept.get("triage", "")), feedback, _principal(body))
         except RequestError as error:
-            return {_CAUSE: sentences.told(error, language)[:_OPTION]}
+            return {_CAUSE: sentences.error_sentence(error, language)[:_OPTION]}
         return {}
 
     def thank(self, body: Payload) -> None:

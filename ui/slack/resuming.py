@@ -13,7 +13,7 @@ from service.schemas.errors import NotFoundError, RequestError
 from service.schemas.records import TriageRecord
 from service.settings import Settings
 from ui import sentences
-from ui.slack.answer import AnswerExtras, SlackMessage, answer, told, turn
+from ui.slack.answer import AnswerExtras, SlackMessage, answer, text_message, turn
 from ui.slack.client import LOGGER, SlackClient
 from ui.slack.errors import SlackError, SlackUnreachableError
 from ui.slack.question_log import LeftOpenQuestions, OpenQuestion, QuestionLog
@@ -112,8 +112,10 @@ def finished(item: OpenQuestion, triage_service: TriageService, settings: Settin
         notes = (say("stopped-model", record.diagnosis.language),) if cut else ()
         return answer(record.diagnosis, settings, AnswerExtras(notes=notes))
     if record is not None and record.state == "failed" and message_id(record.error) != INTERRUPTED:
-        return told(say("failed", item.language, error=sentences.worded("", record.error, item.language)))
-    return told(say("stopped", item.language))
+        return text_message(
+            say("failed", item.language, error=sentences.worded("", record.error, item.language))
+        )
+    return text_message(say("stopped", item.language))
 
 
 def _turned(
@@ -130,4 +132,4 @@ def _turned(
         )
         if is_it and record.diagnosis is not None:
             return turn(reply.text, record.diagnosis, settings)
-    return told(say("stopped", item.language))
+    return text_message(say("stopped", item.language))

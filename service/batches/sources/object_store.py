@@ -203,14 +203,15 @@ def _list(store: Any, root: str, listed: _Listed) -> None:
             listed.seen += 1
             name = path.removeprefix(root).strip("/") or path.rpartition("/")[2]
             if row["type"] != "directory":
-                listed.add(_Object(name, path, _written(row)))
+                listed.add(_Object(name, path, time_written(row)))
             elif depth + 1 >= LIMITS.depth or kind_of(f"{name}/"):
                 listed.skipped.add(kind_of(f"{name}/") or "too_deep", f"{name}/")
             else:
                 pending.append((path, depth + 1))
 
 
-def _written(row: Mapping[str, Any]) -> datetime | None:
+def time_written(row: Mapping[str, Any]) -> datetime | None:
+    """Give when an object was last written, as its store's driver tells it; None where it does not."""
     told = next((row[key] for key in _WRITTEN if row.get(key)), None)
     try:
         if isinstance(told, int | float):

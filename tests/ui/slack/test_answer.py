@@ -26,7 +26,7 @@ from tests.tables import each_row
 from tests.ui.slack.workspace import buttons, shown
 from tests.warm import EVERY, answered
 from ui.slack import fitting
-from ui.slack.answer import AnswerExtras, SlackMessage, answer, found, page_of, told, turn
+from ui.slack.answer import AnswerExtras, SlackMessage, answer, hits_message, page_of, text_message, turn
 from ui.slack.fitting import AnswerPiece, fit
 from ui.slack.mrkdwn import clip, escape, from_markdown, length, link, unescape
 
@@ -280,8 +280,8 @@ def test_that_any_text_in_an_answer_is_shown_within_the_limits_and_as_text(text:
     for message in (
         answer(made, HERE, AnswerExtras((text,), (text,))),
         turn(text, made, HERE),
-        told(text or "x"),
-        found([case], "en"),
+        text_message(text or "x"),
+        hits_message([case], "en"),
     ):
         check(message) if message.text else None
         assert all(re.match(r"<https://e\.example/[^|<>\s]*\|[^<>|]*>", item) for item in markup(message)), (

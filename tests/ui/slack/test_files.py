@@ -17,7 +17,7 @@ from tests.tables import each_row
 from tests.ui.slack.conftest import Opener
 from tests.ui.slack.standin import BOT_TOKEN
 from tests.ui.slack.workspace import Workspace, eventually, shown
-from ui.slack.answer import told
+from ui.slack.answer import text_message
 from ui.slack.client import open_client
 from ui.slack.downloader import ORIGIN, DownloadedFiles, Downloader, losses, origin
 from ui.slack.request_parser import SlackFile
@@ -162,7 +162,7 @@ def test_that_files_and_their_names_leave_no_trace_on_the_disk(
 
 def test_that_a_lost_file_s_name_is_escaped_once() -> None:
     fetched = DownloadedFiles(lost=[("a&b`<!here>.png", "file-kind")])
-    said = str(told("\n".join(losses(fetched, Settings(), "en"))).blocks)
+    said = str(text_message("\n".join(losses(fetched, Settings(), "en"))).blocks)
     assert "`a&amp;b'&lt;!here&gt;.png`" in said
 
 

@@ -245,7 +245,7 @@ def test_that_jobs_of_before_are_left_out(find: Find, store: type[UnreliableStor
     ],
 )
 def test_that_each_drivers_time_is_read(row: dict[str, Any], told: datetime | None) -> None:
-    assert object_store._written(row) == told
+    assert object_store.time_written(row) == told
 
 
 def test_that_more_jobs_than_a_batch_holds_are_refused(find: Find, store: type[UnreliableStore]) -> None:
