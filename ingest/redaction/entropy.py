@@ -46,7 +46,7 @@ _CALL = re.compile(
     rb"bert|roberta|unet|vae|_orig_mod|_fsdp_wrapped_module)(?:\.(?:[A-Za-z_]{2,}\w{0,3}|\d{1,4})){2,}\Z|"
     rb"[a-z]\w*(?:[./-]\w+)*/[a-z]\w*(?:[.-]\w{1,12})*\.[a-z]{2,5}\Z|"
     rb"\?[\w ]*\}\Z|\?[a-z ]*\Z|"
-    rb"(?:Optional|Union|Annotated|Literal|Final|List|Dict|Callable|list|dict|tuple|type)\["
+    rb"(?:pydantic\.)?Secret(?:Str|Bytes)\Z|(?:Optional|Union|Annotated|Literal|Final|List|Dict|Callable|list|dict|tuple|type)\["
 )
 # A variable, or a place to be filled in, stands for a secret and is none.
 _REFERENCE = re.compile(
@@ -206,6 +206,19 @@ def is_encoded_text(value: bytes) -> bool:
 def is_cell(value: bytes) -> bool:
     """Tell whether the cell beside a secret's name holds one: neither words nor what is said of one."""
     return is_given(value) and is_secret(value)
+
+
+_ASCII_RUN = re.compile(rb"[A-Za-z]{3,}\d|\d{2,}[A-Za-z]|[A-Za-z]{4,}(?=[\x80-\xff])")
+
+
+def is_made_of_both(value: bytes) -> bool:
+    """Tell whether a run of Chinese and ASCII signs is a password: letters and digits, and no mere amount."""
+    return (
+        not value.isascii()
+        and any(48 <= char < 58 for char in value)
+        and _ASCII_RUN.search(value) is not None
+        and is_telling(value)
+    )
 
 
 _WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)

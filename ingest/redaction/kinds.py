@@ -337,8 +337,15 @@ SHAPED = (
 # A key that is cut off goes on over the rows that still look like its text; between its ends there are no two
 # dashes.
 _LABEL = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?"
+_PUBLIC = r"(?:[A-Z0-9 ]{0,20} )?(?:CERTIFICATE(?: REQUEST)?|PUBLIC KEY|X509 CRL|PGP SIGNATURE|PKCS7|CMS)"
 _BEFORE_ROW = r"(?:\([^()\n]{1,80}\) ?|[ \t]{1,24})?"
 _ROW_OF_KEY = rf"{_BEFORE_ROW}(?:[A-Za-z0-9+/]{{64}}|[A-Za-z0-9+/]{{70}}|[A-Za-z0-9+/]{{76}})"
+
+
+def _is_key_text(value: bytes) -> bool:
+    return not value.startswith(b"-----BEGIN") and entropy.is_base64(value)
+
+
 PRIVATE = (
     SecretKind(
         "private-key",
@@ -369,9 +376,11 @@ PRIVATE = (
         "private-key",
         # From the row's begin on: a run of letters that may begin anywhere takes a third of the whole pass.
         r"^(?:\([^()\n]*\) ?|[ \t]*)[A-Za-z0-9+/]{64,76}\r?\n(?:\([^()\n]*\) ?|[ \t]*)[A-Za-z0-9+/]{64}",
-        rf"(?m:^)(?:{_ROW_OF_KEY}\r?(?:\n|\Z)){{2,}}+(?:{_BEFORE_ROW}[A-Za-z0-9+/]{{2,69}}={{0,2}}(?=\s|"
-        rf"\Z))?",
-        check=entropy.is_base64,
+        # What says of itself that all may read it is passed over as a whole.
+        rf"-----BEGIN {_PUBLIC}-----(?:[^-]|-(?!-)){{0,16000}}(?:-----END {_PUBLIC}-----)?|"
+        rf"(?m:^)(?P<secret>(?:{_ROW_OF_KEY}\r?(?:\n|\Z)){{2,}}+(?:{_BEFORE_ROW}[A-Za-z0-9+/]{{2,69}}={{0,2}}"
+        rf"(?=\s|\Z))?)",
+        check=_is_key_text,
         back=200,
         ahead=12_000,
         wraps=False,

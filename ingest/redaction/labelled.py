@@ -50,6 +50,7 @@ def _beside(
 
 
 _CHINESE = "密码|口令|密碼|令牌|密钥|秘钥|金鑰|私钥|授权码|凭证|凭据"
+_CHINESE_PASSWORDS = "密码|口令|密碼"
 # What Japanese and Korean call one; behind the name stands a particle, and behind the value, without a
 # blank, the verb.
 _JAPANESE_KOREAN = (
@@ -97,6 +98,16 @@ BESIDE = (
         check=entropy.is_made,
         shaped=False,
     ),
+    # Of Chinese and ASCII signs both, up to the mark that ends its part of the sentence.
+    SecretKind(
+        "password",
+        rf"(?:{decode_named(_CHINESE_PASSWORDS)})(?:是|为|為|：|:|%|\\)",
+        rf"(?:{_CHINESE_PASSWORDS})(?:(?:是|为|為)?(?:：|:)|是|为|為)[ ]?(?:“|‘|「|\")?"
+        r"(?P<secret>(?:[A-Za-z0-9._~+/!#$%^&*@-]|[\xe4-\xe9][\x80-\xbf]{2}){6,100})",
+        check=entropy.is_made_of_both,
+        shaped=False,
+        wraps=False,
+    ),
     SecretKind(
         "password",
         rf"(?:{decode_named(_JAPANESE_KOREAN)})",
@@ -124,7 +135,7 @@ BESIDE = (
     _beside(
         "secret",
         rf"(?i){_CALLED_SIEVE}:?[ ]{{0,4}}(?:</|\\|%|&)",
-        rf"(?i)(?<![A-Za-z0-9]){_CALLED}:?\s{{0,20}}(?:</[a-z]{{1,10}}>:?\s{{0,80}}){{1,4}}"
+        rf"(?i)(?<![A-Za-z0-9]){_CALLED}:?\s{{0,20}}(?:</[a-z]{{1,10}}>[:=]?\s{{0,80}}){{1,4}}"
         rf"(?:<[a-z]{{1,10}}(?:\s[^<>\n]{{0,200}})?>\s{{0,80}}){{0,4}}{NOTHING}"
         rf"(?P<secret>[^<>\s]{{8,{_MANY}}})<",
         ahead=600,
@@ -319,7 +330,7 @@ BESIDE = (
         "command-password",
         r"(?i)(?:mc|mcli)(?:\s|%20)(?:alias|config)\W",
         rf"(?i)\bmc(?:li)?\s+(?:alias\s+set|"
-        rf"config\s+host\s+add)\s+\S+\s+\S+\s+\S+\s+['\"]?(?P<secret>{WORD}{{8,200}})",
+        rf"config\s+host\s+add)\s+\S+\s+\S+\s+['\"]?(?P<secret>{WORD}{{1,200}}['\"]?\s+['\"]?{WORD}{{8,200}})",
         far=True,
     ),
     SecretKind(

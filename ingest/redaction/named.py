@@ -35,6 +35,13 @@ _IS_LONG = (
 NOTHING = r"(?!None\b|null\b|true\b|false\b|nil\b|\*\*|<|\[redacted|\$[A-Za-z_{(]|%\(|\{\{)"
 # Plain characters, and letters of two bytes; Chinese text behind a value is no part of it.
 VALUE = r"(?:[^\s'\",;)}\]\\\x80-\xff]|\\(?![nrtu'\"\\/])|[\xc2-\xdf][\x80-\xbf])"
+# A vocabulary marks so where a word begins: the number behind it is the word's own.
+_NO_ENTRY = r"(?<!Ġ)(?<!▁)"
+# What a parser of arguments is told of a flag, behind its name.
+_NO_KEYWORD = (
+    r"(?!(?:type|help|default|action|dest|required|nargs|metavar|choices|const|envvar|prompt|hide_input|"
+    r"is_flag)=)"
+)
 # Between a flag and its value: blanks, the parts of a list, the end of a row that goes on (in a diff, the
 # next begins with its sign).
 _APART = r"(?>(?:['\"]?,?[= ]+(?:\$(?=['\"]))?['\"]?|\\\r?\n[ +-]?[ \t]*+)+)"
@@ -111,7 +118,7 @@ def kind_of_name(
     """Make the row of a value that has a name; in quotes it goes on to the closing one."""
     double, single = rf"\"{NOTHING}(?P<quoted>[^\"\n]{size})\"", rf"'{NOTHING}(?P<single>[^'\n]{size})'"
     expression = (
-        rf"(?i:{before}){_IS}{_OPENS}{NOTHING}(?:[bBrRuUfF]?{double}|[bBrRuUfF]?{single}|"
+        rf"{_NO_ENTRY}(?i:{before}){_IS}{_OPENS}{NOTHING}(?:[bBrRuUfF]?{double}|[bBrRuUfF]?{single}|"
         rf"['\"]?{NOTHING}(?P<secret>{value}))"
     )
     return SecretKind(
@@ -137,7 +144,10 @@ def kind_of_flag(
     coded: str = _IS_CODED,
 ) -> SecretKind:
     """Make the row of a value that stands behind a flag."""
-    expression = rf"(?i:(?<![^\s'\"=\x80-\xff])--?{before}){_APART}(?!None\b|--|\*\*|<|\$)(?P<secret>{value})"
+    expression = (
+        rf"(?i:(?<![^\s'\"=\x80-\xff])--?{before}){_APART}{_NO_KEYWORD}(?!None\b|--|\*\*|<|\$)"
+        rf"(?P<secret>{value})"
+    )
     below = rf"(?:[A-Za-z0-9_-]{{1,24}}[_-])?(?:{'|'.join(cuts.split()[:4])})['\"]?[ =]"
     return SecretKind(
         name,
@@ -229,7 +239,9 @@ NAMED = (
     SecretKind(
         "cookie",
         rf"(?i)cookie(?:['\"]?\s*:|\\|%|{AT_END})",
-        r"(?i)\b(?:set-)?cookie['\"]?[ \t]*:[ \t]*['\"]?(?P<secret>[^\s'\"\\][^'\"\r\n\\]{6,8000})",
+        r"(?i)\b(?:set-)?cookie['\"]?[ \t]*:[ \t]*['\"]?"
+        # A pair's value may stand in quotes.
+        r"(?P<secret>[^\s'\"\\](?:[^'\"\r\n\\]|(?<==)\"[^\"\r\n\\]{0,4000}\"){6,8000})",
         check=entropy.is_cookie,
         starts=("cookie",),
         after=AFTER_NAME,

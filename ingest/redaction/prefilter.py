@@ -41,7 +41,8 @@ NEAR = 64
 _SIGNS = (f"{BARE}|{UNSEEN}", CONTROL, NESTED, FOREIGN, CODED)
 _BARE, _CONTROL, _NESTED, _FOREIGN, _CODED = range(len(_SIGNS))
 _BLANK = re.compile(rb"\s")
-_CLOSING = b"\"'\\ \t\r"
+# A box's edge is a bar by then.
+_CLOSING = b"\"'\\ \t\r|"
 _BETWEEN = _CLOSING + b":=|"
 _OPEN = frozenset(_CLOSING + b"\r")
 _ROW_START = re.compile(BEFORE_ROW)

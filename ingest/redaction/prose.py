@@ -69,7 +69,9 @@ PROSE = (
     ),
     _said(
         r"pass(?:word|phrase|code|wd)(?:\s|%20)[^\n]{0,80}?(?:is|was|to|:)(?:\s|%20|\\)",
-        r"(?<![\w-])pass(?:word|phrase|code|wd)(?:[ ][^\s:=\"']{1,40}){0,6}?(?:[ ](?:is|was|to)|:)[ ]"
+        # A linter names what it found a password assigned to.
+        r"(?<![\w-])(?<!hardcoded[ ])pass(?:word|phrase|code|wd)(?:[ ][^\s:=\"']{1,40}){0,6}?"
+        r"(?:[ ](?:is|was|to)|:)[ ]"
         r"(?:\"(?P<quoted>[^\"\n\\]{6,200})\"|'(?P<single>[^'\n\\]{6,200})')",
         check=entropy.is_telling,
     ),

@@ -44,7 +44,55 @@ def _shown(
     )
 
 
+# What a mail server's prompt is in base64, and what a client's answers stand behind.
+_ASKED = r"(?:UGFzc3dvcmQ6|UGFzc3dvcmQ|VXNlcm5hbWU6)"
+_ANSWERS = r"(?:send|sent|C|client|user)?[ ]?(?::|>{1,3}|->|=>|~>)[ ]?b?['\"]?"
+_SHELL = r"(?:-?(?:ba|z|da|k|fi|a|c|tc)?sh)"
+# A prompt for a phrase, and the words that answers to one never hold but messages do.
+_MESSAGE = (
+    r"(?:is|are|was|not|no|the|a|an|for|to|of|try|again|bad|wrong|incorrect|denied|required|failed|error|invalid|"
+    r"empty|skip\w*|using|read\w*|same|match|mismatch|timed|timeout|interrupt\w*|eof|cannot)"
+)
 SHOWN = (
+    # A mail server asks in base64, and in a row below the client answers so.
+    SecretKind(
+        "authorization",
+        _ASKED,
+        rf"{_ASKED}[^\n]{{0,40}}\n(?:[^\n]{{0,60}}?{_ANSWERS}|[ \t]{{0,20}})"
+        rf"(?P<secret>[A-Za-z0-9+/]{{6,400}}={{0,2}})(?=[\s'\"\\]|\Z)",
+        ahead=500,
+        wraps=False,
+        shaped=False,
+    ),
+    # A phrase of plain words, which only its prompt tells.
+    SecretKind(
+        "password",
+        r"(?i)pass-?phrase[^\n]{0,200}:(?:\s|%20)[a-z0-9]+[ -][a-z0-9]",
+        r"(?i)(?:enter|type|repeat|retype|confirm|new|old|same)[ ][^\n:]{0,60}pass-?phrase[^\n]{0,200}?:[ ]"
+        rf"(?P<secret>(?:(?!{_MESSAGE}(?![A-Za-z]))[A-Za-z0-9]{{1,20}}[ -]){{2,11}}(?!{_MESSAGE}(?![A-Za-z]))"
+        r"[A-Za-z0-9]{1,20})[ \t]*\r?(?=\n|\Z)",
+        wraps=False,
+    ),
+    # A password that was typed where the shell took a command: in its row, and in the shell's answer.
+    SecretKind(
+        "password",
+        r"(?i)sh:[ ][^\n]{0,160}not found",
+        rf"(?<![\w-]){_SHELL}:(?:[ ](?:line[ ])?\d{{1,5}}:)?[ ](?:command not found:[ ])?"
+        r"(?P<secret>(?![\w.-]+@)[^\s:]{8,100})(?=:?[ ](?:command[ ])?not found|[ \t]*\r?(?:\n|\Z))",
+        check=entropy.is_password,
+        wraps=False,
+        shaped=False,
+    ),
+    SecretKind(
+        "password",
+        r"(?i)sh:[ ][^\n]{0,160}not found",
+        rf"(?m:^)[^\n]{{0,120}}?[$#%>][ ](?P<secret>(?![\w.-]+@)[^\s:]{{8,100}})[ \t]*\r?\n[^\n]{{0,40}}?"
+        rf"{_SHELL}:[^\n]{{0,40}}?[ ](?P=secret)(?::|[ \t]*\r?(?:\n|\Z))",
+        check=entropy.is_password,
+        back=400,
+        wraps=False,
+        shaped=False,
+    ),
     # A prompt at which a name is asked for, and what it holds in the row below.
     _shown(
         rf"{_NAME_SIEVE}[\])'\"]{{0,4}}[ \t]*\r?\n",

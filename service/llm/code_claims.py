@@ -16,6 +16,7 @@ from ingest.configfiles.errors import NotPatchableError
 from ingest.logs.report import CrashReport
 from service.llm.claims import Proposal
 from service.llm.contacts import lead
+from service.llm.directives import OwnAdvice, misdirects, says_foreign
 from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import CODE as CODE_SPAN
 from service.patching.statements import parsed, replaced
@@ -45,8 +46,11 @@ def is_code(pick: Proposal) -> bool:
     return CODE in (pick.framework.strip().lower(), pick.kind.strip().lower())
 
 
-def code_change(pick: Proposal, why: str, report: CrashReport) -> ProposedChange | str:
-    """Check a proposal of code: gives the change, or why there is none; `why` is its sentence, checked."""
+def code_change(pick: Proposal, why: str, report: CrashReport, own: OwnAdvice) -> ProposedChange | str:
+    """Check a proposal of code: gives the change, or why there is none; `why` is its sentence, checked.
+
+    Words in place of an edit are held against `own` as a model's prose is: the log may have worded them.
+    """
     place = _PLACE.search(pick.key) or _PLACE.search(pick.to)
     file = place["file"].replace("\\", "/").rpartition("/")[2].strip() if place else ""
     line = int(place["line"] or 0) if place else 0
@@ -66,7 +70,19 @@ def code_change(pick: Proposal, why: str, report: CrashReport) -> ProposedChange
         words = re.sub(rf"^(?:in )?\S*{re.escape(file)}(?::{line})?:?\s+", "", words)
     if not words or addresses_a_model(words) or lead(words, lambda name: _is_of_code(name, words, report)):
         return Message("model.leads-reader-elsewhere")
+    if strange := misdirects(words, own) or says_foreign(words, _code_at_hand(report), own):
+        return strange
     return _made(key, words, why)
+
+
+def _code_at_hand(report: CrashReport) -> str:
+    """Give what words on the job's code may speak of: its files, and the calls and messages that failed."""
+    failed = (
+        part
+        for event in report.standing
+        for part in (event.text, *(f"{frame.file} {frame.function} {frame.code}" for frame in event.frames))
+    )
+    return "\n".join((*report.launches, *failed))
 
 
 def _made(key: str, to: str, why: str, before: str | None = None) -> ProposedChange:

@@ -172,14 +172,13 @@ def _free(
     if addresses_a_model(f"{key} {to} {why}") or (not of_code and lead(NODES.sub("", to))):
         return Message("model.leads-reader-elsewhere")
     language = prompt_context.language
+    own = own_advice(prompt_context.library, (cause,), prompt.cases, prompt_context.offered)
     # A change does not fall with its sentence.
-    if lead(NODES.sub("", why)) or misdirects(
-        why, own_advice(prompt_context.library, (cause,), prompt.cases)
-    ):
+    if lead(NODES.sub("", why)) or misdirects(why, own):
         why = ""
     said = words("model.model-says", language, why=why) if why and is_in(language, why) else ""
     if of_code:
-        made_of_code = code_change(pick, said, prompt_context.report)
+        made_of_code = code_change(pick, said, prompt_context.report, own)
         if isinstance(made_of_code, str):
             return made_of_code
         # Words are no better than an edit of the same place that follows from the message.
