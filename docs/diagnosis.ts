@@ -3,8 +3,8 @@
 /**
  * The whole answer. `cause` is None where nothing failed. Its `standing` is `established` then only where
  * the log shows a good end. `patch` and `command` are of the first change, `suggestion` a diff of Python
- * code, a hypothesis. `steps` act on no file; `seconds` is how long the job printed. `fingerprint` is
- * equal for crashes of a kind, and empty where nothing failed.
+ * code. `steps` act on no file; `seconds` is how long the job printed. `fingerprint` is equal for crashes
+ * of a kind, empty where nothing failed.
  */
 export interface Diagnosis {
   schema: "whycrash.diagnosis/1";
@@ -36,6 +36,7 @@ export interface Diagnosis {
   resumption: Resumption | null;
   seconds: number | null;
   fingerprint: string;
+  confirmed: Confirmation | null;
   redactions: number;
   limits: ReadLimits;
   timings_ms: Record<string, number>;
@@ -86,6 +87,16 @@ export interface CauseTelemetry {
   readings: TelemetryReading[];
 }
 
+/**
+ * What a person said of the same crash before: its cause, when, and whether that made a difference. It
+ * counts as one sign, and never against a cause that the log itself states.
+ */
+export interface Confirmation {
+  cause: string;
+  on: string;
+  counted: boolean;
+}
+
 /** A claim that did not pass grounding, and why. */
 export interface Dropped {
   what: string;
@@ -111,10 +122,7 @@ export interface Engine {
   trace: TraceStep[];
 }
 
-/**
- * A line of the log that the answer rests on; `text` stands in that line, redacted. `file` names the file
- * where the job's output is in several.
- */
+/** A line of the log that the answer rests on, redacted; `file` names it where the output is in several. */
 export interface Evidence {
   line: number;
   text: string;

@@ -11,7 +11,15 @@ from corpus.message import MessageText, References, Translatable
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
 from service.schemas.diagnosis import CaseHit, EndState, ExitCode, Outcome, SignalName, Verdict
-from service.schemas.records import BatchOptions, Feedback, Origin, TriageRecord, TriageState
+from service.schemas.records import (
+    BatchOptions,
+    CrashNote,
+    CrashState,
+    Feedback,
+    Origin,
+    TriageRecord,
+    TriageState,
+)
 from service.telemetry.snapshot import Snapshot
 
 LOG = (
@@ -147,6 +155,22 @@ class Judgement(Body):
             fix=self.fix[:MAX_WORDS],
             comment=self.comment[:MAX_WORDS],
         )
+
+
+class CrashNoted(Body):
+    """What you say of all crashes of a kind."""
+
+    state: CrashState = Field(default="open", description="Whether it is open, fixed, or to be ignored.")
+    owner: Annotated[Words, Field(max_length=100, description="Who looks after it.")] = ""
+    fixed_by: Annotated[Words, Field(max_length=500, description="What fixed it, such as a change.")] = ""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"state": "fixed", "owner": "ann", "fixed_by": "pull request 812"}]}
+    )
+
+    def note(self) -> CrashNote:
+        """Give it as the triage service takes it."""
+        return CrashNote(state=self.state, owner=self.owner[:100], fixed_by=self.fixed_by[:500])
 
 
 class TriageRow(Translatable):

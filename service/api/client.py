@@ -18,7 +18,7 @@ from service.schemas.diagnosis import CaseHit, Diagnosis, Outcome
 from service.schemas.errors import LateError, UnreachableError
 from service.schemas.events import Event, FinalAnswer, TriageFailed, TurnAnswered
 from service.schemas.failures import error_of
-from service.schemas.records import BatchRecord, FeedbackRecord, TriageRecord
+from service.schemas.records import BatchRecord, Crash, CrashState, FeedbackRecord, TriageRecord
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -114,6 +114,18 @@ class Client:
         return FeedbackRecord.model_validate_json(
             self._ask("POST", f"/v1/triages/{triage_id}/feedback", json=body)
         )
+
+    def crashes(self, limit: int = 20) -> list[Crash]:
+        """List crashes, that which came last first, each with how often it came and what was noted of it."""
+        found = json.loads(self._ask("GET", "/v1/crashes", params={"limit": limit}))
+        return [Crash.model_validate(item) for item in found["items"]]
+
+    def note_crash(
+        self, fingerprint: str, state: CrashState = "open", owner: str = "", fixed_by: str = ""
+    ) -> Crash:
+        """Note whether a crash is open, fixed or to be ignored, who looks after it, and what fixed it."""
+        body = {"state": state, "owner": owner, "fixed_by": fixed_by}
+        return Crash.model_validate_json(self._ask("PUT", f"/v1/crashes/{fingerprint}", json=body))
 
     def forget(self, triage_id: str) -> None:
         """Delete a triage."""

@@ -21,14 +21,18 @@ from ingest.redaction.redactor import Redactor
 from service.app.admission import Admission, Caller
 from service.batches.batches import open_store
 from service.llm.conversation import message_text
+from service.persistence.crashes import EVERYBODY, Circle
 from service.persistence.store import Store
 from service.pipeline.triage import Report, Triage, no_progress
 from service.schemas.diagnosis import CaseHit, Diagnosis
-from service.schemas.errors import ConflictError, InvalidRequestError, LateError, RequestError
+from service.schemas.errors import ConflictError, InvalidRequestError, LateError, NotFoundError, RequestError
 from service.schemas.events import Accepted, Event, FinalAnswer, FirstAnswer, TriageFailed, TurnAnswered
 from service.schemas.failures import ReportedError
 from service.schemas.records import (
     AuditRecord,
+    Crash,
+    CrashNote,
+    CrashNoteRecord,
     Excerpt,
     Feedback,
     FeedbackRecord,
@@ -55,6 +59,7 @@ _LOG = logging.getLogger("whycrash.triage")
 MAX_NAME = 200
 # A mark in the place of a secret may be longer than the secret was.
 MAX_WORDS = 2000
+MAX_OWNER, MAX_FIX = 100, 500
 
 
 @dataclass(frozen=True)
@@ -125,11 +130,15 @@ class TriageService:
                 created=now,
                 deadline=now + timedelta(seconds=seconds),
                 language=task.language,
+                channel=task.channel,
             )
         )
         try:
+            known = self.store.crashes.confirmed(Circle(caller.name, task.channel))
             handle = self.pool.submit(
-                task, seconds, _TriageRecorder(self.store, task.id, bool(task.model and self.settings.model))
+                replace(task, known=known),
+                seconds,
+                _TriageRecorder(self.store, task.id, bool(task.model and self.settings.model)),
             )
         except RequestError:
             self.store.triages.delete(task.id)
@@ -165,9 +174,32 @@ class TriageService:
         items, following = self.store.triages.page(words, after, limit, caller)
         return Page(tuple(items), following)
 
-    def earlier(self, triage_id: str, fingerprint: str, caller: str | None = None) -> Recurrence | None:
+    def earlier(self, triage_id: str, fingerprint: str, circle: Circle = EVERYBODY) -> Recurrence | None:
         """Give what is known of earlier triages of the same crash; None where this is the first."""
-        return self.store.triages.earlier(triage_id, fingerprint, caller)
+        return self.store.crashes.earlier(triage_id, fingerprint, circle)
+
+    def crash(self, fingerprint: str, circle: Circle) -> Crash:
+        """Give a crash with its triages counted; raises NotFoundError."""
+        found = self.store.crashes.get(fingerprint, circle)
+        if found is None:
+            raise NotFoundError(Message("errors.no-crash", fingerprint=repr(fingerprint)))
+        return found
+
+    def note_crash(self, fingerprint: str, note: CrashNote, caller: Caller, circle: Circle) -> Crash:
+        """Keep what a person says of a crash that they may see; raises NotFoundError."""
+        self.crash(fingerprint, circle)
+        clean = Redactor().clean
+        made = CrashNoteRecord(
+            state=note.state,
+            owner=clean(note.owner)[:MAX_OWNER],
+            fixed_by=clean(note.fixed_by)[:MAX_FIX],
+            fingerprint=fingerprint,
+            caller=caller.name,
+            created=datetime.now(UTC),
+        )
+        self.store.crashes.note(made, circle.channel)
+        self.note(caller, "note-crash", fingerprint, note.state)
+        return self.crash(fingerprint, circle)
 
     def messages(self, triage_id: str) -> Sequence[MessageRecord]:
         """Give the conversation about a triage, oldest first."""

@@ -93,6 +93,7 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
         resumption=None if judged.has_ended else resumption_of(report),
         seconds=report.timeline.seconds,
         fingerprint="" if cause is None else report.fingerprint,
+        confirmed=assessment.confirmed,
         redactions=report.redactions,
         limits=ReadLimits(
             bytes=report.limits.bytes,

@@ -11,7 +11,7 @@ from corpus.keys import levels, pattern
 from corpus.message import words
 from corpus.schema import Action, ChangeKind, Language, Scalar
 from ingest.logs.lines import message_of
-from service.composition import phrases
+from service.composition import phrases, shortening
 from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import (
     Alternative,
@@ -189,6 +189,7 @@ class DiagnosisView:
     cause. `ended` says how the job ended, empty where nobody told; `end_known` also what the log tells of
     it, its last step and which process failed; `resume` from which checkpoint it can go on,
     `resumes_with` what to write for that.
+    `confirmed_words` tell that a person confirmed the named cause for the same crash, empty where nobody did.
     `changes` are all that may cure, in the order of their worth; `first_changes` those that the patch makes,
     else the first few, and `other_changes` the rest, those that read the same for several
     frameworks put together. `looks` are the settings that only help to find out more. `cited` are the cases
@@ -228,6 +229,7 @@ class DiagnosisView:
     cited: tuple[CaseHit, ...]
     telemetry: Telemetry
     redactions: int
+    confirmed_words: str
 
     def words(self, row: str, **values: object) -> str:
         """Give a title or a note that several renderings share."""
@@ -235,10 +237,8 @@ class DiagnosisView:
 
     @property
     def proof(self) -> str:
-        """The root's message without what stands before it: times, ranks, levels; empty for none."""
-        if self.root is None:
-            return ""
-        return message_of(self.root.text)
+        """The root's message without times, ranks and levels before it, its ids cut; empty for none."""
+        return "" if self.root is None else shortening.without_ids(message_of(self.root.text))
 
     @property
     def happened(self) -> str:
@@ -289,7 +289,7 @@ class DiagnosisView:
         rests = standing_words(self.standing_name, self.language)
         if not self.names_cause:
             return rests
-        return " · ".join(part for part in (self.likely_words, rests) if part)
+        return " · ".join(part for part in (self.likely_words, rests, self.confirmed_words) if part)
 
     @property
     def likely_words(self) -> str:
@@ -338,7 +338,15 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
         cited=tuple(item for item in diagnosis.cases if f"[case:{item.id}]" in diagnosis.explanation),
         telemetry=diagnosis.telemetry,
         redactions=diagnosis.redactions,
+        confirmed_words=_confirmed(diagnosis, language),
     )
+
+
+def _confirmed(diagnosis: Diagnosis, language: Language) -> str:
+    told = diagnosis.confirmed
+    if told is None or told.cause != diagnosis.cause:
+        return ""
+    return words("diagnosis.confirmed", language, on=told.on.date().isoformat())
 
 
 def _end_known(diagnosis: Diagnosis, language: Language) -> str:

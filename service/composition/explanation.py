@@ -41,7 +41,7 @@ class Explanation:
         if cause is None:
             if self.judged.has_ended:
                 return self.end.good_headline
-            return self._request_headline or self.end.open_end("open-headline")
+            return self._request_headline or self.end.open_headline
         if self.judged.verdict == "unknown":
             return self.end.headline or self.end.request_headline or self._unknown_headline
         if self.judged.verdict == "ambiguous":
@@ -123,20 +123,20 @@ class Explanation:
 
     def _of_no_failure(self) -> list[str]:
         """Tell how a job ended in whose log nothing failed."""
+        # The headline says that nothing failed: told here is what shows it.
         requests = [self.end.requests, self._failure.survived()] if self.end.requests else []
         shown = [self.end.told, self._failure.novel(), self._machine()]
         if self.judged.has_ended:
             is_closed = self.assessment.report.log_end.kind == "closed"
             ended = phrase("ended", self.language, line=self.end.last_sign) if is_closed else ""
-            return [phrase("healthy", self.language), *requests, *shown, ended]
+            return [ended, *requests, *shown]
         where = phrase("open-where", self.language, line=self.end.last_sign)
         if (refusal := self.end.refusal) is not None and refusal.cause:
             advice = self.library.causes[refusal.cause].advice.to(self.language, self.assessment.holds)
-            return [*requests, phrases.titled("do", advice, self.language), where.strip(), *shown]
-        open_end = self.end.open_end("open-end") + where
+            return [*requests, phrases.titled("do", advice, self.language), where, *shown]
         is_asked = self.assessment.report.log_end.asked > 0
         to_do = phrase("open-do-asked" if is_asked else "open-do", self.language)
-        return [*requests, open_end, to_do, *shown]
+        return [*requests, where, to_do, *shown]
 
     def _of_failure(self, cause: Cause) -> list[str]:
         root, is_unknown = self.assessment.report.root, self.judged.verdict == "unknown"
@@ -166,7 +166,7 @@ class Explanation:
             )
             parts.append(self.end.next if root is None else "")
         aftermath = self._failure.aftermath(ended_in_failure=self.end.is_failure)
-        parts += [self._vote(cause), aftermath, self._machine(), self._past_crashes()]
+        parts += [self._vote(cause), self._confirmed(), aftermath, self._machine(), self._past_crashes()]
         return [*parts, collect if is_unknown else ""]
 
     @property
@@ -201,6 +201,15 @@ class Explanation:
         ]
         said = phrase("voted", self.language, held=held)
         return "\n".join([said, "", *rows]) if rows else said
+
+    def _confirmed(self) -> str:
+        """Say what a person confirmed of the same crash, and whether that counts."""
+        told = self.assessment.confirmed
+        if told is None:
+            return ""
+        title = self.library.causes[told.cause].title.to(self.language)
+        name = "confirmed-counted" if told.counted else "confirmed-stated"
+        return phrase(name, self.language, on=told.on.date().isoformat(), title=title)
 
     def _machine(self) -> str:
         """Write what the machine says of each cause; nothing where nobody asked it."""

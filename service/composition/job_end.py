@@ -109,20 +109,17 @@ class JobEnd:
         ]
         return phrase("signs", self.language, signs=phrase("and", self.language).join(told)) if told else ""
 
-    def open_end(self, name: str) -> str:
-        """Say that the log ends amid work, with the step where it counts one, or that it was told to end.
-
-        `name` is that of the sentence.
-        """
+    @property
+    def open_headline(self) -> str:
+        """Say that the log stops amid work, with the step where it counts one, or was told to end."""
         end = self.report.log_end
         if end.asked:
-            return phrase(
-                f"{name}-asked", self.language, line=place(self.report.place(end.asked), self.language)
-            )
+            line = place(self.report.place(end.asked), self.language)
+            return phrase("open-headline-asked", self.language, line=line)
         if end.step is None or end.step < 0:
-            return phrase(f"{name}-uncounted", self.language)
+            return phrase("open-headline-uncounted", self.language)
         of = phrase("of-steps", self.language, total=f"{end.total:g}") if end.total else ""
-        return phrase(name, self.language, step=f"{end.step:g}", of=of)
+        return phrase("open-headline", self.language, step=f"{end.step:g}", of=of)
 
     @property
     def last_sign(self) -> str:

@@ -9,6 +9,13 @@ from typing import NamedTuple
 _SENTENCE = re.compile(r"[.!?](?=\s|$)|[。！？]")
 # What a message is read for: numbers, quoted and dotted names, paths.
 _NAMED = re.compile(r"\d[\d.,]*|'[^'\n]+'|\"[^\"\n]+\"|`[^`\n]+`|\S*[\w-][/_.=]\w\S*")
+# What only tells one object from another: UUIDs, digests and addresses in memory; never a decimal number.
+_IDS = re.compile(
+    r"(?<![\w/.-])(?=[0-9a-f-]*[a-f])"
+    r"(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,})(?![\w/.])"
+    r"|(?<=\bat )0x[0-9a-f]{8,16}(?=>)"
+)
+_KEPT_OF_ID = 6
 
 
 class Measure(NamedTuple):
@@ -29,6 +36,11 @@ def proof(text: str, usual: int, most: int, measure: Measure = CHARACTERS) -> st
         return shortened(text, usual, measure)
     end = next((end for end in _sentence_ends(text) if named <= end <= len(within)), named)
     return text if end == len(text) else f"{text[:end]}…" if end == named else text[:end]
+
+
+def without_ids(text: str) -> str:
+    """Cut ids of objects to their beginning, by which they are found again."""
+    return _IDS.sub(lambda found: f"{found.group()[:_KEPT_OF_ID]}…", text)
 
 
 def shortened(text: str, most: int, measure: Measure = CHARACTERS) -> str:

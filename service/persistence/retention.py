@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Table, delete, func, or_, select, update
 from service.persistence.batches import BatchRepository
 from service.persistence.database import Database
 from service.persistence.requests import RequestRepository
-from service.persistence.schema import AUDIT, BATCHES, TRIAGES
+from service.persistence.schema import AUDIT, BATCHES, CRASH_NOTES, TRIAGES
 from service.persistence.seen_events import SeenEvents
 
 CHUNK = 500
@@ -43,6 +43,9 @@ class Retention:
             TRIAGES, (columns.created < before) & or_(columns.state != "running", columns.deadline < now)
         )
         count += self._forget_batches(before)
+        # A note goes with the last triage of its crash.
+        is_held = select(columns.id).where(columns.fingerprint == CRASH_NOTES.c.fingerprint).exists()
+        self.delete_older(CRASH_NOTES, ~is_held)
         self.delete_older(AUDIT, AUDIT.c.at < before)
         self.tidy(now)
         return count

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 # Versions of the schema in their order; the last is what this code reads and writes.
-VERSIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
+VERSIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
 
 # Identifiers are compared byte by byte everywhere: a server's own order of letters would turn pages around.
 Id = Text().with_variant(Text(collation="C"), "postgresql")
@@ -81,7 +81,10 @@ TRIAGES = Table(
     Column("diagnosis", LargeBinary),
     # Of the crash that the answer is of, empty where nothing failed.
     Column("fingerprint", Text, nullable=False, server_default=""),
+    # Where it was asked, such as a channel of Slack; empty elsewhere.
+    Column("channel", Text, nullable=False, server_default=""),
     Index("triages_by_caller", "caller", "id"),
+    Index("triages_by_channel", "channel", "id"),
     Index("triages_by_age", "created"),
     Index("triages_by_fingerprint", "fingerprint", "id"),
     # A search goes through these and not through the rows, each of which holds an answer.
@@ -200,6 +203,21 @@ REPRESENTATIVES = Table(
     Column("failures", Integer, nullable=False),
     ForeignKeyConstraint(["batch", "number"], ["jobs.batch", "jobs.number"], ondelete="CASCADE"),
     Index("representatives_by_job", "batch", "number"),
+)
+
+# What persons said of crashes; of several rows on one crash the last holds.
+CRASH_NOTES = Table(
+    "crash_notes",
+    METADATA,
+    Column("id", Serial, primary_key=True),
+    Column("fingerprint", Text, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("caller", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("fixed_by", Text, nullable=False),
+    Column("created", UtcDateTime, nullable=False),
+    Index("crash_notes_by_fingerprint", "fingerprint", "id"),
 )
 
 KEYS = Table(

@@ -11,6 +11,7 @@ from sqlalchemy import text
 from service.persistence.audit import AuditLog
 from service.persistence.batches import BatchRepository
 from service.persistence.clock import Clock
+from service.persistence.crashes import CrashRepository
 from service.persistence.database import PATIENCE, Database, address
 from service.persistence.errors import LOCK_WAIT
 from service.persistence.keys import KeyRepository
@@ -42,6 +43,7 @@ class Store:
         self.replaced = replaced
         self._stored_at = -STORES
         self.triages = TriageRepository(database)
+        self.crashes = CrashRepository(database)
         self.batches = BatchRepository(database)
         self.keys = KeyRepository(database, home, shared=shared)
         self.requests = RequestRepository(database)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, case, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, delete, insert, select, update
 
 from corpus.message import Message
 from service.persistence import sanitizer
@@ -16,7 +16,7 @@ from service.persistence.schema import EXCERPTS, FEEDBACK, MESSAGES, TRIAGES
 from service.persistence.upsert import insert_or_update
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import NotFoundError
-from service.schemas.records import Excerpt, FeedbackRecord, MessageRecord, Recurrence, TriageRecord
+from service.schemas.records import Excerpt, FeedbackRecord, MessageRecord, TriageRecord
 
 INTERRUPTED = "errors.server-stopped-before-answer"
 _COLUMNS = TRIAGES.c
@@ -110,38 +110,6 @@ class TriageRepository:
         moment = now or datetime.now(UTC)
         items = tuple(_record(row, moment) for row in found[:limit])
         return items, items[-1].id if len(found) > limit and items else None
-
-    def earlier(self, triage: str, fingerprint: str, caller: str | None = None) -> Recurrence | None:
-        """Give what is known of the triages of the same crash before this one, of all or of one caller."""
-        if not fingerprint:
-            return None
-        same = [_COLUMNS.fingerprint == fingerprint, _COLUMNS.id < triage]
-        if caller is not None:
-            same.append(_COLUMNS.caller == caller)
-        counted = select(
-            func.count(), func.min(_COLUMNS.created), func.max(_COLUMNS.created), func.max(_COLUMNS.id)
-        ).where(*same)
-        told = (
-            select(FEEDBACK.c.fix)
-            .join(TRIAGES, FEEDBACK.c.triage == _COLUMNS.id)
-            .where(*same, FEEDBACK.c.fix != "")
-            .order_by(FEEDBACK.c.id.desc())
-            .limit(1)
-        )
-        is_right = FEEDBACK.c.right == 1
-        judged = (
-            select(case((is_right, _COLUMNS.cause), else_=FEEDBACK.c.cause))
-            .join(TRIAGES, FEEDBACK.c.triage == _COLUMNS.id)
-            .where(*same, or_(is_right, FEEDBACK.c.cause.is_not(None)))
-            .order_by(FEEDBACK.c.id.desc())
-            .limit(1)
-        )
-        with self._database.read() as connection:
-            times, first, last, newest = connection.execute(counted).one()
-            if not times:
-                return None
-            fix, cause = (connection.execute(query).scalar() or "" for query in (told, judged))
-        return Recurrence(times=times, first=first, last=last, triage=newest, fix=fix, judged=cause)
 
     def excerpt(self, triage: str) -> Excerpt:
         """Give what is kept of the log, empty while it is read; raises NotFoundError."""

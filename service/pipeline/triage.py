@@ -37,6 +37,7 @@ from service.llm.stages import Stage
 from service.llm.triage_context import TriageContext, answer_by_rules
 from service.patching.patches import ConfigFile
 from service.patching.used_files import by_use, of_run
+from service.schemas.confirmations import ConfirmedCause
 from service.schemas.diagnosis import Outcome
 from service.scoring.assessment import assess
 from service.scoring.retrieval import Retriever
@@ -65,7 +66,8 @@ class ReadJob:
 
     `language` is the one that the answer is wanted in, empty for that of the log; `files` are the job's own
     configs; `outcome` is how the job ended, as far as the caller knows; `timings_ms` is what reading took;
-    `reopen` opens the output anew for a model that looks into it, None where it is not at hand any more.
+    `known` is what persons confirmed of crashes before, the latest first; `reopen` opens the output anew for
+    a model that looks into it, None where it is not at hand any more.
     """
 
     report: CrashReport
@@ -73,6 +75,7 @@ class ReadJob:
     files: tuple[ConfigFile, ...] = ()
     outcome: Outcome | None = None
     timings_ms: Mapping[str, float] = field(default_factory=dict)
+    known: tuple[ConfirmedCause, ...] = ()
     reopen: Callable[[], JobSource | LogSource] | None = None
 
 
@@ -200,7 +203,7 @@ class Triage:
         snapshot = telemetry(report) if callable(telemetry) else telemetry
         started = perf_counter()
         with tracing.span("assess"):
-            assessment = assess(report, retrieval, self.library, own, snapshot, job.outcome)
+            assessment = assess(report, retrieval, self.library, own, snapshot, job.outcome, job.known)
         with tracing.span("compose") as span:
             first = answer_by_rules(assessment, self.library, language, files)
             span.add({"whycrash.verdict": first.verdict, "whycrash.cause": first.cause or ""})

@@ -19,6 +19,7 @@ from corpus import outcomes
 from corpus.message import MessageText, References, Translatable, is_chinese
 from corpus.outcomes import End, EndedBy, Ending
 from corpus.schema import Action, ChangeKind, Language, Purpose, Scalar
+from service.schemas.confirmations import Confirmation
 from service.schemas.value_bounds import ValueBounds
 
 Verdict = Literal["diagnosed", "ambiguous", "unknown", "no-failure"]
@@ -48,10 +49,7 @@ class Alternative(Part):
 
 
 class Evidence(Part):
-    """A line of the log that the answer rests on; `text` stands in that line, redacted.
-
-    `file` names the file where the job's output is in several.
-    """
+    """A line of the log that the answer rests on, redacted; `file` names it where the output is in several."""
 
     line: int
     text: str
@@ -430,8 +428,8 @@ class Diagnosis(Part):
     """The whole answer. `cause` is None where nothing failed.
 
     Its `standing` is `established` then only where the log shows a good end. `patch` and `command` are of the
-    first change, `suggestion` a diff of Python code, a hypothesis. `steps` act on no file; `seconds` is how
-    long the job printed. `fingerprint` is equal for crashes of a kind, and empty where nothing failed.
+    first change, `suggestion` a diff of Python code. `steps` act on no file; `seconds` is how long the job
+    printed. `fingerprint` is equal for crashes of a kind, empty where nothing failed.
     """
 
     schema_: Literal["whycrash.diagnosis/1"] = Field(default="whycrash.diagnosis/1", alias="schema")
@@ -463,6 +461,7 @@ class Diagnosis(Part):
     resumption: Resumption | None = None
     seconds: float | None = None
     fingerprint: str = ""
+    confirmed: Confirmation | None = None
     redactions: int = 0
     limits: ReadLimits
     timings_ms: dict[str, float] = {}

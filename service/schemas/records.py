@@ -17,6 +17,7 @@ Origin = Literal["api", "chat", "slack", "cli", "mcp"]
 TriageState = Literal["running", "done", "failed"]
 BatchState = Literal["running", "done", "cancelled"]
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
+CrashState = Literal["open", "fixed", "ignored"]
 Scope = Literal["triage", "batch", "admin"]
 SourceKind = Literal["upload", "folder", "ray", "slurm", "kubernetes", "objects", "lines"]
 
@@ -45,6 +46,8 @@ class Excerpt(Part):
 class TriageRecord(Translatable, Part):
     """A triage as it is kept. Times are UTC.
 
+    `channel` is where it was asked, such as a channel of Slack, empty elsewhere.
+
     `running` past its `deadline` means that its server was stopped; the store gives such a one as done where
     it has a first answer, else as failed.
     """
@@ -62,6 +65,7 @@ class TriageRecord(Translatable, Part):
     error: MessageText = ""
     configs: tuple[tuple[str, str], ...] = ()
     telemetry: str = ""
+    channel: str = ""
     messages: References = Field(default={})
 
 
@@ -90,19 +94,60 @@ class FeedbackRecord(Feedback):
     created: datetime
 
 
+class CrashNote(Part):
+    """What a person says of all crashes of a kind: whether they are open, fixed (by what), or to be ignored.
+
+    `owner` is who looks after it, empty for nobody.
+    """
+
+    state: CrashState = "open"
+    owner: str = Field(default="", max_length=100)
+    fixed_by: str = Field(default="", max_length=500)
+
+
+class CrashNoteRecord(CrashNote):
+    """A note as it is kept; of several on one crash the latest holds."""
+
+    fingerprint: str
+    caller: str
+    created: datetime
+
+
 class Recurrence(Part):
     """Earlier triages of the same crash: how many, first and last, and what persons said of them.
 
-    `fix` is what cured one, `judged` the cause that was called right or given instead; both are what was said
-    last, empty where nothing was.
+    `job` is what the newest of them was called. `fix` is what cured one, `judged` the cause that was called
+    right or given instead; both are what was said last, empty where nothing was. `note` is what stands of all
+    of them, `is_back` that the crash came again after it was called fixed.
     """
 
     times: int
     first: datetime
     last: datetime
     triage: str
+    job: str = ""
     fix: str = ""
     judged: str = ""
+    note: CrashNoteRecord | None = None
+    is_back: bool = False
+
+
+class Crash(Part):
+    """The triages of one crash: how many, first and last, what the newest says, and what persons noted.
+
+    `triage` is the newest, `jobs` what the newest ones were called.
+    """
+
+    fingerprint: str
+    times: int
+    first: datetime
+    last: datetime
+    triage: str
+    cause: str | None
+    headline: str
+    jobs: tuple[str, ...]
+    note: CrashNoteRecord | None = None
+    is_back: bool = False
 
 
 class JobPlace(Part):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -12,7 +12,9 @@ from ingest.logs.conditions import ReportView, all_hold
 from ingest.logs.configs.launch import Setting
 from ingest.logs.configs.references import resolved
 from ingest.logs.report import CrashReport
+from service.schemas.confirmations import Confirmation, ConfirmedCause
 from service.schemas.diagnosis import Outcome
+from service.scoring.confirmed_evidence import weigh_by_confirmation
 from service.scoring.outcome_evidence import complete_outcome, weigh_by_outcome
 from service.scoring.retrieval import Retrieval
 from service.scoring.scoring import Candidate, explained_causes, rank_causes
@@ -74,6 +76,7 @@ class Assessment:
       (`service/scoring/fusion.py`). `sound` is the probability then that nothing failed at all, `silence`
       that
       the log does not tell, where nothing was found that failed.
+    - `confirmed`: what a person confirmed of the same crash before, and whether it was weighed in.
     - `sites`: where the frameworks' own sources tell of the failures, the root's first.
     """
 
@@ -87,6 +90,7 @@ class Assessment:
     vote: Vote | None = None
     sound: float = 0.0
     silence: float = 0.0
+    confirmed: Confirmation | None = None
     sites: tuple[LineSite, ...] = ()
 
     @cached_property
@@ -121,11 +125,17 @@ def assess(
     own: Sequence[Setting] = (),
     telemetry: Snapshot | None = None,
     outcome: Outcome | None = None,
+    known: Iterable[ConfirmedCause] = (),
 ) -> Assessment:
-    """Weigh all that is known of one job; `own` are the settings of its own files."""
+    """Weigh all that is known of one job.
+
+    `own` are the settings of its own files, `known` what persons confirmed of crashes, the latest first.
+    """
     ended = complete_outcome(outcome, telemetry, report)
     findings = evaluate_rules(telemetry, report)
     found = rank_causes(report, retrieval, library)
+    # What this job's machine and end say weighs after what an earlier one was.
+    found, confirmed = weigh_by_confirmation(found, known, report, retrieval, library)
     found = weigh_by_telemetry(found, findings, report, retrieval, library)
     weighed = weigh_by_outcome(found, ended, report, retrieval, library)
     objections = tuple(_objections(weighed, findings, ended, library))
@@ -135,7 +145,15 @@ def assess(
     defaults = [setting for setting in filled if setting.spelled == "dump"]
     settings = (*given, *report.settings, *defaults)
     return Assessment(
-        report, retrieval, settings, ended, findings, tuple(weighed), objections, sites=find_sites(report)
+        report,
+        retrieval,
+        settings,
+        ended,
+        findings,
+        tuple(weighed),
+        objections,
+        confirmed=confirmed,
+        sites=find_sites(report),
     )
 
 

@@ -23,6 +23,7 @@ from service.llm.triage_context import TriageContext
 from service.patching.patches import ConfigFile
 from service.pipeline import excerpts
 from service.pipeline.triage import Taking, Triage
+from service.schemas.confirmations import ConfirmedCause
 from service.schemas.diagnosis import CaseHit, Diagnosis
 from service.schemas.events import (
     CasesMatched,
@@ -142,7 +143,7 @@ def _triaged(triage: Triage, settings: Settings, task: Submission, tell: _TELL) 
     report = read.report
     yield _read(report, machine)
     again = partial(_opened, task, settings, lambda _event: None)
-    triage_context = triage.diagnose(replace(read, reopen=again), machine)
+    triage_context = triage.diagnose(replace(read, reopen=again, known=task.known), machine)
     triage_context = replace(triage_context, first=triage_context.first.model_copy(update={"id": task.id}))
     yield CasesMatched(cases=triage_context.first.cases)
     yield FirstAnswer(diagnosis=triage_context.first)
@@ -205,7 +206,9 @@ def _answered_again(triage: Triage, kept: KeptTriage) -> TriageContext:
     # Of the output, what was kept is all that is at hand.
     again = partial(excerpts.restore_excerpt, kept.excerpt, kept.diagnosis.source)
     read = triage.read(again(), kept.language, files, outcome=kept.diagnosis.outcome)
-    return triage.diagnose(replace(read, reopen=again), machine)
+    told, crash = kept.diagnosis.confirmed, kept.diagnosis.fingerprint
+    known = (ConfirmedCause(fingerprint=crash, cause=told.cause, on=told.on),) if told else ()
+    return triage.diagnose(replace(read, reopen=again, known=known), machine)
 
 
 def _retold(triage: Triage, task: RetellTask) -> Diagnosis | None:

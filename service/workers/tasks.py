@@ -10,6 +10,7 @@ from ulid import ULID
 
 from corpus.schema import Language
 from service.patching.patches import ConfigFile
+from service.schemas.confirmations import ConfirmedCause
 from service.schemas.diagnosis import CaseHit, Diagnosis, Outcome
 from service.schemas.records import Excerpt, MessageRecord
 from service.telemetry.snapshot import Snapshot
@@ -22,7 +23,8 @@ class Submission:
     `text` is a pasted log; else `paths` are log files, folders or archives that are one job's output, which
     the caller removes once the last event came; `names` are what they are called, where their paths do not
     tell. `telemetry` is a snapshot, or `live` for this machine now. `outcome` is how the job ended, as far as
-    the caller knows. `id` names the triage.
+    the caller knows. `channel` is where it was asked, such as a channel of Slack; `known` what persons there
+    confirmed of crashes before. `id` names the triage.
     """
 
     name: str
@@ -34,6 +36,8 @@ class Submission:
     language: str = ""
     model: bool = True
     outcome: Outcome | None = None
+    channel: str = ""
+    known: tuple[ConfirmedCause, ...] = ()
     id: str = field(default_factory=lambda: str(ULID()))
 
     @property

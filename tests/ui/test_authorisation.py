@@ -24,6 +24,7 @@ from service.batches.batches import BatchService
 from service.persistence.store import Store
 from service.schemas.records import JobPlace, JobSpec, TriageRecord
 from service.settings import Settings
+from tests.service.factories import diagnosis
 from tests.ui.chat.serving import Server
 from tests.waiting import PATIENCE
 from tests.warm import ROOT
@@ -62,6 +63,9 @@ API: Sequence[tuple[str, str, Any, Sequence[str]]] = (
     ("GET", "/v1/triages/{t}/messages", None, OWN_TRIAGE),
     ("POST", "/v1/triages/{t}/messages", {"text": "why?"}, OWN_TRIAGE),
     ("POST", "/v1/triages/{t}/feedback", {"right": True}, OWN_TRIAGE),
+    ("GET", "/v1/crashes", None, TRIAGE),
+    ("GET", "/v1/crashes/{f}", None, OWN_TRIAGE),
+    ("PUT", "/v1/crashes/{f}", {"state": "ignored"}, OWN_TRIAGE),
     ("POST", "/v1/batches", '{"name": "a", "log": "ValueError: x"}\n', BATCH),
     ("GET", "/v1/batches", None, BATCH),
     ("GET", "/v1/batches/{b}", None, OWN_BATCH),
@@ -105,6 +109,7 @@ CALLS: Sequence[tuple[str, Mapping[str, Any], Sequence[str]]] = (
     ("past", {}, TRIAGE),
     ("log", {"triage": "{t}"}, OWN_TRIAGE),
     ("judge", {"triage": "{t}", "right": True}, OWN_TRIAGE),
+    ("note_crash", {"triage": "{t}", "state": "fixed"}, OWN_TRIAGE),
     ("prompt", {"triage": "{t}"}, OWN_TRIAGE),
     ("forget", {"triage": "{t}"}, OWN_TRIAGE),
     ("begin_batch", {"files": [{"place": "/none", "name": "jobs.zip"}]}, BATCH),
@@ -163,6 +168,8 @@ class House:
         """Put something of the owners', made for this once, where the table has a sign."""
         if "{t}" in text:
             text = text.replace("{t}", self._triage())
+        if "{f}" in text:
+            text = text.replace("{f}", self._triage().lower())
         if "{b}" in text:
             text = text.replace("{b}", self._batch())
         return text.replace("{s}", secrets.token_hex(8))
@@ -178,6 +185,8 @@ class House:
                 source=SECRET,
                 created=now,
                 deadline=now + timedelta(hours=1),
+                # Its own crash, by a name that follows from the triage's.
+                diagnosis=diagnosis(headline=SECRET, fingerprint=made.lower()),
             )
         )
         return made

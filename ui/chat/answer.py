@@ -12,9 +12,9 @@ from service.composition.diagnosis_view import ChangeView, DiagnosisView, as_wri
 from service.html.markup import EMPTY, Html, element, folded, join, link, visible
 from service.schemas.records import Recurrence
 from ui.chat import diff, prose
-from ui.chat.history import ago
+from ui.chat.history import ago, crash_words
 from ui.chat.view import TriageView
-from ui.chat.words import counted, say
+from ui.chat.words import counted, named, say
 
 # So many characters of a failing line stand in the head, more where it names something further on; the whole
 # of it is in the log's panel.
@@ -59,7 +59,7 @@ def _standing(answer: DiagnosisView, recurrence: Recurrence | None, library: Lib
     language = answer.language
     if answer.names_cause:
         rests = say(f"standing-{answer.standing_name}", language)
-        words = " · ".join((answer.likely_words, rests))
+        words = " · ".join(part for part in (answer.likely_words, rests, answer.confirmed_words) if part)
         shade = "doubtful" if answer.is_doubtful else answer.standing
         firm = element("span", words, class_=f"firm s-{shade}")
         yield _pair(say("standing", language), firm)
@@ -105,9 +105,15 @@ def _seen(recurrence: Recurrence, judged: Html | None, language: Language) -> Ht
         data_do="open",
         data_triage=recurrence.triage,
     )
+    job = element("span", named(recurrence.job, language)[-60:]) if recurrence.job else None
+    noted = " · ".join(
+        part for part in crash_words(recurrence.note, language, is_back=recurrence.is_back) if part
+    )
+    shade = "back" if recurrence.is_back else recurrence.note.state if recurrence.note else ""
+    state = element("strong", noted, class_=f"crash c-{shade}") if noted else None
     fix = shortening.shortened(visible(recurrence.fix), _PROOF)
     cured = element("span", say("seen-fix", language, fix=fix), class_="cured") if fix else None
-    said = [part for part in (judged, cured) if part is not None]
+    said = [part for part in (job, state, judged, cured) if part is not None]
     between = ", " if language == "en" else "，"
     return join(join(often, way, between=between), *said, between=" · ")
 

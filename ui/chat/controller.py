@@ -22,10 +22,11 @@ from service.app.triage_service import TriageService
 from service.composition import ticket
 from service.html.markup import EMPTY, Html, join
 from service.patching.patches import ConfigFile
+from service.persistence.crashes import Circle
 from service.schemas.errors import RequestError
 from service.schemas.events import Event, ExplanationParagraph, FinalAnswer, FirstAnswer, TurnAnswered
 from service.schemas.failures import failure_of
-from service.schemas.records import Feedback, Recurrence, TriageRecord
+from service.schemas.records import CrashNote, CrashState, Feedback, TriageRecord
 from service.settings import Settings
 from service.telemetry import snapshot
 from service.telemetry.errors import TelemetryError
@@ -111,6 +112,14 @@ class FeedbackForm(TriageReference):
     fix: str = Field(default="", max_length=2000)
 
 
+class CrashForm(TriageReference):
+    """What a person notes of all triages of the crash that a triage is of."""
+
+    state: CrashState
+    owner: str = Field(default="", max_length=100)
+    fixed_by: str = Field(default="", max_length=500)
+
+
 class PanelCache:
     """The panels of one page; a panel is rendered anew only where what it shows has changed."""
 
@@ -129,7 +138,7 @@ class PanelCache:
             ),
             "feedback": (
                 partial(feedback.render, library=corpus),
-                lambda view: (view.diagnosis and view.diagnosis.id, view.language, view.state),
+                lambda view: (view.diagnosis and view.diagnosis.id, view.language, view.state, view.crash),
             ),
             "evidence": (evidence.render, lambda view: (view.diagnosis, view.language, view.excerpt)),
             "cascade": (cascade.render, _answer_of),
@@ -239,11 +248,13 @@ class ChatController:
     def past(self, wanted: HistoryQuery, principal: Principal) -> str:
         """List past triages: one's own, or all where one may see them."""
         page = self._triage_service.records(wanted.words, wanted.after, PER_PAGE, principal.only)
+        prints = [item.diagnosis.fingerprint for item in page.items if item.diagnosis is not None]
+        crashes = self._triage_service.store.crashes.among(prints, Circle(principal.only))
         now, batches = datetime.now(UTC), EMPTY
         if not (wanted.words or wanted.after) and principal.may("batch"):
             latest, _ = self._triage_service.store.batches.page(limit=LATEST, caller=principal.only)
             batches = history.batches(latest, wanted.language, now)
-        return str(join(batches, history.render(page, wanted.language, now)))
+        return str(join(batches, history.render(page, crashes, wanted.language, now)))
 
     def judge(self, opinion: FeedbackForm, principal: Principal) -> None:
         """Keep what a person thinks of an answer."""
@@ -252,6 +263,16 @@ class ChatController:
             opinion.triage,
             Feedback(right=opinion.right, cause=opinion.cause or None, fix=opinion.fix),
             _caller(principal),
+        )
+
+    def note_crash(self, noted: CrashForm, principal: Principal) -> None:
+        """Keep what a person says of all triages of a crash."""
+        record = own_triage(self._triage_service, principal, noted.triage)
+        self._triage_service.note_crash(
+            record.diagnosis.fingerprint if record.diagnosis else "",
+            CrashNote(state=noted.state, owner=noted.owner, fixed_by=noted.fixed_by),
+            _caller(principal),
+            Circle(principal.only),
         )
 
     def prompt(self, named: TriageReference, principal: Principal) -> str:
@@ -277,7 +298,7 @@ class ChatController:
                 excerpt=self._triage_service.excerpt(triage),
                 messages=tuple(self._triage_service.messages(triage)),
                 snapshot=given,
-                recurrence=self._earlier(view, principal),
+                **self._same(view, principal),
             )
         except RequestError as error:
             return TriageView(language, state="failed", failed=failure_of(error))
@@ -289,15 +310,20 @@ class ChatController:
             return record.model_copy(update={"diagnosis": told})
         return record
 
-    def _earlier(self, view: TriageView, principal: Principal) -> Recurrence | None:
-        if view.diagnosis is None:
-            return None
-        return self._triage_service.earlier(view.triage, view.diagnosis.fingerprint, principal.only)
+    def _same(self, view: TriageView, principal: Principal) -> dict[str, Any]:
+        """Give the parts of a view that tell of other triages of its crash."""
+        if view.diagnosis is None or not (crash := view.diagnosis.fingerprint):
+            return {}
+        circle = Circle(principal.only)
+        return {
+            "recurrence": self._triage_service.earlier(view.triage, crash, circle),
+            "crash": self._triage_service.store.crashes.get(crash, circle),
+        }
 
     def _enriched(self, view: TriageView, event: Event, principal: Principal) -> TriageView:
         """Add what only the store tells: earlier crashes and kept lines of an answer, the talk of a turn."""
-        if isinstance(event, FirstAnswer):
-            view = replace(view, recurrence=self._earlier(view, principal))
+        if isinstance(event, FirstAnswer | FinalAnswer) and not view.asking:
+            view = replace(view, **self._same(view, principal))
         if (
             isinstance(event, FirstAnswer | ExplanationParagraph | FinalAnswer)
             and not view.asking

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
 from corpus.library import Library
 from corpus.schema import Language
-from service.html.markup import EMPTY, Html, element
+from service.html.markup import EMPTY, Html, element, folded
+from service.schemas.records import Crash, CrashNote, CrashState
 from ui.chat.view import TriageView
 from ui.chat.words import say
 
@@ -49,10 +51,32 @@ def render(view: TriageView, library: Library) -> Html:
         role="group",
         aria_label=say("was-right", language),
     )
+    crash = _crash_form(view.crash, language) if view.crash is not None else None
     told = element("p", role="status", id="wc-thanks", class_="hint")
     return element(
-        "section", buttons, form, told, class_="card feedback", aria_label=say("was-right", language)
+        "section", buttons, form, crash, told, class_="card feedback", aria_label=say("was-right", language)
     )
+
+
+def _crash_form(crash: Crash, language: Language) -> Html:
+    """Render what is noted of all triages of this crash, to be changed."""
+    note = crash.note or CrashNote()
+    states = (
+        element("option", say(f"crash-{state}", language), value=state, selected=state == note.state)
+        for state in get_args(CrashState)
+    )
+    owner = element("input", name="owner", value=note.owner, maxlength="100", autocomplete="off")
+    fixed_by = element("input", name="fixed_by", value=note.fixed_by, maxlength="500", autocomplete="off")
+    form = element(
+        "form",
+        element("label", say("crash-state", language), element("select", *states, name="state")),
+        element("label", say("crash-owner", language), owner),
+        element("label", say("crash-fixed-by", language), fixed_by),
+        element("button", say("save", language), type="submit", class_="small"),
+        id="wc-crash",
+    )
+    title = say("crash-title", language, count=f"{crash.times:,}")
+    return folded(title, form, key="crash", is_open=crash.note is not None or crash.times > 1)
 
 
 def _options(library: Library, near: list[str], language: Language) -> Iterator[Html]:

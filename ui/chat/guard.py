@@ -42,6 +42,7 @@ ACTIONS: Mapping[str, Scope] = {
     "past": "triage",
     "log": "triage",
     "judge": "triage",
+    "note_crash": "triage",
     "prompt": "triage",
     "forget": "triage",
     "begin_batch": "batch",

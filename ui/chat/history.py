@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from corpus.schema import Language
 from service.app.triage_service import Page
 from service.composition.diagnosis_view import DOUBTFUL, shown_verdict
-from service.html.markup import EMPTY, Html, element, join
-from service.schemas.records import BatchRecord, TriageRecord
+from service.html.markup import EMPTY, Html, element, join, visible
+from service.schemas.records import BatchRecord, Crash, CrashNote, TriageRecord
 from ui import sentences
 from ui.chat.words import named, say
 
 
-def render(page: Page, language: Language, now: datetime) -> Html:
-    """Render a page of past triages, and the button for the next one."""
+def render(page: Page, crashes: Mapping[str, Crash], language: Language, now: datetime) -> Html:
+    """Render a page of past triages with what is known of their crashes, and the button for the next one."""
     if not page.items:
         return element("p", say("no-history", language), class_="hint")
     more = (
@@ -30,7 +30,7 @@ def render(page: Page, language: Language, now: datetime) -> Html:
         if page.next
         else None
     )
-    return join(element("ul", *(_item(record, language, now) for record in page.items)), more)
+    return join(element("ul", *(_item(record, crashes, language, now) for record in page.items)), more)
 
 
 def batches(records: Sequence[BatchRecord], language: Language, now: datetime) -> Html:
@@ -57,13 +57,14 @@ def _batch(record: BatchRecord, language: Language, now: datetime) -> Html:
     )
 
 
-def _item(record: TriageRecord, language: Language, now: datetime) -> Html:
+def _item(record: TriageRecord, crashes: Mapping[str, Crash], language: Language, now: datetime) -> Html:
     diagnosis = record.diagnosis
     told = diagnosis.headline if diagnosis is not None else _without(record, language)
     kind = f"t-{record.state}"
     if diagnosis is not None:
         is_doubtful = diagnosis.verdict == "diagnosed" and diagnosis.confidence < DOUBTFUL
         kind = f"v-{shown_verdict(diagnosis)}" + (" doubtful" if is_doubtful else "")
+    crash = crashes.get(diagnosis.fingerprint) if diagnosis is not None else None
     state = f" · {say('state-running', language)}" if record.state == "running" else ""
     return element(
         "li",
@@ -75,12 +76,35 @@ def _item(record: TriageRecord, language: Language, now: datetime) -> Html:
                 f"{named(record.source, language)[-60:]} · {ago(record.created, now, language)}{state}",
                 class_="by",
             ),
+            _standing(crash, language) if crash is not None else None,
             href=f"?triage={record.id}",
             data_do="open",
             data_triage=record.id,
             class_=kind,
         ),
     )
+
+
+def _standing(crash: Crash, language: Language) -> Html | None:
+    """Tell of a crash that came more than once, or that somebody noted something of, how it stands."""
+    often = say("crash-times", language, count=f"{crash.times:,}") if crash.times > 1 else ""
+    parts = [part for part in (often, *crash_words(crash.note, language, is_back=crash.is_back)) if part]
+    if not parts:
+        return None
+    kind = "back" if crash.is_back else crash.note.state if crash.note else "open"
+    return element("span", " · ".join(parts), class_=f"crash c-{kind}")
+
+
+def crash_words(note: CrashNote | None, language: Language, *, is_back: bool) -> list[str]:
+    """Say what a person noted of a crash: its state, what fixed it, who looks after it."""
+    if note is None:
+        return []
+    fixed_by = note.fixed_by if note.state == "fixed" else ""
+    return [
+        say("crash-back" if is_back else f"crash-{note.state}", language),
+        say("crash-by", language, fix=visible(fixed_by)) if fixed_by else "",
+        say("crash-of", language, owner=visible(note.owner)) if note.owner else "",
+    ]
 
 
 def _without(record: TriageRecord, language: Language) -> str:

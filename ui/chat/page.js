@@ -364,6 +364,11 @@ async function judge(opinion) {
   for (const button of element.querySelectorAll('.feedback [data-do]')) button.setAttribute("aria-pressed", String((button.dataset.do === "right") === opinion.right));
 }
 
+async function noteCrash(form) {
+  const noted = { state: form.state.value, owner: form.owner.value, fixed_by: form.fixed_by.value };
+  if (await called(() => server.note_crash({ triage: state.triage, language, ...noted }))) $("wc-thanks").textContent = say("sent");
+}
+
 // The address of what is shown: a triage, or a job of a batch.
 function address() {
   const part = state.job ? "?job=" + encodeURIComponent(state.job) : "?triage=" + encodeURIComponent(state.triage);
@@ -446,6 +451,7 @@ element.addEventListener("submit", (event) => {
   event.preventDefault();
   if (event.target.id === "wc-form") explain();
   if (event.target.id === "wc-follow") ask();
+  if (event.target.id === "wc-crash") noteCrash(event.target);
   if (event.target.id === "wc-wrong") judge({ right: false, cause: event.target.cause.value || null, fix: event.target.fix.value });
 });
 

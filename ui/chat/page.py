@@ -25,6 +25,7 @@ from ui.chat import words
 from ui.chat.batches import BatchController, BatchForm, BatchReference, JobReference
 from ui.chat.controller import (
     ChatController,
+    CrashForm,
     FeedbackForm,
     HistoryQuery,
     QuestionForm,
@@ -231,6 +232,12 @@ def calls(controller: ChatController, sessions: Sessions) -> list[Callable[..., 
             sent, lambda: controller.judge(read(FeedbackForm, sent), admitted(request, "judge", sessions))
         )
 
+    def note_crash(sent: object, request: gr.Request) -> object:
+        return _told(
+            sent,
+            lambda: controller.note_crash(read(CrashForm, sent), admitted(request, "note_crash", sessions)),
+        )
+
     def prompt(sent: object, request: gr.Request) -> object:
         return _told(
             sent,
@@ -245,7 +252,7 @@ def calls(controller: ChatController, sessions: Sessions) -> list[Callable[..., 
             lambda: controller.forget(read(TriageReference, sent), admitted(request, "forget", sessions)),
         )
 
-    return [past, log, judge, prompt, forget]
+    return [past, log, judge, note_crash, prompt, forget]
 
 
 def batch_calls(batches: BatchController, sessions: Sessions) -> list[Callable[..., object]]:

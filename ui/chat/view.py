@@ -22,7 +22,7 @@ from service.schemas.events import (
     TriageFailed,
     TurnAnswered,
 )
-from service.schemas.records import Excerpt, MessageRecord, Recurrence, TriageRecord
+from service.schemas.records import Crash, Excerpt, MessageRecord, Recurrence, TriageRecord
 from service.telemetry.snapshot import Snapshot
 
 NOTHING = Excerpt()
@@ -37,7 +37,8 @@ class TriageView:
     page was watching; `looks` what the model has looked at so far; `said` the paragraphs of the model so far;
     `asking` the question that is being answered now, `turn_looks` what the model has looked at for it, and
     `reply` what stands of its answer; `is_elsewhere` that another page, or a server that stopped, works on
-    it; `recurrence` what is known of earlier triages of the same crash; `job` the job of a batch whose answer
+    it; `recurrence` what is known of earlier triages
+    of the same crash, `crash` what of all of them; `job` the job of a batch whose answer
     it is, which is no triage.
     """
 
@@ -63,6 +64,7 @@ class TriageView:
     constraints: tuple[str, ...] = ()
     is_elsewhere: bool = False
     recurrence: Recurrence | None = None
+    crash: Crash | None = None
     job: str = ""
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
@@ -50,12 +51,13 @@ _ROWS_WHOLE_PATCH, _ROWS_PATCH = 16, 8
 # A row more is not worth a note that it is left out.
 _SLACK = 1
 _ROWS_COMMAND = 4
-# Rows of the proof and of the patch: as much as there is room for.
+# Rows of the proof, of the patch, and of each row of it: as much as there is room for.
 _TRIED = (
-    (_ROWS_LONG_PROOF, _ROWS_WHOLE_PATCH),
-    (_ROWS_LONG_PROOF, _ROWS_PATCH),
-    (_ROWS_PROOF, _ROWS_PATCH),
-    (_ROWS_LEAST_PROOF, _ROWS_PATCH),
+    (_ROWS_LONG_PROOF, _ROWS_WHOLE_PATCH, 2),
+    (_ROWS_LONG_PROOF, _ROWS_PATCH, 2),
+    (_ROWS_PROOF, _ROWS_PATCH, 2),
+    (_ROWS_PROOF, _ROWS_PATCH, 1),
+    (_ROWS_LEAST_PROOF, _ROWS_PATCH, 1),
 )
 _CHANGES = 3
 _STEPS = 3
@@ -117,7 +119,9 @@ class _Block:
     def height(self, console: Console) -> int:
         """Count its rows on a console, the empty one included."""
         above = 0 if self.goes_on else 1
-        return above + len(self.whole) + sum(len(console.render_lines(row, pad=False)) for row in self.rows)
+        # A terminal wraps what is printed whole.
+        whole = sum(max(1, -(-cell_len(row.plain) // console.width)) for row in self.whole)
+        return above + whole + sum(len(console.render_lines(row, pad=False)) for row in self.rows)
 
     def print(self, console: Console) -> None:
         """Print it."""
@@ -131,9 +135,9 @@ class _Block:
 
 def _print_short(view: DiagnosisView, console: Console) -> None:
     """Print what one acts on: what happened, the first change with its patch or the steps, one check."""
-    for rows_of_proof, rows_of_patch in _TRIED:
+    for rows_of_proof, rows_of_patch, rows_each in _TRIED:
         head = _head(view, console.width, rows_of_proof)
-        blocks = list(_short_blocks(view, console.width, rows_of_patch))
+        blocks = list(_short_blocks(view, console.width, rows_of_patch, rows_each))
         if rows_of_patch < _ROWS_WHOLE_PATCH:
             blocks = _fitting(blocks, head, console)
         if _height(head, blocks, console) <= _SCREEN:
@@ -162,7 +166,7 @@ def _height(head: RenderableType, blocks: Iterable[_Block], console: Console) ->
     return len(console.render_lines(head, pad=False)) + sum(block.height(console) for block in blocks)
 
 
-def _short_blocks(view: DiagnosisView, width: int, rows_of_patch: int) -> Iterator[_Block]:
+def _short_blocks(view: DiagnosisView, width: int, rows_of_patch: int, rows_each: int) -> Iterator[_Block]:
     """Give the parts of a short answer, in their order."""
     most = _ROWS_HAPPENED if view.names_cause else _ROWS_UNKNOWN
     if happened := _shortened(_closed_up(view.happened, view.language), most * width):
@@ -179,7 +183,7 @@ def _short_blocks(view: DiagnosisView, width: int, rows_of_patch: int) -> Iterat
         yield _Block(others, goes_on=True, spare=1)
     elif not view.steps and (advice := _shortened(view.part("do"), _ROWS_ADVICE * width)):
         yield _Block([Text(phrase("do", view.language), style="bold"), markdown(advice)])
-    yield from _to_use(view, most=rows_of_patch, most_columns=_ROWS_COMMAND * width)
+    yield from _to_use(view, _Room(rows_of_patch, rows_each * width, _ROWS_COMMAND * width))
     if view.steps and not view.patch:
         yield _Block([_title(view, "steps"), *_short_steps(view)])
     if (view.changes or view.steps) and (advice := _shortened(view.part("do"), _ROWS_BESIDE * width)):
@@ -277,13 +281,19 @@ def _print_full(view: DiagnosisView, console: Console) -> None:
         console.print(Text(view.words("redacted", count=view.redactions), style="dim"))
 
 
-def _to_use(
-    view: DiagnosisView, most: int | None = None, most_columns: int | None = None
-) -> Iterator[_Block]:
+class _Room(NamedTuple):
+    """How much of a screen what is to be used may take: a diff's rows, and columns of a row or a command."""
+
+    rows: int
+    columns: int
+    command: int
+
+
+def _to_use(view: DiagnosisView, room: _Room | None = None) -> Iterator[_Block]:
     """Give the patch and the command as they are, whatever the terminal's width: they are to be used.
 
-    A diff shows `most` rows at the most. Where `most_columns` is given, a command that is longer is left
-    out, as it is where a patch makes the change.
+    Where there is only so much room, a diff is cut, and a command that is longer is left out, as it is where
+    a patch makes the change.
     """
     for name, diff in (("patch", view.patch), ("suggestion", view.suggestion)):
         rows = [
@@ -291,20 +301,25 @@ def _to_use(
             for line in (diff or "").rstrip("\n").split("\n")
         ]
         if diff:
-            is_cut = most is not None and len(rows) > most + _SLACK
-            # What stays as it is goes first: one is to see the change.
-            shown = [row for row in rows if not row.plain.startswith(" ")][:most] if is_cut else rows
-            if len(shown) < len(rows):
-                note = [Text(_say("more-rows", view.language, count=len(rows) - len(shown)), style="dim")]
-            elif most_columns is not None and any(cell_len(row.plain) > most_columns // 2 for row in rows):
-                shown = _around_changes(rows, most_columns // 2)
-                note = [Text(_say("cut-rows", view.language), style="dim")]
-            else:
-                note = []
-            yield _Block([_title(view, name)], [*shown, *note])
-    is_told = most_columns is None or (not view.patch and len(view.command or "") <= most_columns)
+            yield _Block([_title(view, name)], [*_diff_rows(view, rows, room)])
+    is_told = room is None or (not view.patch and len(view.command or "") <= room.command)
     if view.command and is_told:
         yield _Block([_title(view, "command")], [Text(view.command)])
+
+
+def _diff_rows(view: DiagnosisView, rows: Sequence[Text], room: _Room | None) -> Iterator[Text]:
+    """Cut a diff to its room, with a note that it was; what stays as it is goes first."""
+    if room is None:
+        yield from rows
+        return
+    is_cut = len(rows) > room.rows + _SLACK
+    shown = [row for row in rows if not row.plain.startswith(" ")][: room.rows] if is_cut else [*rows]
+    is_long = any(cell_len(row.plain) > room.columns for row in shown)
+    yield from _around_changes(shown, room.columns) if is_long else shown
+    if len(shown) < len(rows):
+        yield Text(_say("more-rows", view.language, count=len(rows) - len(shown)), style="dim")
+    elif is_long:
+        yield Text(_say("cut-rows", view.language), style="dim")
 
 
 def _around_changes(rows: Sequence[Text], most: int) -> list[Text]:
@@ -325,6 +340,8 @@ def _differing(row: str, other: str, most: int) -> str:
     pairs = enumerate(zip(row[1:], other[1:], strict=False))
     same = next((place for place, (one, two) in pairs if one != two), 0)
     begin = max(1, row.rfind(" ", 0, max(1, same - most // 4)) + 1)
+    # Its sign and the marks of what is cut take a column each.
+    most -= 3
     shown = set_cell_size(row[begin:], most) if cell_len(row[begin:]) > most else row[begin:]
     before, after = "…" if begin > 1 else "", "…" if len(shown) < len(row[begin:]) else ""
     return f"{row[0]}{before}{shown}{after}"

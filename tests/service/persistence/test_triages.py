@@ -12,7 +12,7 @@ from corpus.message import Message
 from service.persistence.store import Store
 from service.persistence.triages import INTERRUPTED
 from service.schemas.errors import ConflictError, NotFoundError, RequestError
-from service.schemas.records import Excerpt, FeedbackRecord, LineRange, MessageRecord, Recurrence, TriageState
+from service.schemas.records import Excerpt, FeedbackRecord, LineRange, MessageRecord, TriageState
 from service.settings import Settings
 from tests.service.factories import diagnosis
 from tests.service.persistence.makers import NOW, later, triage
@@ -260,40 +260,3 @@ def test_that_a_search_reads_the_words_and_no_answers(
     assert plan[0].startswith("SEARCH triages USING INDEX sqlite_autoindex_triages_1 (id=?)")
     assert all("COVERING INDEX" in step for step in plan[2:])
     assert not words or f"COVERING INDEX {index}" in plan[2]
-
-
-def test_that_earlier_triages_of_a_crash_are_counted(store: Store) -> None:
-    """Those before it alone, of all or of one caller; the fix that was noted last is told."""
-    crash = diagnosis(fingerprint="ab12")
-    for number, caller in enumerate(("ann", "ann", "bob", "ann"), 1):
-        store.triages.add(triage(id=f"T{number}", caller=caller, created=later(number), diagnosis=crash))
-    store.triages.add(triage(id="T0", created=later(-9), diagnosis=diagnosis(fingerprint="other")))
-    for name, fix in (("T1", "more memory"), ("T2", ""), ("T3", "a newer driver")):
-        store.triages.add_feedback(
-            FeedbackRecord(triage=name, caller="ann", created=NOW, right=True, fix=fix)
-        )
-    assert store.triages.earlier("T4", "ab12") == Recurrence(
-        times=3, first=later(1), last=later(3), triage="T3", fix="a newer driver", judged="disk-full"
-    )
-    assert store.triages.earlier("T4", "ab12", "ann") == Recurrence(
-        times=2, first=later(1), last=later(2), triage="T2", fix="more memory", judged="disk-full"
-    )
-    assert store.triages.earlier("T1", "ab12") is None
-    assert store.triages.earlier("T4", "") is None
-    wrong = FeedbackRecord(triage="T2", caller="ann", created=NOW, right=False, cause="disk-slow")
-    store.triages.add_feedback(wrong)
-    store.triages.add_feedback(wrong.model_copy(update={"cause": None}))
-    found = store.triages.earlier("T4", "ab12")
-    assert found is not None
-    assert found.judged == "disk-slow"
-
-
-def test_that_a_final_answer_is_found_by_its_crash(store: Store) -> None:
-    """The first answer's fingerprint gives way to the final one's."""
-    store.triages.add(triage())
-    store.triages.answer("T1", diagnosis(fingerprint="ab12"), final=False, now=NOW)
-    store.triages.answer("T1", diagnosis(fingerprint="cd34"), final=True, now=NOW)
-    assert store.triages.earlier("T2", "ab12") is None
-    found = store.triages.earlier("T2", "cd34")
-    assert found is not None
-    assert (found.times, found.triage) == (1, "T1")

@@ -659,7 +659,7 @@ def test_that_the_past_lists_what_is_kept(diagnosis: Diagnosis) -> None:
         ),
         "01C",
     )
-    told = texts(history.render(page, "en", NOW))
+    told = texts(history.render(page, {}, "en", NOW))
     assert all(part in told for part in (diagnosis.headline, "running", "failed", "<b>.log", "More"))
 
 

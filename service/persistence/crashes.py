@@ -1,0 +1,190 @@
+"""Crashes of a kind among the triages: how often each came, and what persons said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Table, case, func, insert, or_, select
+
+from service.persistence import sanitizer
+from service.persistence.database import Database
+from service.persistence.schema import CRASH_NOTES, FEEDBACK, TRIAGES
+from service.schemas.confirmations import ConfirmedCause
+from service.schemas.diagnosis import UNKNOWN_CAUSE
+from service.schemas.records import Crash, CrashNoteRecord, Recurrence
+
+_COLUMNS = TRIAGES.c
+# Of one crash so many of its jobs are named; of what persons confirmed, so much is held against a new log.
+JOBS, CONFIRMED = 5, 500
+_IS_RIGHT = FEEDBACK.c.right == 1
+_JUDGED = case((_IS_RIGHT, _COLUMNS.cause), else_=FEEDBACK.c.cause)
+
+
+@dataclass(frozen=True)
+class Circle:
+    """Whose triages are looked through: those of one channel, else of one caller, else everybody's."""
+
+    caller: str | None = None
+    channel: str = ""
+
+    def holds(self, table: Table) -> ColumnElement[bool]:
+        """Give the condition that a row of a table is of it."""
+        if self.channel:
+            return table.c.channel == self.channel
+        return table.c.id.is_not(None) if self.caller is None else table.c.caller == self.caller
+
+
+# Whose triages an administrator sees.
+EVERYBODY = Circle()
+
+
+class CrashRepository:
+    """What is known of crashes that came more than once, by their fingerprints."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def earlier(self, triage: str, fingerprint: str, circle: Circle = EVERYBODY) -> Recurrence | None:
+        """Give what is known of the triages of the same crash before this one."""
+        if not fingerprint:
+            return None
+        same = (_COLUMNS.fingerprint == fingerprint, _COLUMNS.id < triage, circle.holds(TRIAGES))
+        counted = select(
+            func.count(), func.min(_COLUMNS.created), func.max(_COLUMNS.created), func.max(_COLUMNS.id)
+        ).where(*same)
+        said = select(FEEDBACK.c.fix).join(TRIAGES, FEEDBACK.c.triage == _COLUMNS.id).where(*same)
+        told = said.where(FEEDBACK.c.fix != "").order_by(FEEDBACK.c.id.desc()).limit(1)
+        judged = (
+            said.with_only_columns(_JUDGED)
+            .where(or_(_IS_RIGHT, FEEDBACK.c.cause.is_not(None)))
+            .order_by(FEEDBACK.c.id.desc())
+            .limit(1)
+        )
+        with self._database.read() as connection:
+            times, first, last, newest = connection.execute(counted).one()
+            if not times:
+                return None
+            fix, cause = (connection.execute(query).scalar() or "" for query in (told, judged))
+            job = connection.execute(select(_COLUMNS.source).where(_COLUMNS.id == newest)).scalar()
+            created = connection.execute(select(_COLUMNS.created).where(_COLUMNS.id == triage)).scalar()
+            note = _note(connection, fingerprint, circle)
+        return Recurrence(
+            times=times,
+            first=first,
+            last=last,
+            triage=newest,
+            job=job or "",
+            fix=fix,
+            judged=cause,
+            note=note,
+            is_back=_is_back(note, created or last),
+        )
+
+    def confirmed(self, circle: Circle) -> tuple[ConfirmedCause, ...]:
+        """Give what persons confirmed of crashes, the latest first, each crash once."""
+        query = (
+            select(_COLUMNS.fingerprint, _JUDGED.label("cause"), FEEDBACK.c.created)
+            .join(TRIAGES, FEEDBACK.c.triage == _COLUMNS.id)
+            .where(circle.holds(TRIAGES), _COLUMNS.fingerprint != "")
+            .where(or_(_IS_RIGHT, FEEDBACK.c.cause.is_not(None)))
+            .order_by(FEEDBACK.c.id.desc())
+            .limit(CONFIRMED)
+        )
+        with self._database.read() as connection:
+            rows = connection.execute(query).all()
+        latest: dict[str, ConfirmedCause] = {}
+        for crash, cause, on in rows:
+            if cause and cause != UNKNOWN_CAUSE:
+                latest.setdefault(crash, ConfirmedCause(fingerprint=crash, cause=cause, on=on))
+        return tuple(latest.values())
+
+    def note(self, note: CrashNoteRecord, channel: str = "") -> None:
+        """Keep what a person says of a crash."""
+        texts = {name: sanitizer.clean_text(getattr(note, name)) for name in ("owner", "fixed_by", "caller")}
+        with self._database.write() as connection:
+            connection.execute(insert(CRASH_NOTES), note.model_dump() | texts | {"channel": channel})
+
+    def get(self, fingerprint: str, circle: Circle = EVERYBODY) -> Crash | None:
+        """Give one crash; None where no triage is of it."""
+        found, _ = self._page(circle, 1, _COLUMNS.fingerprint == fingerprint)
+        return found[0] if found else None
+
+    def page(
+        self, after: str | None = None, limit: int = 20, circle: Circle = Circle()
+    ) -> tuple[tuple[Crash, ...], str | None]:
+        """Give crashes, that which came last first, and what to pass as `after` for more."""
+        newest = func.max(_COLUMNS.id)
+        return self._page(circle, limit, having=None if after is None else newest < after)
+
+    def among(self, fingerprints: Collection[str], circle: Circle = EVERYBODY) -> Mapping[str, Crash]:
+        """Give the crashes with these fingerprints."""
+        wanted = {crash for crash in fingerprints if crash}
+        if not wanted:
+            return {}
+        found, _ = self._page(circle, len(wanted), _COLUMNS.fingerprint.in_(wanted))
+        return {crash.fingerprint: crash for crash in found}
+
+    def since(self, moment: datetime, circle: Circle, limit: int = 20) -> tuple[Crash, ...]:
+        """Give the crashes that came since a moment, counted from then on."""
+        return self._page(circle, limit, _COLUMNS.created >= moment)[0]
+
+    def _page(
+        self,
+        circle: Circle,
+        limit: int,
+        *narrower: ColumnElement[bool],
+        having: ColumnElement[bool] | None = None,
+    ) -> tuple[tuple[Crash, ...], str | None]:
+        newest = func.max(_COLUMNS.id)
+        query = (
+            select(
+                _COLUMNS.fingerprint,
+                func.count().label("times"),
+                func.min(_COLUMNS.created).label("first"),
+                func.max(_COLUMNS.created).label("last"),
+                newest.label("triage"),
+            )
+            .where(_COLUMNS.fingerprint != "", circle.holds(TRIAGES), *narrower)
+            .group_by(_COLUMNS.fingerprint)
+            .order_by(newest.desc())
+            .limit(limit + 1)
+        )
+        with self._database.read() as connection:
+            rows = connection.execute(query if having is None else query.having(having)).all()
+            found = tuple(_crash(connection, row, circle, narrower) for row in rows[:limit])
+        return found, found[-1].triage if len(rows) > limit else None
+
+
+def _crash(
+    connection: Connection, row: Row[Any], circle: Circle, narrower: Sequence[ColumnElement[bool]]
+) -> Crash:
+    same = (_COLUMNS.fingerprint == row.fingerprint, circle.holds(TRIAGES), *narrower)
+    sources = connection.execute(
+        select(_COLUMNS.source).where(*same).order_by(_COLUMNS.id.desc()).limit(4 * JOBS)
+    ).scalars()
+    cause, headline = connection.execute(
+        select(_COLUMNS.cause, _COLUMNS.headline).where(_COLUMNS.id == row.triage)
+    ).one()
+    note = _note(connection, row.fingerprint, circle)
+    return Crash(
+        **row._mapping,
+        cause=cause,
+        headline=headline or "",
+        jobs=tuple(dict.fromkeys(sources))[:JOBS],
+        note=note,
+        is_back=_is_back(note, row.last),
+    )
+
+
+def _note(connection: Connection, fingerprint: str, circle: Circle) -> CrashNoteRecord | None:
+    names = [CRASH_NOTES.c[name] for name in CrashNoteRecord.model_fields]
+    query = select(*names).where(CRASH_NOTES.c.fingerprint == fingerprint, circle.holds(CRASH_NOTES))
+    found = connection.execute(query.order_by(CRASH_NOTES.c.id.desc()).limit(1)).mappings().first()
+    return None if found is None else CrashNoteRecord(**found)
+
+
+def _is_back(note: CrashNoteRecord | None, last: datetime) -> bool:
+    return note is not None and note.state == "fixed" and last > note.created
