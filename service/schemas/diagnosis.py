@@ -49,7 +49,7 @@ class Alternative(Part):
 
 
 class Evidence(Part):
-    """A line of the log that the answer rests on, redacted; `file` names it where the output is in several."""
+    """A line of the log that the answer rests on, redacted; `file` names it where there are several."""
 
     line: int
     text: str

@@ -81,5 +81,15 @@ def test_that_each_program_has_cells() -> None:
     programs = [cell["id"].rpartition("-")[0] for cell in TABLE]
     ids = [cell["id"] for cell in TABLE]
     assert len(ids) == len(set(ids)) >= 120
-    begun = {"transformers", "trl", "llamafactory", "ms-swift", "axolotl", "verl", "openrlhf", "vllm", "sglang"}
+    begun = {
+        "transformers",
+        "trl",
+        "llamafactory",
+        "ms-swift",
+        "axolotl",
+        "verl",
+        "openrlhf",
+        "vllm",
+        "sglang",
+    }
     assert all(sum(name.startswith(one) for name in programs) >= 6 for one in begun)
