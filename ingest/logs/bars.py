@@ -89,7 +89,7 @@ class Bars:
         if main is None or main.prepares or main.is_anew or main.seconds < MAIN_WORK:
             return None
         others = self._states.values()
-        is_whole = all(bar.step >= bar.total > 1 for bar in others if not bar.prepares)
+        is_whole = all(bar.step >= bar.total for bar in others if not bar.prepares)
         is_longest = all(bar.seconds <= main.seconds for bar in others)
         is_last = 0 <= last_line - main.line <= FAREWELL
         return main if is_whole and is_longest and is_last else None

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from ingest.logs.bars import Bars, BarState
 from ingest.logs.events import Event
+from ingest.logs.rounds import Epochs
 from ingest.logs.timeline import Timeline
 
 # How many lines may follow the last sign of work in a text that is said to go on until its end.
@@ -96,6 +97,7 @@ class Progress:
     worked: int = 0
     bars_since: int = 0
     bars: Bars = field(default_factory=Bars)
+    epochs: Epochs = field(default_factory=Epochs)
     counts_from_zero: bool = False
     _last: dict[str, float] = field(default_factory=dict)
     _since: Counter[str] = field(default_factory=Counter)
@@ -299,6 +301,13 @@ def log_end(runs: Sequence[Progress], timeline: Timeline, doubtful: Iterable[int
     through = [bar for run, line in zip(runs, last_lines, strict=True) if (bar := run.worked_through(line))]
     if through:
         return LogEnd("closed", through[-1].line, step if step is not None else through[-1].step, whole)
+    last = [
+        epoch
+        for run, line in zip(runs, last_lines, strict=True)
+        if (epoch := run.epochs.reached(line)) and not run.bars.is_amid(epoch.line, line)
+    ]
+    if last:
+        return LogEnd("closed", last[-1].line, step, whole)
     counted = max((run.whole for run in runs if run.whole), key=lambda mark: mark.step, default=None)
     step = max(
         (value for value in (step, counted.step if counted else None) if value is not None), default=None

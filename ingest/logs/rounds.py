@@ -1,0 +1,57 @@
+"""Epochs that a log numbers, k of n: whether the last of all was told as fully as those before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+# So few lines may stand behind the last epoch's own where the job ends with it.
+FAREWELL = 12
+# So many ways to tell of epochs are told apart.
+MOST = 64
+
+
+class Told(NamedTuple):
+    """An epoch as one kind of line tells it: how often so far, and how often each one before it was told.
+
+    `each` is 0 before a second epoch, and -1 where they were not told alike.
+    """
+
+    line: int
+    epoch: int
+    of: int
+    times: int = 1
+    each: int = 0
+
+    def followed_by(self, later: Told) -> Told:
+        """Give what is known when one more line tells an epoch."""
+        if (later.epoch, later.of) == (self.epoch, self.of):
+            return self._replace(line=later.line, times=self.times + 1)
+        is_next = later.epoch == self.epoch + 1 and later.of == self.of
+        is_alike = is_next and self.each in (0, self.times)
+        return later._replace(each=self.times if is_alike else -1)
+
+
+@dataclass
+class Epochs:
+    """The epochs of one file."""
+
+    _told: dict[str, Told] = field(default_factory=dict)
+
+    def tell(self, series: str, told: Told, *, is_through: bool | None) -> None:
+        """Note a line; `is_through` tells whether its count of batches is at its end, None without one."""
+        before = self._told.get(series)
+        if before is None and len(self._told) >= MOST:
+            return
+        if is_through is not None:
+            told = told._replace(each=1 if is_through else -1)
+        elif before is not None:
+            told = before.followed_by(told)
+        self._told[series] = told
+
+    def reached(self, last_line: int) -> Told | None:
+        """Give the last of all epochs if the text ends with it, told as often as each one before."""
+        last = max(self._told.values(), key=lambda told: told.line, default=None)
+        if last is None or last.epoch < last.of or last.times != last.each:
+            return None
+        return last if 0 <= last_line - last.line <= FAREWELL else None
