@@ -13,7 +13,7 @@ from ingest.logs.facts import Value
 from ingest.logs.lines import Line
 from ingest.logs.phases import Phases
 from ingest.logs.progress import Progress, ProgressMark, Settling
-from ingest.logs.rounds import Told
+from ingest.logs.rounds import ToldEpoch
 from ingest.logs.scanner import Tally
 from ingest.logs.timeline import Timeline
 from ingest.logs.wording import counts_part
@@ -129,7 +129,7 @@ class JobProgress:
         epoch, epochs, batches = (fields.get(name) for name in ("epoch", "epochs", "total"))
         if isinstance(epoch, int | float) and isinstance(epochs, int | float):
             is_through = counted >= batches if isinstance(batches, int | float) else None
-            told = Told(line.number, int(epoch), int(epochs))
+            told = ToldEpoch(line.number, int(epoch), int(epochs))
             self.runs[-1].epochs.tell(f"{row.id} {line.source}", told, is_through=is_through)
         self.timeline.mark(counted, line.time)
         if counted >= 0 and not is_bar:

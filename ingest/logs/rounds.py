@@ -11,7 +11,7 @@ FAREWELL = 12
 MOST = 64
 
 
-class Told(NamedTuple):
+class ToldEpoch(NamedTuple):
     """An epoch as one kind of line tells it: how often so far, and how often each one before it was told.
 
     `each` is 0 before a second epoch, and -1 where they were not told alike.
@@ -23,7 +23,7 @@ class Told(NamedTuple):
     times: int = 1
     each: int = 0
 
-    def followed_by(self, later: Told) -> Told:
+    def followed_by(self, later: ToldEpoch) -> ToldEpoch:
         """Give what is known when one more line tells an epoch."""
         if (later.epoch, later.of) == (self.epoch, self.of):
             return self._replace(line=later.line, times=self.times + 1)
@@ -36,9 +36,9 @@ class Told(NamedTuple):
 class Epochs:
     """The epochs of one file."""
 
-    _told: dict[str, Told] = field(default_factory=dict)
+    _told: dict[str, ToldEpoch] = field(default_factory=dict)
 
-    def tell(self, series: str, told: Told, *, is_through: bool | None) -> None:
+    def tell(self, series: str, told: ToldEpoch, *, is_through: bool | None) -> None:
         """Note a line; `is_through` tells whether its count of batches is at its end, None without one."""
         before = self._told.get(series)
         if before is None and len(self._told) >= MOST:
@@ -49,7 +49,7 @@ class Epochs:
             told = before.followed_by(told)
         self._told[series] = told
 
-    def reached(self, last_line: int) -> Told | None:
+    def reached(self, last_line: int) -> ToldEpoch | None:
         """Give the last of all epochs if the text ends with it, told as often as each one before."""
         last = max(self._told.values(), key=lambda told: told.line, default=None)
         if last is None or last.epoch < last.of or last.times != last.each:
