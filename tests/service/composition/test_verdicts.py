@@ -249,14 +249,16 @@ def test_what_is_no_output_of_a_job_is_unknown(triage: Triage) -> None:
 def test_failures_behind_a_good_end_outweigh_it(triage: Triage) -> None:
     """A script that praises itself and ends with a status that is not 0 did not end well.
 
-    Noise of closing does not count.
+    Noise of closing does not count, unless it is the last word of the log: a later stage may have died.
     """
+    closing = "\nclosing the logger" * 5
     table = (
         ("Training completed.\nexit status 1", False),
         ("Saved final model to out\nmake: *** [train] Error 1", False),
         ("训练完成\n退出码 1\njob 7 FAILED", False),
-        ("Training finished.\nworker 3 died", True),
-        ("Training finished.\nERROR: could not upload the report", True),
+        ("Training finished.\nworker 3 died", False),
+        ("Training finished.\nworker 3 died" + closing, True),
+        ("Training finished.\nERROR: could not upload the report" + closing, True),
     )
     wrong = [
         (text, found.verdict)
