@@ -19,7 +19,7 @@ from tests.warm import opened
 
 TABLE: list[dict[str, Any]] = read_yaml(Path(__file__).with_name("first_settings.yaml"))
 # Least shares of cells with a wanted setting among the changes, and with one as the first; they only rise.
-AMONG, FIRST = 0.9, 0.84
+AMONG, FIRST = 0.95, 0.9
 _PACKAGES = "/opt/env/lib/python3.11/site-packages/"
 _CALL = re.compile(r"(?m)^(.*?)@ ([~/<]\S*?):(\d+):(\S+?): ?(.*)$")
 _REFUSED = re.compile(r"<oom (.+), (.+), (.+), (.+), (.+), (.+)>")
