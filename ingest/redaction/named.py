@@ -104,6 +104,11 @@ _CUT_BEARERS = "token _pat 令牌"
 _LONG_VALUE = r"[A-Za-z0-9._~+/-]{12,4000}=*"
 
 
+# What the names of secrets and of tokens begin with: `re` asks for a set of signs faster than for each name.
+_SECRETS_BEGIN = r"(?=[ac-hk-pstvwzAC-HK-PSTVWZ_\x80-\xff])"
+_TOKENS_BEGIN = r"(?=[A-Za-z0-9_\x80-\xff])"
+
+
 def kind_of_name(
     name: str,
     before: str,
@@ -114,11 +119,12 @@ def kind_of_name(
     check: Callable[[bytes], bool] | None = None,
     coded: str = _IS_CODED,
     below: str = "",
+    begins: str = "",
 ) -> SecretKind:
     """Make the row of a value that has a name; in quotes it goes on to the closing one."""
     double, single = rf"\"{NOTHING}(?P<quoted>[^\"\n]{size})\"", rf"'{NOTHING}(?P<single>[^'\n]{size})'"
     expression = (
-        rf"{_NO_ENTRY}(?i:{before}){_IS}{_OPENS}{NOTHING}(?:[bBrRuUfF]?{double}|[bBrRuUfF]?{single}|"
+        rf"{begins}{_NO_ENTRY}(?i:{before}){_IS}{_OPENS}{NOTHING}(?:[bBrRuUfF]?{double}|[bBrRuUfF]?{single}|"
         rf"['\"]?{NOTHING}(?P<secret>{value}))"
     )
     return SecretKind(
@@ -367,10 +373,25 @@ NAMED = (
         entropy.is_telling,
     ),
     kind_of_name(
-        "secret", SECRETS, _SECRETS_SIEVE, rf"{VALUE}{{8,4000}}", "{8,4000}", _CUT_KEYS, entropy.is_secret
+        "secret",
+        SECRETS,
+        _SECRETS_SIEVE,
+        rf"{VALUE}{{8,4000}}",
+        "{8,4000}",
+        _CUT_KEYS,
+        entropy.is_secret,
+        begins=_SECRETS_BEGIN,
     ),
     kind_of_name(
-        "token", TOKENS, _TOKENS_SIEVE, _LONG_VALUE, "{12,4000}", _CUT_BEARERS, entropy.is_key, _IS_LONG
+        "token",
+        TOKENS,
+        _TOKENS_SIEVE,
+        _LONG_VALUE,
+        "{12,4000}",
+        _CUT_BEARERS,
+        entropy.is_key,
+        _IS_LONG,
+        begins=_TOKENS_BEGIN,
     ),
     kind_of_name(
         "secret",

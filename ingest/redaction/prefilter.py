@@ -118,6 +118,8 @@ class Prefilter:
                 joints[head[-1:] + rest[:1]].add(head)
         self._joints = {joint: tuple(heads) for joint, heads in joints.items()}
         self._longest = max(map(len, self._rests))
+        # With what a row ends that may be cut amid a literal; most rows end with a digit or a bracket.
+        self._cut_ends = _OPEN | {sign for joint in self._joints for sign in (joint[:1] + joint[:1].upper())}
         # A match that may end anywhere meets its condition as often as it has bytes.
         self._linear = frozenset(
             number for number, group in enumerate(self._kinds) if any(KINDS[each].linear for each in group)
@@ -133,7 +135,7 @@ class Prefilter:
         self._finder = Finder(list(numbers), cache)
         # What makes a text read otherwise than it is written; among the kinds it would slow them all down.
         self._signs = Finder(
-            _SIGNS, cache, once=[number for number in range(len(_SIGNS)) if number != _FOREIGN]
+            _SIGNS, cache, once=[number for number in range(len(_SIGNS)) if number not in (_BARE, _FOREIGN)]
         )
         self._seams = Finder(
             [f"(?i){_SEAM_START}(?:{'|'.join(sorted(group))}){after}" for after, group in tails.items()]
@@ -189,7 +191,7 @@ class Prefilter:
         found = self._signs.ends(plain)
         signs = {number for number, _ in found}
         if _BARE in signs:
-            plain = COLOURS.sub(b"", data)
+            plain = _without_colours(data, plain, [end for number, end in found if number == _BARE])
             found = self._signs.ends(plain)
         if _FOREIGN in signs:
             ends = [end for number, end in found if number == _FOREIGN]
@@ -268,6 +270,8 @@ class Prefilter:
         for pattern, place in seams:
             if place > end:
                 seam = plain.rfind(b"\n", 0, place)
+                if pattern not in self._whole and (seam <= 0 or plain[seam - 1] not in self._cut_ends):
+                    continue
                 end = plain.find(b"\n", place)
                 end = len(plain) if end < 0 else end
                 begin, done = seam + 1, 0
@@ -333,6 +337,22 @@ def _floods(data: bytes, numbers: Sequence[int], number: int) -> Iterator[Candid
             yield CandidateRow(ends[first] + 1, ends[last + 1], kind, kind, flood=True)
             first = row
         last = row
+
+
+def _without_colours(data: bytes, plain: bytes, ends: Sequence[int]) -> bytes:
+    """Take what is left of colours, and signs without width, out of the rows that have some.
+
+    `plain` is the text without whole escapes, in which the places were found; no colour goes over a row.
+    """
+    rows, given = plain.split(b"\n"), data.split(b"\n")
+    number, done, last = 0, 0, -1
+    for end in ends:
+        number += plain.count(b"\n", done, end)
+        done = end
+        if number != last:
+            rows[number] = COLOURS.sub(b"", given[number])
+            last = number
+    return b"\n".join(rows)
 
 
 def _row(data: bytes, place: int) -> tuple[int, int]:

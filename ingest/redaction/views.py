@@ -37,7 +37,8 @@ _COLOURS = (
     + rb")"
 )
 ESCAPES, COLOURS = re.compile(_ESCAPES), re.compile(_COLOURS)
-CONTROLS = re.compile(CONTROL.encode())
+# The same to search with: `re` skips to a set of bytes at once, and tries alternatives at each place.
+_CONTROLLED = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\xc2](?:(?<!\xc2)|[\x80-\x9f])")
 _UNCONTROLLED = re.compile(_COLOURS + rb"|" + CONTROL.encode())
 _STRUCK = re.compile(
     _COLOURS + rb"|(?:[^\x00-\x1f\x7f-\xff]|[\xc2-\xf4][\x80-\xbf]{1,3})\x08|" + CONTROL.encode()
@@ -83,7 +84,7 @@ _JOINED_BARE = re.compile(
     rb"(?=[" + _FIRST + rb"\\\r\n" + _BOXES + rb"])(?:(?P<none>" + _COLOURS + rb")|" + _BARE_SEAM + rb")"
 )
 # The same where there are no colours, which takes a third of the time.
-_HINT = re.compile(rb"(?=[" + _FIRST + rb"])(?:[^\[^]|\[[0-9;])")
+_HINT = re.compile(rb"[\x1b\xc2\xd8\xe1\xe2\xef\xf3\[](?:(?<!\[)|[0-9;])")
 _PLAIN_SEAM = re.compile(rb"(?=[\\\r\n])(?P<seam>\\?\r?\n" + BEFORE_ROW + rb")")
 _BOXED_SEAM = re.compile(rb"(?=[\\\r\n" + _BOXES + rb"])" + _BARE_SEAM)
 _BOXED = re.compile(_BOX + rb"[ \t]*\r?\n")
@@ -183,7 +184,7 @@ def view_of(text: bytes) -> list[TextView]:
     views = [_rewritten(text, COLOURS, _nothing) if COLOURS.search(text) else TextView(text)]
     if b"\x1b]" in text:  # a terminal's title is text too
         views.append(TextView(text))
-    if CONTROLS.search(text):
+    if _CONTROLLED.search(text):
         views += [_rewritten(text, expression, _nothing) for expression in (_UNCONTROLLED, _STRUCK)]
     if is_nested(text):
         inner = _rewritten(text, _NESTED, _one_quote)
@@ -196,7 +197,7 @@ def view_of(text: bytes) -> list[TextView]:
             if not _CODED_AGAIN.search(views[-1].text):
                 break
             views.append(_over(views[-1], _rewritten(views[-1].text, _CODED, _plain)))
-    if _FOREIGN.search(views[-1].text):
+    if not views[-1].text.isascii() and _FOREIGN.search(views[-1].text):
         views.append(_over(views[-1], _rewritten(views[-1].text, _FOREIGN, lambda found: _SIGNS[found[0]])))
     return views
 
@@ -256,13 +257,15 @@ def joined_rows(text: bytes, *, at_blanks: bool = False) -> list[TextView]:
         expression = _JOINED_BARE
     elif _BOXED.search(text):
         expression = _BOXED_SEAM
-    cut_at_blank = _rewritten(text, expression, lambda match: b" " if match["seam"] else b"")
+    # Both views are made at the same places.
+    places = list(expression.finditer(text))
+    cut_at_blank = _rewritten_at(text, places, lambda match: b" " if match["seam"] else b"")
     if at_blanks:
         return [cut_at_blank]
     indent = min((len(match["blank"]) for match in _INDENT.finditer(text)), default=0)
     # A row that begins with a single blank more than others is not indented; the text was cut before it.
-    whole = _rewritten(
-        text, expression, lambda match: b" " if match["seam"] and len(match["blank"]) - indent == 1 else b""
+    whole = _rewritten_at(
+        text, places, lambda match: b" " if match["seam"] and len(match["blank"]) - indent == 1 else b""
     )
     views = [whole, cut_at_blank]
     if _OPEN_END.search(text):  # strings that an author has put together
@@ -302,10 +305,16 @@ def _one_quote(match: re.Match[bytes]) -> bytes:
 def _rewritten(
     text: bytes, expression: re.Pattern[bytes], write: Callable[[re.Match[bytes]], bytes]
 ) -> TextView:
+    return _rewritten_at(text, expression.finditer(text), write)
+
+
+def _rewritten_at(
+    text: bytes, places: Iterable[re.Match[bytes]], write: Callable[[re.Match[bytes]], bytes]
+) -> TextView:
     view = TextView(b"")
     parts: list[bytes] = []
     size = done = 0
-    for match in expression.finditer(text):
+    for match in places:
         for piece, begin, end in (
             (text[done : match.start()], done, match.start()),
             (write(match), *match.span()),

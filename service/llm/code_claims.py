@@ -16,7 +16,7 @@ from ingest.configfiles.errors import NotPatchableError
 from ingest.logs.report import CrashReport
 from service.llm.claims import Proposal
 from service.llm.contacts import lead
-from service.llm.directives import OwnAdvice, misdirects, says_foreign
+from service.llm.directives import OwnAdvice, advises_strangely, is_order
 from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import CODE as CODE_SPAN
 from service.patching.statements import parsed, replaced
@@ -37,6 +37,8 @@ _GRAVE = re.compile(
 )
 # The first part of a dotted name of code: what a domain of that spelling would not begin with.
 _ROOTS = re.compile(r"self|cls|torch|np|numpy|os|nn|F|model|tokenizer|dist|args|config|trainer|dataset")
+# A word that is long enough to be a name of something.
+_NAME = re.compile(r"[\w./-]{5,}")
 _CALLED = re.compile(r"[\w.]+(?=\s?[(\[])")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 
@@ -70,13 +72,14 @@ def code_change(pick: Proposal, why: str, report: CrashReport, own: OwnAdvice) -
         words = re.sub(rf"^(?:in )?\S*{re.escape(file)}(?::{line})?:?\s+", "", words)
     if not words or addresses_a_model(words) or lead(words, lambda name: _is_of_code(name, words, report)):
         return Message("model.leads-reader-elsewhere")
-    if strange := misdirects(words, own) or says_foreign(words, _code_at_hand(report), own):
-        return strange
-    return _made(key, words, why)
+    at_hand = code_at_hand(report)
+    if not is_order(words) and not any(name in at_hand for name in _NAME.findall(words)):
+        return Message("model.no-edit")
+    return advises_strangely(words, at_hand, own) or _made(key, words, why)
 
 
-def _code_at_hand(report: CrashReport) -> str:
-    """Give what words on the job's code may speak of: its files, and the calls and messages that failed."""
+def code_at_hand(report: CrashReport) -> str:
+    """Give what words on a change may speak of: the job's files, and the calls and messages that failed."""
     failed = (
         part
         for event in report.standing

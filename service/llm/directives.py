@@ -10,7 +10,7 @@ they are the attacker's. What describes may use the words of the lines that it c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from corpus import advice_words
@@ -60,6 +60,13 @@ _OFF = re.compile(r"\b(?:off|down)\b", re.IGNORECASE)
 _PAIRS, _FOREIGN = 4, 0.45
 # What a text tells of the past is no order.
 _PAST = re.compile(r"\s*[了过]")
+# What a reader could follow without knowing it: an option, a path, a variable, digits as of an account or a
+# telephone; and how a shell hands one command's output to another.
+_FOLLOWED = re.compile(
+    r"(?<![\w-])--?[A-Za-z][\w-]+|(?<![\w.:/])[~.]{0,2}/[\w.-]+[\w./-]*|\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|"
+    r"\d[\d ]{3,}\d"
+)
+_PIPED = re.compile(r"(?<=\s)(?:\||&&|>>?)(?=\s)")
 # Nobody is to be blamed by a log, nor by who wrote one.
 _BLAME = re.compile(
     r"\b(?:negligen\w+|careless\w*|reckless\w*|incompeten\w+|sabotag\w+|malice|malicious\w*|to blame|"
@@ -104,14 +111,17 @@ def own_advice(
     )
 
 
-def misdirects(text: str, own: OwnAdvice) -> str:
-    """Say why what a sentence tells to do is none of ours, or that it blames; else give the empty string."""
+def misdirects(text: str, own: OwnAdvice, names: Collection[str] = ()) -> str:
+    """Say why what a sentence tells to do is none of ours, or that it blames; else give the empty string.
+
+    An order may also use `names`, stems of words of the job's own code.
+    """
     if _BLAME.search(text):
         return Message("model.blames-somebody")
     words = advice_words.load()
     for order in _orders(text):
         told = [word for word in stems(_NAMES.sub(" ", order)) if word not in words.ordinary]
-        if foreign := next((word for word in told if word not in own.vocabulary.stems), ""):
+        if foreign := next((word for word in told if word not in own.vocabulary.stems | {*names}), ""):
             return Message("model.tells-do-foreign", word=_spelled(foreign, order))
         grave = words.grave | words.switching if _OFF.search(order) else words.grave
         # It begins an order, or stands behind what asks for it: "should be deleted", "please now send".
@@ -132,6 +142,25 @@ def says_foreign(text: str, lines: str, own: OwnAdvice) -> str:
     told = stems(re.sub(r"[\W_]", " ", lines)) if foreign else ()
     word = next((word for word in foreign if word not in told), "")
     return Message("model.says-foreign", word=_spelled(word, text)) if word else ""
+
+
+def advises_strangely(text: str, lines: str, own: OwnAdvice) -> str:
+    """Say why words on what to change are not to be shown; else give the empty string.
+
+    They stand alone, without a citation: so what they name stands in `lines`, which are the job's own.
+    """
+    names = stems(re.sub(r"[\W_]", " ", lines))
+    if why := misdirects(text, own, names) or says_foreign(text, lines, own):
+        return why
+    plain = CODE.sub(" ", text)
+    named = (match[0].strip() for match in (*_FOLLOWED.finditer(plain), *_PIPED.finditer(plain)))
+    name = next((name for name in named if name in "|&&>>" or name not in lines), "")
+    return Message("model.names-neither-among-changes", name=name) if name else ""
+
+
+def is_order(text: str) -> bool:
+    """Tell whether a text tells its reader to do something, and does not only describe."""
+    return any(True for _ in _orders(text))
 
 
 def _orders(text: str) -> Iterator[str]:

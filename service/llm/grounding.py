@@ -5,15 +5,16 @@ Pure; nothing is believed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from corpus.keys import canonical
 from corpus.message import Message, words
 from service.llm.claims import Claims, Pick, Proposal, Quote
-from service.llm.code_claims import code_change, is_code
+from service.llm.code_claims import code_at_hand, code_change, is_code
 from service.llm.contacts import NODES, lead
-from service.llm.directives import misdirects, own_advice
+from service.llm.directives import OwnAdvice, advises_strangely, misdirects, own_advice
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import is_in, is_safe
@@ -30,6 +31,7 @@ MIN_QUOTE = 6
 # So many proposals of a model are looked at: more are no advice.
 MAX_PICKS = 6
 _SHOWN = 120
+_TAKES_OPTIONS = re.compile(r"(?i)(?:flags?|opts?|options?|args?|arguments?|params?)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,8 @@ def _free(
             known = [item for item in prompt_context.offered if item.key == edit.place]
             return known[:1] or [made_of_code]
         return [made_of_code]
+    if strange := _strange_value(key, to, code_at_hand(prompt_context.report), own):
+        return strange
     proposal = FreeProposal(pick.framework.strip(), pick.kind.strip().lower(), key, to, said)
     shown = tuple(prompt.lines.values())
     assessment, library = prompt_context.assessment, prompt_context.library
@@ -194,6 +198,17 @@ def _free(
     is_sure = not isinstance(made, str) and all(item.status == "verified" for item in made)
     # A value of the model's own that nothing proves is no better than the one that is offered.
     return made if is_sure or ours is None else [ours]
+
+
+def _strange_value(key: str, to: str, lines: str, own: OwnAdvice) -> str:
+    """Say why a value is none that a setting could have; else give the empty string.
+
+    A value in words is advice, in letters of other scripts too; an option is a value of options alone.
+    """
+    if to.startswith("--") and not _TAKES_OPTIONS.search(key):
+        return Message("model.no-setting")
+    is_words = is_guidance(to) or not (to.isascii() or "/" in to)
+    return advises_strangely(to, lines, own) if is_words else ""
 
 
 def _is_opposed(ours: ProposedChange, to: str) -> bool:
