@@ -91,7 +91,8 @@ CALLED = (
     # `setenv DB_PASSWORD X`, `set -gx API_TOKEN X`, `secret_access_key X`
     _called(
         "secret",
-        rf"(?:setenv|\bset|\benv|\barg|config\W)[^\n]{{0,80}}{_LAST_SIEVE}[ \t]",
+        rf"(?:setenv|\bset[ ]-|\b(?:env|arg)(?:[ ]|%20|\\)|config[ ](?:create|set|update))[^\n]{{0,80}}"
+        rf"{_LAST_SIEVE}[ \t]",
         rf"\b(?:setenv|set[ ]-\w{{1,3}}|ENV|ARG|config[ ](?:create|set|update)(?:[ "
         rf"][\w.-]{{1,40}}){{0,4}})[ ]{_WORDS}{_LAST}",
         r"[ \t]{1,4}",
