@@ -122,7 +122,7 @@ export interface Engine {
   trace: TraceStep[];
 }
 
-/** A line of the log that the answer rests on, redacted; `file` names it where the output is in several. */
+/** A line of the log that the answer rests on, redacted; `file` is empty where there is one. */
 export interface Evidence {
   line: number;
   text: string;

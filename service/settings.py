@@ -220,6 +220,9 @@ class Settings:
     slack_app_token: SecretStr = _setting(  # noqa: RUF009
         NO_SECRET, "Slack's app-level token (`xapp-...`), for Socket Mode instead of HTTP."
     )
+    slack_digest_hour: int = _setting(
+        -1, "Hour (UTC) at which each channel is told what crashed in it in the last day; -1 is never."
+    )
 
 
 def without_secrets(settings: Settings) -> Settings:

@@ -131,6 +131,12 @@ class CrashRepository:
         """Give the crashes that came since a moment, counted from then on."""
         return self._page(circle, limit, _COLUMNS.created >= moment)[0]
 
+    def channels(self, moment: datetime) -> tuple[str, ...]:
+        """Name the channels in which triages of crashes were asked for since a moment."""
+        query = select(_COLUMNS.channel).where(_COLUMNS.created >= moment, _COLUMNS.channel != "").distinct()
+        with self._database.read() as connection:
+            return tuple(connection.execute(query.order_by(_COLUMNS.channel)).scalars())
+
     def _page(
         self,
         circle: Circle,

@@ -15,6 +15,7 @@ from service.composition.diagnosis_view import (
     source_words,
 )
 from service.schemas.diagnosis import CaseHit, Diagnosis
+from service.schemas.records import CrashNote, Recurrence
 from service.settings import Settings
 from ui.slack.fitting import AnswerPiece, fit
 from ui.slack.mrkdwn import (
@@ -54,11 +55,12 @@ class SlackMessage:
 
 @dataclass(frozen=True)
 class AnswerExtras:
-    """What comes with an answer: a model's paragraphs so far, and notes on how the answer was made."""
+    """What comes with an answer: a model's paragraphs, notes on how it was made, earlier crashes."""
 
     said: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     model: str = ""
+    seen: Recurrence | None = None
 
 
 def answer(diagnosis: Diagnosis, settings: Settings, extras: AnswerExtras = AnswerExtras()) -> SlackMessage:
@@ -73,7 +75,7 @@ def answer(diagnosis: Diagnosis, settings: Settings, extras: AnswerExtras = Answ
         notes.append(view.words("redacted", count=view.redactions))
     if left:
         notes.append(say("cut-see" if page else "cut", view.language, count=left))
-    blocks = [header(view.headline), *_standing(view), *fitted]
+    blocks = [header(view.headline), *_standing(view), *_seen(extras.seen, settings, view.language), *fitted]
     blocks += [context(from_markdown(clip(note, _LINE))) for note in notes[:6]]
     return SlackMessage(
         escape(clip(view.headline, _NOTIFICATION)),
@@ -132,6 +134,34 @@ def _standing(view: DiagnosisView) -> list[Block]:
     )
     shown = " · ".join(part for part in parts if part)
     return [context(shown)] if shown else []
+
+
+def _seen(seen: Recurrence | None, settings: Settings, language: Language) -> list[Block]:
+    """Tell how often the same crash was here before, how it stands, and what was said to have cured it."""
+    if seen is None:
+        return []
+    count = say("seen-once" if seen.times == 1 else "seen-times", language, count=f"{seen.times:,}")
+    last = seen.last.date().isoformat()
+    page = page_of(settings, seen.triage)
+    parts = [
+        f"*{count}*",
+        say("seen-last", language, last=link(page, last) if page else last, job=code(clip(seen.job, 60))),
+        *crash_state(seen.note, language, is_back=seen.is_back),
+        say("seen-fix", language, fix=escape(clip(seen.fix, 200))) if seen.fix else "",
+    ]
+    return [context(" · ".join(part for part in parts if part))]
+
+
+def crash_state(note: CrashNote | None, language: Language, *, is_back: bool) -> list[str]:
+    """Say what a person noted of a crash: its state, what fixed it, who looks after it."""
+    if note is None:
+        return []
+    fixed_by = escape(clip(note.fixed_by, 200)) if note.state == "fixed" else ""
+    return [
+        say("crash-back" if is_back else f"crash-{note.state}", language),
+        say("crash-by", language, fix=fixed_by) if fixed_by else "",
+        say("crash-of", language, owner=escape(note.owner)) if note.owner else "",
+    ]
 
 
 def _changes(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:

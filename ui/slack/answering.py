@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from corpus.message import in_language, is_chinese
@@ -13,6 +14,7 @@ from ingest.errors import IngestError
 from service.app.admission import Caller, Principal
 from service.app.triage_service import TriageService
 from service.llm.conversation import message_text
+from service.persistence.crashes import Circle
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import BusyError, ServiceError
 from service.schemas.events import (
@@ -26,6 +28,7 @@ from service.schemas.events import (
     TriageFailed,
     TurnAnswered,
 )
+from service.schemas.records import Recurrence
 from service.settings import Settings
 from service.workers.tasks import Submission
 from ui import sentences
@@ -138,12 +141,25 @@ class Answerer:
                 reply.show(text_message("\n".join([say("no-file", asked.language), *notes])))
                 return
             telling = ThreadUpdates(
-                thread, self._settings, asked.language, tuple(notes), is_bare=not asked.content.has_log
+                thread,
+                self._settings,
+                asked.language,
+                tuple(notes),
+                is_bare=not asked.content.has_log,
+                earlier=partial(self._earlier, place=asked.place),
             )
             for event in self._patiently(
                 lambda: self._triage_service.triage(submission, self._admitted(asked)), reply, asked.language
             ):
                 telling.hear(event)
+
+    def _earlier(self, diagnosis: Diagnosis, place: str) -> Recurrence | None:
+        """Look up the same crash in what was asked in this channel; None where the store cannot tell."""
+        try:
+            return self._triage_service.earlier(diagnosis.id, diagnosis.fingerprint, Circle(channel=place))
+        except ServiceError as error:
+            LOGGER.error("Earlier crashes could not be looked up: %s", error)
+            return None
 
     # A conversation.
 
@@ -184,10 +200,15 @@ def _submission(asked: SlackQuestion, fetched: DownloadedFiles) -> Submission:
     if fetched.spool.files:
         spool = fetched.spool
         return Submission(
-            name=spool.names[0], paths=spool.paths, names=spool.names, configs=configs, language=language
+            name=spool.names[0],
+            paths=spool.paths,
+            names=spool.names,
+            configs=configs,
+            language=language,
+            channel=asked.place,
         )
     text = asked.content.log or ("" if asked.content.files else asked.content.words)
-    return Submission(name="Slack", text=text, configs=configs, language=language)
+    return Submission(name="Slack", text=text, configs=configs, language=language, channel=asked.place)
 
 
 def triage_of(messages: Sequence[Mapping[str, Any]], bot: str) -> str:
@@ -224,6 +245,7 @@ class ThreadUpdates:
     language: Language
     notes: tuple[str, ...] = ()
     is_bare: bool = False
+    earlier: Callable[[Diagnosis], Recurrence | None] = lambda _diagnosis: None
     first: Diagnosis | None = None
     said: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
@@ -304,7 +326,8 @@ class ThreadUpdates:
             )
 
     def _show(self, diagnosis: Diagnosis, *notes: str, must: bool = True) -> None:
-        extras = AnswerExtras(tuple(self.said), (*notes, *self.notes), self.settings.model)
+        seen = self.earlier(diagnosis)
+        extras = AnswerExtras(tuple(self.said), (*notes, *self.notes), self.settings.model, seen)
         self.reply.show(answer(diagnosis, self.settings, extras), must=must)
 
 

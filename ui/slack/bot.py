@@ -22,6 +22,7 @@ from ui.slack.answer import OPEN, PATCH, RIGHT, WRONG, hits_message, text_messag
 from ui.slack.answer_threads import AnswerThreads
 from ui.slack.answering import Answerer
 from ui.slack.client import LOGGER, SlackClient, open_client
+from ui.slack.digest import DigestPoster
 from ui.slack.errors import SlackError
 from ui.slack.feedback import MODAL, FeedbackHandler
 from ui.slack.question_log import QuestionLog
@@ -50,10 +51,12 @@ class Bot:
     worker_pool: AnswerThreads
     result_writer: QuestionLog
     resumer: Resumer
+    digests: DigestPoster
 
     def close(self) -> None:
         """Take no more questions."""
         self.resumer.close()
+        self.digests.close()
         self.worker_pool.close()
         self.result_writer.close()
         executor = self.app.listener_runner.listener_executor
@@ -88,7 +91,9 @@ def build(settings: Settings, triage_service: TriageService, base_url: str = Web
     _Listeners(triage_service, slack_client, worker_pool, result_writer, settings).register(app)
     resumer = Resumer(result_writer, triage_service, slack_client, settings)
     resumer.start()
-    return Bot(app, slack_client, worker_pool, result_writer, resumer)
+    digests = DigestPoster(triage_service, slack_client, settings)
+    digests.start()
+    return Bot(app, slack_client, worker_pool, result_writer, resumer, digests)
 
 
 def _once(triage_service: TriageService) -> Callable[..., BoltResponse]:

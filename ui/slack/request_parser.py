@@ -23,6 +23,10 @@ _FENCE = re.compile(r"```\n?(.*?)```", re.DOTALL)
 _MARKUP = re.compile(r"<((?:https?://|mailto:|[@#!])[^<>\n]*)>")
 
 
+# What the place of a question in Slack begins with.
+PLACE = "slack:"
+
+
 @dataclass(frozen=True)
 class SlackFile:
     """A file as a message names it.
@@ -78,6 +82,11 @@ class SlackQuestion:
     def language(self) -> Language:
         """The language in which the bot speaks of itself to who asked."""
         return "zh" if is_chinese(self.content.words) else self.fallback
+
+    @property
+    def place(self) -> str:
+        """Where it is asked, as it is kept with the triage: a channel of a workspace."""
+        return f"{PLACE}{self.team}/{self.channel}"
 
     @property
     def caller(self) -> str:
