@@ -21,6 +21,7 @@ export interface Diagnosis {
   explanation: string;
   evidence: Evidence[];
   sources: SourcePlace[];
+  statements: ReadStatement[];
   cascade: CascadeEntry[];
   cases: CaseHit[];
   changes: ProposedChange[];
@@ -217,6 +218,25 @@ export interface ReadLimits {
   truncated: boolean;
   cut: boolean;
   omitted: Record<string, number | string>;
+}
+
+/**
+ * What the code on the machine says of a call of the failing stack. `line` and `file` are the log's;
+ * `path`, `source_line` and `symbol` the call's. `statement` stands there and is reached only if the
+ * `conditions` hold, the nearest first; `settings` are those that they read, or that its message names.
+ * `standing` is `other-version` where the file at hand says something else there than the traceback, and
+ * `not-parsed` where it could not be read.
+ */
+export interface ReadStatement {
+  line: number;
+  file: string | null;
+  path: string;
+  source_line: number;
+  symbol: string;
+  standing: "read" | "other-version" | "not-parsed";
+  statement: string;
+  conditions: string[];
+  settings: string[];
 }
 
 /**

@@ -17,6 +17,7 @@ from ingest.logs.facts import Fact
 from ingest.logs.frameworks import Framework, dated_versions
 from ingest.logs.progress import UNSEEN, LogEnd
 from ingest.logs.timeline import Place, Timeline
+from ingest.source_code.failing_source import FailingSource
 
 # Reasons in `omitted` for which a log was not read to its end.
 _ENDLESS = frozenset(
@@ -54,7 +55,8 @@ class CrashReport:
     run, where one was given, has none like; `has_begun` tells that steps were counted before the failure and
     since the last start; `checkpoint` is the last one that is known to be whole; `command` the line and text
     of the command that started the job, where the log shows it; `launches` the job's own files, each with
-    its name in the last line; `is_whole` tells that every line that is not blank is held.
+    its name in the last line; `is_whole` tells that every line that is not blank is held; `failing_source` is
+    what the code on the machine says of the root's calls, where it was to be read.
     """
 
     source: str
@@ -81,6 +83,7 @@ class CrashReport:
     launches: tuple[str, ...] = ()
     nearby: tuple[tuple[int, str], ...] = ()
     is_whole: bool = False
+    failing_source: FailingSource = field(default_factory=FailingSource)
 
     @property
     def standing(self) -> tuple[Event, ...]:

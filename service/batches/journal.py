@@ -21,8 +21,9 @@ from pydantic import Field, TypeAdapter
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from corpus.message import Message, MessageText, References, Translatable
-from service.schemas.diagnosis import Diagnosis, Part
+from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import DiskFullError
+from service.schemas.parts import Part
 from service.schemas.records import BatchRecord, JobSpec, JobState
 
 FILE = "journal.jsonl"

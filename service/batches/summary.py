@@ -12,7 +12,8 @@ from pydantic import Field
 
 from corpus.message import MessageText, References, Translatable
 from corpus.schema import Action, Language, Scalar
-from service.schemas.diagnosis import Part, ProposedChange, Standing, Verdict
+from service.schemas.diagnosis import ProposedChange, Standing, Verdict
+from service.schemas.parts import Part
 from service.schemas.records import BatchState, JobState, SourceKind
 
 # A change that would have saved less of the GPU hours, or jobs, that were lost is not what to do first.

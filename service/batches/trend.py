@@ -21,7 +21,7 @@ from service.batches.journal import journal_of
 from service.batches.summary import Summary
 from service.batches.tally import summarize
 from service.persistence.store import Store
-from service.schemas.diagnosis import Part
+from service.schemas.parts import Part
 from service.schemas.records import BatchRecord
 from service.settings import Settings
 

@@ -19,7 +19,7 @@ from service.composition.failure_text import ranks_in_words
 from service.composition.job_end import JobEnd
 from service.composition.phrases import phrase
 from service.composition.resumption import resumption_of
-from service.composition.source_places import source_places
+from service.composition.source_places import read_statements, source_places
 from service.remediation.proposals import Proposals, propose
 from service.schemas.diagnosis import (
     UNKNOWN_CAUSE,
@@ -77,6 +77,7 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
         explanation=words.text,
         evidence=() if cause is None else evidence_of(assessment, library, language),
         sources=source_places(assessment, library, words.message),
+        statements=read_statements(assessment, library),
         cascade=cascade_of(report),
         cases=tuple(_hit(item, library, language) for item in assessment.retrieval.ranked[:MAX_CASES]),
         changes=with_code_advice(proposals.changes, words.message, cause, assessment, language)

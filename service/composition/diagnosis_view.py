@@ -20,11 +20,11 @@ from service.schemas.diagnosis import (
     Evidence,
     ProcedureStep,
     ProposedChange,
-    SourcePlace,
     Standing,
     Telemetry,
     Verdict,
 )
+from service.schemas.source_places import ReadStatement, SourcePlace
 
 # Changes that come first where no patch says which do.
 AT_ONCE = 2
@@ -34,6 +34,9 @@ _CITED = re.compile(r"\s*\[case:[^\]\s]+\]")
 # How configurations write that a setting has no value: Python, YAML 1.2 (10.3.2) and JSON, an empty variable.
 _NOT_SET = frozenset({"", "None", "null", "Null", "NULL", "~"})
 
+
+# Levels of a path that tell a reader his file, and conditions that a reader follows.
+_LEVELS, _MOST_CONDITIONS = 3, 3
 
 # A log that only stops is told from one that shows a good end.
 ShownVerdict = Verdict | Literal["open-end"]
@@ -105,6 +108,26 @@ def source_words(place: SourcePlace, language: Language) -> str:
         return found
     checked = words("diagnosis.source-checks", language, settings=", ".join(place.settings))
     return f"{found} · {checked}"
+
+
+def _below_packages(path: str) -> str:
+    """Give a path from its package on, or its last levels."""
+    below = re.split(r"(?:site|dist)-packages/", path)[-1]
+    return below if below != path else "/".join(path.split("/")[-_LEVELS:])
+
+
+def statement_words(read: ReadStatement, language: Language) -> tuple[str, ...]:
+    """Say which statement stands at a call in the code on the machine, and what led there, a row each."""
+    place = f"{_below_packages(read.path)}:{read.source_line}"
+    if read.standing != "read":
+        return (words(f"diagnosis.statement-{read.standing}", language, place=place),)
+    rows = [words("diagnosis.statement-read", language, place=place, statement=read.statement)]
+    if read.conditions:
+        shown = "; ".join(read.conditions[:_MOST_CONDITIONS])
+        rows.append(words("diagnosis.statement-guard", language, conditions=shown))
+    if read.settings:
+        rows.append(words("diagnosis.source-checks", language, settings=", ".join(read.settings)))
+    return tuple(rows)
 
 
 def shown_verdict(diagnosis: Diagnosis) -> ShownVerdict:
@@ -212,6 +235,7 @@ class DiagnosisView:
     root: Evidence | None
     evidence: tuple[Evidence, ...]
     sources: tuple[SourcePlace, ...]
+    statements: tuple[ReadStatement, ...]
     changes: tuple[ChangeView, ...]
     first_changes: tuple[ChangeView, ...]
     other_changes: tuple[ChangeView, ...]
@@ -321,6 +345,7 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
         root=diagnosis.root,
         evidence=diagnosis.evidence,
         sources=diagnosis.sources,
+        statements=diagnosis.statements,
         changes=tuple(change_view(change, language) for change in cures),
         first_changes=_merged(first, language),
         other_changes=_merged(others, language),

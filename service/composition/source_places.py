@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from corpus.keys import last_level
 from corpus.library import Library
 from service.composition.message_forms import FormedMessage
-from service.schemas.diagnosis import SourcePlace
+from service.schemas.source_places import ReadStatement, SourcePlace
 from service.scoring.assessment import Assessment
 
 MAX_SETTINGS = 4
@@ -41,3 +42,35 @@ def source_places(
             )
         )
     return tuple(found)
+
+
+def read_statements(assessment: Assessment, library: Library) -> tuple[ReadStatement, ...]:
+    """Give what the code on the machine says of the root's calls, the failing one first."""
+    root = assessment.report.root
+    place = assessment.report.place(root.line) if root is not None else None
+    if place is None:
+        return ()
+    found = []
+    for item in assessment.report.failing_source.frames:
+        read, frame = item.statement, item.frame
+        named = (name.rpartition(".")[2] for name in read.names) if read is not None else ()
+        settings = dict.fromkeys(name for name in named if _is_given(name, assessment, library))
+        found.append(
+            ReadStatement(
+                line=place.line,
+                file=place.file or None,
+                path=frame.file,
+                source_line=frame.line,
+                symbol=frame.function,
+                standing=item.standing,
+                statement=read.statement if read is not None else "",
+                conditions=tuple(each.text for each in read.conditions) if read is not None else (),
+                settings=tuple(settings)[:MAX_SETTINGS],
+            )
+        )
+    return tuple(found)
+
+
+def _is_given(name: str, assessment: Assessment, library: Library) -> bool:
+    """Tell whether a name is a setting that a framework knows, or that the job gives."""
+    return library.is_setting(name) or any(last_level(item.key) == name for item in assessment.settings)

@@ -32,6 +32,8 @@ from ingest.logs.report import CrashReport, Limits
 from ingest.logs.templates import Templates
 from ingest.pipeline import IndexPlaces
 from ingest.redaction.redactor import Redactor
+from ingest.source_code.failing_source import read_source
+from ingest.source_code.source_roots import SourceRoots
 from service.composition.composer import language_of
 from service.llm.stages import Stage
 from service.llm.triage_context import TriageContext, answer_by_rules
@@ -67,7 +69,8 @@ class ReadJob:
     `language` is the one that the answer is wanted in, empty for that of the log; `files` are the job's own
     configs; `outcome` is how the job ended, as far as the caller knows; `timings_ms` is what reading took;
     `known` is what persons confirmed of crashes before, the latest first; `reopen` opens the output anew for
-    a model that looks into it, None where it is not at hand any more.
+    a model that looks into it, None where it is not at hand any more; `roots` are the folders below which
+    code may be read that its traceback names, None where none may.
     """
 
     report: CrashReport
@@ -77,6 +80,7 @@ class ReadJob:
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     known: tuple[ConfirmedCause, ...] = ()
     reopen: Callable[[], JobSource | LogSource] | None = None
+    roots: SourceRoots | None = None
 
 
 class Triage:
@@ -195,7 +199,8 @@ class Triage:
         own = [setting for file in of_run(files, job.report) for setting in _settings(file)]
         texts = tuple(f"{Redactor().clean(file.text)}\n{file.name}" for file in files)
         shown = with_forks(job.report.frameworks, texts)
-        report = refine_by_files(replace(job.report, launches=texts, frameworks=shown), self.reader.table)
+        report = replace(_with_source(job), launches=texts, frameworks=shown)
+        report = refine_by_files(report, self.reader.table)
         with tracing.span("retrieve"):
             retrieval = self.retriever.retrieve(report)
         spent = {"retrieve": round(1000 * (perf_counter() - started), 2)}
@@ -257,6 +262,14 @@ class Triage:
             investigation.LookLimits(settings.model_calls, settings.model_calls_deadline),
             spending.open_spending(settings),
         )
+
+
+def _with_source(job: ReadJob) -> CrashReport:
+    """Give the report with what the code on the machine says of the root's calls, where it may be read."""
+    root = job.report.root
+    if job.roots is None or root is None or not root.frames:
+        return job.report
+    return replace(job.report, failing_source=read_source(root.frames, job.roots))
 
 
 def _settings(file: ConfigFile) -> list[Setting]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from math import gcd
 
 from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, last_level
 from corpus.library import Library
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
+from service.remediation.divisions import divisor_below, multiple_below, shared_divisor
 from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import settable_frameworks
 from service.remediation.message_hints import NamedSetting, read_hints
@@ -94,12 +94,10 @@ def _divisors(message: str, settings: Sequence[Setting]) -> Iterator[NamedOption
         if is_own or number is None or by < 1 or number < 1 or number % by == 0:
             continue
         if whole:
-            yield NamedOption(whole, str(number), value=str(max(number // by, 1) * by))
+            yield NamedOption(whole, str(number), value=str(multiple_below(number, by)))
         if part:
             # What divides the present one too comes first, as the cards were chosen for it.
-            shared = gcd(number, by)
-            below = next(each for each in range(min(by, number), 0, -1) if number % each == 0)
-            yield NamedOption(part, str(by), value=str(shared if shared > 1 else below))
+            yield NamedOption(part, str(by), value=str(shared_divisor(number, by)))
 
 
 def _option_at_end(words: str) -> str:
@@ -131,10 +129,9 @@ def _divided(message: str, own: Sequence[Setting]) -> Iterator[NamedOption]:
         if number is None or by < 1 or number % by == 0:
             continue
         if whole is not None and _count(whole.value) == number:
-            yield NamedOption(whole.key, whole.value, value=str(max(number // by, 1) * by))
+            yield NamedOption(whole.key, whole.value, value=str(multiple_below(number, by)))
         if part is not None and _count(part.value) == by and number > 0:
-            below = next(each for each in range(min(by, number), 0, -1) if number % each == 0)
-            yield NamedOption(part.key, part.value, value=str(below))
+            yield NamedOption(part.key, part.value, value=str(divisor_below(number, by)))
 
 
 def _within(named: NamedSetting, own: Sequence[Setting]) -> NamedOption | None:

@@ -20,6 +20,7 @@ from service.remediation.changes import propose_changes
 from service.remediation.data_flow.flow_changes import flow_changes, flow_options
 from service.remediation.exclusions import find_excluded
 from service.remediation.feasibility import ALREADY, DEFAULT
+from service.remediation.guard_values import guard_options
 from service.remediation.message_hints import hinted_changes
 from service.remediation.named_options import NamedOption, named_options
 from service.remediation.overwrites import tell_overwritten
@@ -121,6 +122,8 @@ def _from_cases(
     refusals = [*passed, *(option for option in refusals if option.key not in {each.key for each in passed})]
     if not is_known and not renamed:
         told = told_values(cause, report, settings, library)
+        keys = {canonical(option.key) for option in told}
+        told += [option for option in guard_options(report, settings) if canonical(option.key) not in keys]
         keys = {canonical(option.key) for option in told}
         refusals = [*told, *(option for option in refusals if canonical(option.key) not in keys)]
     if "unknown-setting" in named:

@@ -5,21 +5,15 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Annotated, Literal
 
-from pydantic import (
-    AliasChoices,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    ValidationError,
-)
+from pydantic import AliasChoices, BeforeValidator, Field, StringConstraints, ValidationError
 
 from corpus import outcomes
 from corpus.message import MessageText, References, Translatable, is_chinese
 from corpus.outcomes import End, EndedBy, Ending
 from corpus.schema import Action, ChangeKind, Language, Purpose, Scalar
 from service.schemas.confirmations import Confirmation
+from service.schemas.parts import Part, place_of
+from service.schemas.source_places import ReadStatement, SourcePlace
 from service.schemas.value_bounds import ValueBounds
 
 Verdict = Literal["diagnosed", "ambiguous", "unknown", "no-failure"]
@@ -28,16 +22,6 @@ EvidenceRole = Literal["root", "collateral", "context"]
 CascadeRole = Literal["root", "collateral", "recovered", "teardown"]
 # The cause that says that there is none to name; it goes with the verdict `unknown`.
 UNKNOWN_CAUSE = "insufficient-evidence"
-
-
-class Part(BaseModel):
-    """A part of the answer; immutable, unknown fields are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-
-def _place(file: str | None, line: int) -> str:
-    return f"{file}:L{line}" if file else f"L{line}"
 
 
 class Alternative(Part):
@@ -60,7 +44,7 @@ class Evidence(Part):
     @property
     def place(self) -> str:
         """How the line is named: `L12`, or `rank0.log:L12` where the output is in several files."""
-        return _place(self.file, self.line)
+        return place_of(self.file, self.line)
 
 
 class CascadeEntry(Part):
@@ -84,33 +68,7 @@ class CascadeEntry(Part):
     @property
     def place(self) -> str:
         """How its first line is named."""
-        return _place(self.file, self.line)
-
-
-class SourcePlace(Part):
-    """Where a framework's own source tells what a line of the log says.
-
-    `line` and `file` are the log's. `path`, `source_line` and `symbol` are the place at `version`, which is
-    the job's where that was read, `url` its address; `versions` leaves out the versions known to lack it.
-    `settings` are those that the condition before it reads, or that the message names.
-    """
-
-    line: int
-    file: str | None = None
-    package: str
-    versions: str
-    version: str
-    path: str
-    source_line: int
-    symbol: str
-    exception: str = ""
-    settings: tuple[str, ...] = ()
-    url: str | None = None
-
-    @property
-    def place(self) -> str:
-        """How the log's line is named."""
-        return _place(self.file, self.line)
+        return place_of(self.file, self.line)
 
 
 class CaseHit(Part):
@@ -187,7 +145,7 @@ class Resumption(Part):
     @property
     def place(self) -> str:
         """How the log's line is named."""
-        return _place(self.file, self.line)
+        return place_of(self.file, self.line)
 
 
 class SeenFramework(Part):
@@ -211,7 +169,7 @@ class TraceStep(Translatable, Part):
     """A look of a model into the log or what is known: the tool, what it was asked for, what was found."""
 
     tool: str
-    arguments: dict[str, str] = {}
+    arguments: dict[str, str] = Field(default={})
     found: MessageText
     messages: References = Field(default={})
 
@@ -234,8 +192,8 @@ class Votes(Part):
     `insufficient-evidence` stands for a log that does not tell, `no-failure` for a sound run.
     """
 
-    rules: dict[str, float] = {}
-    model: dict[str, float] = {}
+    rules: dict[str, float] = Field(default={})
+    model: dict[str, float] = Field(default={})
 
 
 class Engine(Part):
@@ -253,7 +211,7 @@ class Engine(Part):
     dropped: tuple[Dropped, ...] = ()
     note: str = ""
     tokens: Tokens | None = None
-    omitted: dict[str, int] = {}
+    omitted: dict[str, int] = Field(default={})
     trace: tuple[TraceStep, ...] = ()
 
 
@@ -264,7 +222,7 @@ class ReadLimits(Part):
     lines: int
     truncated: bool = False
     cut: bool = False
-    omitted: dict[str, int | str] = {}
+    omitted: dict[str, int | str] = Field(default={})
 
 
 TelemetryAnswer = Literal["agrees", "contradicts", "neither", "not available"]
@@ -446,6 +404,7 @@ class Diagnosis(Part):
     explanation: str
     evidence: tuple[Evidence, ...] = ()
     sources: tuple[SourcePlace, ...] = ()
+    statements: tuple[ReadStatement, ...] = ()
     cascade: tuple[CascadeEntry, ...] = ()
     cases: tuple[CaseHit, ...] = ()
     changes: tuple[ProposedChange, ...] = ()
@@ -464,7 +423,7 @@ class Diagnosis(Part):
     confirmed: Confirmation | None = None
     redactions: int = 0
     limits: ReadLimits
-    timings_ms: dict[str, float] = {}
+    timings_ms: dict[str, float] = Field(default={})
     job: JobNote | None = None
 
     @property

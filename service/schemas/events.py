@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from corpus.message import MessageText, References, Translatable
-from service.schemas.diagnosis import CaseHit, Diagnosis, Engine, Part
+from service.schemas.diagnosis import CaseHit, Diagnosis, Engine
+from service.schemas.parts import Part
 
 
 class Accepted(Part):

@@ -11,7 +11,8 @@ from typing import Literal
 from pydantic import Field, StrictBool
 
 from corpus.message import MessageText, References, Translatable
-from service.schemas.diagnosis import Diagnosis, Outcome, Part
+from service.schemas.diagnosis import Diagnosis, Outcome
+from service.schemas.parts import Part
 
 Origin = Literal["api", "chat", "slack", "cli", "mcp"]
 TriageState = Literal["running", "done", "failed"]

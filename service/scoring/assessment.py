@@ -109,8 +109,13 @@ class Assessment:
 
     @property
     def checked_names(self) -> tuple[str, ...]:
-        """What the source tests where the root's line is told, and what the message names."""
-        return next((item.site.names for item in self.sites if item.is_root), ())
+        """What the source tests where the root's line is told, and what the message names.
+
+        The job's own installation, where it was read, comes before what releases of the package have.
+        """
+        raised = self.report.failing_source.raised
+        read = raised.names if raised is not None else ()
+        return (*read, *next((item.site.names for item in self.sites if item.is_root), ()))
 
     @property
     def doubt(self) -> float:

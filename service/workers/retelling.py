@@ -9,7 +9,8 @@ from typing import TypeVar
 from corpus.library import Library
 from corpus.message import is_chinese
 from corpus.schema import Language
-from service.schemas.diagnosis import Diagnosis, Part, ProposedChange
+from service.schemas.diagnosis import Diagnosis, ProposedChange
+from service.schemas.parts import Part
 
 P = TypeVar("P", bound=Part)
 

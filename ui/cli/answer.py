@@ -22,6 +22,7 @@ from service.composition.diagnosis_view import (
     as_written,
     diagnosis_view,
     source_words,
+    statement_words,
 )
 from service.composition.phrases import phrase
 from service.schemas.diagnosis import Diagnosis, ProcedureStep
@@ -273,7 +274,7 @@ def _print_full(view: DiagnosisView, console: Console) -> None:
     if view.model_explanation:
         console.print(Text(f"\n{view.words('model', model=view.model)}:", style="bold"))
         console.print(markdown(view.model_explanation))
-    for block in (_evidence(view), _sources(view), _lists(view)):
+    for block in (_evidence(view), _statements(view), _sources(view), _lists(view)):
         if block:
             console.print()
             console.print(Group(*block))
@@ -371,6 +372,11 @@ def _evidence(view: DiagnosisView) -> list[RenderableType]:
         (item.place, Text(item.text[:300]).append(f"  — {item.why}", style="dim")) for item in view.evidence
     ]
     return [_title(view, "evidence"), _beside_places(rows)] if rows else []
+
+
+def _statements(view: DiagnosisView) -> list[RenderableType]:
+    rows = [Text(row) for read in view.statements for row in statement_words(read, view.language)]
+    return [_title(view, "statements"), *rows] if rows else []
 
 
 def _sources(view: DiagnosisView) -> list[RenderableType]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from corpus.message import Message, in_language, words
 from ingest.errors import MissingInputError
 from ingest.logs.inputs import jobs
 from ingest.logs.inputs.jobs import JobSource
+from ingest.source_code.source_roots import SourceRoots, given_roots
 from service.composition.diagnosis_view import diagnosis_view
 from service.llm.stages import DraftStage, LookStage
 from service.llm.stages import TextStage as Said
@@ -38,6 +40,7 @@ def run(
     as_json: bool,
     lang: str,
     configs: list[Path],
+    sources: Sequence[Path] = (),
     good: Path | None = None,
     telemetry: str = "",
     model: bool = True,
@@ -53,6 +56,7 @@ def run(
     if apply and "-" in logs:
         raise InvalidRequestError(Message("errors.apply-needs-answer"))
     source = _opened(logs, configs)
+    roots = _roots(sources)
     files = [read_config(path, name_in_repository(path)) for path in configs]
     machine = open_telemetry(telemetry, settings) if telemetry else None
     with progress() as report:
@@ -62,7 +66,7 @@ def run(
         read = triage.read(source, lang, files, templates, outcome)
         # Standard input is read once; of that, a model sees what the report holds.
         again = None if logs == ["-"] else partial(jobs.open_jobs, [Path(log) for log in logs])
-        triage_context = triage.diagnose(replace(read, reopen=again), machine)
+        triage_context = triage.diagnose(replace(read, reopen=again, roots=roots), machine)
     if show_prompt:
         sys.stdout.write(triage.prompt(triage_context) + "\n")
         return EXPLAINED
@@ -98,6 +102,14 @@ def _opened(logs: list[str], configs: list[Path]) -> JobSource:
                 else Message("errors.no-file", path=path)
             )
     return source
+
+
+def _roots(folders: Sequence[Path]) -> SourceRoots | None:
+    """Give the folders of code that a user names; raises MissingInputError where one is none."""
+    lost = next((folder for folder in folders if not folder.is_dir()), None)
+    if lost is not None:
+        raise MissingInputError(Message("errors.no-source-folder", path=lost))
+    return given_roots(folders) if folders else None
 
 
 def outcome_of(exit_code: int | None, signal: str, state: str) -> Outcome | None:

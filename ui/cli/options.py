@@ -41,6 +41,17 @@ ConfigFiles = Annotated[
         "--config", metavar="FILE", help="A launch script or configuration of the job; may be repeated."
     ),
 ]
+SourceFolders = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--source",
+        metavar="DIR",
+        help=(
+            "Look the traceback's calls up in this folder (site-packages, an environment, a checkout) and "
+            "read what led to the failing statement; may be repeated."
+        ),
+    ),
+]
 HealthyRun = Annotated[
     Path | None,
     typer.Option(

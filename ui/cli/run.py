@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from service.schemas.errors import SettingsError
 
 if TYPE_CHECKING:
     from ingest.logs.inputs.jobs import JobSource
-    from service.pipeline.triage import Triage
+    from service.pipeline.triage import ReadJob, Triage
     from service.schemas.diagnosis import Diagnosis, Outcome
     from service.settings import Settings
 
@@ -140,7 +140,8 @@ def _explain(
         _say(f"whycrash: {told}")
     with progress() as report:
         triage = Triage(settings, report)
-        final = _answered(triage, settings, _source(command, copy), ended.outcome, snapshot, options)
+        read = _read(triage, command, copy, ended.outcome, options)
+        final = _answered(triage, settings, read, snapshot)
     if not options.quiet:
         render(final, err())
     if options.out:
@@ -149,22 +150,25 @@ def _explain(
         _post(final, copy, ended.outcome, snapshot, options)
 
 
-def _answered(
-    triage: Triage,
-    settings: Settings,
-    source: JobSource,
-    outcome: Outcome,
-    snapshot: Path | None,
-    options: RunOptions,
-) -> Diagnosis:
+def _read(
+    triage: Triage, command: Sequence[str], copy: LogBuffer, outcome: Outcome, options: RunOptions
+) -> ReadJob:
+    """Read the job's output; its code lies on this machine."""
+    from ingest.source_code.source_roots import job_roots
     from service.pipeline.triage import read_config
+
+    good = triage.healthy_templates(options.good) if options.good and options.good.exists() else None
+    files = [read_config(path) for path in options.configs]
+    read = triage.read(_source(command, copy), options.lang, files, good, outcome)
+    return replace(read, roots=job_roots(command[0], str(Path.cwd()), os.environ))
+
+
+def _answered(triage: Triage, settings: Settings, read: ReadJob, snapshot: Path | None) -> Diagnosis:
     from service.telemetry import snapshot as snapshots
     from ui.cli import explain
 
     machine = snapshots.load_snapshot(snapshot) if snapshot else None
-    good = triage.healthy_templates(options.good) if options.good and options.good.exists() else None
-    files = [read_config(path) for path in options.configs]
-    triage_context = triage.diagnose(triage.read(source, options.lang, files, good, outcome), machine)
+    triage_context = triage.diagnose(read, machine)
     return explain.spoken(triage, triage_context, None) if settings.model else triage_context.first
 
 

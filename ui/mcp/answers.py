@@ -18,11 +18,11 @@ from service.schemas.diagnosis import (
     ProcedureStep,
     ProposedChange,
     SeenFramework,
-    SourcePlace,
     Standing,
     Telemetry,
     Verdict,
 )
+from service.schemas.source_places import SourcePlace
 
 Lang = Literal["", "en", "zh"]
 

@@ -21,6 +21,7 @@ from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.edits import job_files
+from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.data_flow.evidence import (
     PATHS,
     Tie,
@@ -112,7 +113,8 @@ def _of_event(
     ]
     if not aims:
         return []
-    program = JobProgram(root.frames, job_files(report))
+    at_hand = [JobFile(name, text) for name, text in report.failing_source.files]
+    program = JobProgram(root.frames, [*job_files(report), *at_hand])
     own = program.calls[::-1][:MOST_CALLS]
     if not own:
         return []
