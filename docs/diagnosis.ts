@@ -123,7 +123,7 @@ export interface Engine {
   trace: TraceStep[];
 }
 
-/** A line of the log that the answer rests on, redacted; `file` is empty where there is one. */
+/** A line of the log that the answer rests on, redacted; `file` names it where there are several. */
 export interface Evidence {
   line: number;
   text: string;
