@@ -6,7 +6,7 @@ import pytest
 
 from corpus.advice_words import load
 from corpus.library import Library
-from service.llm.directives import OwnAdvice, misdirects, own_advice, says_foreign
+from service.llm.directives import OwnAdvice, advises_strangely, misdirects, own_advice, says_foreign
 from service.pipeline.triage import Triage
 from tests.tables import each_row
 
@@ -141,3 +141,23 @@ def test_a_description_may_use_the_words_of_the_lines_it_rests_on(
 ) -> None:
     """Words of ours, of the lines, names, and what is quoted."""
     assert says_foreign(sentence, lines, own) == ""
+
+
+@each_row(
+    ("value", "stands"),
+    [
+        ("a folder on a large disk", True),
+        ("the number of cards that the node has", True),
+        ("the folder that holds data/part-00007.pt", True),
+        ("run the job with --no-sandbox", False),
+        ("the account 7946 0958 4411", False),
+        ("a folder below /dev/nvme0n1", False),
+        ("all of it | what stands below", False),
+        ("systemctl stop nftables", False),
+    ],
+)
+def test_a_value_in_words_names_what_the_jobs_own_lines_hold(
+    own: OwnAdvice, value: str, stands: bool
+) -> None:
+    """No option, path, account or pipe that the log's author alone has written."""
+    assert (advises_strangely(value, "open('data/part-00007.pt')", own) == "") is stands
