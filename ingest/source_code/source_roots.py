@@ -88,7 +88,8 @@ def job_roots(program: str, folder: str, environment: Mapping[str, str]) -> Sour
     else:
         places = [found]
     # Beside the name itself lies a virtual environment, beside what it is a link to the interpreter's own.
-    given = [each for place in places if place for each in (os.path.abspath(place), os.path.realpath(place))]  # noqa: PTH100
+    named_as = (str(Path(place).absolute()) for place in places if place)
+    given = [each for place in named_as for each in (place, os.path.realpath(place))]
     prefixes = [environment.get(name, "") for name in ("VIRTUAL_ENV", "CONDA_PREFIX")]
     prefixes += [str(Path(place).parent.parent) for place in given]
     prefixes += [base for prefix in prefixes if prefix and (base := _base_of(prefix))]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.ui.shell import EXPLAINED, MISUSE, UNKNOWN, whycrash
 from tests.waiting import PATIENCE
+from tests.warm import ROOT
 
 CHECK = """\
 def start(config):
@@ -72,7 +73,7 @@ def test_run_reads_the_jobs_own_code(warm: Path, tmp_path: Path) -> None:
     read = json.loads(answer.read_text())["statements"]
     # The shell alone added the package's folder: of what the job was started with, only its script is read.
     assert [Path(each["path"]).name for each in read] == ["train.py"]
-    more = {"PYTHONPATH": f"{os.getcwd()}:{tmp_path / 'lib'}", "PY": sys.executable, "LIB": "/none"}  # noqa: PTH109
+    more = {"PYTHONPATH": f"{ROOT}:{tmp_path / 'lib'}", "PY": sys.executable, "LIB": "/none"}
     whycrash(warm, *words, folder=job, **more)
     read = json.loads(answer.read_text())["statements"]
     assert [each["standing"] for each in read][:1] == ["read"]
