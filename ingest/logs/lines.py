@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ingest.logs.json_records import unwrap_record
-from ingest.logs.prefixes import infer_rank, strip_prefix
+from ingest.logs.prefixes import Spans, infer_rank, strip_prefix
 
 # Wider than what is shown, so that a secret that the shown part would cut is seen whole and masked first.
 MAX_TEXT = 6000
@@ -17,6 +17,20 @@ DEPTH = 8
 
 # What prefixes tell, in the order of the fields of a `Line`.
 _FIELDS = ("actor", "pid", "node", "rank", "time", "level", "told")
+
+# Prefixes are read once for all lines that differ only in their digits: so many such shapes, of lines that
+# are no longer than this, are remembered.
+SHAPES, SHAPED = 4096, 400
+# Prefixes tell 0 from other digits, and those from each other only where they name a machine, an escape or a
+# version by them.
+_SHAPE = str.maketrans("23456789", "11111111")
+_VALUED = re.compile(r"[ahAH]100|#0|<[01]")
+# What may be a record: its message need not stand in the line as it is told.
+_RECORD = re.compile(r'\{"|MESSAGE=|\b(?:time|ts|timestamp|level|lvl|severity)=')
+# Where each of `_FIELDS` stands in a line of a shape, counted from its end (0, 0: nowhere), behind how much of
+# it is the body.
+_Layout = tuple[int, tuple[tuple[int, int], ...]]
+_layouts: dict[str, _Layout | None] = {}
 
 # A bar of tqdm, behind which another writer's line goes on: `3%|#   | 7/200 [00:03<01:20, 2.1it/s]`.
 _BAR = re.compile(r"[^|\n]{0,200}?\d{1,3}%\|[^|\n]{0,300}\|[^\[\]\n]{0,80}\[[^\[\]\n]{0,300}\]")
@@ -69,10 +83,41 @@ def message_of(text: str) -> str:
     return _taken_apart((text[bar.end() :] if bar is not None else text).strip())[0].strip() or text
 
 
-# The stacks above several failures are looked at again and again, and much of a log is said more than once.
-@lru_cache(1024)
 def _taken_apart(text: str) -> tuple[str, ...]:
     """Give a line's body and what `_FIELDS` names: prefix after prefix is taken off until none is left."""
+    if len(text) > SHAPED or not text.isascii():
+        return _read(text)
+    shape = text.translate(_SHAPE)
+    if shape not in _layouts:
+        if len(_layouts) >= SHAPES:
+            _layouts.clear()
+        _layouts[shape] = None if _VALUED.search(shape) else _layout(text)
+    layout = _layouts[shape]
+    if layout is None:
+        return _read(text)
+    size = len(text)
+    body, spans = layout
+    if not spans:
+        return (text[size - body :],)
+    return (text[size - body :], *(text[size - begin : size - end] for begin, end in spans))
+
+
+def _layout(text: str) -> _Layout | None:
+    """Tell where a line's parts stand; None where its text tells more than where they are, as in a record."""
+    spans: Spans = {}
+    found = _read_anew(text, spans)
+    if "%|" in text or _RECORD.search(text):
+        return None
+    return len(found[0]), tuple(spans.get(name, (0, 0)) for name in _FIELDS) if len(found) > 1 else ()
+
+
+# The stacks above several failures are looked at again and again, and much of a log is said more than once.
+@lru_cache(1024)
+def _read(text: str) -> tuple[str, ...]:
+    return _read_anew(text, {})
+
+
+def _read_anew(text: str, spans: Spans) -> tuple[str, ...]:
     fields: dict[str, str] = {}
     body = text
     if "%|" in text and (bar := _BAR.match(text)) is not None:
@@ -81,13 +126,13 @@ def _taken_apart(text: str) -> tuple[str, ...]:
         if len(record) > 1 and record[1 + _FIELDS.index("level")]:
             return record
     for depth in range(DEPTH):
-        rest = strip_prefix(body, fields, is_inner=depth > 0)
+        rest = strip_prefix(body, fields, spans, is_inner=depth > 0)
         if rest is None:
             rest = _opened(body, fields)
         if rest is None:
             break
         body = rest
-    infer_rank(body, fields)
+    infer_rank(body, fields, spans)
     return (body, *(fields.get(name, "") for name in _FIELDS)) if fields else (body,)
 
 

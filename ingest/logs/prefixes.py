@@ -230,41 +230,67 @@ _NAMED = frozenset({"rank", "pid", "actor"})
 # How records name their fields, one within another too, stands for any rank: its number may be written
 # otherwise there.
 _RANK_MARKS = (*(mark for row in _ROWS for mark in row.marks), 'rank"', "rank\\", "rank=")
+# A label's mark stands before a blank or ends its row; else it is a part of a clock.
+_LABEL, _LABELS = "{}:", ("{}: ", "{}:\n")
+_ODD_LABEL = (b":\r", b":\t")
+# How JSON writes a rank's number behind its name.
+_IN_JSON = re.compile(rb'rank"([^0-9\n]{0,4})([0-9])?')
 _FORMS = _by_first(_ROWS)
 _HINTS = _by_first(_TOLD)
 
 
-def strip_prefix(body: str, fields: dict[str, str], *, is_inner: bool) -> str | None:
-    """Take one prefix off and note what it says in `fields`; None where there is none."""
+# What each prefix tells, and where that stands, counted from the end of the text.
+Spans = dict[str, tuple[int, int]]
+
+
+def strip_prefix(body: str, fields: dict[str, str], spans: Spans, *, is_inner: bool) -> str | None:
+    """Take one prefix off and note what it says in `fields`, with `spans`; None where there is none."""
     for row in _FORMS.get(_key(body), ()):
         if (row.is_inner and not is_inner) or (row.is_label and not _NAMED.isdisjoint(fields)):
             continue
         match = row.expression.match(body)
         if match and match.end():
-            _note(match, fields)
+            _note(match, fields, spans)
             return body[match.end() :]
     return None
 
 
-def infer_rank(body: str, fields: dict[str, str]) -> None:
+def infer_rank(body: str, fields: dict[str, str], spans: Spans) -> None:
     """Note which rank or node the message itself is about."""
     for row in _HINTS.get(_key(body), ()):
         if match := row.expression.match(body):
-            _note(match, fields)
+            _note(match, fields, spans)
 
 
 @lru_cache(4096)
-def rank_marks(rank: str) -> tuple[bytes, ...]:
+def rank_marks(rank: str, marks: tuple[str, ...] = _RANK_MARKS) -> tuple[bytes, ...]:
     """Give texts of which a line holds one where all that it tells of its process is this rank."""
-    return tuple(mark.format(rank).encode() for mark in _RANK_MARKS)
+    return tuple(mark.replace("{}", rank).encode() for mark in marks)
+
+
+def marks_within(data: bytes) -> tuple[str, ...]:
+    """Give the marks of ranks (with `{}` for the number) that a text has: those that it lacks cost a search."""
+    found = [mark for mark in _RANK_MARKS if mark.replace("{}", "\n").encode().split(b"\n")[-1] in data]
+    if _LABEL in found and not (data.endswith(b":") or any(mark in data for mark in _ODD_LABEL)):
+        found[found.index(_LABEL) : found.index(_LABEL) + 1] = _LABELS
+    if 'rank"' in found:
+        written = set(_IN_JSON.findall(data))
+        if all(digit for _, digit in written):
+            forms = dict.fromkeys(between.decode("utf-8", "replace") for between, _ in sorted(written))
+            if "\ufffd" not in "".join(forms):
+                found[found.index('rank"') : found.index('rank"') + 1] = [f'rank"{form}{{}}' for form in forms]
+    return tuple(found)
 
 
 def _key(body: str) -> str:
     return body[:2] if body[:1] == "[" else body[:1]
 
 
-def _note(match: re.Match[str], fields: dict[str, str]) -> None:
-    for key, value in match.groupdict().items():
-        key = _ALIASES.get(key, key)
+def _note(match: re.Match[str], fields: dict[str, str], spans: Spans) -> None:
+    size = len(match.string)
+    for name, value in match.groupdict().items():
+        key = _ALIASES.get(name, name)
         if value and not fields.get(key):
             fields[key] = value.strip(" :")
+            begin = match.start(name) + len(value) - len(value.lstrip(" :"))
+            spans[key] = size - begin, size - begin - len(fields[key])

@@ -11,10 +11,11 @@ import contextlib
 import hashlib
 import re
 import threading
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -65,17 +66,43 @@ class Block:
     """A piece of a log: matches that end in `data[start:stop]` are its own, the rest is surroundings.
 
     `line` is the 1-based number of the line that `data` begins with. Terminal escapes are taken out.
+    `notes` is what its readers have found out about all of it, by a name of theirs.
     """
 
     data: bytes
     line: int
     start: int
     stop: int
+    notes: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _places: dict[bytes, list[int]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def line_bounds(self, offset: int) -> tuple[int, int]:
         """Give start and end (without its newline) of the line that holds `offset`."""
         end = self.data.find(b"\n", offset)
         return self.data.rfind(b"\n", 0, offset) + 1, len(self.data) if end < 0 else end
+
+    def places(self, word: bytes) -> list[int]:
+        """Give where a word stands in the block, in order; it is looked for once."""
+        found = self._places.get(word)
+        if found is None:
+            found = self._places[word] = [match.start() for match in re.finditer(re.escape(word), self.data)]
+        return found
+
+    def lines_above(self, offset: int, word: bytes, within: int) -> Iterator[tuple[int, int]]:
+        """Give the lines that hold a word among the next so many above one: where each begins and ends.
+
+        The nearest comes first; `offset` is where the line below them begins.
+        """
+        places, data = self.places(word), self.data
+        below, left, end = bisect_left(places, offset), within, offset
+        while below and left > 0:
+            begin = data.rfind(b"\n", 0, places[below - 1]) + 1
+            left -= data.count(b"\n", begin, end)
+            if left < 0:
+                return
+            newline = data.find(b"\n", begin)
+            yield begin, newline
+            end, below = begin, bisect_left(places, begin, 0, below)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from itertools import islice, takewhile
 from typing import Literal
 
 from ingest.logs.lines import MAX_TEXT, Line, parse_line
-from ingest.logs.prefixes import rank_marks
+from ingest.logs.prefixes import marks_within, rank_marks
 from ingest.logs.scanner import Block
 
 MAX_LINES = 600
@@ -30,6 +30,8 @@ EXCEPTION = re.compile(
     r"(?P<inner>\([\w.]+\))?(?:: (?P<message>.*)|:?\s*$)"
 )
 
+# Under which name a block keeps how its ranks are marked.
+_MARKS = "marks of ranks"
 Language = Literal["python", "native", "rust", "go", "java"]
 # What stands in a line as it does in its source's name: no truth value of JSON, no number that may be written
 # otherwise, and no sign that a writer of JSON may write with an escape.
@@ -132,13 +134,13 @@ class LinesBelow(Iterator[Line]):
             raise StopIteration
         end = self._block.data.find(b"\n", self._begin)
         end = len(self._block.data) if end < 0 else end
-        line = _parsed(self._block, self._begin, end, self._number, self._known)
+        line = parsed(self._block, self._begin, end, self._number, self._known)
         self._pass(end)
         return line
 
     def own(self, like: Line, until: int = sys.maxsize) -> Iterator[Line]:
         """Give the lines of one process, up to a number; what cannot be its own is passed unparsed."""
-        marks = source_marks(like)
+        marks = source_marks(like, self._block)
         while self._parts or (self._number <= until and (marks is None or self._skip_to(marks))):
             line = next(self, None)
             if line is None or line.number > until:
@@ -181,13 +183,13 @@ class LinesAbove(Iterator[Line]):
             raise StopIteration
         begin = self._block.data.rfind(b"\n", 0, self._end) + 1
         self._number, self._left = self._number - 1, self._left - 1
-        line = _parsed(self._block, begin, self._end, self._number, self._known)
+        line = parsed(self._block, begin, self._end, self._number, self._known)
         self._end = begin - 1
         return line
 
     def own(self, like: Line) -> Iterator[Line]:
         """Give the lines of one process; what cannot be its own is passed unparsed."""
-        marks = source_marks(like)
+        marks = source_marks(like, self._block)
         while marks is None or self._skip_to(marks):
             line = next(self, None)
             if line is None:
@@ -211,15 +213,21 @@ class LinesAbove(Iterator[Line]):
         return False
 
 
-def source_marks(line: Line) -> tuple[bytes, ...] | None:
-    """Give texts of which each line of the same process holds one; None where none is known to.
+def source_marks(line: Line, block: Block | None = None) -> tuple[bytes, ...] | None:
+    """Give texts of which each line of the same process in a block holds one; None where none is known to.
 
     A number that a JSON record holds may be written otherwise there, and a name with escapes.
     """
     told = line.pid or line.actor or line.node
     if told:
         return (told.encode(),) if _PLAIN.fullmatch(told) else None
-    return rank_marks(line.rank) if line.rank.isdecimal() else None
+    if not line.rank.isdecimal():
+        return None
+    if block is None:
+        return rank_marks(line.rank)
+    if _MARKS not in block.notes:
+        block.notes[_MARKS] = marks_within(block.data)
+    return rank_marks(line.rank, block.notes[_MARKS])
 
 
 def of(like: Line, lines: Iterator[Line], most: int = MAX_LINES) -> Iterator[Line]:
@@ -242,7 +250,8 @@ def links(body: str) -> bool:
     return _LINK.match(body) is not None
 
 
-def _parsed(block: Block, begin: int, end: int, number: int, known: dict[int, Line]) -> Line:
+def parsed(block: Block, begin: int, end: int, number: int, known: dict[int, Line]) -> Line:
+    """Give the line between two places, which is parsed once a block."""
     line = known.get(begin)
     if line is None:
         line = known[begin] = parse_line(block.data[begin : min(end, begin + LONGEST)], number)

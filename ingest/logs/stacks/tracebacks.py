@@ -173,6 +173,8 @@ def ends_warning(block: Block, offset: int, line: Line, known: dict[int, Line]) 
     indented (CPython, `warnings.formatwarning`). The message may have several rows, blank ones too, and a
     progress bar may stand open before it or be drawn among them.
     """
+    if not _is_warned_above(block, offset, line, known, WARNED_AMONG):
+        return False
     near = islice(stack.LinesBelow(block, offset, line.number, known), 1, 1 + WARNED_AMONG)
     below = (row.body for row in stack.of(line, near, WARNED_OVER) if row.body.strip())
     statement = next((body for body in below if body[0].isspace() or _START.search(body)), "")
@@ -193,6 +195,8 @@ def is_in_warning(block: Block, offset: int, line: Line, known: dict[int, Line])
     Either the statement that warned closes it below, or the line is one of the details that are indented in
     it, with no record of a logger since the warning's first row.
     """
+    if not _is_warned_above(block, offset, line, known, stack.MAX_BACK):
+        return False
     above = stack.of(line, stack.LinesAbove(block, offset, line.number, known), WARNED_WITHIN)
     found = next((row for row in above if row.time or row.level or _BOUND.match(row.body)), None)
     if found is None or not _WARNS.match(found.body):
@@ -203,6 +207,18 @@ def is_in_warning(block: Block, offset: int, line: Line, known: dict[int, Line])
     next(lines, None)
     below = stack.of(line, lines, WARNED_WITHIN)
     return _WARNED.match(next((row.body for row in below if _BOUND.match(row.body)), "")) is not None
+
+
+def _is_warned_above(block: Block, offset: int, line: Line, known: dict[int, Line], within: int) -> bool:
+    """Tell whether a warning of the same process begins among so many lines above; few rows hold the word."""
+    begin, _ = block.line_bounds(offset)
+    return any(
+        row.source == line.source and _WARNS.match(row.body.lstrip())
+        for row in (
+            stack.parsed(block, *place, line.number - newlines(block.data, place[0], begin), known)
+            for place in block.lines_above(begin, b"Warning:", within)
+        )
+    )
 
 
 def _inside(block: Block, offset: int, line: Line, known: dict[int, Line]) -> list[Line]:
