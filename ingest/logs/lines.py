@@ -23,14 +23,14 @@ _FIELDS = ("actor", "pid", "node", "rank", "time", "level", "told")
 SHAPES, SHAPED = 4096, 400
 # Prefixes tell 0 from other digits, and those from each other only where they name a machine, an escape or a
 # version by them.
-_SHAPE = str.maketrans("23456789", "11111111")
-_VALUED = re.compile(r"[ahAH]100|#0|<[01]")
+_SHAPE = bytes.maketrans(b"23456789", b"11111111")
+_VALUED = re.compile(rb"[ahAH]100|#0|<[01]")
 # What may be a record: its message need not stand in the line as it is told.
 _RECORD = re.compile(r'\{"|MESSAGE=|\b(?:time|ts|timestamp|level|lvl|severity)=')
 # Where each of `_FIELDS` stands in a line of a shape, counted from its end (0, 0: nowhere), behind how much of
 # it is the body.
 _Layout = tuple[int, tuple[tuple[int, int], ...]]
-_layouts: dict[str, _Layout | None] = {}
+_layouts: dict[bytes, _Layout | None] = {}
 
 # A bar of tqdm, behind which another writer's line goes on: `3%|#   | 7/200 [00:03<01:20, 2.1it/s]`.
 _BAR = re.compile(r"[^|\n]{0,200}?\d{1,3}%\|[^|\n]{0,300}\|[^\[\]\n]{0,80}\[[^\[\]\n]{0,300}\]")
@@ -87,7 +87,7 @@ def _taken_apart(text: str) -> tuple[str, ...]:
     """Give a line's body and what `_FIELDS` names: prefix after prefix is taken off until none is left."""
     if len(text) > SHAPED or not text.isascii():
         return _read(text)
-    shape = text.translate(_SHAPE)
+    shape = text.encode().translate(_SHAPE)
     if shape not in _layouts:
         if len(_layouts) >= SHAPES:
             _layouts.clear()

@@ -234,7 +234,7 @@ _RANK_MARKS = (*(mark for row in _ROWS for mark in row.marks), 'rank"', "rank\\"
 _LABEL, _LABELS = "{}:", ("{}: ", "{}:\n")
 _ODD_LABEL = (b":\r", b":\t")
 # How JSON writes a rank's number behind its name.
-_IN_JSON = re.compile(rb'rank"([^0-9\n]{0,4})([0-9])?')
+_IN_JSON = re.compile(rb'rank"([^0-9\n]{0,4})(?:[0-9]{1,5}([^0-9]))?')
 _FORMS = _by_first(_ROWS)
 _HINTS = _by_first(_TOLD)
 
@@ -274,11 +274,11 @@ def marks_within(data: bytes) -> tuple[str, ...]:
     if _LABEL in found and not (data.endswith(b":") or any(mark in data for mark in _ODD_LABEL)):
         found[found.index(_LABEL) : found.index(_LABEL) + 1] = _LABELS
     if 'rank"' in found:
-        written = set(_IN_JSON.findall(data))
-        if all(digit for _, digit in written):
-            forms = dict.fromkeys(between.decode("utf-8", "replace") for between, _ in sorted(written))
-            if "\ufffd" not in "".join(forms):
-                found[found.index('rank"') : found.index('rank"') + 1] = [f'rank"{form}{{}}' for form in forms]
+        written = sorted(set(_IN_JSON.findall(data)))
+        if all(behind and (before + behind).isascii() for before, behind in written):
+            found[found.index('rank"') : found.index('rank"') + 1] = [
+                f'rank"{before.decode()}{{}}{behind.decode()}' for before, behind in written
+            ]
     return tuple(found)
 
 

@@ -88,20 +88,20 @@ class Block:
             found = self._places[word] = [match.start() for match in re.finditer(re.escape(word), self.data)]
         return found
 
-    def lines_above(self, offset: int, word: bytes, within: int) -> Iterator[tuple[int, int]]:
-        """Give the lines that hold a word among the next so many above one: where each begins and ends.
+    def lines_above(self, offset: int, word: bytes, within: int) -> Iterator[tuple[int, int, int]]:
+        """Give the lines that hold a word among the next so many above one.
 
-        The nearest comes first; `offset` is where the line below them begins.
+        Of each: where it begins and ends, and how many lines it stands above. The nearest comes first;
+        `offset` is where the line below them begins.
         """
         places, data = self.places(word), self.data
-        below, left, end = bisect_left(places, offset), within, offset
-        while below and left > 0:
+        below, above, end = bisect_left(places, offset), 0, offset
+        while below:
             begin = data.rfind(b"\n", 0, places[below - 1]) + 1
-            left -= data.count(b"\n", begin, end)
-            if left < 0:
+            above += newlines(data, begin, end)
+            if above > within:
                 return
-            newline = data.find(b"\n", begin)
-            yield begin, newline
+            yield begin, data.find(b"\n", begin), above
             end, below = begin, bisect_left(places, begin, 0, below)
 
 

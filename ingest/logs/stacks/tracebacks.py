@@ -61,6 +61,10 @@ WARNED_AMONG = 12
 _WARNED = re.compile(r"\s{1,8}(?:[\w.]+\.)?warn(?:_once|_explicit)?\(")
 WARNED_WITHIN = 60
 _BOUND = re.compile("|".join(row.pattern for row in (_WARNS, _WARNED, _START)))
+# Words without which no row above a line is a warning's first, a frame, or tells what a traceback came of.
+_WARNING_WORDS = (b"Warning:",)
+_FRAME_WORDS = (b"File",)
+_TELLING = (b"terminated with the following error:", b"During handling of", b"The above exception was")
 # How far from the end the last frame of a stack may stand that nothing announces.
 REACH = 16 << 10
 _REPEATED = re.compile(r"\s*\[Previous line repeated \d{1,9} more times?\]")
@@ -85,6 +89,8 @@ def at(block: Block, offset: int, number: int, known: dict[int, Line] | None = N
     if first is None:
         return []
     earlier = stack.of(first, stack.LinesAbove(block, offset, number, known), 6)
+    if _START.search(first.body) and not _stand_above(_TELLING, block, offset, first, known, stack.MAX_BACK):
+        earlier = iter(())
     for reader in _READERS:
         found = reader(first, lines, earlier)
         if found is not None:
@@ -111,6 +117,8 @@ def headless(block: Block, offset: int, line: Line, known: dict[int, Line]) -> T
 
     The message may begin in the line below the exception's name.
     """
+    if not _stand_above(_FRAME_WORDS, block, offset, line, known, 2 * stack.MAX_BACK):
+        return None
     above = stack.of(line, stack.LinesAbove(block, offset, line.number, known), 1)
     rows = chain([line], above)
     end = next((row for row in rows if stack.EXCEPTION.match(row.body)), None)
@@ -210,13 +218,38 @@ def is_in_warning(block: Block, offset: int, line: Line, known: dict[int, Line])
 
 
 def _is_warned_above(block: Block, offset: int, line: Line, known: dict[int, Line], within: int) -> bool:
-    """Tell whether a warning of the same process begins among so many lines above; few rows hold the word."""
+    """Tell whether a warning of the same process begins among so many lines above."""
+    return _stand_above(
+        _WARNING_WORDS,
+        block,
+        offset,
+        line,
+        known,
+        within,
+        lambda body: _WARNS.match(body.lstrip()) is not None,
+    )
+
+
+def _stand_above(
+    words: tuple[bytes, ...],
+    block: Block,
+    offset: int,
+    line: Line,
+    known: dict[int, Line],
+    within: int,
+    holds: Callable[[str], bool] = lambda _body: True,
+) -> bool:
+    """Tell whether a row of the same process with one of some words is among so many lines above.
+
+    Few rows hold the words, so that this is known long before all rows of the process are parsed.
+    """
     begin, _ = block.line_bounds(offset)
     return any(
-        row.source == line.source and _WARNS.match(row.body.lstrip())
+        row.source == line.source and holds(row.body)
+        for word in words
         for row in (
-            stack.parsed(block, *place, line.number - newlines(block.data, place[0], begin), known)
-            for place in block.lines_above(begin, b"Warning:", within)
+            stack.parsed(block, start, end, line.number - above, known)
+            for start, end, above in block.lines_above(begin, word, within)
         )
     )
 
