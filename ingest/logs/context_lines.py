@@ -20,8 +20,9 @@ TAIL = 12
 def context_lines(block: Block, offset: int, number: int) -> tuple[tuple[int, bytes], ...]:
     """Give the numbered rows around the line that holds `offset`."""
     begin, end = block.line_bounds(offset)
-    before = _whole_rows(block.data, begin)[:-1][-SURROUNDINGS - BESIDE :]
-    after = block.data[end + 1 : end + WINDOW].split(b"\n")[: SURROUNDINGS + BESIDE]
+    most = SURROUNDINGS + BESIDE
+    before = _whole_rows(block.data, begin, most + 1)[:-1][-most:]
+    after = block.data[end + 1 : end + WINDOW].split(b"\n", most)[:most]
     rows = [(number - len(before) + place, raw) for place, raw in enumerate(before)]
     rows += [(number + 1 + place, raw) for place, raw in enumerate(after) if raw]
     rows.append((number, block.data[begin:end]))
@@ -29,17 +30,19 @@ def context_lines(block: Block, offset: int, number: int) -> tuple[tuple[int, by
     return tuple(sorted((place, raw.rstrip(b"\r").rsplit(b"\r", 1)[-1][:MAX_AROUND]) for place, raw in rows))
 
 
-def _whole_rows(data: bytes, end: int) -> list[bytes]:
-    """Give the rows within WINDOW before `end` that begin there; the last one may be empty."""
+def _whole_rows(data: bytes, end: int, most: int) -> list[bytes]:
+    """Give the last rows, so many at most, within WINDOW before `end` that begin there; one may be empty."""
     begin = max(0, end - WINDOW)
-    rows = data[begin:end].split(b"\n")
+    rows = data[begin:end].rsplit(b"\n", most)
+    if len(rows) > most:
+        return rows[1:]
     return rows if begin == 0 or data[begin - 1 : begin] == b"\n" else rows[1:]
 
 
 def last_rows(block: Block) -> list[tuple[int, bytes]]:
     """Give the numbered rows that a block ends with."""
     end = len(block.data.rstrip(b"\n"))
-    rows = _whole_rows(block.data, end)[-TAIL - BESIDE :] or [
+    rows = _whole_rows(block.data, end, TAIL + BESIDE) or [
         block.data[block.data.rfind(b"\n", 0, end) + 1 : end]
     ]
     first = block.line + newlines(block.data, 0, end) - len(rows) + 1

@@ -27,8 +27,8 @@ _SHAPE = bytes.maketrans(b"23456789", b"11111111")
 _VALUED = re.compile(rb"[ahAH]100|#0|<[01]")
 # What may be a record: its message need not stand in the line as it is told.
 _RECORD = re.compile(r'\{"|MESSAGE=|\b(?:time|ts|timestamp|level|lvl|severity)=')
-# Where each of `_FIELDS` stands in a line of a shape, counted from its end (0, 0: nowhere), behind how much of
-# it is the body.
+# Where each of `_FIELDS` stands in a line of a shape, counted from its end (0, 0: nowhere), and how long the
+# body is that it ends with.
 _Layout = tuple[int, tuple[tuple[int, int], ...]]
 _layouts: dict[bytes, _Layout | None] = {}
 

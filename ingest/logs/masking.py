@@ -46,12 +46,12 @@ class Masking:
         """Give a traceback's frames as they may be shown."""
         clean = self.redactor.clean
         return tuple(
-            replace(
-                frame,
-                file=clean(frame.file)[-PATH:],
-                function=clean(frame.function)[:CODE],
-                code=clean(frame.code)[:CODE],
-                failing=clean(frame.failing)[:CODE],
+            Frame(
+                clean(frame.file)[-PATH:],
+                frame.line,
+                clean(frame.function)[:CODE],
+                clean(frame.code)[:CODE],
+                clean(frame.failing)[:CODE],
             )
             for frame in traceback.frames
         )

@@ -269,7 +269,7 @@ def rank_marks(rank: str, marks: tuple[str, ...] = _RANK_MARKS) -> tuple[bytes, 
 
 
 def marks_within(data: bytes) -> tuple[str, ...]:
-    """Give the marks of ranks (with `{}` for the number) that a text has: those that it lacks cost a search."""
+    """Give the marks of ranks (with `{}` for the number) that a text has: looking for others costs time."""
     found = [mark for mark in _RANK_MARKS if mark.replace("{}", "\n").encode().split(b"\n")[-1] in data]
     if _LABEL in found and not (data.endswith(b":") or any(mark in data for mark in _ODD_LABEL)):
         found[found.index(_LABEL) : found.index(_LABEL) + 1] = _LABELS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from corpus.log_patterns import PatternTable
@@ -12,6 +12,7 @@ from corpus.schema import Strength
 from ingest.logs.conditions import ReportView, all_hold
 from ingest.logs.derived_facts import DERIVED
 from ingest.logs.events import Event
+from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.exception_classifier import classify_exception
 from ingest.logs.stacks.own_calls import own_call
@@ -29,10 +30,23 @@ def refine_events(events: Sequence[Event], job: ReportView, table: PatternTable)
     """Give the events with the most exact causes that their patterns, or the code that failed, tell."""
     events = _with_calls(events)
     outer = _outer_calls(events)
-    refined = (refine_event(event, job, table, outer.get(id(event), ())) for event in events)
+    # Facts of other lines belong to other events; what was derived belongs to the whole log.
+    stated: dict[int, dict[int, Fact]] = {}
+    for place, fact in enumerate(job.facts):
+        stated.setdefault(0 if fact.kind in DERIVED else fact.line, {})[place] = fact
+    refined = (
+        refine_event(event, job, _told_at(event.line, stated), table, outer.get(id(event), ()))
+        for event in events
+    )
     return tuple(
         replace(told, handled=id(event) in outer) for event, told in zip(events, refined, strict=True)
     )
+
+
+def _told_at(line: int, stated: Mapping[int, Mapping[int, Fact]]) -> Sequence[Fact]:
+    """Give the facts of a line and those of none, in their order."""
+    found = {**stated.get(line, {}), **stated.get(0, {})}
+    return [found[place] for place in sorted(found)]
 
 
 def refine_by_files(report: CrashReport, table: PatternTable) -> CrashReport:
@@ -78,12 +92,15 @@ def _called(event: Event, shown: Sequence[Event]) -> Event:
     return event
 
 
-def refine_event(event: Event, job: ReportView, table: PatternTable, outer: Sequence[Frame] = ()) -> Event:
-    """Refine one event; `outer` are the calls of the exceptions that came of its own."""
+def refine_event(
+    event: Event, job: ReportView, facts: Sequence[Fact], table: PatternTable, outer: Sequence[Frame] = ()
+) -> Event:
+    """Refine one event.
+
+    `facts` are those that belong to it; `outer` are the calls of the exceptions that came of its own.
+    """
     row = table.by_id.get(event.pattern)
     if row and row.refine:
-        # Facts of other lines belong to other events; what was derived belongs to the whole log.
-        facts = [fact for fact in job.facts if fact.line == event.line or fact.kind in DERIVED]
         view = replace(job, root=event, facts=facts, focus=event)
         exact = next((refinement for refinement in row.refine if all_hold(refinement.when, view)), None)
         if exact:

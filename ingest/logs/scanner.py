@@ -27,12 +27,11 @@ from corpus.errors import InvalidCorpusError
 from corpus.log_patterns import Pattern
 from ingest import shipped
 from ingest.errors import InvalidExpressionError
+from ingest.logs.scan_windows import LONG_LINE, SAMPLED_OVER, signed_lines, windows
 
 BLOCK = 4 << 20
 BEFORE = 64 << 10
 AFTER = 256 << 10
-# A match silences its pattern for the rest of the line; on a line of megabytes, for this far only.
-LONG_LINE = 64 << 10
 LONGEST_ESCAPE = 4096
 # How often a pattern that only tells of a version is noted.
 SCARCE = 3
@@ -42,13 +41,6 @@ AT_WORK = ("progress", "work")
 # too.
 FEW = 48
 FEWER = 8
-# What a healthy run prints at every step is looked for in the whole of a small block; of a larger one in its
-# first and last bytes, and behind what failed.
-SAMPLED_OVER = 1 << 20
-HEAD = 16 << 10
-TAIL = 64 << 10
-BEHIND = 32 << 10
-WINDOWS = 64
 
 # Who quotes a message puts marks around it, and may end it as a sentence; the last two are full stops of
 # Chinese.
@@ -279,7 +271,12 @@ class Scanner:
             for begin, end in signed_lines(block.data, sorted(hits.signs)):
                 hits.search(self._behind_signs, begin, end)
         if self._progress:
-            for begin, end in windows(block, (place for place, row in hits.found if row in self._telling)):
+            for begin, end in windows(
+                block.data,
+                block.start,
+                block.stop,
+                (place for place, row in hits.found if row in self._telling),
+            ):
                 hits.search(self._progress, begin, end)
         return hits.all()
 
@@ -421,47 +418,6 @@ class SpanFinder:
             else:
                 joined.append((start, end))
         return joined
-
-
-def signed_lines(data: bytes, signs: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Give the lines in which signs end, each with the one above it, as places in the bytes.
-
-    What a match begins with may be the end of the line above. Lines that touch are given together.
-    """
-    begin = stop = -1
-    for sign in signs:
-        if sign <= stop:
-            continue
-        line = data.rfind(b"\n", 0, sign - 1) + 1
-        above = data.rfind(b"\n", 0, max(0, line - 1)) + 1
-        newline = data.find(b"\n", sign - 1)
-        if above > stop:
-            if stop >= 0:
-                yield begin, stop
-            begin = above
-        stop = len(data) if newline < 0 else newline + 1
-    if stop >= 0:
-        yield begin, stop
-
-
-def windows(block: Block, failures: Iterable[int]) -> list[tuple[int, int]]:
-    """Give the parts of a block, in whole lines, that are searched for progress."""
-    data, start, stop = block.data, block.start, block.stop
-    if stop - start <= SAMPLED_OVER:
-        return [(0, len(data))]
-    wanted = [(start, start + HEAD), (stop - TAIL, stop)]
-    places = sorted(failures)
-    wanted += [(place, place + BEHIND) for place in (*places[: WINDOWS // 2], *places[-WINDOWS // 2 :])]
-    joined: list[tuple[int, int]] = []
-    for begin, end in sorted(wanted):
-        begin = max(data.rfind(b"\n", max(0, begin - LONG_LINE), max(0, begin)) + 1, begin - LONG_LINE, 0)
-        newline = data.find(b"\n", end, end + LONG_LINE)
-        end = newline + 1 if newline >= 0 else min(len(data), end + LONG_LINE)
-        if joined and begin <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-        else:
-            joined.append((begin, end))
-    return joined
 
 
 def _compiled(rows: list[tuple[int, Pattern]], cache: Path | None) -> hyperscan.Database | None:

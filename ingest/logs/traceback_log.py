@@ -6,7 +6,9 @@ One whose last line no pattern knows becomes an event of its own.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import islice
 
 from corpus.log_patterns import Handler, Pattern, PatternTable
 from ingest.logs.events import Event, EventLog
@@ -19,9 +21,9 @@ from ingest.logs.samples import SampleMarks
 from ingest.logs.scanner import Block
 from ingest.logs.stacks import tracebacks
 from ingest.logs.stacks.open_tracebacks import Stacks
-from ingest.logs.stacks.stack import LinesAbove
+from ingest.logs.stacks.stack import LinesAbove, RememberedRows
 from ingest.logs.stacks.tracebacks import Traceback
-from ingest.logs.survival import calm, is_logged
+from ingest.logs.survival import NEAR, calm, is_logged
 
 # How many lines above a traceback may tell when it was printed.
 CLOCK_ABOVE = 60
@@ -44,6 +46,8 @@ class TracebackLog:
         self._ignored: dict[str, deque[int]] = {}
         # By stream, the last line that ended one.
         self._last_ignored: dict[str, Line] = {}
+        # The lines of a block, first and last, that are known to have no time.
+        self._timeless: tuple[Block | None, int, int] = (None, 0, 0)
 
     def begin(self, at: PlacedLine, sight: Sighting) -> None:
         """Read the traceback that a line begins."""
@@ -60,7 +64,9 @@ class TracebackLog:
             self.ignore_below(
                 remark if remark.number + 1 == line.number else replace(line, number=line.number - 1)
             )
-        found = [replace(one, calm=calm(own), logged=is_logged(line, own)) for one in found[:1]] + found[1:]
+        found[:1] = [
+            replace(one, calm=calm(own), logged=is_logged(line, [*islice(own, NEAR)])) for one in found[:1]
+        ]
         if found or (line.body.startswith("Traceback ") and not is_read):
             self.flush(line.source)
         for traceback in found:
@@ -68,15 +74,32 @@ class TracebackLog:
             self._notes.progress.timeline.event(traceback.end, clock)
             self._notes.see_frames(traceback.frames, line.number)
 
-    @staticmethod
-    def _above(at: PlacedLine) -> tuple[list[Line], str]:
+    def _above(self, at: PlacedLine) -> tuple[Iterable[Line], str]:
         """Give the nearest rows of a line's process above it, and when it was printed."""
         line = at.line
         nearest = LinesAbove(at.block, at.offset, line.number, at.parsed, CALM_ABOVE)
-        own = [row for row in nearest.own(line) if row.body.strip()]
-        # Python prints no time before a traceback: that of the nearest line above tells.
-        rows = LinesAbove(at.block, at.offset, line.number, at.parsed, CLOCK_ABOVE)
-        return own, line.time or next((row.time for row in rows if row.time), "")
+        own = RememberedRows(row for row in nearest.own(line) if row.body.strip())
+        return own, line.time or self._clock_above(at)
+
+    def _clock_above(self, at: PlacedLine) -> str:
+        """Give the time of the nearest line above that has one: Python prints none before a traceback."""
+        line = at.line
+        block, first, last = self._timeless
+        first, last = (first, last) if block is at.block else (line.number, 0)
+        least = max(line.number - CLOCK_ABOVE, at.block.line)
+        for row in LinesAbove(at.block, at.offset, line.number, at.parsed, CLOCK_ABOVE):
+            if row.time:
+                least = row.number + 1
+                break
+            if first <= row.number <= last and first <= line.number - CLOCK_ABOVE:
+                # From here up to the farthest of them none has a time, as an earlier look has shown.
+                least = first
+                row = line
+                break
+        else:
+            row = line
+        self._timeless = at.block, least, line.number - 1
+        return row.time
 
     def ended_by(self, at: PlacedLine) -> Traceback | None:
         """Give the traceback that a failure's line ends, which is thereby known.
@@ -151,6 +174,7 @@ class TracebackLog:
         self._stacks = Stacks()
         self._ignored.clear()
         self._last_ignored.clear()
+        self._timeless = (None, 0, 0)
 
     def _event(self, row: Pattern, traceback: Traceback) -> Event:
         text = self._masking.shown(traceback.text)

@@ -213,6 +213,25 @@ class LinesAbove(Iterator[Line]):
         return False
 
 
+class RememberedRows:
+    """Rows that are walked as far as somebody asks for them, and may be gone through again."""
+
+    def __init__(self, rows: Iterator[Line]) -> None:
+        self._rows, self._walked = rows, list[Line]()
+
+    def __iter__(self) -> Iterator[Line]:
+        """Give the rows from the first one on."""
+        place = 0
+        while True:
+            if place == len(self._walked):
+                row = next(self._rows, None)
+                if row is None:
+                    return
+                self._walked.append(row)
+            yield self._walked[place]
+            place += 1
+
+
 def source_marks(line: Line, block: Block | None = None) -> tuple[bytes, ...] | None:
     """Give texts of which each line of the same process in a block holds one; None where none is known to.
 

@@ -243,9 +243,9 @@ def _stand_above(
 
     Few rows hold the words, so that this is known long before all rows of the process are parsed.
     """
-    begin, _ = block.line_bounds(offset)
+    source, (begin, _) = line.source, block.line_bounds(offset)
     return any(
-        row.source == line.source and holds(row.body)
+        row.source == source and holds(row.body)
         for word in words
         for row in (
             stack.parsed(block, start, end, line.number - above, known)
@@ -400,7 +400,7 @@ class _OpenTraceback:
         """Take in a row below a frame: its statement, or the marks below that."""
         if not frame.code:
             self._indent = len(body) - len(body.lstrip())
-            return replace(frame, code=body.strip())
+            return Frame(frame.file, frame.line, frame.function, body.strip(), frame.failing)
         marks = _MARKS.fullmatch(body)
         if marks is None or frame.failing or marks.start("marks") < self._indent:
             return frame

@@ -238,7 +238,7 @@ def test_what_is_searched_for_progress_are_whole_lines_in_order(
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {"SAMPLED_OVER": 0, "HEAD": 300, "TAIL": 900, "BEHIND": 200}.items():
             patch.setattr(scanner, name, value)
-        windows = scanner.windows(block, failures)
+        windows = scan_windows.windows(block.data, block.start, block.stop, failures)
     assert all(earlier[1] < later[0] for earlier, later in pairwise(windows))
     assert all(
         (begin == 0 or data[begin - 1] == 10) and (end == len(data) or data[end - 1] == 10)
@@ -251,9 +251,9 @@ def test_what_is_searched_for_progress_are_whole_lines_in_order(
 def test_a_flood_of_failures_makes_few_windows() -> None:
     """However many lines fail, a bounded part is searched for progress."""
     data = filled(BLOCK)
-    windows = scanner.windows(whole(data), range(0, BLOCK, 100))
+    windows = scan_windows.windows(data, 0, len(data), range(0, BLOCK, 100))
     searched = sum(end - begin for begin, end in windows)
-    assert searched < HEAD + TAIL + scanner.WINDOWS * BEHIND
+    assert searched < HEAD + TAIL + scan_windows.WINDOWS * BEHIND
     assert windows[-1][1] == len(data)
 
 
