@@ -353,7 +353,7 @@ def _lasting(events: Sequence[Event], runs: Sequence[Progress], timeline: Timeli
     return [
         replace(event, kind="error", pattern_role="origin", strength="suggests")
         if event.pattern in held
-        else replace(event, lasting=False)
+        else (replace(event, lasting=False) if event.lasting else event)
         for event in events
     ]
 

@@ -27,7 +27,12 @@ def context_lines(block: Block, offset: int, number: int) -> tuple[tuple[int, by
     rows += [(number + 1 + place, raw) for place, raw in enumerate(after) if raw]
     rows.append((number, block.data[begin:end]))
     # Of a redrawn line the last part is shown; cut at its end, for what is cut before it may name a secret.
-    return tuple(sorted((place, raw.rstrip(b"\r").rsplit(b"\r", 1)[-1][:MAX_AROUND]) for place, raw in rows))
+    return tuple(
+        sorted(
+            (place, (raw.rstrip(b"\r").rsplit(b"\r", 1)[-1] if b"\r" in raw else raw)[:MAX_AROUND])
+            for place, raw in rows
+        )
+    )
 
 
 def _whole_rows(data: bytes, end: int, most: int) -> list[bytes]:

@@ -39,7 +39,8 @@ def refine_events(events: Sequence[Event], job: ReportView, table: PatternTable)
         for event in events
     )
     return tuple(
-        replace(told, handled=id(event) in outer) for event, told in zip(events, refined, strict=True)
+        replace(told, handled=True) if id(event) in outer else told
+        for event, told in zip(events, refined, strict=True)
     )
 
 

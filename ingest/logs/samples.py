@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
 
 from corpus.log_patterns import Pattern, PatternTable
 from ingest.logs.lines import Line, parse_line
@@ -89,12 +91,17 @@ def without_samples(text: str) -> str:
     return "".join([*kept, text[place:]]) if kept else text
 
 
+# Several patterns ask for the same line.
+@lru_cache(256)
 def is_prose(text: str) -> bool:
     """Tell whether a line is a sentence of a story, an article or a talk, and of no program."""
     text = text.replace("\\n", " ")
     words = _WORD.findall(text)
-    if len(words) < _PROSE_WORDS or len(_OF_JOBS.findall(text)) > len(words) // _JOB_WORD_IN:
+    if len(words) < _PROSE_WORDS:
         return False
+    allowed = len(words) // _JOB_WORD_IN
+    if next(islice(_OF_JOBS.finditer(text), allowed, None), None) is not None:
+        return False  # most lines of a job have such a word soon
     return len(_GRAMMAR.findall(text)) >= _PROSE_SHARE * len(words)
 
 

@@ -86,20 +86,17 @@ class TracebackLog:
         line = at.line
         block, first, last = self._timeless
         first, last = (first, last) if block is at.block else (line.number, 0)
-        least = max(line.number - CLOCK_ABOVE, at.block.line)
+        least, time = max(line.number - CLOCK_ABOVE, at.block.line), ""
         for row in LinesAbove(at.block, at.offset, line.number, at.parsed, CLOCK_ABOVE):
             if row.time:
-                least = row.number + 1
+                least, time = row.number + 1, row.time
                 break
             if first <= row.number <= last and first <= line.number - CLOCK_ABOVE:
                 # From here up to the farthest of them none has a time, as an earlier look has shown.
                 least = first
-                row = line
                 break
-        else:
-            row = line
         self._timeless = at.block, least, line.number - 1
-        return row.time
+        return time
 
     def ended_by(self, at: PlacedLine) -> Traceback | None:
         """Give the traceback that a failure's line ends, which is thereby known.

@@ -12,23 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpus.log_patterns import PatternTable
-from ingest.logs import scanner
+from ingest.logs import scan_windows, scanner
 from ingest.logs.reader import Reader
-from ingest.logs.scanner import (
-    BEHIND,
-    BLOCK,
-    FEW,
-    FEWER,
-    HEAD,
-    SAMPLED_OVER,
-    TAIL,
-    Block,
-    Match,
-    Scanner,
-    Tally,
-    blocks,
-    newlines,
-)
+from ingest.logs.scan_windows import BEHIND, HEAD, SAMPLED_OVER, TAIL
+from ingest.logs.scanner import BLOCK, FEW, FEWER, Block, Match, Scanner, Tally, blocks, newlines
 from tests.factories import OOM, ReadLog
 from tests.ingest.logs.test_scanner import cut, lines_of, pattern, whole
 from tests.tables import each_row
@@ -237,7 +224,7 @@ def test_what_is_searched_for_progress_are_whole_lines_in_order(
     failures = [block.start + int(place * (block.stop - block.start)) for place in places]
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {"SAMPLED_OVER": 0, "HEAD": 300, "TAIL": 900, "BEHIND": 200}.items():
-            patch.setattr(scanner, name, value)
+            patch.setattr(scan_windows, name, value)
         windows = scan_windows.windows(block.data, block.start, block.stop, failures)
     assert all(earlier[1] < later[0] for earlier, later in pairwise(windows))
     assert all(

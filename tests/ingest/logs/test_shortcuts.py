@@ -1,0 +1,183 @@
+"""What is recognised before it is parsed: each shortcut gives what the long way does."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eval import incidents
+from eval.bench.made_logs import FORMS
+from ingest.logs import lines
+from ingest.logs.lines import Line, parse_line
+from ingest.logs.placed_line import PlacedLine
+from ingest.logs.scanner import Block
+from ingest.logs.stacks import tracebacks
+from ingest.logs.stacks.stack import LinesAbove, RememberedRows
+from ingest.logs.traceback_log import CLOCK_ABOVE, TracebackLog
+from tests.factories import OOM, ReadLog, traceback
+from tests.tables import each_row
+
+RANKS = 3
+SAID = (
+    "step 3: loss 2.5",
+    "/job/a.py:7: UserWarning: the first row",
+    "  warnings.warn(",
+    "its details go on here",
+    "    indented",
+    '  File "/job/a.py", line 7, in main',
+    "    main()",
+    "ValueError: no good",
+    "Traceback (most recent call last):",
+    "",
+    "2026-05-03 10:00:07,123 all is well",
+)
+
+
+def block_of(rows: list[str]) -> Block:
+    """Make a block of rows."""
+    data = ("\n".join(rows) + "\n").encode()
+    return Block(data, 1, 0, len(data))
+
+
+def placed(block: Block) -> list[PlacedLine]:
+    """Give each row of a block with its place."""
+    found, place = [], 0
+    for number, raw in enumerate(block.data.split(b"\n")[:-1], 1):
+        found.append(PlacedLine(parse_line(raw, number), block, place, {}))
+        place += len(raw) + 1
+    return found
+
+
+def test_that_lines_of_one_shape_have_their_own_ranks_and_times() -> None:
+    """What is remembered of a prefix is where it stands, not what it said."""
+    told = [
+        parse_line(f"[rank{rank}]: 2026-05-03 10:0{rank}:07,123 ERROR boom {rank}".encode(), 1)
+        for rank in range(1, 10)
+    ]
+    assert [(line.rank, line.time, line.body) for line in told] == [
+        (str(rank), f"2026-05-03 10:0{rank}:07,123", f"boom {rank}") for rank in range(1, 10)
+    ]
+
+
+@each_row(
+    ("first", "second"),
+    [
+        ("a100: boom", "a200: boom"),
+        ("h800-3: boom", "h500-3: boom"),
+        ("#033[31mboom", "#011[31mboom"),
+        ('{"level": "info", "rank": 1, "msg": "a 1"}', '{"level": "info", "rank": 2, "msg": "b 2"}'),
+        ("time=1 level=info rank=3 msg=a", "time=2 level=warn rank=4 msg=a"),
+    ],
+)
+def test_that_lines_whose_digits_mean_something_are_no_shape(first: str, second: str) -> None:
+    """Digits that name a machine or an escape, and records, are read each time."""
+    for text in (first, second, first):
+        assert lines._taken_apart(text) == lines._read_anew(text, {})
+
+
+def test_that_shapes_change_no_line_of_the_incidents() -> None:
+    """Every prefix of every labelled log, in whatever order its shapes were met."""
+    texts = {row for incident in incidents.load() for row in incident.lines[:300] if len(row) < lines.SHAPED}
+    for text in sorted(texts):
+        clean = lines.printable(text).rstrip()
+        assert lines._taken_apart(clean) == lines._read_anew(clean, {}), clean
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, RANKS), st.sampled_from(SAID)), min_size=1, max_size=60),
+    form=st.sampled_from(sorted(FORMS)),
+)
+@settings(max_examples=80, deadline=None, derandomize=True)
+def test_that_what_stands_above_is_the_same_where_every_row_is_parsed(
+    rows: list[tuple[int, str]], form: str
+) -> None:
+    """Warnings and stacks without a header, in the lines of several processes."""
+    block = block_of([FORMS[form](rank, said) for rank, said in rows])
+    told: list[list[object]] = []
+    for is_short in (True, False):
+        with pytest.MonkeyPatch.context() as patch:
+            if not is_short:
+                patch.setattr(tracebacks, "_stand_above", lambda *_words: True)
+            told.append(
+                [
+                    (
+                        tracebacks.ends_warning(at.block, at.offset, at.line, {}),
+                        tracebacks.is_in_warning(at.block, at.offset, at.line, {}),
+                        tracebacks.headless(at.block, at.offset, at.line, {}),
+                        tracebacks.at(at.block, at.offset, at.line.number, {}),
+                    )
+                    for at in placed(block)
+                ]
+            )
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_that_the_clock_above_is_that_of_the_nearest_line_with_one(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever lines were looked at before, and in whichever block."""
+    monkeypatch.setattr("ingest.logs.traceback_log.CLOCK_ABOVE", 8)
+    dice = random.Random(seed)  # noqa: S311 - made lines
+    log = TracebackLog.__new__(TracebackLog)
+    log._timeless = (None, 0, 0)
+    for _ in range(4):
+        rows = [
+            f"2026-05-03 10:00:{number % 60:02d},000 well" if dice.random() < 0.08 else f"row {number}"
+            for number in range(120)
+        ]
+        for at in placed(block_of(rows)):
+            if dice.random() < 0.5:
+                continue
+            above = LinesAbove(at.block, at.offset, at.line.number, {}, 8)
+            assert log._clock_above(at) == next((row.time for row in above if row.time), "")
+    assert CLOCK_ABOVE > 8
+
+
+def test_that_rows_are_walked_once_however_often_they_are_gone_through() -> None:
+    walked = []
+
+    def rows(most: int = 5) -> object:
+        for number in range(most):
+            walked.append(number)
+            yield Line(number, "", "")
+
+    remembered = RememberedRows(rows())  # type: ignore[arg-type]
+    assert next(iter(remembered)).number == 0
+    assert walked == [0]
+    assert [row.number for row in remembered] == [row.number for row in remembered] == list(range(5))
+    assert walked == list(range(5))
+
+
+def test_that_failures_of_one_template_keep_their_count_places_and_numbers(read: ReadLog) -> None:
+    """Repeated lines are one event from the first to the last; each one's own numbers are told as facts."""
+    rows = [OOM.replace("2.00 GiB", f"{number}.00 GiB") for number in range(1, 41)]
+    report = read(
+        "".join(f"step {number} loss 0.5\n[rank{number % 8}]: {row}\n" for number, row in enumerate(rows))
+    )
+    (event,) = [event for event in report.events if event.pattern == "torch.cuda-oom"]
+    assert (event.count, event.line, event.last) == (40, 2, 80)
+    assert event.ranks == tuple(range(8))
+    asked = {fact.line: fact.fields["asked_gib"] for fact in report.facts if fact.kind == "gpu_oom"}
+    assert asked == {2 * number: float(number) for number in range(1, 41)}
+
+
+def test_that_exit_codes_of_one_template_are_not_taken_for_one_another(read: ReadLog) -> None:
+    """A number may decide what a line means: one process was killed, the other failed by itself."""
+    for code, told in ((1, False), (137, True), (2, False)):
+        report = read(f"worker 1 exited with exit code {code}\n" * 3)
+        assert [event.count for event in report.events if event.pattern == "kubernetes.exit-137"] == [
+            3
+        ] * told
+
+
+def test_that_a_traceback_of_the_same_template_keeps_its_own_lines(read: ReadLog) -> None:
+    """The same calls at other lines of source: the first is shown, all are counted, first to last."""
+    log = "".join(traceback(f"KeyError: 'sample {number}'") + f"step {number}\n" for number in range(70))
+    report = read(log)
+    (event,) = report.events
+    assert event.count == 70
+    assert event.last - event.line == (len(log.splitlines()) // 70) * 69
