@@ -6,12 +6,13 @@ import sys
 
 from rich.console import Console
 
-from eval.bench import batch, hostile, ingest, redact, run, scan, serve, start, vectors, warm
+from eval.bench import batch, hostile, ingest, noisy_scan, redact, run, scan, serve, start, vectors, warm
 
 BENCHES = {
     "batch": batch.run,
     "hostile": hostile.run,
     "ingest": ingest.run,
+    "noisy": noisy_scan.run,
     "redact": redact.run,
     "run": run.run,
     "scan": scan.run,
