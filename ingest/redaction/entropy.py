@@ -46,7 +46,8 @@ _CALL = re.compile(
     rb"bert|roberta|unet|vae|_orig_mod|_fsdp_wrapped_module)(?:\.(?:[A-Za-z_]{2,}\w{0,3}|\d{1,4})){2,}\Z|"
     rb"[a-z]\w*(?:[./-]\w+)*/[a-z]\w*(?:[.-]\w{1,12})*\.[a-z]{2,5}\Z|"
     rb"\?[\w ]*\}\Z|\?[a-z ]*\Z|"
-    rb"(?:pydantic\.)?Secret(?:Str|Bytes)\Z|(?:Optional|Union|Annotated|Literal|Final|List|Dict|Callable|list|dict|tuple|type)\["
+    rb"(?:pydantic\.)?Secret(?:Str|Bytes)\Z|"
+    rb"(?:Optional|Union|Annotated|Literal|Final|List|Dict|Callable|list|dict|tuple|type)\["
 )
 # A variable, or a place to be filled in, stands for a secret and is none.
 _REFERENCE = re.compile(

@@ -330,7 +330,8 @@ BESIDE = (
         "command-password",
         r"(?i)(?:mc|mcli)(?:\s|%20)(?:alias|config)\W",
         rf"(?i)\bmc(?:li)?\s+(?:alias\s+set|"
-        rf"config\s+host\s+add)\s+\S+\s+\S+\s+['\"]?(?P<secret>{WORD}{{1,200}}['\"]?\s+['\"]?{WORD}{{8,200}})",
+        rf"config\s+host\s+add)\s+\S+\s+\S+\s+['\"]?"
+        rf"(?P<secret>{WORD}{{1,200}}['\"]?\s+['\"]?{WORD}{{8,200}})",
         far=True,
     ),
     SecretKind(

@@ -50,8 +50,8 @@ _ANSWERS = r"(?:send|sent|C|client|user)?[ ]?(?::|>{1,3}|->|=>|~>)[ ]?b?['\"]?"
 _SHELL = r"(?:-?(?:ba|z|da|k|fi|a|c|tc)?sh)"
 # A prompt for a phrase, and the words that answers to one never hold but messages do.
 _MESSAGE = (
-    r"(?:is|are|was|not|no|the|a|an|for|to|of|try|again|bad|wrong|incorrect|denied|required|failed|error|invalid|"
-    r"empty|skip\w*|using|read\w*|same|match|mismatch|timed|timeout|interrupt\w*|eof|cannot)"
+    r"(?:is|are|was|not|no|the|a|an|for|to|of|try|again|bad|wrong|incorrect|denied|required|failed|error|"
+    r"invalid|empty|skip\w*|using|read\w*|same|match|mismatch|timed|timeout|interrupt\w*|eof|cannot)"
 )
 SHOWN = (
     # A mail server asks in base64, and in a row below the client answers so.
