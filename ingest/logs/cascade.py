@@ -20,7 +20,7 @@ from ingest.logs.events import CascadeRole, Event
 from ingest.logs.progress import IN_FLIGHT, Progress
 from ingest.logs.stacks.own_calls import ends_program, raises_itself
 from ingest.logs.stacks.stack import EXCEPTION
-from ingest.logs.survival import is_overtaken, is_survived, names_in
+from ingest.logs.survival import is_overtaken, is_passed, is_survived, names_in
 from ingest.logs.timeline import Timeline
 
 
@@ -85,6 +85,7 @@ def arrange_cascade(
         or (event.passing and _is_caught(event, events))
         or is_survived(event, events)
         or is_overtaken(event, events)
+        or is_passed(event, events)
     } | {id(event) for event in _lived_with(events, runs, timeline)}
     # Once a run has said that it is done, or ends because it was told to, what falls over while it closes is
     # no failure of it.

@@ -81,6 +81,31 @@ def is_overtaken(event: Event, events: Sequence[Event]) -> bool:
     )
 
 
+def is_passed(event: Event, events: Sequence[Event]) -> bool:
+    """Tell whether the script that printed a stack came to a statement further down, and failed there.
+
+    An exception that nobody catches ends a script at the statement that its stack begins with.
+    """
+    at = _statement_of_script(event)
+    return at is not None and any(
+        later.source == event.source
+        and later.traceback > event.last
+        and later.pattern_role == "origin"
+        and later.calm >= CALM
+        and not later.linked
+        and (end := _statement_of_script(later)) is not None
+        and end[0] == at[0]
+        and end[1] > at[1]
+        for later in events
+    )
+
+
+def _statement_of_script(event: Event) -> tuple[str, int] | None:
+    """Give file and line of the script's own statement that a stack begins with; None where it shows none."""
+    outer = event.frames[0] if event.traceback and event.frames else None
+    return (outer.file, outer.line) if outer is not None and outer.function == "<module>" else None
+
+
 def _is_interpreted(event: Event, later: Event) -> bool:
     """Tell whether the function that met an unknown exception in a call of its own raised the later one."""
     if event.handler != "unknown-exception" or not event.frames:

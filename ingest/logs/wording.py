@@ -14,7 +14,10 @@ from ingest.logs.lines import Line, message_of
 _SHRUGGED = re.compile(
     r"(?i)\bignor(?:e|ing|ed) (?:\w+ )?(?:import|error|exception|failure)|import error msg|fall(?:ing|s)? "
     r"?back (?:to|on)|will be (?:disabled|skipped|ignored)|"
-    r"continuing without|non-?fatal|not fatal|inotify_(?:add_watch|init)|(?:error|exception|failure)s? "
+    r"continuing (?:without|(?:to|with|on) (?:the )?(?:next|rest|remaining|others?))|"
+    r"(?:mov(?:e|ing)|go(?:ing)?) on (?:to|with) (?:the )?(?:next|rest|remaining|others?)|"
+    r"继续处理(?:下一|其余|剩余)|"
+    r"non-?fatal|not fatal|inotify_(?:add_watch|init)|(?:error|exception|failure)s? "
     r"(?:is|are|was|were|will be)? ?ignored"
 )
 # What general words of a failure are beside: the run has another try, does without, counts none, or ends

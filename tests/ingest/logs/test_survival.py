@@ -88,6 +88,42 @@ def test_that_names_are_told_from_plain_words(text: str, expected: set[str]) -> 
     assert names_in(text) == expected
 
 
+def at_statement(number: int, error: str) -> str:
+    """Write the stack of a script's own statement."""
+    place = f'  File "/job/predict.py", line {number}, in <module>'
+    return f"Traceback (most recent call last):\n{place}\n    go()\n{error}\n"
+
+
+@each_row(
+    "text, is_last",
+    [
+        (at_statement(76, "ValueError: too long") + CALM + at_statement(99, "KeyError: 'a'"), True),
+        # A script that ran again, or ranks of it, fail at one statement; a loop's may come back to it.
+        (at_statement(76, "ValueError: too long") + CALM + at_statement(76, "KeyError: 'a'"), False),
+        (at_statement(99, "ValueError: too long") + CALM + at_statement(76, "KeyError: 'a'"), False),
+        # Two processes that write into one log fail together.
+        (at_statement(76, "ValueError: too long") + at_statement(99, "KeyError: 'a'"), False),
+    ],
+)
+def test_that_a_script_which_came_to_a_later_statement_had_caught_what_it_printed(
+    text: str, is_last: bool, read: ReadLog
+) -> None:
+    """An exception that nobody catches ends a script at the statement that its stack begins with."""
+    root = read(text).root
+    assert root is not None
+    assert (root.line == text.count("\n")) == is_last
+
+
+@each_row(
+    "words",
+    ["Continuing to next case in 60s", "continuing with the remaining files", "moving on to the next sample"],
+)
+def test_that_a_line_which_says_that_its_program_goes_on_is_no_failure(words: str, read: ReadLog) -> None:
+    """Whoever says what comes next has lived through what the line tells."""
+    error = "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens"
+    assert read(f"An error occurred: {error}. {words}\n" + steps(3)).root is None
+
+
 def test_that_what_a_handler_meets_is_a_failure_of_its_own(read: ReadLog) -> None:
     """What it raises is the first exception in other words."""
     link = "\nDuring handling of the above exception, another exception occurred:\n\n"
