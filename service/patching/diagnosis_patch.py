@@ -22,7 +22,7 @@ from service.patching.changed_files import changed_file, tell_changed
 from service.patching.commands import corrected_command
 from service.patching.patches import ConfigFile, FileEdit, PatchedFiles
 from service.patching.target import PatchTarget
-from service.patching.used_files import of_run
+from service.patching.used_files import to_be_patched
 from service.remediation.code_edits.edits import code_edit
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.own_names import own_option
@@ -49,9 +49,9 @@ def patch_diagnosis(
     """Give the answer with its patch and its launch command, changed; for want of files a patch of that."""
     line, text = report.command
     given = files
-    if not files and (not line or MASK in text):
+    used = to_be_patched(given, report)
+    if not used and (not line or MASK in text):
         return answer
-    used = of_run(given, report)
     files = used or [ConfigFile(f"command-at-line-{report.place(line).line}.sh", text)]
     # A longer command is shown whole and corrected, a word a line; nobody reads two such rows.
     is_shown = bool(given) or len(text) <= LONGEST_ROW
@@ -124,7 +124,7 @@ def patch_first_step(
     out is none.
     """
     targets = _first_targets(changes, report, library)
-    made = _patch_targets(targets, of_run(files, report))
+    made = _patch_targets(targets, to_be_patched(files, report))
     changed = changed_file(made.edits, targets, report)
     return made if changed is None or changed.holds(targets[0].to) else StepPatch(left_out=made.left_out)
 
@@ -143,7 +143,7 @@ def suggested_edits(
 
     Nothing where that file is no longer the one that ran, and the change does not follow for it.
     """
-    found = _suggested(changes, of_run(files, report), report, library)
+    found = _suggested(changes, to_be_patched(files, report), report, library)
     targets = _first_targets(changes, report, library)
     changed = changed_file(found, targets, report)
     return found if changed is None or changed.holds(targets[0].to) else ()

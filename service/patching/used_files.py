@@ -65,6 +65,11 @@ def of_run(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile
     return tuple(file for file in files if file.name not in programs or file.name in ran)
 
 
+def to_be_patched(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile, ...]:
+    """Give the files of the run without what a tracker wrote of it: a change there changes nothing."""
+    return tuple(file for file in of_run(files, report) if not _RECORD.search(file.text))
+
+
 def _is_other(file: ConfigFile, mains: Iterable[str]) -> bool:
     """Tell whether a file is a program by itself, and starts none of those that ran."""
     if file.name.endswith(".py"):

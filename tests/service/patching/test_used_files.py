@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ingest.logs.stacks.stack import Frame
 from service.patching.patches import ConfigFile
-from service.patching.used_files import by_use, of_run
+from service.patching.used_files import by_use, of_run, to_be_patched
 from service.pipeline.triage import Triage
 from tests.service.factories import failed, report, setting
 from tests.tables import each_row
@@ -59,10 +59,11 @@ def test_that_programs_that_did_not_run_are_none_of_the_run(
 
 
 def test_that_a_tracker_s_record_comes_last() -> None:
-    """A tracker writes the settings of a run down; no run reads them there."""
+    """A tracker writes the settings of a run down; no run reads them there, so that none is patched there."""
     record = ConfigFile("config.yaml", "_wandb:\n  value: {}\nlr:\n  value: 1\n")
     own = ConfigFile("run.yaml", "lr: 1\n")
     assert by_use([record, own], report(failed())) == (own, record)
+    assert to_be_patched([record, own], report(failed())) == (own,)
 
 
 def test_that_the_script_of_the_run_is_patched(triage: Triage) -> None:
