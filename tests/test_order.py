@@ -29,7 +29,9 @@ def test_that_every_file_that_is_named_is_there() -> None:
 
 
 def test_that_one_worker_runs_a_family_and_each_other_file_is_alone() -> None:
-    assert family("tests/ui/chat/test_log.py::test_a") == family("tests/ui/chat/test_looks.py::test_b[c]")
+    assert family("tests/ui/slack/test_files.py::test_a") == family(
+        "tests/ui/slack/test_digest.py::test_b[c]"
+    )
     assert family("tests/ui/cli/test_run.py::test_a") == "tests/ui/cli/test_run.py"
     begun = [name for one in FAMILIES for name in one]
     assert [name for name in begun if not (TESTS / name).exists()] == []
