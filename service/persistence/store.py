@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
 
 from sqlalchemy import text
 
+from corpus.message import Message
 from service.persistence.audit import AuditLog
 from service.persistence.batches import BatchRepository
 from service.persistence.clock import Clock
@@ -21,11 +23,13 @@ from service.persistence.retention import Retention
 from service.persistence.schema import VERSIONS
 from service.persistence.seen_events import SeenEvents
 from service.persistence.triages import TriageRepository
-from service.schemas.errors import RequestError, StoreError
+from service.schemas.errors import DiskFullError, RequestError, StoreError
 from service.settings import Settings
 
 # Seconds for which a database that stored something is taken to store more: who watches a server asks often.
 STORES = 5.0
+# Bytes without which a disk has no room: a small row may still fit into what the database holds already.
+LEAST_ROOM = 64 << 10
 
 
 class Store:
@@ -41,6 +45,7 @@ class Store:
         # Where a damaged database was moved to when this one was made in its place; its batches are in their
         # journals.
         self.replaced = replaced
+        self._home = home
         self._stored_at = -STORES
         self.triages = TriageRepository(database)
         self.crashes = CrashRepository(database)
@@ -82,6 +87,8 @@ class Store:
         try:
             with self.database.read() as connection:
                 found = version(connection)
+            if shutil.disk_usage(self._home).free < LEAST_ROOM:
+                raise DiskFullError(Message("errors.no-room-database-free", place=self.place, said="ENOSPC"))
             if found == VERSIONS[-1] and monotonic() - self._stored_at > STORES:
                 self._rewrite_version()
         except RequestError as error:

@@ -50,6 +50,8 @@ CONTRACT = {
     "timings_ms",
     "job",
     "resumption",
+    "confirmed",
+    "statements",
     "seconds",
     "fingerprint",
 }
