@@ -87,7 +87,7 @@ class Store:
         try:
             with self.database.read() as connection:
                 found = version(connection)
-            if shutil.disk_usage(self._home).free < LEAST_ROOM:
+            if self._home.is_dir() and shutil.disk_usage(self._home).free < LEAST_ROOM:
                 raise DiskFullError(Message("errors.no-room-database-free", place=self.place, said="ENOSPC"))
             if found == VERSIONS[-1] and monotonic() - self._stored_at > STORES:
                 self._rewrite_version()
