@@ -50,6 +50,7 @@ NUMBERS: Mapping[str, tuple[type[int] | type[float], int]] = {
     "rate_limit": (int, 0),
     "retention_days": (int, 0),
     "ray_from": (int, 1),
+    "slack_digest_hour": (int, -1),
     "log_json": (int, 0),
 }
 SECRETS = frozenset({"database", "slack_bot_token", "slack_signing_secret", "slack_app_token"})

@@ -112,7 +112,9 @@ def _sequence(
         whose = named.value if entry.key in _CONTAINERS and named is not None else scope
         yield from read_values(text, item, f"{path}.", whose)
     if node.style == "flow":
-        yield TreeValue(path, " ".join(text[node.start : node.end].split()), node.start, scope, own)
+        # What holds settings of its own is changed in those.
+        whole = None if mappings else own
+        yield TreeValue(path, " ".join(text[node.start : node.end].split()), node.start, scope, whole)
     elif not mappings:
         items = ", ".join(shown(text, item) for item in node.items)
         yield TreeValue(path, f"[{items}]", node.start, scope, own)

@@ -116,7 +116,9 @@ def is_replaceable(document: YamlFile, entry: TreeEntry) -> bool:
 
 def item_replacement(document: YamlFile, node: TreeNode, to: str) -> TreeEdit:
     """Make the edit that gives an item of a list a new string."""
-    if node.shared or _COMPUTED.search(node.value):
+    if node.style == "|":
+        return literal_replacement(document, node, to)
+    if node.shared or node.style == ">" or _COMPUTED.search(node.value):
         raise NotPatchableError(
             Message(
                 "patch.line-computed-used-elsewhere",
@@ -126,6 +128,32 @@ def item_replacement(document: YamlFile, node: TreeNode, to: str) -> TreeEdit:
         )
     written, value = _written(document, to, node, words=node.style in "'\"" or not _is_other(node.value))
     return TreeEdit(node.start, node.end, written, node.path, value)
+
+
+def literal_replacement(document: YamlFile, node: TreeNode, to: str) -> TreeEdit:
+    """Make the edit that rewrites rows of a literal block, such as a manifest's script; the others stay.
+
+    Raises NotPatchableError where the new text has another number of rows.
+    """
+    rows = document.text[node.start : node.end].split("\n")
+    old, new = node.value.rstrip("\n").split("\n"), to.rstrip("\n").split("\n")
+    same_count = len(old) == len(new) < len(rows)
+    if node.shared or not same_count:
+        raise NotPatchableError(
+            Message("patch.line-holds-block-text", line=line_of(document.text, node.start))
+        )
+    for number, (before, after) in enumerate(zip(old, new, strict=True), start=1):
+        if before != after:
+            rows[number] = rows[number].replace(before, after)
+    return TreeEdit(node.start, node.end, "\n".join(rows), node.path, to)
+
+
+def row_start(document: YamlFile, node: TreeNode, row: int) -> int:
+    """Give the offset of a row's first character within a literal block; 1-based, below its mark."""
+    at = node.start
+    for _ in range(row):
+        at = document.text.index("\n", at) + 1
+    return at + len(document.text[at:]) - len(document.text[at:].lstrip(" "))
 
 
 def _span(document: YamlFile, entry: TreeEntry) -> tuple[int, int, TreeNode]:

@@ -71,6 +71,9 @@ def _write(text: YamlFile, value: TreeValue) -> Callable[[Scalar], Edit] | None:
         item = value.item
         return lambda to: yaml_document.item_replacement(text, item, value.rewrite(to))
     entry = value.entry
+    if entry is not None and entry.node.style == "|" and value.rewrite is not str and not entry.alias:
+        block = entry.node
+        return lambda to: yaml_document.literal_replacement(text, block, value.rewrite(to))
     if entry is None or not yaml_document.is_replaceable(text, entry):
         return None
     if value.rewrite is not str:
@@ -88,10 +91,10 @@ def _of_commands(text: YamlFile) -> Iterator[TreeValue]:
             named = container.node.child("name")
             scope = named.value if named is not None else str(container.node.path[-1])
             if entry.node.kind == "scalar":
-                yield from _of_line(entry.node, scope, entry)
+                yield from _of_line(text, entry.node, scope, entry)
             for number, item in enumerate(entry.node.items):
                 is_line = item.kind == "scalar" and " " in item.value and not arguments.is_setting(item.value)
-                yield from _of_line(item, scope) if is_line else _of_words(entry.node, number, scope)
+                yield from _of_line(text, item, scope) if is_line else _of_words(entry.node, number, scope)
 
 
 def _of_words(node: TreeNode, number: int, scope: str) -> Iterator[TreeValue]:
@@ -109,8 +112,10 @@ def _between(before: str, after: str, to: Scalar) -> str:
     return f"{before}{to}{after}"
 
 
-def _of_line(node: TreeNode, scope: str, entry: TreeEntry | None = None) -> Iterator[TreeValue]:
-    """Give the settings of a command line that is one string."""
+def _of_line(
+    text: YamlFile, node: TreeNode, scope: str, entry: TreeEntry | None = None
+) -> Iterator[TreeValue]:
+    """Give the settings of a command line, or of a script, that is one string."""
     try:
         found = document.read(node.value)
     except NotPatchableError:
@@ -121,6 +126,8 @@ def _of_line(node: TreeNode, scope: str, entry: TreeEntry | None = None) -> Iter
         if each.place is not None:
             item, own = (node, None) if entry is None else (None, entry)
             rewrite = partial(_in_line, node.value, each.place.write)
+            if node.style == "|":
+                start = yaml_document.row_start(text, node, each.place.line) + each.place.column - 1
         yield TreeValue(each.key, each.value, start, scope, own, item, rewrite, each.spelled)
 
 

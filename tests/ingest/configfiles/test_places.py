@@ -37,6 +37,12 @@ MADE = {
         "    env:\n    - {name: NCCL_DEBUG, value: INFO}\n    - name: B\n      value: '8'\n"
         "    resources: {limits: {memory: 64Gi}}\n  - name: side\n    args:\n    - --port\n    - \"81\"\n"
     ),
+    "script.yaml": (
+        "apiVersion: batch/v1\nkind: Job\nspec:\n  template:\n    spec:\n      containers:\n      - name: lark\n"
+        "        command: [bash, -c]\n        args:\n        - |\n          set -e\n\n"
+        "          export NCCL_DEBUG='WARN'\n          python t.py --lr 1e-5 a.b=1  # 显存\n"
+        "      - name: side\n        command: |\n          python u.py --depth 3\n"
+    ),
     "compose.yml": "services:\n  a:\n    shm_size: 8g # big\n    environment:\n    - C=1\n    - D=x y\n",
     "c.yaml": (
         "# 显存\na: &x 1\nb: 'two'  # 2\nc: {d: 1e-5, e: [1, 2]}\nf: *x\ng: ${a}\nh: |\n  text\ni: yes\n"
@@ -166,6 +172,8 @@ def test_a_place_tells_line_column_and_whose_setting_it_is() -> None:
         ("job.sbatch", "data.n"): (10, 20, "t.py"),
         ("pod.yaml", "resources.limits.memory"): (11, 34, "lark"),
         ("pod.yaml", "B"): (10, 14, "lark"),
+        ("script.yaml", "lr"): (14, 28, "lark"),
+        ("script.yaml", "depth"): (17, 31, "side"),
         ("compose.yml", "D"): (6, 7, "a"),
         ("ds.json", "a.b"): (1, 13, ""),
         ("launch.py", "seed"): (3, 25, "x.run"),

@@ -84,7 +84,7 @@ def test_that_one_click_tells_an_answer_in_the_other_language(page: Page) -> Non
 
 
 def test_that_what_a_person_said_stands_in_the_next_answer_of_its_crash(page: Page) -> None:
-    """The cause that was given instead is told on the first screen, as a person's word."""
+    """The cause that was given instead counts, and the first screen tells it as a person's word."""
     answered(page, "host-memory")
     page.click('[data-do="wrong"]')
     page.select_option("#wc-real-cause", "nccl-network")
@@ -92,4 +92,5 @@ def test_that_what_a_person_said_stands_in_the_next_answer_of_its_crash(page: Pa
     expect(page.locator("#wc-thanks")).not_to_be_empty()
     page.click('.bar [data-do="new"].when-answer')
     answered(page, "host-memory")
-    expect(page.locator(".head .seen")).to_contain_text("a person said that it was: ")
+    expect(page.locator(".head .firm")).to_contain_text("for the same crash")
+    expect(page.locator(".head .seen .agreed")).to_be_visible()
