@@ -142,9 +142,9 @@ def literal_replacement(document: YamlFile, node: TreeNode, to: str) -> TreeEdit
         raise NotPatchableError(
             Message("patch.line-holds-block-text", line=line_of(document.text, node.start))
         )
-    for number, (before, after) in enumerate(zip(old, new, strict=True), start=1):
+    for row, (before, after) in enumerate(zip(old, new, strict=True), start=1):
         if before != after:
-            rows[number] = rows[number].replace(before, after)
+            rows[row] = rows[row].replace(before, after)
     return TreeEdit(node.start, node.end, "\n".join(rows), node.path, to)
 
 

@@ -18,7 +18,7 @@ from service.schemas.errors import BusyError, RequestError, StoreError
 from service.settings import Settings
 from ui import sentences
 from ui.slack import request_parser as asking
-from ui.slack.answer import OPEN, PATCH, RIGHT, WRONG, hits_message, text_message
+from ui.slack.answer import MORE, OPEN, PATCH, RIGHT, WRONG, hits_message, text_message
 from ui.slack.answer_threads import AnswerThreads
 from ui.slack.answering import Answerer
 from ui.slack.client import LOGGER, SlackClient, open_client
@@ -142,7 +142,7 @@ class _Listeners:
         self._result_writer = result_writer
         self._language: Language = "zh" if settings.lang == "zh" else "en"
         self._answerer = Answerer(triage_service, slack_client, settings)
-        self._feedback = FeedbackHandler(triage_service, slack_client)
+        self._feedback = FeedbackHandler(triage_service, slack_client, settings)
 
     def register(self, app: App) -> None:
         """Tell the app what to listen to."""
@@ -152,6 +152,7 @@ class _Listeners:
         app.command(COMMAND)(self.command)
         app.action(RIGHT)(self.clicked(self._feedback.right))
         app.action(PATCH)(self.clicked(self._feedback.patch))
+        app.action(MORE)(self.clicked(self._feedback.more))
         # A modal opens only within three seconds of its click.
         app.action(WRONG)(self.clicked(self._feedback.wrong, at_once=True))
         app.action(OPEN)(self.opened)

@@ -1,4 +1,4 @@
-"""Feedback on an answer: its buttons, and the modal that asks for the real cause."""
+"""The buttons under an answer: feedback, the patch, the rest; and the modal that asks for the real cause."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from service.app.triage_service import TriageService
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import NotFoundError, RequestError
 from service.schemas.records import Feedback
+from service.settings import Settings
 from ui import sentences
+from ui.slack.answer import whole
 from ui.slack.client import SlackClient
 from ui.slack.mrkdwn import Block, clip, escape, plain
 from ui.slack.request_parser import Payload
@@ -26,11 +28,12 @@ _OPTION, _FIELD = 75, 2000
 
 
 class FeedbackHandler:
-    """Stores feedback on answers, and posts patches."""
+    """Stores feedback on answers, and posts patches and whole answers."""
 
-    def __init__(self, triage_service: TriageService, slack_client: SlackClient) -> None:
+    def __init__(self, triage_service: TriageService, slack_client: SlackClient, settings: Settings) -> None:
         self._triage_service = triage_service
         self._slack_client = slack_client
+        self._settings = settings
 
     def right(self, body: Payload) -> None:
         """Note that an answer was right, and thank who said so."""
@@ -49,6 +52,13 @@ class FeedbackHandler:
     def patch(self, body: Payload) -> None:
         """Put the patch into the thread as a file."""
         self._done(ButtonClick(body), self._patch)
+
+    def more(self, body: Payload) -> None:
+        """Put the whole answer into the thread."""
+        self._done(ButtonClick(body), self._more)
+
+    def _more(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
+        self._slack_client.post(where.channel, whole(diagnosis, self._settings), where.thread)
 
     def _done(self, where: ButtonClick, work: Callable[[ButtonClick, Diagnosis], None]) -> None:
         """Do what a click asks for with the answer that it stands under.

@@ -38,7 +38,8 @@ MADE = {
         "    resources: {limits: {memory: 64Gi}}\n  - name: side\n    args:\n    - --port\n    - \"81\"\n"
     ),
     "script.yaml": (
-        "apiVersion: batch/v1\nkind: Job\nspec:\n  template:\n    spec:\n      containers:\n      - name: lark\n"
+        "apiVersion: batch/v1\nkind: Job\nspec:\n  template:\n    spec:\n      containers:\n"
+        "      - name: lark\n"
         "        command: [bash, -c]\n        args:\n        - |\n          set -e\n\n"
         "          export NCCL_DEBUG='WARN'\n          python t.py --lr 1e-5 a.b=1  # 显存\n"
         "      - name: side\n        command: |\n          python u.py --depth 3\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from hypothesis import given, settings
@@ -21,12 +22,22 @@ from service.schemas.diagnosis import (
     ReadLimits,
     Telemetry,
 )
+from service.schemas.records import CrashNoteRecord, Recurrence
 from service.settings import Settings
 from tests.tables import each_row
 from tests.ui.slack.workspace import buttons, shown
-from tests.warm import EVERY, answered
+from tests.warm import EVERY, WRITE_UPS, answered
 from ui.slack import fitting
-from ui.slack.answer import AnswerExtras, SlackMessage, answer, hits_message, page_of, text_message, turn
+from ui.slack.answer import (
+    AnswerExtras,
+    SlackMessage,
+    answer,
+    hits_message,
+    page_of,
+    text_message,
+    turn,
+    whole,
+)
 from ui.slack.fitting import AnswerPiece, fit
 from ui.slack.mrkdwn import clip, escape, from_markdown, length, link, unescape
 
@@ -145,14 +156,46 @@ def markup(message: SlackMessage) -> list[str]:
 @each_row("language", ["en", "zh"])
 def test_that_answers_fit_and_lead_with_the_conclusion(triage: Triage, name: str, language: str) -> None:
     made = answered(triage, name, language)
+    short, full = answer(made, HERE), whole(made, HERE)
+    assert length(short.blocks) < 2_000
+    for message in (short, full):
+        check(message)
+        assert message.blocks[0]["text"]["text"].startswith(made.headline[:100])
+        assert all(re.match(r"<https?://[^|<>]+\|[^<>|]+>", item) for item in markup(message))
+        assert "[case:" not in shown({"blocks": message.blocks})
+
+
+@each_row("name", WRITE_UPS)
+def test_that_the_first_message_holds_proof_and_first_change_and_leads_to_the_rest(
+    triage: Triage, name: str
+) -> None:
+    """The job, the line that proves the cause and the first change; a button for what is left out."""
+    made = answered(triage, name)
     message = answer(made, HERE)
+    text = shown({"blocks": message.blocks})
+    assert made.source[-40:] in text
+    assert made.changes[0].key in text
+    root = next(item for item in made.evidence if item.role == "root")
+    assert f":{root.line}" in text or f"L{root.line}" in text
+    first = buttons({"blocks": message.blocks})[0]
+    assert first["action_id"] == "whycrash_more"
+
+
+def test_that_the_first_message_stays_short_whatever_comes_with_it() -> None:
+    """Notes, an earlier crash with all that was said of it, and a model's words, each of them too long."""
+    word = "word " * 2000
+    now = datetime(2026, 11, 28, tzinfo=UTC)
+    note = CrashNoteRecord(
+        fingerprint="f", state="fixed", owner="o" * 100, fixed_by="b" * 500, created=now, caller="c"
+    )
+    seen = Recurrence(times=3, first=now, last=now, triage="01M", job=word, fix=word, note=note)
+    message = answer(huge(), HERE, AnswerExtras((word,), (word,) * 9, "m", seen))
     check(message)
-    assert message.blocks[0]["text"]["text"].startswith(made.headline[:100])
-    assert all(re.match(r"<https?://[^|<>]+\|[^<>|]+>", item) for item in markup(message))
+    assert length(message.blocks) < 2_200
 
 
 def test_that_an_oversized_answer_is_cut_by_rank_and_says_so() -> None:
-    message = answer(huge(), HERE)
+    message = whole(huge(), HERE)
     check(message)
     text = shown({"blocks": message.blocks})
     # The first change and the line that proves the cause outrank what follows from it.
@@ -205,9 +248,9 @@ def test_that_the_page_is_linked_where_others_can_reach_it(fields: dict[str, Any
 def test_that_the_patch_is_offered_where_there_is_one() -> None:
     with_patch, without = (answer(diagnosis(patch=patch), Settings()) for patch in ("--- a\n", None))
     assert [item["action_id"] for item in buttons({"blocks": with_patch.blocks})] == [
+        "whycrash_patch",
         "whycrash_right",
         "whycrash_wrong",
-        "whycrash_patch",
     ]
     assert [item["action_id"] for item in buttons({"blocks": without.blocks})] == [
         "whycrash_right",
@@ -279,6 +322,7 @@ def test_that_any_text_in_an_answer_is_shown_within_the_limits_and_as_text(text:
     )
     for message in (
         answer(made, HERE, AnswerExtras((text,), (text,))),
+        whole(made, HERE),
         turn(text, made, HERE),
         text_message(text or "x"),
         hits_message([case], "en"),

@@ -48,7 +48,8 @@ def test_that_a_mention_is_answered_in_its_thread(work: Workspace) -> None:
     event = work.mention(FENCED)
     answer = work.answer(event["ts"])
     assert "CUDA out of memory" in shown(answer)
-    assert [item["action_id"] for item in buttons(answer)][:2] == ["whycrash_right", "whycrash_wrong"]
+    offered = [item["action_id"] for item in buttons(answer)]
+    assert offered[:3] == ["whycrash_more", "whycrash_right", "whycrash_wrong"]
     assert len(work.answers(event["ts"])) == 1
     assert not answer["unfurl_links"]
     assert not answer["unfurl_media"]
@@ -89,7 +90,7 @@ def test_that_a_code_block_beside_a_file_is_read_too(work: Workspace) -> None:
 def test_that_a_question_in_chinese_is_answered_in_chinese(work: Workspace) -> None:
     answer = work.answer(work.mention(f"为什么挂了？```{LOG}```")["ts"])
     assert "证据" in shown(answer)
-    assert buttons(answer)[0]["text"]["text"] == "正确"
+    assert {"原因正确", "原因不对"} <= {item["text"]["text"] for item in buttons(answer)}
 
 
 def test_that_a_slash_command_is_answered_under_a_message_that_says_who_asked(work: Workspace) -> None:
@@ -265,6 +266,15 @@ def test_that_the_patch_comes_as_a_file(work: Workspace, triage_service: TriageS
     assert data.decode() == triage_service.record(triage).diagnosis.patch  # type: ignore[union-attr]
     done = eventually(lambda: work.slack.said("files.completeUploadExternal"))[0].values
     assert (done["channel_id"], done["thread_ts"]) == (work.channel, event["ts"])
+
+
+def test_that_the_rest_of_an_answer_comes_into_its_thread(work: Workspace) -> None:
+    """A click posts the explanation and all lines below the short answer."""
+    event = work.mention(FENCED)
+    work.click("whycrash_more", work.answer(event["ts"]))
+    whole = eventually(lambda: work.answers(event["ts"])[1:])[0]
+    assert "Why" in shown(whole)
+    assert not buttons(whole)
 
 
 def test_that_the_page_of_the_triage_is_linked(work: Workspace) -> None:
