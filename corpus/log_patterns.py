@@ -72,8 +72,9 @@ class Pattern(Record):
     anybody's words that something failed: it counts only where no other row knows a failure of the job, and
     one that is said `at_end` only in the last lines of its log. A
     progress row that is `whole` counts all steps of the run, so that its `total` is the run's end. A
-    `partial` end may be that of an evaluation amid the run: it closes none that counts steps. An `asked` row
-    is printed only by who was told from outside to end, and now does.
+    `partial` end may be that of an evaluation amid the run: it closes none that counts steps. A `once` end
+    is one where its words stand once in the file, in its last lines: what is printed after each epoch ends
+    nothing. An `asked` row is printed only by who was told from outside to end, and now does.
 
     A `generic` row (any exception's line) gives way to every row that knows the message. What a
     `survivable` row warns of in glog's style was survived; a C++ core may call its last words a warning.
@@ -120,6 +121,7 @@ class Pattern(Record):
     final: bool = False
     whole: bool = False
     partial: bool = False
+    once: bool = False
     asked: bool = False
     dies: bool = False
     shows: tuple[str, ...] = ()

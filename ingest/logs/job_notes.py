@@ -95,7 +95,7 @@ class JobNotes:
             self.see_shown(row, line)
         is_amid = row.partial and self.progress.counts_steps
         if row.kind in ("finish", "end") and not is_amid and not is_statement(line.body):
-            self.progress.close(line.number, finished=row.kind == "finish", is_part=row.partial)
+            self.progress.close(row, line)
         self.progress.excuse(row, line)
         if row.kind == "progress":
             self.progress.count(row, line, fields)

@@ -22,6 +22,7 @@ from ingest.logs.wording import counts_part
 CHECKPOINTS = 16
 # A progress bar: what it counts need not be training steps.
 _BAR = re.compile(r"\d%\|")
+_NUMBER = re.compile(r"\d[\d.,:]*")
 
 
 class Saving(NamedTuple):
@@ -65,9 +66,14 @@ class JobProgress:
         self.size += tally.size
         self.lines += tally.lines
 
-    def close(self, number: int, *, finished: bool, is_part: bool = False) -> None:
+    def close(self, row: Pattern, line: Line) -> None:
         """Note a line that tells of an end, good or not said, of the run or of a part of its work."""
-        self.runs[-1].close(number, finished=finished, is_part=is_part)
+        run = self.runs[-1]
+        is_last = not row.once or (
+            run.says_first(_NUMBER.sub("#", line.body), line.number) and not run.is_short
+        )
+        if is_last:
+            run.close(line.number, finished=row.kind == "finish", is_part=row.partial or row.once)
 
     def excuse(self, row: Pattern, line: Line) -> None:
         """Note a line that only who survived a failure prints, who was told to end, or who died of one."""

@@ -103,6 +103,7 @@ class Progress:
     _since: Counter[str] = field(default_factory=Counter)
     _again: dict[str, float] = field(default_factory=dict)
     _is_restarted: bool = False
+    _said: dict[str, int] = field(default_factory=dict)
 
     def add(self, mark: ProgressMark) -> None:
         """Note a mark; a bar redrawn at the same step is no new progress."""
@@ -146,6 +147,15 @@ class Progress:
         # What stands far below belongs to another run of the same file.
         if self.asked and not self.obeyed and line - self.asked < LAST_WORDS:
             self.obeyed = line
+
+    def says_first(self, words: str, line: int) -> bool:
+        """Tell whether words that end a run were not said before; if they were, they ended nothing then."""
+        before = self._said.get(words)
+        if len(self._said) < self.LATEST:
+            self._said[words] = line
+        if before is not None and self.closed == before:
+            self.closed = self.part_ended = 0
+        return before is None
 
     def ask(self, line: int) -> None:
         """Note that the job was told to end, by the first line that says so."""
@@ -204,10 +214,18 @@ class Progress:
         )
         return whole if is_last else None
 
+    @property
+    def is_short(self) -> bool:
+        """Tell whether a count of all steps, or of all epochs, stands before the last one."""
+        return self._is_before_last or self.epochs.is_short
+
+    @property
+    def _is_before_last(self) -> bool:
+        return self.whole is not None and self.whole.step < self.total - 1
+
     def worked_through(self, last_line: int) -> BarState | None:
         """Give the bar of the main work if the text ends behind it, and no count of all steps is short."""
-        is_short = self.whole is not None and self.whole.step < self.total - 1
-        return None if is_short else self.bars.worked_through(last_line)
+        return None if self._is_before_last else self.bars.worked_through(last_line)
 
     def trim(self, line: int | None) -> None:
         """Keep only the marks that can tell whether work went on after a line.

@@ -14,7 +14,8 @@ MOST = 64
 class ToldEpoch(NamedTuple):
     """An epoch as one kind of line tells it: how often so far, and how often each one before it was told.
 
-    `each` is 0 before a second epoch, and -1 where they were not told alike.
+    `each` is 0 before a second epoch, and -1 where they were not told alike. `is_cut` tells that lines of
+    this epoch may not have been read.
     """
 
     line: int
@@ -22,11 +23,19 @@ class ToldEpoch(NamedTuple):
     of: int
     times: int = 1
     each: int = 0
+    is_cut: bool = False
 
     def followed_by(self, later: ToldEpoch) -> ToldEpoch:
-        """Give what is known when one more line tells an epoch."""
+        """Give what is known when one more line tells an epoch.
+
+        Of a long log only parts are read: behind a gap the first epoch may have been told more often.
+        """
         if (later.epoch, later.of) == (self.epoch, self.of):
             return self._replace(line=later.line, times=self.times + 1)
+        if later.epoch > self.epoch + 1 and later.of == self.of:
+            return later._replace(each=self.each, is_cut=True)
+        if self.is_cut and later.epoch == self.epoch + 1 and later.of == self.of:
+            return later._replace(each=self.each)
         is_next = later.epoch == self.epoch + 1 and later.of == self.of
         is_alike = is_next and self.each in (0, self.times)
         return later._replace(each=self.times if is_alike else -1)
@@ -48,6 +57,12 @@ class Epochs:
         elif before is not None:
             told = before.followed_by(told)
         self._told[series] = told
+
+    @property
+    def is_short(self) -> bool:
+        """Tell whether the epoch that was told last is not the last one; numbers may begin with 0."""
+        last = max(self._told.values(), key=lambda told: told.line, default=None)
+        return last is not None and last.epoch < last.of - 1
 
     def reached(self, last_line: int) -> ToldEpoch | None:
         """Give the last of all epochs if the text ends with it, told as often as each one before."""

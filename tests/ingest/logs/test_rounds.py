@@ -29,6 +29,32 @@ ROWS = {
         [*epochs(1, 2, 3, *["batch loss: 0.3"] * 9), *epochs(3, 3, 3, *["batch loss: 0.3"] * 4)],
         "open",
     ),
+    "a gap, as of a long log parts are read": (
+        [*epochs(1, 3, 99, "val loss: 0.4"), *epochs(95, 99, 99, "val loss: 0.4")],
+        "closed",
+    ),
+    "a gap, and the last epoch without its second row": (
+        [*epochs(1, 3, 99, "val loss: 0.4"), *epochs(95, 99, 99, "val loss: 0.4")[:-1]],
+        "open",
+    ),
+    "epochs that begin anew": ([*epochs(1, 3, 3), *epochs(1, 3, 3)], "open"),
+    "the time that it took, once": (["epoch 7 loss: 0.2", "Elapsed time: 306.59 minutes"], "closed"),
+    "the time that it took, before the last epoch": (
+        [*epochs(1, 7, 9), "Elapsed time: 306.59 minutes"],
+        "open",
+    ),
+    "the time that each epoch took": (
+        [row for epoch in (1, 2) for row in (f"epoch {epoch} loss: 0.3", "Elapsed time: 30.1 minutes")],
+        "open",
+    ),
+    "the time that a part took, amid the counted steps": (
+        ["step 10/100 loss: 0.3", "step 11/100 loss: 0.3", "Elapsed time: 30.1 minutes"],
+        "open",
+    ),
+    "the time that it took, far above the end": (
+        ["Total time: 12.1 s", *["a row"] * 20, *epochs(1, 2, 3)],
+        "open",
+    ),
     "far above the end": ([*epochs(1, 3, 3), *["a row"] * 40], "open"),
     "the last batch of the last epoch": (
         ["Epoch:[2/2](400/400), Reward: -1.4, Learning Rate: 0.01"],
