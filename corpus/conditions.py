@@ -324,6 +324,15 @@ def framework_range(argument: str) -> tuple[tuple[str, ...], str]:
     return tuple(match[1].split("|")), match[2] or ""
 
 
+# Whose a missing name may be said to be: the job's own code's.
+OWN = "own"
+
+
+def _whose(argument: str) -> None:
+    if argument != OWN:
+        raise ValueError(f"missing:{argument} is not known; whose is missing may be asked of `{OWN}`")
+
+
 # What a condition over a log may ask: cases, changes, refinements of patterns, remedies, signs of telemetry.
 LOG = Vocabulary(
     subjects={
@@ -333,6 +342,7 @@ LOG = Vocabulary(
             ("frame", "code", "source", "stack", "exception", "launch", "command", "message"), compiled
         ),
         "framework": framework_range,
+        "missing": _whose,
     },
     is_known=lambda name: "." in name,
 )

@@ -190,6 +190,7 @@ def test_what_is_no_condition_is_refused_with_its_place(text: str, told: str) ->
     [
         ("colour:red", "there is no test colour"),
         ("framework:Verl", "is no framework with a range of versions"),
+        ("missing:theirs", "is not known"),
         ("framework:verl0,5", "is no framework"),
         ("framework:verl>=x", "Invalid specifier"),
         ("frame:'(unclosed'", "unterminated"),

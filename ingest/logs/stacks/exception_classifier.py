@@ -12,7 +12,7 @@ from corpus.exceptions import ExceptionMeaning, ExceptionMeanings, Owner
 from corpus.expressions import compiled
 from corpus.frameworks import cued_frameworks, known_frameworks
 from ingest.logs.events import Event
-from ingest.logs.stacks.own_calls import STANDARD, is_own, own_call
+from ingest.logs.stacks.own_calls import STANDARD, is_own, own_call, raised_for
 from ingest.logs.stacks.stack import EXCEPTION, Frame
 
 
@@ -73,6 +73,8 @@ def _fits(row: ExceptionMeaning, event: Event, reading: _Reading, table: Excepti
         return False
     if row.hinted and event.cause != row.cause:
         return False
+    if row.called_by_job not in (None, own_call(reading.frames) is not None):
+        return False
     if row.types and not compiled(row.types).search(_type(event)):
         return False
     if row.code and not (event.frames and compiled(row.code).search(event.frames[-1].code)):
@@ -87,6 +89,7 @@ def _fits(row: ExceptionMeaning, event: Event, reading: _Reading, table: Excepti
 
 def _owner(frames: Sequence[Frame], table: ExceptionMeanings) -> tuple[Owner | None, str]:
     """Tell whose code the innermost call is that does more than it is called for, and its source line."""
+    frames = raised_for(frames)
     own = [frame for frame in frames if not STANDARD.search(frame.file) and not table.tool.search(frame.file)]
     if not own:
         return None, ""

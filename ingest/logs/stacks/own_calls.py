@@ -21,6 +21,8 @@ _ENTERS = re.compile(
     r"(?:(?:sys\.)?exit\(|raise SystemExit\()?(?:asyncio\.run\()?(?:\w{1,40}\.){0,3}"
     r"(?:_?main\w{0,20}|cli|app|Fire)\("
 )
+# What Python calls for an attribute that is not there: it raises on behalf of whoever asks for it.
+_ACCESSORS = frozenset({"__getattr__", "__getattribute__"})
 # Packages, and the modules that a hub's scripts are kept as.
 _INSTALLED = re.compile(r"(?i:(?:site|dist)-packages/)|/huggingface/modules/")
 
@@ -28,6 +30,14 @@ _INSTALLED = re.compile(r"(?i:(?:site|dist)-packages/)|/huggingface/modules/")
 def own_call(frames: Sequence[Frame]) -> Frame | None:
     """Give the innermost call in the job's own code."""
     return next((frame for frame in reversed(frames) if frame.line and is_own(frame)), None)
+
+
+def raised_for(frames: Sequence[Frame]) -> Sequence[Frame]:
+    """Give the calls down to the one that asked for an attribute, where that is why the innermost raised."""
+    last = next(
+        (place for place in reversed(range(len(frames))) if frames[place].function not in _ACCESSORS), None
+    )
+    return frames if last is None else frames[: last + 1]
 
 
 def raises_itself(frames: Sequence[Frame]) -> bool:

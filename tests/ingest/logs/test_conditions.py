@@ -57,6 +57,7 @@ VIEW = ReportView(
         ("frame:megatron", False),
         ("stack:vllm/worker/.*:execute_model", True),
         ("stack:WorkerDict", False),
+        ("missing:own", False),
         ("exception:OutOfMemory", True),
         ("exception:KeyError", False),
         ("framework:vllm", True),

@@ -13,6 +13,7 @@ SITE = "/env/lib/python3.11/site-packages"
 USER = ("/job/train.py", "main")
 OWN = ("/job/model.py", "forward")
 VERL = (f"{SITE}/verl/trainer/ppo/ray_trainer.py", "fit")
+STARTED = (f"{SITE}/verl/trainer/main_ppo.py", "main")
 PLAIN = (f"{SITE}/quux/layers.py", "forward")
 TOOL = (f"{SITE}/einops/layers.py", "forward")
 VLLM = (f"{SITE}/vllm/v1/engine/core.py", "run_busy_loop")
@@ -27,7 +28,7 @@ OWNERS = {
     "user": (USER, OWN),
     "engine": (USER, VLLM),
     "sglang": (USER, SGLANG),
-    "framework": (USER, VERL),
+    "framework": (STARTED, VERL),
     "installed": (USER, PLAIN),
 }
 
@@ -177,7 +178,7 @@ def test_owner_exception_and_message_tell_the_cause(
     [
         (r"C:\jobs\net\train.py", "user-code-error"),
         (r"C:\jobs\.venv\Lib\site-packages\torch\nn\modules\conv.py", "user-code-error"),
-        (r"D:\Anaconda\envs\net\lib\site-packages\transformers\trainer.py", "framework-bug"),
+        (r"D:\Anaconda\envs\net\lib\site-packages\transformers\trainer.py", "user-code-error"),
         (r"D:\Anaconda\envs\net\lib\json\decoder.py", "user-code-error"),
         ("pandas/_libs/index.pyx", "user-code-error"),
         ("/home/me/.cache/huggingface/modules/metrics/f1/0a1b/f1.py", "user-code-error"),
@@ -230,7 +231,9 @@ def test_that_what_an_operation_refuses_is_its_callers(
         ((USER, OWN, STANDARD), "user-code-error"),
         ((USER, OWN, TORCH), "user-code-error"),
         ((USER, OWN, TORCH, ("<string>", "forward")), "user-code-error"),
-        ((USER, VERL, TORCH), "framework-bug"),
+        ((STARTED, VERL, TORCH), "framework-bug"),
+        ((USER, VERL, TORCH), "user-code-error"),
+        ((USER, OWN, (VERL[0], "__getattr__")), "user-code-error"),
         ((VERL, VLLM, TORCH, STANDARD), "engine-crash"),
         ((VLLM, OWN), "user-code-error"),
         ((STANDARD,), None),
@@ -304,7 +307,7 @@ def test_a_reward_that_fails_is_the_rewards(owner: tuple[str, str]) -> None:
     """Whoever calls it; but only if it is near the end of the calls."""
     reward = ("/job/rewards/math.py", "compute_score")
     assert cause((owner, reward), "ValueError: the moon is in the wrong house") == "reward-function-failed"
-    assert cause((owner, reward, VERL, VERL, VERL), "KeyError: 'x'") == "framework-bug"
+    assert cause((owner, reward, VERL, VERL, VERL), "KeyError: 'x'") == "user-code-error"
 
 
 @each_row(
@@ -327,6 +330,17 @@ def test_a_hint_at_whose_it_is_gives_way_to_the_calls(owner: str) -> None:
     assert cause(OWNERS["engine"], "KeyError: 'x'", cause=owner) == "engine-crash"
 
 
+@each_row(
+    ("calls", "expected"),
+    [((USER, VERL), "user-code-error"), ((STARTED, VERL), "framework-bug"), ((USER, VLLM), "engine-crash")],
+)
+def test_that_a_slip_below_a_frameworks_call_is_of_what_the_job_handed_over(
+    calls: tuple[tuple[str, str], ...], expected: str
+) -> None:
+    """Where the job's own code made the call; what a framework started itself is its own, an engine always is."""
+    assert cause(calls, "TypeError: object of type 'generator' has no len()") == expected
+
+
 def test_without_an_exception_nobody_is_blamed() -> None:
     """Calls alone say nothing."""
     assert cause(OWNERS["engine"], "boom", exception="") is None
@@ -336,7 +350,7 @@ def test_without_an_exception_nobody_is_blamed() -> None:
     ("message", "calls", "expected"),
     [
         ("KeyError: 'x'", (USER, OWN, TOOL), "user-code-error"),
-        ("KeyError: 'x'", (USER, VERL, TOOL), "framework-bug"),
+        ("KeyError: 'x'", (STARTED, VERL, TOOL), "framework-bug"),
         ("KeyError: 'x'", (USER, VLLM, TOOL), "engine-crash"),
         ("KeyError: 'x'", (TOOL,), None),
         ("ValueError: too many values to unpack (expected 2)", (USER, TOOL), "user-code-error"),
@@ -493,7 +507,7 @@ def test_that_the_scripts_statement_tells_what_could_not_be_read(code: str, expe
         (
             (f"{SITE}/transformers/models/t5/modeling_t5.py:__init__",),
             "TypeError: not a string",
-            "framework-bug",
+            "user-code-error",
         ),
         (
             (
