@@ -24,7 +24,7 @@ def alternatives_of(
         for item in assessment.candidates
         if item is not first
         and item.cause != UNKNOWN_CAUSE
-        and item.probability >= (SLIGHT if item.score > 0 else ALIKE)
+        and item.probability >= (SLIGHT if item.score > 0 or item.is_rival else ALIKE)
     ]
     view = assessment.view
     return tuple(

@@ -15,6 +15,7 @@ from ingest.logs.report import CrashReport
 from service.schemas.confirmations import Confirmation, ConfirmedCause
 from service.schemas.diagnosis import Outcome
 from service.scoring.confirmed_evidence import weigh_by_confirmation
+from service.scoring.confusions import shipped, with_rivals
 from service.scoring.outcome_evidence import complete_outcome, weigh_by_outcome
 from service.scoring.retrieval import Retrieval
 from service.scoring.scoring import Candidate, explained_causes, rank_causes
@@ -138,7 +139,8 @@ def assess(
     """
     ended = complete_outcome(outcome, telemetry, report)
     findings = evaluate_rules(telemetry, report)
-    found = rank_causes(report, retrieval, library)
+    ranked = rank_causes(report, retrieval, library)
+    found = with_rivals(ranked, report, retrieval, library, shipped())
     # What this job's machine and end say weighs after what an earlier one was.
     found, confirmed = weigh_by_confirmation(found, known, report, retrieval, library)
     found = weigh_by_telemetry(found, findings, report, retrieval, library)

@@ -37,7 +37,8 @@ class Candidate:
 
     `score` says from 0 to 1 how much that is; `probability` is what it comes to among all candidates, and
     `doubt` the probability that the log does not tell. `signs` are the features that the probability was
-    worked out from; none where only the machine or the outcome shows the cause.
+    worked out from; none where only the machine or the outcome shows the cause. `is_rival` tells that the
+    likeliest cause is often confused with it.
     """
 
     cause: str
@@ -48,6 +49,7 @@ class Candidate:
     probability: float = 0.0
     doubt: float = 0.0
     signs: Signs = field(default_factory=dict)
+    is_rival: bool = False
 
     @property
     def log_odds(self) -> float:
