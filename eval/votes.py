@@ -81,7 +81,7 @@ def examples(system: Explained, found: Sequence[Incident]) -> Iterator[VoteExamp
         if heard is None:
             continue
         assessment, vote = heard
-        if not may_count(assessment, vote):
+        if not may_count(assessment, vote, system.triage.library):
             continue
         label = incident.label
         right = {"unknown": {UNKNOWN_CAUSE}, "no-failure": {SOUND}}.get(label.verdict, set(label.causes))

@@ -108,11 +108,15 @@ class CrashReport:
     def led_by(self, lines: Sequence[int]) -> CrashReport:
         """Give the report with the first standing failure that one of these lines tells of as the root.
 
-        Where none stands, one that the run seemed to have survived. Without any of them it stays as it is.
+        Where they tell of none, one that the run seemed to have survived. Without any of them it stays as it
+        is.
         """
-        failed = self.standing if self.root is not None else self.survived
         told = (
-            event for line in lines for event in failed if line in (event.line, event.last, event.traceback)
+            event
+            for failed in (self.standing, self.survived)
+            for line in lines
+            for event in failed
+            if line in (event.line, event.last, event.traceback)
         )
         first = next(told, None)
         if first is None or first is self.root:

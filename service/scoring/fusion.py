@@ -56,7 +56,7 @@ def fuse(assessment: Assessment, vote: Vote, library: Library) -> Assessment:
     """
     if vote.choice not in library.causes and vote.choice != SOUND:
         return assessment
-    if not may_count(assessment, vote):
+    if not may_count(assessment, vote, library):
         return assessment
     priors = rule_shares(assessment)
     signs = vote_signs(assessment, vote, library)
@@ -157,13 +157,14 @@ def vote_signs(assessment: Assessment, vote: Vote, library: Library) -> dict[str
     }
 
 
-def may_count(assessment: Assessment, vote: Vote) -> bool:
+def may_count(assessment: Assessment, vote: Vote, library: Library) -> bool:
     """Tell whether a vote may change anything.
 
     It has to quote a line that fails, for the rules or read by itself, or telemetry has to show its cause.
-    Where the rules found that nothing failed and no good end either, that may be an error of this very cause
-    which the run seemed to have survived. No vote outweighs how the job is known to have ended, and a failure
-    that is known, or stated by the log, is not called a sound run.
+    Unless the run came to a good end, that may be an error of this kind which the run seemed to have
+    survived: what was caught, or printed on, may be what a later failure follows from. No vote outweighs how
+    the job is known to have ended, and a failure that is known, or stated by the log, is not called a sound
+    run.
     """
     if is_proved(assessment):
         return vote.choice == _first(assessment)
@@ -173,11 +174,17 @@ def may_count(assessment: Assessment, vote: Vote) -> bool:
     shown = [held for held in assessment.findings.holding(vote.choice) if held.rule.effect != "contradicts"]
     report = assessment.report
     failed = report.standing
-    if report.root is None and report.log_end.kind != "closed":
-        failed += tuple(event for event in report.survived if event.cause == vote.choice)
+    if report.root is not None or report.log_end.kind != "closed":
+        failed += tuple(event for event in report.survived if _is_of_kind(event.cause, vote.choice, library))
     failing = {line for event in failed for line in (event.line, event.last, event.traceback)}
     quotes_failure = bool(vote.failing) or not failing.isdisjoint(vote.lines)
     return vote.choice == UNKNOWN_CAUSE or bool(shown) or quotes_failure
+
+
+def _is_of_kind(cause: str | None, choice: str, library: Library) -> bool:
+    """Tell whether what a line says is of the kind of failure that a vote is for."""
+    said, voted = library.causes.get(cause or ""), library.causes.get(choice)
+    return said is not None and voted is not None and said.category == voted.category
 
 
 def is_proved(assessment: Assessment) -> bool:

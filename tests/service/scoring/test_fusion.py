@@ -80,6 +80,23 @@ def test_a_failure_that_seemed_survived_may_be_voted_for(triage: Triage) -> None
         assert decided(triage, assessed(triage, other), said) == SOUND, said
 
 
+def test_a_survived_failure_may_lie_behind_a_standing_one(triage: Triage) -> None:
+    """What was caught counts for a vote of its own kind beside a later failure, even one that the log states.
+
+    A vote for a failure of another kind counts for nothing there: only the rules' own failure may speak for
+    it.
+    """
+    caught = failed(5, role="recovered", cause="gpu-memory-fragmentation", strength="suggests")
+    later = failed(9, cause="file-missing-or-denied", strength="states")
+    both = assessed(triage, report(caught, later))
+    fused = fuse(both, Vote("gpu-memory-not-released", "high", (4, 5)), triage.library)
+    assert conclude_id(triage, fused) == "gpu-memory-not-released"
+    assert fused.report.root is not None
+    assert (fused.report.root.line, [event.role for event in fused.report.events]) == (5, ["root", "collateral"])
+    for said in (Vote("port-in-use", "high", (5,)), Vote("gpu-memory-not-released", "high", (4,))):
+        assert decided(triage, both, said) == "file-missing-or-denied", said
+
+
 def conclude_id(triage: Triage, assessment: Assessment) -> str:
     """Name what the rules alone conclude."""
     cause = conclude(assessment, triage.library).cause
