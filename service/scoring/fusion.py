@@ -26,9 +26,11 @@ FILE = Path(__file__).parent / "fusion.json"
 SOUND = "no-failure"
 # The part of what the rules leave open that one cause has which they do not name.
 UNNAMED = 0.1
-# The probabilities that nothing failed and that the log does not tell, where the rules found no failure: the
-# log shows a good end, or shows none.
-SOUND_CLOSED, SOUND_OPEN, SILENT = 0.9, 0.6, 0.2
+# The probability that nothing failed where the rules found no failure: the log shows a good end, works on to
+# its last lines, or shows neither.
+SOUND_CLOSED, SOUND_OPEN, SOUND_UNSEEN = 0.9, 0.6, 0.15
+# The part of the rest in which the log does not tell; where it shows no end, it is most of it.
+SILENT, SILENT_UNSEEN = 0.2, 0.8
 
 
 class VoteWeights(Record):
@@ -97,11 +99,14 @@ def rule_shares(assessment: Assessment) -> dict[str, float]:
     """Give what the rules hold: the share of each cause, of a log that does not tell, of a sound run."""
     shares = {item.cause: item.probability for item in assessment.candidates}
     doubt = shares.pop(UNKNOWN_CAUSE, 0.0) + assessment.doubt
-    if assessment.report.root is None and not assessment.candidates:
-        failed = assessment.outcome.end == "failed"
-        is_closed = assessment.report.log_end.kind == "closed" and not assessment.report.limits.cut
-        sound = 0.0 if failed else SOUND_CLOSED if is_closed else SOUND_OPEN
-        return {UNKNOWN_CAUSE: max(SILENT, 1.0 - sound) if failed else SILENT * (1.0 - sound), SOUND: sound}
+    report, end = assessment.report, assessment.outcome.end
+    if report.root is None and not assessment.candidates:
+        if end == "failed":
+            return {UNKNOWN_CAUSE: 1.0, SOUND: 0.0}
+        if end == "unknown" and (report.log_end.kind == "unseen" or report.limits.cut):
+            return {UNKNOWN_CAUSE: SILENT_UNSEEN * (1.0 - SOUND_UNSEEN), SOUND: SOUND_UNSEEN}
+        sound = SOUND_CLOSED if report.log_end.kind == "closed" else SOUND_OPEN
+        return {UNKNOWN_CAUSE: SILENT * (1.0 - sound), SOUND: sound}
     # A failure that nothing speaks for is one that the log does not tell.
     return {**shares, UNKNOWN_CAUSE: doubt if shares or doubt else 1.0, SOUND: 0.0}
 

@@ -10,7 +10,7 @@ from ingest.logs.progress import LogEnd
 from ingest.logs.report import CrashReport
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Outcome
-from service.scoring.assessment import Assessment, Vote, assess
+from service.scoring.assessment import CERTAINTIES, Assessment, Vote, assess
 from service.scoring.fusion import SOUND, fuse, rule_shares, vote_signs
 from service.scoring.verdict import conclude
 from tests.service.factories import NOTHING_FOUND, failed, report
@@ -163,3 +163,15 @@ def test_a_silent_log_may_be_said_to_tell_nothing(triage: Triage) -> None:
     silent = assessed(triage, replace(report(), root=None))
     assert set(rule_shares(silent)) == {UNKNOWN_CAUSE, SOUND}
     assert decided(triage, silent, Vote(UNKNOWN_CAUSE, "high")) == UNKNOWN_CAUSE
+
+
+def test_only_a_sure_vote_calls_a_run_sound_whose_end_is_not_seen(triage: Triage) -> None:
+    """The rules abstain there, and who is half sure of a run that just stops says no more than they."""
+    unseen = assessed(triage, replace(report(), root=None))
+    opened = assessed(triage, replace(report(), root=None, log_end=LogEnd("open", 9)))
+    assert conclude_id(triage, unseen) == UNKNOWN_CAUSE
+    for certainty in CERTAINTIES[1:]:
+        assert decided(triage, unseen, Vote(SOUND, certainty, (5,))) == UNKNOWN_CAUSE
+        assert decided(triage, opened, Vote(SOUND, certainty, (5,))) == SOUND
+        assert decided(triage, opened, Vote(UNKNOWN_CAUSE, certainty)) == UNKNOWN_CAUSE
+    assert decided(triage, unseen, Vote(SOUND, "high", (5,))) == SOUND
