@@ -19,6 +19,7 @@ from corpus.message_atlas import shipped
 from ingest.logs.clock import parse_time
 from ingest.logs.events import Event
 from ingest.logs.timeline import YEAR
+from service.llm.cause_lookups import describe_cause
 from service.llm.job_files import read_file
 from service.llm.log_view import LogView, Writer, around, line_number
 from service.llm.prompt_context import PromptContext
@@ -351,17 +352,12 @@ def _by_words(context: ToolContext, words: str) -> list[str]:
 
 
 def _describe_cause(context: ToolContext, arguments: Arguments) -> Found:
-    prompt_context = context.prompt_context
-    language = prompt_context.language
-    cause = prompt_context.library.causes.get(arguments["cause"].strip("`[] "))
-    if cause is None:
+    prompt_context, name = context.prompt_context, arguments["cause"].strip("`[] ")
+    holds = prompt_context.assessment.holds
+    told = describe_cause(name, prompt_context.library, prompt_context.language, holds)
+    if not told:
         raise ToolError("there is no such cause; the prompt lists them")
-    advice = cause.advice.to(language, prompt_context.assessment.holds)
-    rows = [f"{cause.id}: {cause.title.to(language)}. {cause.means.to(language)}", advice]
-    rows += [f"{cause.id} or {other.cause}: {other.to(language)}" for other in cause.confused_with]
-    checks = [check for check in cause.checks if prompt_context.assessment.holds(check.when)]
-    rows += [f"To confirm: {check.to(language)}" for check in checks]
-    return Found(Message("model.looked-cause", cause=cause.id), ours=tuple(rows))
+    return Found(Message("model.looked-cause", cause=name), ours=told)
 
 
 def _read_telemetry(context: ToolContext, arguments: Arguments) -> Found:

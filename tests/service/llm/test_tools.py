@@ -212,6 +212,14 @@ def test_cases_and_causes_are_looked_up(triage: Triage) -> None:
     assert all(any(other.cause in row for row in told.ours) for other in cause.confused_with)
 
 
+def test_what_may_be_said_in_the_place_of_a_cause_is_defined_too(triage: Triage) -> None:
+    """A model that asks before it says that nothing failed is told when that holds, as of any cause."""
+    for name in ("no-failure", "insufficient-evidence"):
+        assert run(tools_on(triage), "describe_cause", cause=name).ours[0].startswith(f"{name}: ")
+    with pytest.raises(ToolError, match="no such cause"):
+        run(tools_on(triage), "describe_cause", cause="bad-luck")
+
+
 def test_telemetry_is_told_for_a_span(triage: Triage) -> None:
     """Readings by name, series within the span; without a snapshot it is said that there is none."""
     assert "not available" in run(tools_on(triage), "read_telemetry").ours[0]
