@@ -92,7 +92,8 @@ def test_a_survived_failure_may_lie_behind_a_standing_one(triage: Triage) -> Non
     fused = fuse(both, Vote("gpu-memory-not-released", "high", (4, 5)), triage.library)
     assert conclude_id(triage, fused) == "gpu-memory-not-released"
     assert fused.report.root is not None
-    assert (fused.report.root.line, [event.role for event in fused.report.events]) == (5, ["root", "collateral"])
+    assert fused.report.root.line == 5
+    assert [event.role for event in fused.report.events] == ["root", "collateral"]
     for said in (Vote("port-in-use", "high", (5,)), Vote("gpu-memory-not-released", "high", (4,))):
         assert decided(triage, both, said) == "file-missing-or-denied", said
 
