@@ -14,8 +14,8 @@ LANGUAGES: Mapping[Language, str] = {"en": "English", "zh": "Simplified Chinese"
 # What an answer may say that is no cause; the row of the causes defines a log that does not tell.
 NO_CAUSES: Mapping[str, str] = {
     "no-failure": "no-failure: nothing failed that the job did not get over, and its work came to an end, or "
-    "a server serves or waits to the last lines. It is no answer where the log just stops amid work, nor where "
-    "the job is known to have failed."
+    "a server serves or waits to the last lines. It is no answer where the log just stops amid work, nor "
+    "where the job is known to have failed."
 }
 
 _DATA = """\
