@@ -35,6 +35,7 @@ from service.llm.spending import Spending, open_spending
 from service.llm.stages import DraftStage, FinalStage, LookStage, Stage, TextStage
 from service.llm.streaming_json import growing_text, whole_fields
 from service.llm.triage_context import TriageContext
+from service.remediation.free_proposals import is_of_job
 from service.remediation.proposals import MAX_CHANGES
 from service.schemas.diagnosis import Diagnosis, Dropped, Evidence, ProposedChange, Tokens, TraceStep, Votes
 from service.schemas.errors import ModelError
@@ -275,7 +276,7 @@ def _joined(
     answer = triage_context.answer_anew(fused) if grounded.vote else triage_context.first
     if not talk.prompt.suspects:
         if talk.is_on_answer:
-            answer = _with_changes(triage_context, answer, grounded.changes)
+            answer = _with_changes(triage_context, answer, grounded.changes, fused)
         answer = answer.model_copy(update={"evidence": _with_quotes(answer, grounded.quotes, talk)})
     rules, vote = triage_context.first.engine.votes, grounded.vote
     model = {vote.choice: vote_weights().right.get(vote.certainty, 0.0)} if vote else {}
@@ -308,7 +309,7 @@ def _told(talk: _ModelExplanation) -> list[str]:
 
 
 def _with_changes(
-    triage_context: TriageContext, answer: Diagnosis, picked: Sequence[ProposedChange]
+    triage_context: TriageContext, answer: Diagnosis, picked: Sequence[ProposedChange], fused: Assessment
 ) -> Diagnosis:
     """Put the picked changes first; those of the rules that were not picked stay behind them."""
     if answer.verdict != "diagnosed" or not picked:
@@ -316,14 +317,19 @@ def _with_changes(
     names = {(change.framework, change.key) for change in picked}
     rest = [change for change in answer.changes if (change.framework, change.key) not in names]
     # What only helps to find out stays behind the cures, and what nothing proves behind what is proved: the
-    # patch is of the first. Of what nothing proves, the model's choice comes before what it passed over.
-    ordered = sorted(
-        (*picked, *rest),
-        key=lambda change: (
-            change.purpose == "find-out",
-            change.status == "unverified" and (change.by == "model" or change in rest),
-        ),
-    )
+    # patch is of the first. What the model proposes of itself is only weighed against the rules' where they
+    # have found this cause: of one that the model found, they propose what helps in general.
+    cures = [change for change in (*picked, *rest) if change.purpose != "find-out"]
+    is_found_by_model = bool(fused.vote and fused.vote.against) and not any(item.proof for item in cures)
+    leads = is_found_by_model or all(change.status != "verified" for change in cures)
+
+    def place(change: ProposedChange) -> int:
+        if change in rest:
+            return 1 if change.status == "verified" else 2
+        own = change.by == "model" and change.status == "unverified"
+        return 2 if own and not (leads and is_of_job(change, fused, triage_context.library)) else 0
+
+    ordered = sorted((*picked, *rest), key=lambda change: (change.purpose == "find-out", place(change)))
     return triage_context.repatch(answer.model_copy(update={"changes": tuple(ordered[:MAX_CHANGES])}))
 
 

@@ -170,9 +170,7 @@ def _unknown(
     if now is not None and same(now, proposal.to):
         return Message("changes.job-value")
     framework = proposal.framework.lower().strip()
-    # An argument that the job's own code passes need be no setting of the framework.
-    named = re.compile(rf"(?<![\w.]){pattern(last_level(unsigned(proposal.key)))}(?!\w)")
-    is_own = now is not None or any(map(named.search, report.launches))
+    is_own = now is not None or _is_named(proposal.key, report)
     is_variable = proposal.kind == "env" and _is_variable(proposal, report)
     if not is_own and not is_variable and len(library.keys.get(framework, ())) >= MANY:
         return Message("model.not-catalogue-version", framework=framework)
@@ -191,6 +189,26 @@ def _unknown(
         status="verified" if sure else "unverified",
         by="model",
     )
+
+
+def is_of_job(change: ProposedChange, assessment: Assessment, library: Library) -> bool:
+    """Tell whether a change is of what this job is shown to have: a setting, an option, a statement.
+
+    By what finds or loads code a log could do most harm: that counts for none.
+    """
+    if _LOADS_CODE.search(change.key):
+        return False
+    if change.from_ is not None or value_of(change.key, assessment.settings) is not None:
+        return True
+    report = assessment.report
+    is_known = library.setting(change.framework, change.key, report.version(change.framework)) is not None
+    return change.kind != "package" and (is_known or _is_named(change.key, report))
+
+
+def _is_named(key: str, report: CrashReport) -> bool:
+    """Tell whether the job's own files have the name: what its code passes need be no known setting."""
+    named = re.compile(rf"(?<![\w.]){pattern(last_level(unsigned(key)))}(?!\w)")
+    return any(map(named.search, report.launches))
 
 
 def _is_variable(proposal: FreeProposal, report: CrashReport) -> bool:
