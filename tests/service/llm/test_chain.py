@@ -11,6 +11,7 @@ import pytest
 from service.llm.chain import answer_in_stages
 from service.llm.claims import MAX_ANSWER
 from service.llm.stages import DraftStage, FinalStage, TextStage
+from service.llm.triage_context import TriageContext
 from service.pipeline.triage import Triage
 from service.settings import Settings
 from tests.service.llm.answering import BARE, OFFLOAD, asked, asked_of, faithful, hear, say, torn
