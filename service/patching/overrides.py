@@ -186,7 +186,7 @@ def _chosen(script: Script, found: Sequence[SettingPlace], target: PatchTarget) 
 def _holds(script: Script, place: SettingPlace, target: PatchTarget) -> bool:
     if place.form in ("bare", "negated"):
         return isinstance(target.to, bool) and target.to is (place.form == "bare")
-    if place.value is None:
+    if place.value is None or target.own == "switch":
         return False
     try:
         return same(
@@ -197,6 +197,11 @@ def _holds(script: Script, place: SettingPlace, target: PatchTarget) -> bool:
 
 
 def _changed(script: Script, place: SettingPlace, target: PatchTarget) -> Iterator[WordEdit]:
+    if place.value is not None and target.own == "switch" and isinstance(target.to, bool):
+        # The program's own switch takes no value: the word behind it is what the parser leaves over.
+        start = place.word.end if target.to else removed(place.word, place.before).start
+        yield WordEdit(start, place.value.end, "")
+        return
     if place.value is not None:
         if place.crowded:
             raise NotPatchableError(

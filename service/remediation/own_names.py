@@ -112,9 +112,11 @@ def signed_names(report: CrashReport) -> list[str]:
 
 
 def stands_for(old: str, new: str) -> bool:
-    """Tell whether a name is the first letters of another one's words: `lr` of `learning_rate`."""
-    short, words = canonical(old), canonical(new).split("_")
-    return len(words) > 1 and short == "".join(word[:1] for word in words)
+    """Tell whether one of two names is the first letters of the other one's words: `lr`, `learning_rate`."""
+    (parent, leaf), (other, last) = (canonical(name).rpartition(".")[::2] for name in (old, new))
+    short, long = sorted((leaf, last), key=len)
+    words = long.split("_")
+    return parent == other and len(words) > 1 and short == "".join(word[:1] for word in words)
 
 
 def written_like(name: str, old: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from math import prod
 
 from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, last_level
@@ -22,7 +23,11 @@ _DIVIDED = re.compile(
     r"(?i)(?P<whole>[\w .`'\"-]{2,80}?)[ (=:]*(?P<number>\d{1,9})?\)? "
     r"(?:must be|should be|has to be|needs to be|is not|not) (?:evenly |exactly )?"
     r"(?:divisible by|an? (?:\w{1,12} )?multiple of) "
-    r"(?P<part>[\w .`'\"-]{0,60}?)[ (=:]*(?P<by>\d{1,9})\b(?P<rest>.{0,80})"
+    r"(?P<part>[\w .`'\"-]{0,60}?)[ (=:]*(?P<by>\d{1,9})\b\)?(?P<rest>.{0,80})"
+)
+# What the second number is multiplied by: `micro batch size (4) times data parallel size (2)`.
+_TIMES = re.compile(
+    r"\s*(?:times|multiplied by|[*x×])\s*(?P<part>[\w .`'\"-]{0,60}?)[ (=:]*(?P<by>\d{1,9})\b\)?"
 )
 _GIVEN = re.compile(r"(?i)\b(?:got|found|given|was|is|=):? ?(?P<number>\d{1,9})\b")
 # What a model's own configuration or the launcher fixes is nothing to set, nor is an object's attribute.
@@ -59,6 +64,13 @@ def own_values(report: CrashReport, library: Library, settings: Sequence[Setting
     if not found and not mine & library.keys.keys() - known_frameworks().common:
         found += [*_divisors(root.body, settings), *_told(hints, settings)]
     return list({canonical(option.key): option for option in reversed(found)}.values())[::-1]
+
+
+def divided_values(report: CrashReport, library: Library, settings: Sequence[Setting]) -> list[NamedOption]:
+    """Give the program's own settings by whose very numbers a division leaves a rest, as the root tells."""
+    mine = settable_frameworks(report)
+    own = [setting for setting in settings if not any(library.setting(name, setting.key) for name in mine)]
+    return list(_divided(report.root.body, own)) if report.root is not None else []
 
 
 def advised_flags(report: CrashReport, library: Library, settings: Sequence[Setting]) -> list[NamedOption]:
@@ -120,18 +132,30 @@ def _told(hints: Sequence[NamedSetting], settings: Sequence[Setting]) -> Iterato
 
 
 def _divided(message: str, own: Sequence[Setting]) -> Iterator[NamedOption]:
-    """Give the multiple below what must be divided, and the divisor below what must divide it."""
+    """Give the multiple below what must be divided, and the divisor below each number that must divide it."""
     for match in _DIVIDED.finditer(message):
         given = match["number"] or ((got := _GIVEN.search(match["rest"])) and got["number"])
-        whole, part = _named(match["whole"], own), _named(match["part"], own)
+        whole, factors = _named(match["whole"], own), list(_factors(match))
         number = _count(given or (whole.value if whole else None))
-        by = int(match["by"])
+        by = prod(int(factor["by"]) for factor in factors)
         if number is None or by < 1 or number % by == 0:
             continue
         if whole is not None and _count(whole.value) == number:
             yield NamedOption(whole.key, whole.value, value=str(multiple_below(number, by)))
-        if part is not None and _count(part.value) == by and number > 0:
-            yield NamedOption(part.key, part.value, value=str(divisor_below(number, by)))
+        for factor in factors:
+            part, now = _named(factor["part"], own), int(factor["by"])
+            rest, left = divmod(number, by // now)
+            if part is not None and _count(part.value) == now and rest > 0 and not left:
+                yield NamedOption(part.key, part.value, value=str(divisor_below(rest, now)))
+
+
+def _factors(divided: re.Match[str]) -> Iterator[re.Match[str]]:
+    """Give the number that must divide, and those that it is multiplied by, each behind its name."""
+    yield divided
+    begin = divided.start("rest")
+    while (further := _TIMES.match(divided.string, begin)) is not None:
+        yield further
+        begin = further.end()
 
 
 def _within(named: NamedSetting, own: Sequence[Setting]) -> NamedOption | None:

@@ -25,10 +25,11 @@ from service.remediation.message_hints import hinted_changes
 from service.remediation.named_options import NamedOption, named_options
 from service.remediation.overwrites import tell_overwritten
 from service.remediation.own_files import own_files
-from service.remediation.own_values import advised_flags, own_values
+from service.remediation.own_values import advised_flags, divided_values, own_values
 from service.remediation.packages.changes import fitting_changes
 from service.remediation.packages.named import named_installs
 from service.remediation.ranking import ENOUGH_CHANGES, UNADVISED, shown
+from service.remediation.refusals import valued_switches
 from service.remediation.remedies import applicable
 from service.remediation.renames import find_refused, find_renames, read_in_vain
 from service.remediation.told_values import told_values
@@ -128,7 +129,7 @@ def _from_cases(
         refusals = [*told, *(option for option in refusals if canonical(option.key) not in keys)]
     if "unknown-setting" in named:
         keys = {canonical(option.key) for option in refusals}
-        unknown = find_refused(report, settings, renamed)
+        unknown = [*valued_switches(report, settings), *find_refused(report, settings, renamed)]
         refusals += [option for option in unknown if canonical(option.key) not in keys]
     packages = []
     if not is_known:
@@ -159,7 +160,8 @@ def _refused(
     options = named_options(report, settings)
     if not is_blamed:
         slips = [option for option in options if option.choices and option.nearest]
-        return [*slips, *advised_flags(report, library, settings)]
+        divided = divided_values(report, library, settings)
+        return [*slips, *divided, *advised_flags(report, library, settings)]
     own = own_values(report, library, settings)
     # A key that another one refers to by a wrong name is not missing.
     referred = "\n".join(option.present or "" for option in own)

@@ -8,12 +8,18 @@ import shlex
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from corpus.keys import flag
+from corpus.message import in_both
+from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.named_options import NamedOption
+from service.remediation.own_names import own_option
 
 # Words of a command line that a parser has left over, as it lists them: Lib/argparse.py, parse_args;
 # transformers/hf_argparser.py, parse_args_into_dataclasses and parse_dict; jsonargparse/_core.py.
 _LEFT_OVER = re.compile(r"(?i)\bunrecognized (?:arguments|options): (?P<words>-.+)")
+_LEFT_WORDS = re.compile(r"(?i)\bunrecognized (?:arguments|options): (?P<words>.+)")
+_TRUE, _FALSE = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})
 _LISTED = re.compile(
     r"(?i)\b(?:not used by the \w+Parser|(?:unknown|unused|unexpected|unrecogni[sz]ed|extra|invalid) "
     r"(?:\w+ )?(?:keys?|fields?|options?|arguments?|parameters?|settings?|overrides?))\b[^\[\n]{0,40}"
@@ -56,6 +62,25 @@ def unknown_options(report: CrashReport) -> list[NamedOption]:
         if event.kind == "error":
             for option in read_unknown(event.body):
                 found.setdefault(option.key, option)
+    return list(found.values())
+
+
+def valued_switches(report: CrashReport, settings: Sequence[Setting]) -> list[NamedOption]:
+    """Give the switches of the job's own program that its command gives a value which the parser leaves."""
+    left = {
+        word
+        for event in report.standing
+        if event.kind == "error" and (match := _LEFT_WORDS.search(event.body))
+        for word in _split(match["words"])
+        if word.lower() in _TRUE | _FALSE
+    }
+    found: dict[str, NamedOption] = {}
+    for setting in settings:
+        key, value = flag(setting.key), setting.value
+        if setting.spelled == "flag" and value in left and own_option(key, report) == "switch":
+            is_on = value.lower() in _TRUE
+            why = in_both(f"changes.switch-{'on' if is_on else 'off'}", key=key, value=value)
+            found.setdefault(key, NamedOption(key, value, value=str(is_on), why=why, proves=True))
     return list(found.values())
 
 

@@ -88,8 +88,7 @@ class Rename:
 def find_renames(report: CrashReport, library: Library, settings: Sequence[Setting]) -> list[Rename]:
     """Give the right names of the keys that the log calls unknown, as far as the catalogue has any."""
     found: dict[tuple[str, str], Rename] = {}
-    # A call's argument that stands in a file of the job's is its key all the same.
-    arguments = {name for name in _arguments(report) if value_of(name, settings) is None}
+    arguments = _arguments_of_code(report, settings)
     for name in dict.fromkeys(_unknown_keys(report)):
         old = name if name in arguments else _own_key(name, settings)
         own = meant_name(name, report) or ("" if name in arguments else _by_own_names(old, report, settings))
@@ -119,11 +118,11 @@ def find_refused(
         )
     ]
     found: dict[str, NamedOption] = {}
-    arguments = _arguments(report)
+    arguments = _arguments_of_code(report, settings)
     for option in named:
-        key = option.key if option.key in arguments else _own_key(option.key, settings)
-        if key in arguments and value_of(key, settings) is None:
+        if option.key in arguments:
             continue  # what a call hands over stands in code
+        key = _own_key(option.key, settings)
         if canonical(key) not in told:
             found.setdefault(canonical(key), replace(option, key=key))
     return list(found.values())[:MOST]
@@ -172,6 +171,21 @@ def _arguments(report: CrashReport) -> frozenset[str]:
     """Name the arguments of calls that the log tells of: these are not the keys of the job's files."""
     return frozenset(
         str(fact.fields["key"]) for fact in report.facts if fact.kind == "call" and "key" in fact.fields
+    )
+
+
+def _arguments_of_code(report: CrashReport, settings: Sequence[Setting]) -> frozenset[str]:
+    """Name the arguments of calls that stand in code alone.
+
+    One that stands in a file of the job's is its key all the same, below other levels too where the call
+    hands a mapping on.
+    """
+    own = own_call(report.root.frames) if report.root is not None else None
+    hands_on = own is not None and "**" in own.code
+    return frozenset(
+        name
+        for name in _arguments(report)
+        if value_of(_own_key(name, settings) if hands_on else name, settings) is None
     )
 
 
