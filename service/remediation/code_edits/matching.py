@@ -80,10 +80,20 @@ def matches(
         return []
     found = []
     for node in nodes:
-        search = _Search(dict(known or {}))
-        if search.same(wanted, node):
-            found.append(Match(node, search.captures, tuple(search.rest), search.names))
+        for one in _each_item(wanted, node):
+            search = _Search(dict(known or {}))
+            if search.same(wanted, one):
+                found.append(Match(node, search.captures, tuple(search.rest), search.names))
     return found
+
+
+def _each_item(wanted: ast.AST, node: ast.AST) -> Iterable[ast.AST]:
+    """Give a dict once for each item that a pattern `{$key: $value, ...: ...}` may mean; else the node."""
+    is_open = isinstance(wanted, ast.Dict) and len(wanted.keys) == 2 and _is_rest(wanted.keys[1])
+    if not is_open or not isinstance(node, ast.Dict) or not isinstance(wanted, ast.Dict):
+        return [node]
+    items = zip(node.keys, node.values, strict=True)
+    return [ast.Dict([key, wanted.keys[1]], [value, wanted.values[1]]) for key, value in items if key]
 
 
 @dataclass
