@@ -2,9 +2,9 @@
 
 A pattern is Python in which `$name` stands for any expression, `...` among a call's arguments for all that
 the pattern does not name, as in `{$key: $value, ...: ...}` for a dict's other items, and `@name` for a name
-with or without what it is asked of (`@Linear` is `nn.Linear` and `Linear`). A number stands for any arithmetic
-of numbers that gives it. `{name}` is filled by
-a group of the message, a value of the row's `table` or one of `computes`; `{name!r}` as text in quotes. What
+with or without what it is asked of (`@Linear` is `nn.Linear` and `Linear`). A number stands for any
+arithmetic of numbers that gives it. `{name}` is filled by a group of the message, a value of the row's
+`table` or one of `computes`; `{name!r}` as text in quotes. What
 a message fills without quotes is a name, a dotted name or a number, and nothing else: others write messages.
 """
 

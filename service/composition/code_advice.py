@@ -11,6 +11,7 @@ from service.composition.message_forms import FormedMessage, place_of
 from service.composition.phrases import phrase
 from service.remediation.code_edits.edits import CodeEdit, code_edit
 from service.remediation.ranking import MOST_CURES, shown
+from service.remediation.script_edits import script_edit
 from service.remediation.value_traces import TraceKind, trace_values
 from service.schemas.diagnosis import ProposedChange
 from service.scoring.assessment import Assessment
@@ -39,6 +40,13 @@ def with_code_advice(
         made = edit_change(edit, language)
         is_first = (cause.action == "fix-code" or edit.row.sure == "named") and not is_proved
         return _placed(made, changes, is_first=is_first)
+    if (row := script_edit(report)) is not None:
+        told = phrase("code-edit-replace", language, before=row.before, after=row.after)
+        why = row.why.to(language)
+        joined = ProposedChange(
+            framework="code", kind="code", key=row.place, to=told, why=why, status="unverified"
+        )
+        return _placed(joined, changes, is_first=not is_proved)
     own = own_call(report.root.frames) if report.root is not None else None
     act = message.act(language) if message is not None else ""
     if own is None or message is None or not act:

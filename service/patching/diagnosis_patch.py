@@ -27,6 +27,7 @@ from service.remediation.code_edits.edits import code_edit
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.own_names import own_option
 from service.remediation.refusals import refusing_program, unknown_options
+from service.remediation.script_edits import script_edit
 from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
 
@@ -154,7 +155,7 @@ def _suggested(
 ) -> tuple[FileEdit, ...]:
     code = [file for file in files if file.exact and formats.format_of(file.name, file.text) == "python"]
     if changes and changes[0].kind == "code":
-        return _code_edits(changes[0], code, report)
+        return _code_edits(changes[0], code, report) or _script_edits(changes[0], files, report)
     targets = _first_targets(changes, report, library)
     for file, target in itertools.product(code, targets[:1]):
         keys = library.keys.get(target.framework, ())
@@ -180,6 +181,17 @@ def _code_edits(
     if found is None or found.file is None or found.place != change.key:
         return ()
     return tuple(FileEdit(file, found.text) for file in code if file.name == found.file.name)[:1]
+
+
+def _script_edits(
+    change: ProposedChange, files: Sequence[ConfigFile], report: CrashReport
+) -> tuple[FileEdit, ...]:
+    """Make an edit of a row of a launch script, which belongs to the command above or below it."""
+    given = [file for file in files if file.exact]
+    found = script_edit(report, [JobFile(file.name, file.text) for file in given])
+    if found is None or found.place != change.key:
+        return ()
+    return tuple(FileEdit(file, found.text) for file in given if file.name == found.file.name)[:1]
 
 
 def _edited_statement(change: ProposedChange, code: Sequence[ConfigFile]) -> tuple[FileEdit, ...]:
