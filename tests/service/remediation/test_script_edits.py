@@ -1,0 +1,43 @@
+"""A row that ends a launch script's command too early is joined to it again."""
+
+from __future__ import annotations
+
+from service.remediation.code_edits.failing_code import JobFile
+from service.remediation.script_edits import script_edit
+from tests.service.factories import failed, report
+from tests.tables import each_row
+
+
+@each_row(
+    ("script", "line", "expected"),
+    [
+        ("python a.py \\\n  --x 1\n  --y 2\n", 3, "python a.py \\\n  --x 1 \\\n  --y 2\n"),
+        ("python a.py \\\n  --x 1 \\ \n  --y 2\n", 3, "python a.py \\\n  --x 1 \\\n  --y 2\n"),
+        ("python a.py \\\n  --x 1 \\\n  # --z 3 \\\n  --y 2\n", 4, "python a.py \\\n  --x 1 \\\n  --y 2\n"),
+        ("python a.py \\\n  --x 1 \\\n\n  --y 2\n", 4, "python a.py \\\n  --x 1 \\\n  --y 2\n"),
+    ],
+    ids=["no-backslash", "blank-behind", "comment-between", "empty-row-between"],
+)
+def test_that_an_option_run_as_a_command_joins_the_command_above(
+    script: str, line: int, expected: str
+) -> None:
+    """Each way to end a command before its last option is undone, and nothing else of the script changes."""
+    for said in (f"run.sh: line {line}: --y: command not found", f"run.sh: {line}: --y: not found"):
+        found = script_edit(report(failed(body=said)), [JobFile("job/run.sh", script)])
+        assert found is not None
+        assert found.text == expected
+
+
+@each_row(
+    ("said", "script"),
+    [
+        ("run.sh: line 2: --y: command not found", "python a.py\n  --z 2\n"),
+        ("run.sh: line 2: torchrun: command not found", "set -e\ntorchrun a.py\n"),
+        ("other.sh: line 2: --y: command not found", "python a.py\n  --y 2\n"),
+        ("run.sh: line 3: --y: command not found", "echo 1\n# options\n  --y 2\n"),
+    ],
+    ids=["another-row", "a-program", "another-script", "nothing-to-join"],
+)
+def test_that_no_other_row_is_joined(said: str, script: str) -> None:
+    """The row named must begin with the option, and a command must stand above it."""
+    assert script_edit(report(failed(body=said)), [JobFile("run.sh", script)]) is None
