@@ -236,6 +236,8 @@ def _switched(place: SettingPlace, target: PatchTarget) -> Iterator[WordEdit]:
 
 def _is_off(script: Script, target: PatchTarget) -> bool:
     """Tell whether a switch is off because it does not stand there."""
+    if target.own == "switch" and target.to is False:
+        return not places(script, target)
     if target.to is not False or not _flags(target).bare or target.spelled not in ("flag", ""):
         return False
     if any(canonical(name) in _MAY_BE_ON for name in target.names):
