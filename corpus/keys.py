@@ -41,6 +41,14 @@ def last_level(key: str) -> str:
     return canonical(key).rpartition(".")[2]
 
 
+def is_distinctive(key: str) -> bool:
+    """Tell whether a key of one level means the same wherever it stands: one of several words.
+
+    `gradient_checkpointing` below `training_args` does, `optim` or `seed` need not.
+    """
+    return len(levels(key)) == 1 and "_" in canonical(key).strip("_")
+
+
 def flag(key: str, like: str = "") -> str:
     """Give a key as a command-line flag; with underscores where a present one (`like`) has them.
 

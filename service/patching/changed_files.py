@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from corpus.keys import canonical
@@ -13,6 +13,7 @@ from ingest.configfiles.settings import Setting
 from ingest.logs.report import CrashReport
 from service.patching.patches import ConfigFile, FileEdit
 from service.patching.target import PatchTarget
+from service.patching.used_files import is_record
 from service.remediation.feasibility import same
 from service.remediation.setting_values import number_of
 from service.schemas.diagnosis import ProposedChange
@@ -39,12 +40,19 @@ class ChangedFile(NamedTuple):
 
 
 def changed_file(
-    edits: Sequence[FileEdit], targets: Sequence[PatchTarget], report: CrashReport
+    edits: Sequence[FileEdit],
+    targets: Sequence[PatchTarget],
+    report: CrashReport,
+    files: Sequence[ConfigFile] = (),
 ) -> ChangedFile | None:
-    """Give the first file to be edited in which the first target's setting is not what the run printed."""
+    """Give the first file to be edited in which the first target's setting is not what the run had.
+
+    That is what it printed, or what a tracker wrote of it, whose record is among the job's `files`.
+    """
     wanted = {canonical(name) for name in targets[0].names} if targets else set()
+    told = _told(report, files) if edits else {}
     for edit in edits:
-        found = list(_otherwise(edit.file, report))
+        found = list(_otherwise(edit.file, told))
         mine = next((item for item in found if canonical(item[0]) in wanted), None)
         if mine is not None:
             key, now, then = mine
@@ -62,11 +70,17 @@ def tell_changed(
     return (first.model_copy(update=update), *others)
 
 
-def _otherwise(file: ConfigFile, report: CrashReport) -> Iterator[tuple[str, str, str]]:
-    """Give the settings of a file that the run printed with other values: key, value here, value there."""
+def _told(report: CrashReport, files: Sequence[ConfigFile]) -> Mapping[str, Sequence[str]]:
+    """Give the values that the run had, as it printed them and as a tracker wrote them down."""
+    records = (setting for file in files if is_record(file) for setting in reader.read(file.text, file.name))
     told: dict[str, list[str]] = {}
-    for setting in report.settings:
+    for setting in (*report.settings, *records):
         told.setdefault(canonical(setting.key), []).append(setting.value)
+    return told
+
+
+def _otherwise(file: ConfigFile, told: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str, str]]:
+    """Give the settings of a file that the run had with other values: key, value here, value there."""
     given: dict[str, list[Setting]] = {}
     for setting in reader.read(file.text, file.name):
         given.setdefault(canonical(setting.key), []).append(setting)

@@ -60,7 +60,7 @@ def patch_diagnosis(
     targets = _first_targets(changes, report, library)
     made = _patch_targets(targets, files)
     suggested = () if made.edits else _suggested(changes, used, report, library)
-    changed = changed_file((*made.edits, *suggested), targets, report)
+    changed = changed_file((*made.edits, *suggested), targets, report, given)
     if changed is not None:
         changes = tell_changed(changes, changed, language)
     clean = Redactor().clean
@@ -126,7 +126,7 @@ def patch_first_step(
     """
     targets = _first_targets(changes, report, library)
     made = _patch_targets(targets, to_be_patched(files, report))
-    changed = changed_file(made.edits, targets, report)
+    changed = changed_file(made.edits, targets, report, files)
     return made if changed is None or changed.holds(targets[0].to) else StepPatch(left_out=made.left_out)
 
 
@@ -146,7 +146,7 @@ def suggested_edits(
     """
     found = _suggested(changes, to_be_patched(files, report), report, library)
     targets = _first_targets(changes, report, library)
-    changed = changed_file(found, targets, report)
+    changed = changed_file(found, targets, report, files)
     return found if changed is None or changed.holds(targets[0].to) else ()
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from corpus.frameworks import known_frameworks
-from corpus.keys import canonical, levels
+from corpus.keys import canonical, is_distinctive, levels, unsigned
 from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.tree import TreeEntry, TreeNode, line_of
@@ -169,11 +169,24 @@ def own_key(root: TreeNode, target: PatchTarget) -> PatchTarget:
     A program's own configuration names it so; where several keys do, or none, the target stays as it is.
     """
     argument = target.call_argument[1]
-    found = [entry for entry in _entries(root) if argument and entry.key == argument]
+    names = {argument} if argument else _own_names(root, target)
+    found = [entry for entry in _entries(root) if entry.key in names]
     if len(found) != 1:
         return target
     key = ".".join(map(str, found[0].path[len(root.path) :]))
     return replace(target, kind="setting", names=(key,), spelled="yaml")
+
+
+def _own_names(root: TreeNode, target: PatchTarget) -> set[str]:
+    """Give the names that a file of a program's own may hold in a section of its own, below the top.
+
+    None where the file has the setting on its top level, or is the configuration of a framework.
+    """
+    names = {unsigned(name) for name in target.names if is_distinctive(name)}
+    is_plain = target.kind in ("setting", "flag") and target.spelled not in ("env", "directive", "command")
+    at_top = any(root.entry(name) is not None for name in names)
+    is_framework = any(target.framework != owner for owner in owners(root))
+    return names if is_plain and not at_top and not is_framework else set()
 
 
 def _entries(node: TreeNode) -> Iterator[TreeEntry]:

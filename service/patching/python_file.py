@@ -16,6 +16,7 @@ from corpus.message import Message
 from ingest.configfiles import python_code, reader
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.settings import Setting, TextEdit, edited
+from ingest.configfiles.values import same
 from service.patching.target import PatchTarget
 
 # How many keywords of a framework tell that a call takes its settings.
@@ -39,7 +40,9 @@ def suggested(text: str, target: PatchTarget, known: AbstractSet[str]) -> str:
         lines = ", ".join(str(setting.line) for setting in found)
         raise NotPatchableError(Message("patch.set-more-once-lines", found=lines))
     for setting in sorted(found, key=lambda each: each.place.start if each.place else 0, reverse=True):
-        text = reader.edited(text, "code.py", setting, target.to)
+        # What says so already, in other quotes, stays as it is.
+        if not same(setting.value, target.to):
+            text = reader.edited(text, "code.py", setting, target.to)
     return text
 
 

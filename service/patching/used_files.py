@@ -67,7 +67,12 @@ def of_run(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile
 
 def to_be_patched(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile, ...]:
     """Give the files of the run without what a tracker wrote of it: a change there changes nothing."""
-    return tuple(file for file in of_run(files, report) if not _RECORD.search(file.text))
+    return tuple(file for file in of_run(files, report) if not is_record(file))
+
+
+def is_record(file: ConfigFile) -> bool:
+    """Tell whether a file is what a tracker wrote of a run: the values that the run had."""
+    return _RECORD.search(file.text) is not None
 
 
 def _is_other(file: ConfigFile, mains: Iterable[str]) -> bool:
@@ -91,7 +96,7 @@ def _is_called(name: str, text: str) -> bool:
 
 def _ordered(files: Sequence[ConfigFile], kind: str, shown: set[str], names: set[str]) -> list[ConfigFile]:
     def shared(file: ConfigFile) -> int:
-        if _RECORD.search(file.text):
+        if is_record(file):
             return -1
         own = set(_TELLING.findall(_COMMENT.sub("", file.text)))
         return len(own & shown) + _NAMED * (PurePath(file.name).name in names)

@@ -49,6 +49,16 @@ def test_that_the_change_must_go_the_same_way_for_the_file(
     assert ChangedFile("run.sh", "rows", now, then, others).holds(to) is holds
 
 
+def test_that_a_tracker_s_record_tells_what_the_run_had() -> None:
+    """The program is as it is now; what W&B kept of the run is what the run had."""
+    text = "python train.py --rows 5\n"
+    record = ConfigFile("config.yaml", "_wandb:\n  value: {}\nrows:\n  value: 20\n")
+    edit = FileEdit(ConfigFile("run.sh", text), text.replace("5", "8"))
+    found = changed_file([edit], [TARGET], report(failed()), [edit.file, record])
+    assert found is not None
+    assert (found.now, found.then, found.holds(8)) == ("5", "20", False)
+
+
 def test_that_the_change_tells_both_values() -> None:
     made = ChangedFile("run.sh", "rows", "32", "16", 0)
     (told,) = tell_changed([proposal("--rows", 8, why="Fewer.")], made, "en")

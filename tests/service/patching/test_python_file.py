@@ -147,3 +147,9 @@ def test_that_a_keyword_in_vain_is_renamed_or_taken_out() -> None:
         ast.parse(made)
     with pytest.raises(NotPatchableError):
         suggested("f(max_len=8)\ng(max_len=9)\n", renamed, frozenset())
+
+
+def test_that_a_value_that_stands_there_in_other_quotes_is_left_alone() -> None:
+    text = 'model = AutoModel.from_pretrained(name, device_map="auto")\n'
+    wanted = of("transformers", "from_pretrained.device_map", "auto", "python")
+    assert suggested(text, wanted, frozenset()) == text

@@ -444,3 +444,30 @@ def test_the_diff_of_any_layout_applies_and_goes_back(
     if flat:
         after = apply(text, target(".".join(flat[0]), to))
         assert goes_back_and_forth(tmp_path_factory.mktemp("git"), text, after, "config.yaml")
+
+
+@each_row(
+    ("text", "key", "after"),
+    [
+        (
+            "training_args:\n  weight_decay: 0.1\n  gradient_checkpointing: false\n",
+            "gradient_checkpointing",
+            "training_args:\n  weight_decay: 0.1\n  gradient_checkpointing: true\n",
+        ),
+        # A single word may mean anything, and of two sections nobody knows which is meant.
+        ("model:\n  optim: false\n", "optim", None),
+        ("a:\n  save_all: false\nb:\n  save_all: false\n", "save_all", None),
+        # What the file has at its top is not looked for below.
+        ("save_all: false\na:\n  save_all: false\n", "save_all", "save_all: true\na:\n  save_all: false\n"),
+    ],
+)
+def test_that_a_program_s_own_section_may_hold_a_framework_s_setting(
+    text: str, key: str, after: str | None
+) -> None:
+    wanted = target(key, to=True, framework="transformers", spelled="yaml")
+    if after is None:
+        with pytest.raises(NotPatchableError):
+            apply(text, wanted)
+    else:
+        assert apply(text, wanted) == after
+        assert holds(after, wanted)
