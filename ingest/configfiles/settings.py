@@ -72,7 +72,8 @@ class Setting:
 
     `place` is where a file of the job can be edited to change it; None for what a log shows, what is
     computed, and what stands in a file that is damaged. `file` names the file of the job's that it is of,
-    empty for what the log shows.
+    empty for what the log shows; `scope` is then the program, the call or the part of the file that gets it,
+    as in `FilePlace`.
     """
 
     key: str
@@ -81,6 +82,7 @@ class Setting:
     spelled: Spelling
     place: FilePlace | None = field(default=None, compare=False, repr=False)
     file: str = field(default="", compare=False)
+    scope: str = field(default="", compare=False)
 
 
 def named_as_printed(path: str, value: str, line: int, spelled: Spelling) -> Setting | None:

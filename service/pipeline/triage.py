@@ -275,7 +275,14 @@ def _with_source(job: ReadJob) -> CrashReport:
 def _settings(file: ConfigFile) -> list[Setting]:
     clean = Redactor().value
     return [
-        Setting(item.key, clean(item.key, item.value), 0, item.spelled, file=file.name)
+        Setting(
+            item.key,
+            clean(item.key, item.value),
+            0,
+            item.spelled,
+            file=file.name,
+            scope=item.place.scope if item.place else "",
+        )
         for item in launch.from_file(file.text, file.name)
     ]
 

@@ -474,7 +474,7 @@ def _following(also: DependentSetting, main: ProposedChange, job: _JobContext) -
     None where the version has no such setting or the job the value.
     """
     spec = job.library.setting(main.framework, also.key, job.report.version(main.framework))
-    now = value_of(also.key, job.settings)
+    now = job.grounds.value(main.framework, also.key)
     if spec is None or misfit_reason(also.value, spec) or (now is not None and same(now, also.value)):
         return None
     why = also.because.to(job.language)

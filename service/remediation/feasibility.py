@@ -18,8 +18,8 @@ from operator import itemgetter
 
 from corpus.condition_nodes import compare
 from corpus.expressions import compiled
-from corpus.frameworks import known_frameworks
-from corpus.keys import canonical, last_level, unsigned
+from corpus.frameworks import cued_frameworks, known_frameworks
+from corpus.keys import canonical, is_distinctive, last_level, unsigned
 from corpus.library import Library, fits
 from corpus.message import Message
 from corpus.schema import Program, SettingSpec
@@ -38,6 +38,9 @@ DEFAULT = "changes.default"
 
 
 _OTHERWISE = re.compile(r"\$\{\w+:?-(?P<value>[^{}]*)\}")
+# How a program names the switch of a framework that it may run with, and the values by which it is off.
+_SWITCHES = ("{}", "use_{}", "enable_{}", "with_{}")
+_OFF = frozenset({"false", "none", "null", "0", "", "[]", "no", "off"})
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,8 @@ class Grounds:
 
     def takes(self, framework: str, key: str) -> bool:
         """Tell whether the job reads a setting of a framework, which may show by the failure alone."""
+        if self.is_off(framework):
+            return False
         spec = self.library.setting(framework, key, self.report.version(framework))
         if runs(framework, key, spec.read_by if spec else "", self.frameworks):
             return True
@@ -101,6 +106,20 @@ class Grounds:
         return (
             is_open and spec is not None and any(holds(condition, self.view) for condition in spec.implied_by)
         )
+
+    def is_off(self, framework: str) -> bool:
+        """Tell whether the run printed that it goes without a framework: `deepspeed=None`, `use_deepspeed=False`.
+
+        Its code names the framework all the same. Of several runs in one output the last one counts.
+        """
+        names = {switch.format(canonical(framework)) for switch in _SWITCHES}
+        told = [
+            setting.value.strip("'\"").lower()
+            for setting in self.report.settings
+            if setting.line and setting.spelled == "dump" and last_level(setting.key) in names
+        ]
+        is_called = any(framework in cued_frameworks(call) for call in self.root_calls)
+        return bool(told) and told[-1] in _OFF and not is_called
 
     @cached_property
     def view(self) -> ReportView:
@@ -130,7 +149,33 @@ class Grounds:
         """Give the job's own value of a setting under any of its names; None where it is not shown."""
         spec = self.library.setting(framework, key)
         names = (key, spec.key, *(alias.key for alias in spec.aliases)) if spec is not None else (key,)
-        return next((found for name in names if (found := value_of(name, self.settings)) is not None), None)
+        found = next((found for name in names if (found := value_of(name, self.settings)) is not None), None)
+        if found is None and spec is not None:
+            found = self._given_in_code(key) if spec.spelled == "python" else self._in_own_section(key)
+        return found
+
+    def _given_in_code(self, key: str) -> str | None:
+        """Give the value of a call's argument (`DataLoader.num_workers`) where all such calls give the same."""
+        call, _, leaf = canonical(key).rpartition(".")
+        given = {
+            setting.value
+            for setting in self.settings
+            if call and setting.file and canonical(setting.key) == leaf
+            if setting.scope.rpartition(".")[2] == call.rpartition(".")[2]
+        }
+        return given.pop() if len(given) == 1 else None
+
+    def _in_own_section(self, key: str) -> str | None:
+        """Give the value that a file of the job's own has in a section of its own: `training_args.optim`."""
+        name = canonical(key)
+        if not is_distinctive(name):
+            return None
+        given = {
+            setting.value
+            for setting in self.settings
+            if setting.file and setting.spelled == "yaml" and last_level(setting.key) == name
+        }
+        return given.pop() if len(given) == 1 else None
 
 
 def refused(
@@ -225,6 +270,8 @@ def _unlikely(
 
 def _idle(spec: SettingSpec, change: ProposedChange, grounds: Grounds, set_otherwise: bool) -> str:
     """Say that the change would change nothing."""
+    if any(holds(condition, grounds.view) for condition in spec.on_when):
+        return Message(ALREADY) if same("true", change.to) else ""
     now = grounds.value(change.framework, change.key)
     if now is not None:
         return Message(ALREADY) if same(now, change.to) else ""

@@ -442,3 +442,45 @@ def test_that_a_setting_is_one_of_the_part_that_failed() -> None:
         grounds = Grounds(told, library(spec(key)), ())
         found[call, key] = not refused(proposal(key, 2), grounds)
     assert found == rows
+
+
+def test_that_a_switch_that_the_run_printed_as_off_takes_its_framework_out() -> None:
+    """The code names it all the same, and a default in the code is no print."""
+    rows = [
+        ([Setting("use_verl", "False", 1, "dump")], Message("changes.job-not-run", framework="verl")),
+        ([Setting("args.verl", "None", 1, "dump")], Message("changes.job-not-run", framework="verl")),
+        ([Setting("use_verl", "True", 1, "dump")], ""),
+        ([Setting("use_verl", "False", 0, "dump")], ""),
+    ]
+    for printed, wanted in rows:
+        told = report(failed(), frameworks=[("verl", "")], settings=printed)
+        grounds = Grounds(told, library(spec()), printed)
+        assert refused(proposal("data.size", 128, framework="verl"), grounds) == wanted
+
+
+def test_that_what_the_log_shows_to_be_on_is_not_turned_on_again() -> None:
+    """Whatever the settings say: the code may have turned it on. To turn it off is a change."""
+    shown = spec(type="bool", default=False, on_when=["frame:'utils/checkpoint'"])
+    told = report(failed(body="in torch/utils/checkpoint.py"), frameworks=[("verl", "")])
+    settings = [setting("data.size", "False")]
+    grounds = Grounds(told, library(shown), settings)
+    assert refused(proposal("data.size", True, framework="verl"), grounds) == Message(ALREADY)
+    assert refused(proposal("data.size", False, framework="verl"), grounds) == ""
+
+
+def test_that_the_job_s_own_code_and_sections_tell_a_value() -> None:
+    """A call's argument where all such calls give the same, a name of several words in any section."""
+    code = [
+        Setting("device_map", value, 0, "dump", file="run.py", scope=f"{owner}.from_pretrained")
+        for owner, value in (("OPT", "auto"), ("Bloom", "auto"))
+    ]
+    section = [Setting("training.save_all_rows", "7", 0, "yaml", file="run.yaml")]
+    known = library(
+        spec(key="from_pretrained.device_map", type="str", spelled="python"), spec(key="save_all_rows")
+    )
+    grounds = Grounds(report(failed()), known, [*code, *section])
+    assert grounds.value("verl", "from_pretrained.device_map") == "auto"
+    assert grounds.value("verl", "save_all_rows") == "7"
+    other = Setting("device_map", "cpu", 0, "dump", file="run.py", scope="GPT.from_pretrained")
+    mixed = Grounds(report(failed()), known, [*code, other])
+    assert mixed.value("verl", "from_pretrained.device_map") is None
