@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from ingest.redaction import entropy
-from ingest.redaction.kinds import SecretKind
+from ingest.redaction.kinds import SecretKind, going_on_as
 
 _IN_URL = r"[/=?&]"
 # A scheme as it is, or as JSON and URLs write it, and then an `@` or the end of the row.
 _URL = r"(?:://|%2[fF]%2[fF]|\\/\\{1,8}/|u002[fF]\\{1,4}u002[fF])[^\s/]*(?:@|%40|u0040|\n)"
+# A login that a row's end has cut goes on to its `@`; most addresses just end their row.
+_login_below = going_on_as(r"[^\s/]{0,300}(?:@|%40|u0040|[\"'\\]?\r?\n)")
 _HOOK = r"(?P<secret>[A-Za-z0-9/_+.-]{20,200})"
 ADDRESSED = (
     SecretKind(
@@ -78,6 +80,7 @@ ADDRESSED = (
         r"(?<=://)(?P<secret>[^\s/:@\"']{0,100}:(?!\*{2,}@)[^\s/@\"']{1,300})@",
         starts=("://",),
         after=r"[^\s/]*(?:@|$)",
+        probe=_login_below,
     ),
     SecretKind(
         "url-credentials",
@@ -86,6 +89,7 @@ ADDRESSED = (
         check=entropy.is_mixed,
         starts=("://",),
         after=r"[^\s/]*(?:@|$)",
+        probe=_login_below,
     ),
     SecretKind(
         "azure-key",

@@ -87,7 +87,7 @@ COMMANDS = (
         rf"]?(?:'(?P<quoted>[^'\n]{{3,200}})'|['\"]?(?P<secret>[^\s'\"-]{WORD}{{2,200}}))",
     ),
     _command(
-        rf"(?:creds?|auth|user|credentials?)(?:=|{_BLANK}|%3D)",
+        rf"-(?:creds?|auth|user|credentials?)(?:=|{_BLANK}|%3D)",
         rf"(?:(?<=\s)|^)--(?:[a-z]{{1,10}}-)?(?:creds?|auth|basic-auth|user|credentials?)[= "
         rf"]['\"]?[^\s:'\"/]{{1,100}}:(?P<secret>{WORD}{{4,200}})",
         entropy.is_key,
@@ -137,7 +137,7 @@ COMMANDS = (
         rf"\bsudo\b[^\n]{{0,80}}?\s-\w*S\b[^\n]{{0,200}}?<<<\s*['\"]?(?P<secret>(?!\$){WORD}{{4,200}})",
     ),
     _command(
-        r"send(?:\s|%20|\\)+",
+        r"send(?:(?:[ \t]|%20|\\)+(?:--(?:[ \t]|%20)+)?(?:[\"'\\&]|%22|%5C)|[ \t]*\r?\n)",
         r"\bsend\s+(?:--\s+)?\\?\"(?P<secret>[^\s\"\\]{4,200})(?:\\+[rn]|[\r\n]){1,2}\\?\"",
         entropy.is_made,
     ),

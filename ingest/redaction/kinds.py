@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ingest.redaction import entropy
+from ingest.redaction import entropy, views
 
 if TYPE_CHECKING:
     from ingest.logs.scanner import SpanFinder
@@ -72,6 +72,17 @@ class Probed(NamedTuple):
 
     is_worth: bool
     until: int
+
+
+def going_on_as(run: str) -> Callable[[bytes, int], Probed]:
+    """Make a probe for a condition that a row's end meets, too: the row below then begins with such a run."""
+    begin = re.compile(views.BEFORE_ROW + b"[\"']?(?:" + run.encode() + b")")
+
+    def probe(text: bytes, place: int) -> Probed:
+        is_end = text[place - 1 : place] == b"\n" and place < len(text)
+        return Probed(not is_end or begin.match(text, place) is not None, place)
+
+    return probe
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +169,12 @@ def _issued(
     literals = tuple(starts.split())
     begin = "|".join(re.escape(literal) for literal in literals)
     # A short literal stands in many words; then some of what follows is asked for, or the row's end.
-    more = rf"(?:{_RUN}{{4}}|{_RUN}{{0,3}}[\"'\\]{{0,2}}\s*(?:\n|\z))" if min(map(len, literals)) < 5 else ""
+    some = min(10, int(re.findall(r"\d+", size)[0]))
+    more = (
+        rf"(?:{letters}{{{some}}}|{letters}{{0,{some - 1}}}[\"'\\]{{0,2}}\s*(?:\n|\z))"
+        if min(map(len, literals)) < 5
+        else ""
+    )
     return SecretKind(
         name,
         f"(?:{begin}){more}",
@@ -245,11 +261,18 @@ ISSUED = (
 )
 
 _DIGEST_BEFORE = re.compile(rb"[0-9a-f]{32}(?:\.[A-Za-z0-9]|\.?[\"'\\]{0,2}\r?\n)\Z")
+# What has sixteen signs behind such a digest, in its row or, where that ends before, in the one below.
+_SIGNED = re.compile(rb"[A-Za-z0-9]{15}(?![A-Za-z0-9])|[A-Za-z0-9]{0,14}[\"'\\ \t|]{0,4}\r?(?:\n|\Z)")
+_signed_below = going_on_as(r"\.(?:[A-Za-z0-9]|[\"'\\]?\r?\n)|[A-Za-z0-9]{4,16}(?![A-Za-z0-9])")
 
 
 def _is_behind_digest(text: bytes, place: int) -> Probed:
-    """Tell whether 32 hexadecimal digits end at a place, with what the condition asks for behind them."""
-    return Probed(_DIGEST_BEFORE.search(text, max(0, place - 37), place) is not None, place)
+    """Tell whether 32 hexadecimal digits end at a place, and what the condition asks for goes on as it should."""
+    if _DIGEST_BEFORE.search(text, max(0, place - 37), place) is None:
+        return Probed(is_worth=False, until=place)
+    if text[place - 1 : place] == b"\n":
+        return _signed_below(text, place)
+    return Probed(_SIGNED.match(text, place) is not None, place)
 
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -310,6 +333,7 @@ SHAPED = (
         rf"[\w .,:=\"'(+-]){{0,100}}?(?P<secret>(?<![0-9a-zA-Z])[0-9a-f]{{40}}){_END}",
         ("wandb",),
         r"[\w .,:=\"'(+-]{1,60}?[0-9a-f]{8}",
+        probe=going_on_as(r"[:=(\"' ]{0,3}[0-9a-f]{4}"),
     ),
     SecretKind(
         "password-hash",
