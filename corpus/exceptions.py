@@ -45,8 +45,8 @@ class ExceptionMeaning(Record):
     anybody's), `types` is searched in the exception's type, `messages` names lists of wordings of which each
     must have one in the message, `code` is searched in the innermost call's source line, `through` in that
     of the owner's own call, and `calls` in the calls, innermost last (of the last `within`, where that is
-    given). With `hinted`, the line's own pattern must have hinted at this cause. `called_by_job` asks that the
-    job's own code is among the calls, or that it is not.
+    given). With `hinted`, the line's own pattern must have hinted at this cause. `called_by_job` asks that
+    the job's own code is among the calls, or that it is not.
     """
 
     cause: str

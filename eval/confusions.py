@@ -62,12 +62,12 @@ def first_answers() -> list[FirstAnswer]:
     return found
 
 
-def counted(answers: Iterable[FirstAnswer]) -> Confusions:
+def counted(first: Iterable[FirstAnswer]) -> Confusions:
     """Count the shares of a table."""
+    answers = list(first)
     by_named: dict[str, Counter[str]] = defaultdict(Counter)
     total: Counter[str] = Counter()
-    number = 0
-    for number, answer in enumerate(answers, 1):
+    for answer in answers:
         weight = (ACCEPTED_WEIGHT if answer.is_right else 1.0) / len(answer.accepted)
         others = [cause for cause in answer.accepted if cause != answer.named[0]]
         by_named[answer.named[0]].update(dict.fromkeys(others, weight))
@@ -78,7 +78,9 @@ def counted(answers: Iterable[FirstAnswer]) -> Confusions:
         for named, seen in sorted(by_named.items())
     }
     return Confusions(
-        shares={named: _told(found) for named, found in shares.items()}, usual=_told(usual), answers=number
+        shares={named: _told(found) for named, found in shares.items()},
+        usual=_told(usual),
+        answers=len(answers),
     )
 
 

@@ -41,10 +41,13 @@ def with_code_advice(
         is_first = (cause.action == "fix-code" or edit.row.sure == "named") and not is_proved
         return _placed(made, changes, is_first=is_first)
     if (row := script_edit(report)) is not None:
-        told = phrase("code-edit-replace", language, before=row.before, after=row.after)
-        why = row.why.to(language)
         joined = ProposedChange(
-            framework="code", kind="code", key=row.place, to=told, why=why, status="unverified"
+            framework="code",
+            kind="code",
+            key=row.place,
+            to=phrase("code-edit-replace", language, before=row.before, after=row.after),
+            why=row.why.to(language),
+            status="unverified",
         )
         return _placed(joined, changes, is_first=not is_proved)
     own = own_call(report.root.frames) if report.root is not None else None

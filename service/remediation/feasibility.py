@@ -108,7 +108,7 @@ class Grounds:
         )
 
     def is_off(self, framework: str) -> bool:
-        """Tell whether the run printed that it goes without a framework: `deepspeed=None`, `use_deepspeed=False`.
+        """Tell whether the run printed that it goes without a framework, as by `deepspeed=None`.
 
         Its code names the framework all the same. Of several runs in one output the last one counts.
         """
@@ -155,7 +155,7 @@ class Grounds:
         return found
 
     def _given_in_code(self, key: str) -> str | None:
-        """Give the value of a call's argument (`DataLoader.num_workers`) where all such calls give the same."""
+        """Give the value of a call's argument (`DataLoader.num_workers`) where all such calls agree."""
         call, _, leaf = canonical(key).rpartition(".")
         given = {
             setting.value

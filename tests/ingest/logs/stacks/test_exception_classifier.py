@@ -337,7 +337,7 @@ def test_a_hint_at_whose_it_is_gives_way_to_the_calls(owner: str) -> None:
 def test_that_a_slip_below_a_frameworks_call_is_of_what_the_job_handed_over(
     calls: tuple[tuple[str, str], ...], expected: str
 ) -> None:
-    """Where the job's own code made the call; what a framework started itself is its own, an engine always is."""
+    """Where the job's own code made the call; what a framework started is its own, an engine always is."""
     assert cause(calls, "TypeError: object of type 'generator' has no len()") == expected
 
 
