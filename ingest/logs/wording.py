@@ -115,8 +115,12 @@ def counts_failed(text: str) -> bool:
 
 
 def prepares(body: str) -> bool:
-    """Tell whether a progress bar's description is of loading, preparing or saving something."""
-    return _PREPARES.search(body.split("%|", 1)[0]) is not None
+    """Tell whether a progress bar's description is of loading, preparing or saving something.
+
+    What counts through an epoch is the work itself, whatever else it is called.
+    """
+    described = body.split("%|", 1)[0]
+    return _PREPARES.search(described) is not None and _EPOCH.search(described) is None
 
 
 def is_statement(body: str) -> bool:

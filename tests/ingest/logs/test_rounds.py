@@ -55,6 +55,16 @@ ROWS = {
         ["Total time: 12.1 s", *["a row"] * 20, *epochs(1, 2, 3)],
         "open",
     ),
+    "a bar of the first epoch, which warms up, below the words of an end": (
+        [
+            "Early stopping.",
+            *(
+                f"Epoch 0 [warmup]: {step}%|#  | {step}/100 [00:0{step}<00:09, 9.1it/s]"
+                for step in range(1, 9)
+            ),
+        ],
+        "open",
+    ),
     "far above the end": ([*epochs(1, 3, 3), *["a row"] * 40], "open"),
     "the last batch of the last epoch": (
         ["Epoch:[2/2](400/400), Reward: -1.4, Learning Rate: 0.01"],
