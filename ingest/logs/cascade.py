@@ -47,6 +47,8 @@ ROUTINE = 10
 HABIT = 50
 # So many lines may be what somebody pasted to ask about them.
 PASTED = 60
+# How many lines below a process's last exception others report its death.
+REPORTED = 40
 # How often a run says at least what makes it worthless where that lasts.
 LASTING = 3
 
@@ -236,9 +238,13 @@ def _tells_why(worded: Event | None, known: Event) -> bool:
 def _told_before(root: Event, recovered: Sequence[Event]) -> Event | None:
     """Give what names a failure that itself has no words, though work stands between the two in the text.
 
-    A pasted log often has the message above it as a title, or an earlier run that ended alike.
+    A pasted log often has the message above it as a title, or an earlier run that ended alike. Right above
+    the report that a process died, an exception is what it died of: others' work between is none of its own.
     """
     named = [event for event in recovered if event.cause and event.strength == "states" and not event.usual]
+    if root.cause is None and root.pattern_role == "collateral":
+        died = (event for event in reversed(named) if event.pattern_role == "origin" and event.traceback)
+        return next((event for event in died if event.last < root.line <= event.last + REPORTED), None)
     if root.kind == "kill" and root.strength != "states":
         return next((event for event in named if event.kind == "kill"), None)
     if root.pattern_role == "wrapper" and root.frames and not root.exception:

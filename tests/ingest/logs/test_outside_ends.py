@@ -129,3 +129,51 @@ def test_that_the_same_message_without_a_warning_is_the_root(read: ReadLog) -> N
     root = read(MESSAGE + SLIP).root
     assert root is not None
     assert root.line == 1
+
+
+DIED = "(raylet) A worker died or was killed while executing a task by an unexpected system error.\n"
+TAKEN = prefixed(
+    "(WorkerDict pid=7) ",
+    traceback(
+        "RuntimeError: The server socket has failed to listen on any local network address. "
+        "port: 30129, useIpv6: 0, code: -98, name: EADDRINUSE, message: address already in use"
+    ),
+)
+
+
+@each_row(
+    "text, cause",
+    [
+        (TAKEN + steps(1, 2) + DIED, "port-in-use"),
+        # So far above, the process that died need not be the one that said so.
+        (TAKEN + steps(*range(1, 90)) + DIED, None),
+        (steps(1, 2) + DIED, None),
+    ],
+)
+def test_that_a_process_whose_death_is_reported_died_of_its_last_exception(
+    text: str, cause: str | None, read: ReadLog
+) -> None:
+    """The others' work between the exception and the report does not undo it."""
+    root = read(text).root
+    assert root is not None
+    assert root.cause == cause
+
+
+@each_row("file", ["rows.csv", "train.jsonl", "run.bin"])
+def test_that_a_file_which_is_not_there_is_missing_whatever_it_would_hold(file: str, read: ReadLog) -> None:
+    root = read(traceback(f"FileNotFoundError: [Errno 2] No such file or directory: 'data/{file}'")).root
+    assert root is not None
+    assert root.cause == "file-missing-or-denied"
+
+
+def test_that_a_shell_which_says_nothing_else_tells_of_an_end_from_outside(read: ReadLog) -> None:
+    """Its own foreground command was terminated; a failure that stands says more."""
+    ended = steps(1, 2) + "run.sh: line 12:  8156 Terminated              python3 main.py\n"
+    root = read(ended).root
+    assert root is not None
+    assert (root.cause, root.strength) == ("scheduler-terminated", "suggests")
+    failed = read(
+        steps(1, 2) + SLIP + "run.sh: line 12:  8156 Terminated              python3 main.py\n"
+    ).root
+    assert failed is not None
+    assert failed.cause == "user-code-error"
