@@ -52,6 +52,8 @@ REPORTED = 40
 # How often a run says at least what makes it worthless where that lasts.
 LASTING = 3
 
+# What Python raises where a place in a list, a key or a next item is not there.
+_LOOK_UPS = frozenset({"IndexError", "KeyError", "StopIteration"})
 # What Python raises for SIGINT, and what handlers of signals raise by custom.
 _OF_SIGNALS = ("KeyboardInterrupt", "SystemExit", "CancelledError", "asyncio.exceptions.CancelledError")
 # How many lines from its last one a log's end begins.
@@ -442,8 +444,10 @@ def _is_caught(event: Event, events: Sequence[Event]) -> bool:
 
 def _worth(timeline: Timeline, event: Event) -> tuple[int, float, int]:
     rank, time, line = _ranked(timeline, event)
-    # What came of an exception without words of its own has some, and so has what it only announces.
-    is_mute = event.announces or (event.handled and event.body == event.exception)
+    # What came of an exception without words of its own has some, and so has what it only announces; of a
+    # look-up that failed, whoever caught that says what was not there.
+    is_bare = event.body == event.exception or (event.handler and event.exception in _LOOK_UPS)
+    is_mute = event.announces or (event.handled and bool(is_bare))
     return max(rank, _HINTED) if is_mute else rank, time, line
 
 

@@ -56,11 +56,11 @@ def with_rivals(
     The probabilities of the first, of doubt and of what something in the log speaks for are taken from
     nowhere: these are fitted. Where no cause is likely enough to be named, none is confused with another.
     """
-    if not candidates or candidates[0].probability < DIAGNOSED:
+    alike = sum(item.probability for item in candidates[1:] if item.score <= 0)
+    if not alike or candidates[0].probability < DIAGNOSED:
         return list(candidates)
     first, *others = candidates
     by_cause = {item.cause: item for item in others}
-    alike = sum(item.probability for item in others if item.score <= 0)
     rivals = {
         cause: share for cause, share in confusions.rivals(first.cause).items() if cause in library.causes
     }

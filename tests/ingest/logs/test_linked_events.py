@@ -229,3 +229,16 @@ def test_that_what_a_worker_raised_is_the_root_and_not_who_tells_of_it(
     root = read(f"{traceback(told)}Original {traceback(inner)}").root
     assert root is not None
     assert root.body == inner
+
+
+@each_row(
+    ("first", "line"),
+    [("IndexError: list index out of range", "second"), ("ZeroDivisionError: division by zero", "first")],
+)
+def test_that_whoever_caught_a_look_up_says_what_was_not_there(first: str, line: str, read: ReadLog) -> None:
+    """An index out of range tells less than what was raised for it; another slip is its own reason."""
+    second = "ValueError: No runs present in the directory: 'logs/v1'"
+    caught = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    root = read(traceback(first, "newest", "runs[-1]") + caught + traceback(second)).root
+    assert root is not None
+    assert root.body == {"first": first, "second": second}[line]
