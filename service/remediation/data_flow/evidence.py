@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from corpus.keys import last_level
+from corpus.schema import Scalar
 from service.remediation.data_flow.slices import COMPUTED, PASSED, FlowEnd
 
 # Names of options whose value names a file, a folder or a model.
@@ -41,10 +42,14 @@ SMALL = 8
 
 @dataclass(frozen=True)
 class Tie:
-    """How firmly an option is tied to the message, 0 the firmest, and the value by which it is."""
+    """How firmly an option is tied to the message, 0 the firmest, and the value by which it is.
+
+    `to` is the one value that a check lets pass; None where it does not ask for one.
+    """
 
     rank: int
     value: str | None = None
+    to: Scalar | None = None
 
 
 def paths_of(message: str) -> list[str]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from corpus.schema import Scalar
 from ingest.logs.stacks.own_calls import is_own
 from service.remediation.code_edits.source_text import expression, head_nodes
 from service.remediation.data_flow.definitions import tests_around
@@ -23,6 +24,10 @@ MOST_WEIGHTS = 12
 _SET = (True, "1", "true", "True", "yes", "on")
 # numpy's and torch's words for a shape that does not hold as many numbers.
 _INTO = re.compile(r"\binto shape [(\[](?P<shape>[\d, -]+)|\bshape '\[(?P<other>[\d, -]+)\]'")
+# CPython's words for an operation on a value that is not there.
+_OPERANDS = re.compile(
+    r"unsupported operand type\(s\) for [^:\n]{1,20}: (?=[^\n]{0,60}'NoneType')'(?P<left>\w+)' and '(?P<right>\w+)'"
+)
 # What stands below a call of the job's own that raises: how many conditions above it are its reason.
 MOST_GUARDS = 2
 # How many parts of a statement are looked at, and how many are compared with what Python marked.
@@ -50,6 +55,24 @@ def guards_of(call: OwnCall) -> list[ast.expr]:
     if isinstance(statement, ast.Raise) and is_own(call.frame) and not call.calls:
         return tests_around(statement, call.scope.module, call.scope.function)[:MOST_GUARDS]
     return []
+
+
+def passing_value(call: OwnCall, test: ast.expr) -> tuple[ast.expr, Scalar] | None:
+    """Give what a check compares with the one constant with which it passes; None for other checks."""
+    # What is asserted must hold; what stands around a statement that raises must not.
+    holds = isinstance(call.statement, ast.Assert)
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, holds = test.operand, not holds
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return None
+    if not isinstance(test.ops[0], ast.Eq if holds else ast.NotEq):
+        return None
+    sides = [test.left, *test.comparators]
+    constants = [side.value for side in sides if isinstance(side, ast.Constant)]
+    others = [side for side in sides if isinstance(side, ast.Name | ast.Attribute | ast.Subscript)]
+    if len(constants) == len(others) == 1 and isinstance(constants[0], bool | int | float | str):
+        return others[0], constants[0]
+    return None
 
 
 def switches_of(call: OwnCall, message: str) -> tuple[list[ast.expr], list[ast.expr]]:
@@ -148,9 +171,24 @@ def index_parts(call: OwnCall, message: str) -> list[ast.expr]:
     if "indices must be" in message:
         return [node.slice for node in nodes if isinstance(node, ast.Subscript) and not text_key(node)]
     if "operand" in message or "not supported between" in message:
-        pairs = [node for node in nodes if isinstance(node, ast.BinOp | ast.Compare)][:1]
+        pairs = [node for node in nodes if isinstance(node, ast.BinOp | ast.Compare)]
+        if found := _OPERANDS.search(message):
+            return _missing_sides(pairs, found)
+        pairs = pairs[:1]
         return [side for node in pairs for side in ast.iter_child_nodes(node) if isinstance(side, ast.expr)]
     return parts_of(call)
+
+
+def _missing_sides(pairs: Sequence[ast.expr], found: re.Match[str]) -> list[ast.expr]:
+    """Give the sides of a statement's operations that may be None: names, and no results or constants."""
+    found_sides = [
+        side
+        for pair in pairs
+        if isinstance(pair, ast.BinOp)
+        for side, kind in ((pair.left, found["left"]), (pair.right, found["right"]))
+        if kind == "NoneType" and isinstance(side, ast.Name | ast.Attribute | ast.Subscript)
+    ]
+    return found_sides if len(found_sides) == 1 else []
 
 
 def text_key(node: ast.Subscript) -> bool:

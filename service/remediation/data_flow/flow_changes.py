@@ -16,7 +16,7 @@ from corpus.flow_aims import FlowAim, Seeks, known_flow_aims
 from corpus.keys import canonical, last_level
 from corpus.library import Library
 from corpus.message import words
-from corpus.schema import Cause, Language
+from corpus.schema import Cause, Language, Scalar
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
@@ -36,6 +36,7 @@ from service.remediation.data_flow.failing_parts import (
     index_parts,
     parts_named,
     parts_of,
+    passing_value,
     shaped,
     switches_of,
 )
@@ -51,6 +52,8 @@ MOST_ALIKE = 2
 LONGEST = 120
 # How many exceptions of one chain are looked at, and how far below the root the others may stand.
 MOST_CHAINED, LINKED = 2, 60
+# Words for a value that is not there.
+_NOTHING = re.compile(r"(?:\bnot |['\"])NoneType\b")
 _ON = frozenset({"true", "1", "yes", "on"})
 # Switches without which nothing is left of the job, or that choose what it does.
 _WHOLE_JOB = re.compile(
@@ -147,7 +150,7 @@ def _options(
         if tie.value is not None:
             now = tie.value
         if end.kind == "parameter":  # written at a call: rather a place of the code than an option
-            tie = Tie(tie.rank + 1, tie.value)
+            tie = replace(tie, rank=tie.rank + 1)
         option = FlowOption(aim, end, tie, key, now, _place(call), setting.spelled if setting else "")
         made.setdefault(canonical(key), option)
     return sorted(made.values(), key=lambda item: (item.tie.rank, item.end.how, item.end.steps))
@@ -225,8 +228,15 @@ class _OptionSearch:
         for test in guards_of(self.call):
             read = [end for end in self.ends([test]) if _is_option(end) and end.steps <= NEAREST]
             if read:
-                return [(end, Tie(1)) for end in read] if len(read) <= MOST_ALIKE else []
+                tie = Tie(1, to=self._passing(test) if len(read) == 1 else None)
+                return [(end, tie) for end in read] if len(read) <= MOST_ALIKE else []
         return []
+
+    def _passing(self, test: ast.expr) -> Scalar | None:
+        """Give the value that a check asks of an option which gets there as it is given."""
+        side, value = passing_value(self.call, test) or (None, None)
+        ends = self.ends([side]) if side is not None else []
+        return value if ends and all(end.how == PASSED for end in ends) else None
 
     def by_nothing(self) -> list[_Tied]:
         """Give the options that decide whether what is missing is there."""
@@ -298,6 +308,8 @@ def _may_be(end: FlowEnd, message: str, settings: Sequence[Setting]) -> bool:
     values = [item.value for item in _named(end, settings) if item.line or item.spelled != "dump"]
     if not values and end.kind == "constant" and end.value is not None:
         values = [end.value]
+    if _NOTHING.search(message):
+        return not values or any(_read(value) is None for value in values)
     told = re.search(r"(?:, not|but (?:got|received)|to float:|base 10:) ['\"]?(?P<sort>[\w.-]+)", message)
     if not values or told is None:
         return True
@@ -375,7 +387,8 @@ def flow_changes(
             kind="env" if is_env else "flag" if option.key.startswith("--") else "setting",
             key=option.key,
             from_=option.now or None,
-            to=words(f"changes.{option.aim.to}", language),
+            to=words(f"changes.{option.aim.to}", language) if option.tie.to is None else option.tie.to,
             why=why,
-            status="unverified",
+            status="unverified" if option.tie.to is None else "verified",
+            proof=None if option.tie.to is None else why,
         )

@@ -48,5 +48,7 @@ def test_that_the_option_behind_the_failing_statement_is_offered(
     keys = [canonical(change.key) for change in answer.changes if change.framework in ("python", "env")]
     wanted = [canonical(program["key"])] if program["key"] else []
     assert keys[:1] == wanted, (answer.cause, keys, log)
+    if "to" in program:
+        assert (answer.changes[0].to, answer.changes[0].status) == (program["to"], "verified")
     if "also" in program:
         assert canonical(program["also"]) in keys
