@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import PurePath
 
 from corpus.keys import last_level
 from corpus.schema import Scalar
@@ -66,12 +67,21 @@ def tied_by_path(end: FlowEnd, values: Sequence[str], message: str) -> Tie | Non
             if rank is not None:
                 return Tie(rank, value)
     known = [value for value in values if value.strip("'\"").lower() not in ("", "none", "null")]
+    if end.how == PASSED and known and (path := _same_file(known, paths_of(message))):
+        return Tie(1, path)
     if known or end.kind in ("constant", "parameter") or not PATHS.search(last_level(end.key)):
         return None
     told = paths_of(message)
     if end.how == PASSED and len(told) == 1:
         return Tie(2, told[0])
     return Tie(3) if end.how != COMPUTED else None
+
+
+def _same_file(values: Sequence[str], paths: Sequence[str]) -> str:
+    """Give the one path of a message whose file is called as a value's: the run had another folder."""
+    names = {PurePath(value.strip("'\"").replace("\\", "/")).name for value in values if "/" in value}
+    alike = [path for path in paths if PurePath(path.replace("\\", "/")).name in names and "." in path]
+    return alike[0] if len(set(alike)) == 1 else ""
 
 
 def _within(value: str, path: str, end: FlowEnd) -> int | None:

@@ -26,7 +26,8 @@ _SET = (True, "1", "true", "True", "yes", "on")
 _INTO = re.compile(r"\binto shape [(\[](?P<shape>[\d, -]+)|\bshape '\[(?P<other>[\d, -]+)\]'")
 # CPython's words for an operation on a value that is not there.
 _OPERANDS = re.compile(
-    r"unsupported operand type\(s\) for [^:\n]{1,20}: (?=[^\n]{0,60}'NoneType')'(?P<left>\w+)' and '(?P<right>\w+)'"
+    r"unsupported operand type\(s\) for [^:\n]{1,20}: "
+    r"(?=[^\n]{0,60}'NoneType')'(?P<left>\w+)' and '(?P<right>\w+)'"
 )
 # What stands below a call of the job's own that raises: how many conditions above it are its reason.
 MOST_GUARDS = 2
@@ -181,7 +182,7 @@ def index_parts(call: OwnCall, message: str) -> list[ast.expr]:
 
 def _missing_sides(pairs: Sequence[ast.expr], found: re.Match[str]) -> list[ast.expr]:
     """Give the sides of a statement's operations that may be None: names, and no results or constants."""
-    found_sides = [
+    found_sides: list[ast.expr] = [
         side
         for pair in pairs
         if isinstance(pair, ast.BinOp)

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from corpus.expressions import compiled
 from corpus.flow_aims import FlowAim, Seeks, known_flow_aims
@@ -52,6 +53,8 @@ MOST_ALIKE = 2
 LONGEST = 120
 # How many exceptions of one chain are looked at, and how far below the root the others may stand.
 MOST_CHAINED, LINKED = 2, 60
+# Numbers over one, alone or in a list.
+_SIZES = re.compile(r"\[?(?:[2-9]|[1-9]\d{1,8})(?:, ?[1-9]\d{0,8})*\]?")
 # Words for a value that is not there.
 _NOTHING = re.compile(r"(?:\bnot |['\"])NoneType\b")
 _ON = frozenset({"true", "1", "yes", "on"})
@@ -113,6 +116,7 @@ def _of_event(
         for aim in known_flow_aims()
         if (cause.id in aim.causes or cause.category in aim.categories)
         and compiled(aim.expression).search(message)
+        and (not aim.stands or any(compiled(aim.stands).search(frame.code) for frame in root.frames))
     ]
     if not aims:
         return []
@@ -123,7 +127,7 @@ def _of_event(
         return []
     try:
         for aim in aims:
-            for place, call in enumerate(own):
+            for place, call in enumerate(_within_loop(aim, own)):
                 found = _options(aim, call, place, program, message, settings)
                 if found:
                     return found[:MOST_OFFERED]
@@ -136,12 +140,22 @@ def _of_event(
     return []
 
 
+def _within_loop(aim: FlowAim, own: Sequence[OwnCall]) -> Sequence[OwnCall]:
+    """Give the calls up to the outermost one of a function that the row names, all where it names none."""
+    if not aim.calls:
+        return own
+    # A decorator stands between a call and its function: what the next own call is in tells it.
+    names = [(call.calls, inner.frame.function) for inner, call in pairwise((own[0], *own))]
+    named = [place for place, both in enumerate(names) if any(map(compiled(aim.calls).search, both))]
+    return own[: named[-1] + 1] if named else ()
+
+
 def _options(
     aim: FlowAim, call: OwnCall, place: int, program: JobProgram, message: str, settings: Sequence[Setting]
 ) -> list[FlowOption]:
     if aim.seeks in ("guard", "empty", "part", "made") and place:
         return []
-    found = _SEARCHES[aim.seeks](_OptionSearch(call, Slicer(program), message, settings))
+    found = _SEARCHES[aim.seeks](_OptionSearch(call, Slicer(program), message, settings, aim))
     made: dict[str, FlowOption] = {}
     for end, tie in found:
         setting = _setting(end, tie, settings)
@@ -179,6 +193,7 @@ class _OptionSearch:
     slicer: Slicer
     message: str
     settings: Sequence[Setting]
+    aim: FlowAim
 
     def ends(self, parts: Iterable[ast.expr]) -> list[FlowEnd]:
         """Give the ends of some parts of the call's statement."""
@@ -257,6 +272,16 @@ class _OptionSearch:
         on = [end for end in ends if _is_on(end, self.settings) and not _WHOLE_JOB.search(end.key)]
         return [(end, Tie(2)) for end in on[:1]]
 
+    def by_size(self) -> list[_Tied]:
+        """Give the sizes and counts that are handed on as they are, where they are few."""
+        handed = [
+            (end, Tie(1, values[0]))
+            for end, values in self.valued()
+            if end.how == PASSED and _is_option(end) and values and _SIZES.fullmatch(values[0])
+            if compiled(self.aim.names).search(last_level(end.key))
+        ]
+        return handed if len({end.key for end, _ in handed}) <= MOST_ALIKE else []
+
     def by_source(self) -> list[_Tied]:
         """Give the options that name the file; what a call is handed comes before what it is called on."""
         for part in parts_of(self.call):
@@ -282,6 +307,7 @@ _SEARCHES: Mapping[Seeks, Callable[[_OptionSearch], list[_Tied]]] = {
     "made": _OptionSearch.by_made_part,
     "switch": _OptionSearch.by_switch,
     "source": _OptionSearch.by_source,
+    "size": _OptionSearch.by_size,
 }
 
 
