@@ -159,6 +159,15 @@ def test_a_vote_against_rules_that_abstain_weighs_by_its_certainty(
     assert likelihoods["medium"] < against_a_cause
 
 
+def test_a_cause_is_foreign_only_to_a_job_of_other_frameworks(triage: Triage) -> None:
+    """To one that shows some, and none of those that the cause is known of; not to one that shows none."""
+    voted = Vote("object-store-full", "high", (5,))
+    told = failed(5, cause="disk-full", strength="hints")
+    for shown, expected in (((("ray", "2.9"),), 0.0), ((("jax", "0.4"),), 1.0), ((), 0.0)):
+        found = assessed(triage, report(told, frameworks=shown))
+        assert vote_signs(found, voted, triage.library)["other-framework"] == expected, shown
+
+
 def test_a_silent_log_may_be_said_to_tell_nothing(triage: Triage) -> None:
     """Where the rules found nothing, a vote weighs against their silence."""
     silent = assessed(triage, replace(report(), root=None))
