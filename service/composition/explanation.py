@@ -78,10 +78,17 @@ class Explanation:
     def _unknown_headline(self) -> str:
         """Say that the log does not tell the cause, and what it does say."""
         if not self.assessment.report.root:
-            return phrase(f"{self.end.silence}-headline", self.language)
+            silence = phrase(f"{self.end.silence}-headline", self.language)
+            return self.end.open_headline if self._stops_amid_work else silence
         told = phrase("unknown-headline", self.language)
         said = self._said(told)
         return phrase("unknown-headline-said", self.language, said=said) if said else told
+
+    @property
+    def _stops_amid_work(self) -> bool:
+        """Tell whether a log that a model holds to tell nothing shows at least that the job was at work."""
+        report = self.assessment.report
+        return report.log_end.kind == "open" and not report.limits.cut
 
     @property
     def _request_headline(self) -> str:
@@ -146,6 +153,9 @@ class Explanation:
         if is_unknown and root is None and not self.end.is_failure:
             # Say that a text tells neither of a failure nor of a good end.
             said = phrase(self.end.silence, self.language)
+            if self._stops_amid_work:
+                where = phrase("open-where", self.language, line=self.end.last_sign)
+                said = f"{where}\n\n{phrase('open-do', self.language)}"
             return [said, self._failure.novel(), self._machine(), self._nearest_cases(), collect]
         parts = [self.end.told, self._failure.what_happened(), self._failure.compared()]
         if is_unknown and root is None:

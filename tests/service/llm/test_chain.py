@@ -11,7 +11,6 @@ import pytest
 from service.llm.chain import answer_in_stages
 from service.llm.claims import MAX_ANSWER
 from service.llm.stages import DraftStage, FinalStage, TextStage
-from service.llm.triage_context import TriageContext
 from service.pipeline.triage import Triage
 from service.settings import Settings
 from tests.service.llm.answering import BARE, OFFLOAD, asked, asked_of, faithful, hear, say, torn
@@ -472,31 +471,6 @@ def test_a_vote_may_name_what_the_rules_leave_open(triage: Triage) -> None:
     )
     heard = hear(triage, triage_context, [say(triage_context, cause="insufficient-evidence")])
     assert (heard.final.verdict, heard.final.cause) == ("unknown", "insufficient-evidence")
-
-
-def test_a_change_of_the_models_own_leads_where_the_model_found_the_cause(triage: Triage) -> None:
-    """Of a cause that the rules missed they propose what helps in general: behind what the model argues.
-
-    Where the rules found it too, what they have checked stays first; so it does before a setting that
-    nothing shows the job to have, and before what finds code.
-    """
-    part = {"framework": "openrlhf", "key": "--vllm_gpu_memory_utilization", "to": "a part that fits"}
-    unseen = {"framework": "lightning", "key": "FSDPStrategy.timeout", "to": "an hour"}
-    loader = {"framework": "env", "key": "LD_LIBRARY_PATH", "to": "without the old folder", "kind": "env"}
-
-    def order(context: TriageContext, cause: str | None, own: dict[str, str]) -> list[tuple[str, str]]:
-        made = say(context, cause=cause, certainty="high", changes=[own])
-        found = hear(triage, context, [made]).final
-        assert found.cause == cause
-        return [(change.by, change.status) for change in found.changes if change.purpose == "cure"]
-
-    bare = asked(triage, BARE)
-    assert order(bare, "gpu-oom-training", part)[:2] == [("model", "unverified"), ("rules", "verified")]
-    for own in (unseen, loader):
-        assert order(bare, "gpu-oom-training", own)[0] == ("rules", "verified"), own
-    known = asked(triage)
-    flag = {"framework": "easyr1", "key": "worker.rollout.limit_images", "to": "as few as fit"}
-    assert order(known, known.first.cause, flag)[0] == ("rules", "verified")
 
 
 def test_a_chinese_question_is_answered_in_chinese(triage: Triage) -> None:

@@ -1,0 +1,49 @@
+"""What becomes of the answer where a model's vote sets it."""
+
+from __future__ import annotations
+
+import json
+
+from service.llm.triage_context import TriageContext
+from service.pipeline.triage import Triage
+from tests.factories import steps
+from tests.service.llm.answering import BARE, asked, asked_of, hear, say
+from tests.service.llm.scripted import Turn
+
+
+def test_a_log_that_stops_amid_work_may_be_said_to_tell_nothing(triage: Triage) -> None:
+    """It is unknown then what became of the job, and the answer still says where it stood."""
+    triage_context = asked_of(triage, "INFO loading the model\n" + steps(*range(1, 9)))
+    first = triage_context.first
+    assert (first.verdict, first.standing) == ("no-failure", "none")
+    silent = {"cause": "insufficient-evidence", "certainty": "medium", "explanation": "The end is not shown."}
+    final = hear(triage, triage_context, [Turn(json.dumps(silent))]).final
+    assert (final.verdict, final.cause) == ("unknown", "insufficient-evidence")
+    assert final.headline == first.headline
+    assert "last sign of work" in final.explanation
+    assert "still at work" not in final.explanation
+
+
+def test_a_change_of_the_models_own_leads_where_the_model_found_the_cause(triage: Triage) -> None:
+    """Of a cause that the rules missed they propose what helps in general: behind what the model argues.
+
+    Where the rules found it too, what they have checked stays first; so it does before a setting that
+    nothing shows the job to have, and before what finds code.
+    """
+    part = {"framework": "openrlhf", "key": "--vllm_gpu_memory_utilization", "to": "a part that fits"}
+    unseen = {"framework": "lightning", "key": "FSDPStrategy.timeout", "to": "an hour"}
+    loader = {"framework": "env", "key": "LD_LIBRARY_PATH", "to": "without the old folder", "kind": "env"}
+
+    def order(context: TriageContext, cause: str | None, own: dict[str, str]) -> list[tuple[str, str]]:
+        made = say(context, cause=cause, certainty="high", changes=[own])
+        found = hear(triage, context, [made]).final
+        assert found.cause == cause
+        return [(change.by, change.status) for change in found.changes if change.purpose == "cure"]
+
+    bare = asked(triage, BARE)
+    assert order(bare, "gpu-oom-training", part)[:2] == [("model", "unverified"), ("rules", "verified")]
+    for own in (unseen, loader):
+        assert order(bare, "gpu-oom-training", own)[0] == ("rules", "verified"), own
+    known = asked(triage)
+    flag = {"framework": "easyr1", "key": "worker.rollout.limit_images", "to": "as few as fit"}
+    assert order(known, known.first.cause, flag)[0] == ("rules", "verified")
