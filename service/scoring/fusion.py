@@ -147,12 +147,12 @@ def vote_signs(assessment: Assessment, vote: Vote, library: Library) -> dict[str
     named = {item.cause for item in assessment.candidates if item.score > 0}
     quoted = [event.cause for event in assessment.report.events if event.line in vote.lines and event.cause]
     kinds = {library.causes[cause].category for cause in quoted}
-    # Cases tell of which jobs a cause is known; a log that shows no framework at all may be of any.
-    served = {
-        name for case in library.cases.values() if case.cause == vote.choice for name in case.frameworks
-    }
+    # A cause whose cases all share a framework is of jobs whose log shows one of its cases'; a log that shows
+    # none at all may be of any.
+    served = [set(case.frameworks) for case in library.cases.values() if case.cause == vote.choice]
     seen = {item.name for item in assessment.report.frameworks}
-    is_foreign = bool(served) and bool(seen) and served.isdisjoint(seen)
+    is_shared = bool(served) and bool(set.intersection(*served))
+    is_foreign = is_shared and bool(seen) and seen.isdisjoint(set.union(*served))
     return {
         "cause": 1.0,
         f"cause-{vote.certainty}": 1.0,
