@@ -37,6 +37,7 @@ NameSource = Literal[
     "first-given",
     "loop-steps",
     "loop-row",
+    "saved-key",
 ]
 
 
@@ -58,6 +59,7 @@ class CodeEditExample(Record):
 class ComputedName(Record):
     """A name that fills a blank: found by a `NameSource`, for the name that the group `of` holds.
 
+    `saved-key` is the key of a dict that the job's files save and that shares a word with the name;
     `loop-steps` is how often the loops around the statement turn, as code of the same function; `loop-row` is
     what the innermost loop around it goes over, where the statement reads it.
     Of `choices`, a `first-local` is the first that the failing statement can read, and `first-given` the

@@ -23,7 +23,7 @@ from service.patching.commands import corrected_command
 from service.patching.patches import ConfigFile, FileEdit, PatchedFiles
 from service.patching.target import PatchTarget
 from service.patching.used_files import to_be_patched
-from service.remediation.code_edits.edits import code_edit
+from service.remediation.code_edits.edits import code_edit, job_files
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.own_names import own_option
 from service.remediation.refusals import refusing_program, unknown_options
@@ -177,7 +177,10 @@ def _code_edits(
     """Make an edit of the failing code in the very file, whose text may hold what the report has not."""
     if change.by == "model":
         return _edited_statement(change, code) if change.from_ is not None else ()
-    found = code_edit(report, [JobFile(file.name, file.text) for file in code])
+    given = [JobFile(file.name, file.text) for file in code]
+    # What other files of the job's say of it counts although they are not to be changed.
+    names = {file.name for file in given}
+    found = code_edit(report, [*given, *(file for file in job_files(report) if file.name not in names)])
     if found is None or found.file is None or found.place != change.key:
         return ()
     return tuple(FileEdit(file, found.text) for file in code if file.name == found.file.name)[:1]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
 
 from corpus.code_edits import NameSource, known_code_edits
+from corpus.keys import canonical
 from service.remediation.code_edits.failing_code import FailingCode, JobFile, scope_nodes
 from service.remediation.code_edits.matching import matches
 from service.remediation.code_edits.source_text import parsed
@@ -291,6 +292,33 @@ def _loop_row(sought: Sought) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+def _saved_key(sought: Sought) -> str | None:
+    """Give the one key of what the job's files save that shares a word with the name: `model_state_dict`."""
+    texts = [file.text for file in sought.files if file.name.endswith(".py")]
+    keys = {key for text in texts if (tree := parsed(text)) is not None for key in _keys_saved(tree)}
+    if sought.name in keys:
+        return None
+    words = set(canonical(sought.name).split("_"))
+    found = [key for key in keys if words & set(canonical(key).split("_"))]
+    return found[0] if len(found) == 1 else None
+
+
+def _keys_saved(tree: ast.AST) -> Iterator[str]:
+    """Give the keys of the dicts that `torch.save` is given, also by a name that is set to one."""
+    saved = [match.captures["saved"] for match in matches("torch.save($saved, ...)", ast.walk(tree))]
+    names = {node.id for node in saved if isinstance(node, ast.Name)}
+    given = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id in names for target in node.targets)
+    ]
+    for node in (*saved, *given):
+        if isinstance(node, ast.Dict):
+            keys = (key.value for key in node.keys if isinstance(key, ast.Constant))
+            yield from (key for key in keys if isinstance(key, str))
+
+
 _SOURCES: Mapping[NameSource, Callable[[Sought], str | None]] = {
     "near-name": _near_name,
     "near-option": _near_option,
@@ -304,4 +332,5 @@ _SOURCES: Mapping[NameSource, Callable[[Sought], str | None]] = {
     "first-given": _first_given,
     "loop-steps": _loop_steps,
     "loop-row": _loop_row,
+    "saved-key": _saved_key,
 }

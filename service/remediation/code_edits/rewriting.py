@@ -283,6 +283,7 @@ def holding(source: SourceText, node: ast.AST) -> ast.stmt | None:
     around = [
         item
         for item in statements(source.tree)
-        if source.start(item) <= at and source.end(node) <= source.end(item)
+        if min(map(source.start, (item, *getattr(item, "decorator_list", ())))) <= at
+        and source.end(node) <= source.end(item)
     ]
     return max(around, key=lambda item: (source.start(item), -source.end(item)), default=None)
