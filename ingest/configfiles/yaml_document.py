@@ -186,6 +186,11 @@ def _check_replaceable(document: YamlFile, entry: TreeEntry, value: object) -> N
     is_listed = (
         node.style == "plain" and isinstance(value, list) and listed(f"[{node.value.strip('()')}]") == value
     )
+    # And a list of one item, written between brackets, becomes that item.
+    text = document.text[node.start : node.end]
+    is_only_item = node.style == "flow" and not node.shared and listed(text) == [value]
+    if is_only_item:
+        return
     if node.kind == "mapping" or ((node.kind == "sequence") != isinstance(value, list) and not is_listed):
         raise NotPatchableError(Message(f"patch.line-holds-{node.kind}", line=line))
     if node.kind == "sequence" and (node.style != "flow" or any(below.shared for below in node.walk())):
