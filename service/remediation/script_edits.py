@@ -1,7 +1,10 @@
-"""The edit of a launch script whose command ends a row too early, so that its options are run as a command.
+"""Edits of a launch script that is not run as it reads: a command that ends too early, a variable not set.
 
 Bash and dash then name row and option: `run.sh: line 10: --lr: command not found`. The row above lacks its
 backslash, has a blank behind it, or is a comment or an empty row, which ends the command as well.
+
+Slurm gives what a directive asks for as a variable (`--ntasks` as `SLURM_NTASKS`: `man sbatch`, output
+environment variables). A script that a shell runs by itself has the directive alone.
 """
 
 from __future__ import annotations
@@ -21,6 +24,13 @@ _OPTION_RUN = re.compile(
     r"(?:command )?not found"
 )
 _COMMENT = re.compile(r"\s*#")
+_UNBOUND = re.compile(
+    r"(?P<script>[\w./-]{1,200}): (?:line )?\d{1,6}: (?P<name>SLURM_(?P<option>[A-Z_]{2,40})): "
+    r"(?:unbound variable|parameter not set)"
+)
+_DIRECTIVE = re.compile(
+    r"^#SBATCH\s+--(?P<option>[a-z-]{2,40})[= ](?P<value>[\w./-]{1,80})\s*$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -36,15 +46,43 @@ class ScriptEdit:
 
 
 def script_edit(report: CrashReport, files: Sequence[JobFile] | None = None) -> ScriptEdit | None:
-    """Give the edit by which the options belong to their command again; None where no such row is at hand."""
-    told = (_OPTION_RUN.search(event.body) for event in report.standing if event.kind == "error")
-    said = next((match for match in told if match), None)
-    if said is None:
-        return None
-    name = said["script"].rpartition("/")[2]
+    """Give the edit by which the script runs as it reads; None where no such row is at hand."""
+    bodies = [event.body for event in report.standing if event.kind == "error"]
     given = job_files(report) if files is None else files
-    fitting = [file for file in given if file.name.replace("\\", "/").rpartition("/")[2] == name]
-    return _joined(fitting[0], int(said["line"]), said["option"]) if len(fitting) == 1 else None
+    for body in bodies:
+        if (said := _OPTION_RUN.search(body)) and (file := _named(said["script"], given)):
+            return _joined(file, int(said["line"]), said["option"])
+        if (said := _UNBOUND.search(body)) and (file := _named(said["script"], given)):
+            return _defaulted(file, said["name"], said["option"])
+    return None
+
+
+def _named(script: str, files: Sequence[JobFile]) -> JobFile | None:
+    """Give the one file of a script's name."""
+    name = script.rpartition("/")[2]
+    fitting = [file for file in files if _base(file) == name]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _base(file: JobFile) -> str:
+    return file.name.replace("\\", "/").rpartition("/")[2]
+
+
+def _defaulted(file: JobFile, name: str, option: str) -> ScriptEdit | None:
+    """Let a variable that Slurm did not set have the value of the directive that it comes from."""
+    wanted = option.lower().replace("_", "-")
+    values = {match["value"] for match in _DIRECTIVE.finditer(file.text) if match["option"] == wanted}
+    read = re.compile(rf"\$(?:\{{{name}\}}|{name}\b)")
+    rows = file.text.split("\n")
+    places = [at for at, row in enumerate(rows) if read.search(row) and not _COMMENT.match(row)]
+    if len(values) != 1 or not places:
+        return None
+    value = values.pop()
+    put = {at: read.sub(f"${{{name}:-{value}}}", rows[at]) for at in places}
+    text = "\n".join(put.get(at, row) for at, row in enumerate(rows))
+    first = places[0]
+    why = in_both("changes.directive-alone", name=name, directive=f"--{wanted}", value=value)
+    return ScriptEdit(file, text, f"{_base(file)}:{first + 1}", rows[first].strip(), put[first].strip(), why)
 
 
 def _joined(file: JobFile, line: int, option: str) -> ScriptEdit | None:
@@ -68,5 +106,5 @@ def _joined(file: JobFile, line: int, option: str) -> ScriptEdit | None:
     text = "\n".join([*rows[:start], *put, *rows[line - 1 :]])
     before, after = (" ".join(row.strip() for row in each if row.strip()) for each in (taken, put))
     why = in_both(reason, option=option)
-    place = f"{file.name.replace(chr(92), '/').rpartition('/')[2]}:{start + 1}"
+    place = f"{_base(file)}:{start + 1}"
     return ScriptEdit(file, text, place, before, after, why) if text != file.text else None

@@ -41,3 +41,20 @@ def test_that_an_option_run_as_a_command_joins_the_command_above(
 def test_that_no_other_row_is_joined(said: str, script: str) -> None:
     """The row named must begin with the option, and a command must stand above it."""
     assert script_edit(report(failed(body=said)), [JobFile("run.sh", script)]) is None
+
+
+@each_row(
+    ("script", "expected"),
+    [
+        ('#SBATCH --ntasks=4\nrun -n "$SLURM_NTASKS"\n', 'run -n "${SLURM_NTASKS:-4}"'),
+        ("#SBATCH --ntasks 2\nrun -n ${SLURM_NTASKS}\n", "run -n ${SLURM_NTASKS:-2}"),
+        ('#SBATCH --nodes=4\nrun -n "$SLURM_NTASKS"\n', None),
+        ('#SBATCH --ntasks=4\nrun -n "$SLURM_NTASKS_PER_NODE"\n', None),
+    ],
+    ids=["quoted", "braced", "another-directive", "another-variable"],
+)
+def test_that_a_variable_of_slurm_falls_back_to_its_directive(script: str, expected: str | None) -> None:
+    """Run by a shell, the script has the directive's value where Slurm set none, and no other one."""
+    said = "job.slurm: line 2: SLURM_NTASKS: unbound variable"
+    found = script_edit(report(failed(body=said)), [JobFile("job.slurm", script)])
+    assert (found.after if found is not None else None) == expected

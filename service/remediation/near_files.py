@@ -1,0 +1,63 @@
+"""Settings that name a file which is not there, where the job has one of nearly that name beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from corpus.keys import canonical
+from corpus.message import in_both
+from ingest.logs.configs.launch import Setting
+from ingest.logs.report import CrashReport
+from service.remediation.code_edits.edits import job_files
+from service.remediation.code_edits.names import near
+from service.remediation.named_options import NamedOption
+
+# The interpreter, and those who say it in words: Objects/exceptions.c, OSError_str.
+_MISSING = re.compile(
+    r"(?i)(?:No such file or directory|not found|does not exist|unable to find|couldn't find)"
+    r"[^'\"\n]{0,60}['\"](?P<behind>[^'\"\n]{1,300})['\"]"
+    r"|['\"](?P<before>[^'\"\n]{1,300})['\"][^'\"\n]{0,40}(?:not found|does not exist|No such file)"
+)
+# How short a name is at least that another one begins with: `val` of `valid`.
+_SHORTEST = 3
+
+
+def near_files(report: CrashReport, settings: Sequence[Setting]) -> list[NamedOption]:
+    """Give the settings whose path is missed, with the job's file of that folder and kind that is near."""
+    match = _MISSING.search(report.root.body) if report.root is not None else None
+    if match is None:
+        return []
+    missed = PurePosixPath(match["behind"] or match["before"])
+    names = [PurePosixPath(file.name) for file in job_files(report)]
+    found: dict[str, NamedOption] = {}
+    for setting in settings:
+        text = setting.value.strip("'\"")
+        given = PurePosixPath(text)
+        if not text or not missed.suffix or not f"/{missed}".endswith(f"/{given}") or given in names:
+            continue
+        beside = [name.stem for name in names if _is_beside(name, given)]
+        stem = _near_stem(given.stem, beside)
+        if stem:
+            value = str(given.with_name(f"{stem}{given.suffix}"))
+            why = in_both("changes.file-here", old=text, new=value)
+            option = NamedOption(setting.key, setting.value, value=value, why=why, proves=True)
+            found.setdefault(canonical(setting.key), option)
+    return list(found.values())
+
+
+def _is_beside(name: PurePosixPath, given: PurePosixPath) -> bool:
+    """Tell whether a file of the job's lies in the folder that a path names, and is of the same kind."""
+    folders = [f"/{each.parent}" for each in (name, given)]
+    return name.suffix == given.suffix and folders[0].endswith(folders[1].replace("/./", "/"))
+
+
+def _near_stem(stem: str, others: Sequence[str]) -> str | None:
+    """Give the one name that is this one cut short or in full, else that it is plainly a slip of."""
+    longer = [
+        other
+        for other in others
+        if min(len(stem), len(other)) >= _SHORTEST and (other.startswith(stem) or stem.startswith(other))
+    ]
+    return longer[0] if len(longer) == 1 else near(stem, others)
