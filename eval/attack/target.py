@@ -83,7 +83,7 @@ class Target:
     def command(
         self, *words: str, cwd: Path | None = None, **settings: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command of ours to its end, in two minutes at most."""
+        """Run a command of ours to its end, in five minutes at most: a busy machine is no attack."""
         return subprocess.run(  # noqa: S603 - our own module
             [sys.executable, "-P", "-m", "ui.cli.main", *words],
             env=self.environment(**settings),
@@ -92,7 +92,7 @@ class Target:
             text=True,
             errors="replace",
             stdin=subprocess.DEVNULL,
-            timeout=120,
+            timeout=300,
             check=False,
             preexec_fn=die_with_parent,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -33,12 +33,33 @@ from service.schemas.records import Excerpt, FeedbackRecord, MessageRecord, Tria
 router = APIRouter(prefix="/v1", tags=["triages"])
 
 TriageId = Annotated[str, Path(max_length=40, pattern=r"^[0-9A-Za-z_-]+$", description="A triage's id.")]
+
+
+def _kinds() -> Iterator[str]:
+    """Yield what each event's `kind` says."""
+    for event in get_args(get_args(Event)[0]):
+        yield event.model_fields["kind"].default
+
+
+# Before OpenAPI 3.2, which gives it a name of its own, the schema of a stream is that of each event.
 _EVENTS = {
     "description": (
-        "With `stream`: events `accepted`, `progress`, `report`, `cases`, `first`, `text`, and last "
-        "`final` or `error`; each one's data is JSON."
+        "With `stream`: events `accepted`, `progress`, `report`, `cases`, `first`, `look`, `text`, and last "
+        "`final`, `turn` or `error`; each one's data is JSON."
     ),
-    "schema": {"type": "string"},
+    "schema": {
+        "type": "object",
+        "required": ["id", "event", "data"],
+        "properties": {
+            "id": {"type": "string", "pattern": r"^\d+$", "description": "The event's number, from 1 on."},
+            "event": {"type": "string", "enum": list(_kinds())},
+            "data": {
+                "type": "string",
+                "contentMediaType": "application/json",
+                "description": "An object, whose `kind` is the event's.",
+            },
+        },
+    },
 }
 _FORM: dict[str, Any] = {
     "type": "object",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
 from starlette.testclient import TestClient
 
 from service.api import reference
@@ -54,6 +55,26 @@ def _references(value: Any) -> list[str]:
         own = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
         return own + [found for item in value.values() for found in _references(item)]
     return [found for item in value for found in _references(item)] if isinstance(value, list) else []
+
+
+def test_that_each_event_of_a_stream_is_as_its_schema_says(client: TestClient) -> None:
+    """A stream's schema is that of its events: number, name and data, whose `kind` is the name."""
+    paths = client.get("/openapi.json").json()["paths"]
+    triage = client.post("/v1/triage?stream=true", json={"text": "ValueError: no\n", "model": False})
+    name = triage.text.partition('"id":"')[2].partition('"')[0]
+    turn = client.post(f"/v1/triages/{name}/messages?stream=true", json={"text": "why?"})
+    for path, answer in (("/v1/triage", triage), ("/v1/triages/{triage_id}/messages", turn)):
+        media = paths[path]["post"]["responses"]["200"]["content"]["text/event-stream"]
+        events = [
+            dict(row.partition(": ")[::2] for row in part.split("\n"))
+            for part in answer.text.strip().split("\n\n")
+        ]
+        assert len(events) > 1
+        for event in events:
+            Draft202012Validator(media["schema"]).validate(event)
+            assert json.loads(event["data"])["kind"] == event["event"]
+            with pytest.raises(ValidationError):
+                Draft202012Validator(media["schema"]).validate({**event, "event": "other"})
 
 
 def test_that_the_examples_are_answered(client: TestClient) -> None:
