@@ -177,6 +177,8 @@ def _is_wanted(member: tarfile.TarInfo, contents: Contents) -> bool:
         ("link", member.issym() or member.islnk()),
         ("sparse", member.issparse()),
         ("device", not member.isreg()),
+        # A flood of such ones takes no log's place.
+        ("empty", member.isreg() and not member.size),
     )
     reason = next((reason for reason, is_so in kinds if is_so), None)
     if reason is None:

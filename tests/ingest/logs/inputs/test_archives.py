@@ -438,6 +438,15 @@ def test_a_limit_is_kept_and_told(
     assert omitted in job.omitted
 
 
+@each_row("make", [ARCHIVES["zip"], ARCHIVES["tar.gz"]])
+def test_empty_files_take_no_logs_place(tmp_path: Path, make: Make) -> None:
+    """An archive that is filled with them is read to its log, whatever number of files is."""
+    members = {f"{number:02}.log": b"" for number in range(20)} | {"train.log": b"the cause\n"}
+    job = open_job(make(tmp_path, members), JobLimits(files=4))
+    assert read(job) == [("train.log", b"the cause\n")]
+    assert str(job.omitted["empty"]).startswith("20")
+
+
 @each_row("make", [ARCHIVES["zip"], ARCHIVES["zip-bzip2"], ARCHIVES["tar.gz"], ARCHIVES["tar.zst"]])
 def test_a_bomb_ends_and_what_stands_before_it_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Make
