@@ -67,7 +67,8 @@ def counted(first: Iterable[FirstAnswer]) -> Confusions:
     answers = list(first)
     by_named: dict[str, Counter[str]] = defaultdict(Counter)
     total: Counter[str] = Counter()
-    for answer in answers:
+    whole = list(answers)
+    for answer in whole:
         weight = (ACCEPTED_WEIGHT if answer.is_right else 1.0) / len(answer.accepted)
         others = [cause for cause in answer.accepted if cause != answer.named[0]]
         by_named[answer.named[0]].update(dict.fromkeys(others, weight))
@@ -80,7 +81,7 @@ def counted(first: Iterable[FirstAnswer]) -> Confusions:
     return Confusions(
         shares={named: _told(found) for named, found in shares.items()},
         usual=_told(usual),
-        answers=len(answers),
+        answers=len(whole),
     )
 
 

@@ -1,4 +1,4 @@
-"""The table of confusions: counted at first sight, judged by rounds that it was not counted from."""
+"""The table of confusions: counted from answers at first sight, judged by rounds that it was not made of."""
 
 from __future__ import annotations
 

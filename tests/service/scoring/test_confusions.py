@@ -14,7 +14,7 @@ from tests.tables import each_row
 
 TABLE = Confusions(
     shares={"framework-bug": {"user-code-error": 0.5, "package-incompatible": 0.2, "disk-full": 0.1}},
-    usual={"user-code-error": 0.4, "framework-bug": 0.3},
+    usual={"user-code-error": 0.5, "framework-bug": 0.4},
     answers=20,
 )
 

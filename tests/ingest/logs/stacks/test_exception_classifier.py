@@ -116,7 +116,7 @@ def cause(calls: tuple[tuple[str, str], ...], message: str, code: str = "", **fi
             "config-key-invalid",
             "config-key-invalid",
         ),
-        ("ValueError: batch must be a multiple of 8", None, "config-key-invalid", "config-key-invalid"),
+        ("ValueError: batch must be a multiple of 8", None, "batch-not-divisible", "batch-not-divisible"),
         (
             "ValueError: Unknown backend 'quux'",
             "config-key-invalid",
@@ -337,7 +337,7 @@ def test_a_hint_at_whose_it_is_gives_way_to_the_calls(owner: str) -> None:
 def test_that_a_slip_below_a_frameworks_call_is_of_what_the_job_handed_over(
     calls: tuple[tuple[str, str], ...], expected: str
 ) -> None:
-    """Where the job's own code made the call; what a framework started is its own, an engine always is."""
+    """Where the job's own code made the call; what a framework or an engine started is its own."""
     assert cause(calls, "TypeError: object of type 'generator' has no len()") == expected
 
 
@@ -608,3 +608,25 @@ def test_that_nothing_listed_and_no_image_read_are_the_datas(code: str, message:
     named = {"found": "file-missing-or-denied", "image": "dataset-unreadable"}
     calls = (USER, ("/job/data.py", "load_image" if expected == "image" else "main"))
     assert cause(calls, message, code) == named.get(expected, expected)
+
+
+@each_row(
+    ("owner", "message", "expected"),
+    [
+        ("user", "RuntimeError: probability tensor contains either `inf` or `nan`", "nan-or-inf"),
+        ("user", "AssertionError: rank 3: found NaN in the loss", "nan-or-inf"),
+        ("user", "AssertionError: quux was not compiled with CUDA", "gpu-not-visible"),
+        ("framework", "odd.Kind: No supported gpu backend found!", "gpu-not-visible"),
+        ("installed", "KeyError: 'Non-existent config key: MODEL.DEPTH'", "config-key-invalid"),
+        ("framework", "ValueError: Quux does not support Flash Attention 2", "attention-backend-unsupported"),
+        ("framework", "AssertionError: train_batch_size must be divisible by n_gpus", "batch-not-divisible"),
+        ("engine", "quux.OutOfMemoryError: CUDA out of memory", "gpu-oom-rollout"),
+        ("framework", "quux.OutOfMemoryError: CUDA out of memory", "gpu-oom-training"),
+        ("user", "RuntimeError: Error reading parquet file a.parquet: odd", "dataset-unreadable"),
+    ],
+)
+def test_that_words_which_no_pattern_knows_name_what_they_are_about(
+    owner: str, message: str, expected: str
+) -> None:
+    """Numbers, cards, keys, kernels, shares and rows are told by their words, whoever says them."""
+    assert cause(OWNERS[owner], message) == expected
