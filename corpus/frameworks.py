@@ -113,12 +113,14 @@ class VersionSign(Record):
 class JobComponent(Record):
     """A part of a job, such as the critic: the calls that show it, and the keys of what it alone reads.
 
-    Settings by which one part leaves memory to the others are no such keys.
+    Settings by which one part leaves memory to the others are no such keys. What is `apart` has rows of its
+    own, so that what holds of the job's others need not reach it.
     """
 
     name: str
     calls: Expression
     keys: Expression
+    apart: bool = False
 
 
 class KnownFramework(Record):

@@ -54,8 +54,9 @@ def of_run(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile
         mains = {PurePath(frame.file).stem for frame in frames if frame.function == "<module>"}
         others = {name for name, file in programs.items() if mains and _is_other(file, mains)}
         return tuple(file for file in files if file.name not in others)
-    # What starts a program that ran is of the run, too.
+    # What starts a program that ran is of the run, too, and a module that imports one that ran.
     ran |= {name for name, file in programs.items() if not name.endswith(".py") and _names(file, ran)}
+    ran |= {name for name, file in programs.items() if name.endswith(".py") and _imports(file, ran)}
     waiting = list(ran)
     while waiting:
         text = programs[waiting.pop()].text
@@ -85,6 +86,13 @@ def _is_other(file: ConfigFile, mains: Iterable[str]) -> bool:
 def _names(file: ConfigFile, programs: Iterable[str]) -> bool:
     """Tell whether a script names one of some programs, as a file or as a module, or does not say which."""
     return any(_is_called(name, file.text) for name in programs) or not _CALLS.search(file.text)
+
+
+def _imports(file: ConfigFile, programs: Iterable[str]) -> bool:
+    """Tell whether a module, which is no program by itself, imports one of some programs."""
+    modules = "|".join(re.escape(PurePath(name).stem) for name in programs if name.endswith(".py"))
+    imported = rf"(?m)^\s*(?:from|import)\s+(?:[\w.]*\.)?(?:{modules})\b"
+    return bool(modules) and not _MAIN.search(file.text) and re.search(imported, file.text) is not None
 
 
 def _is_called(name: str, text: str) -> bool:

@@ -15,7 +15,7 @@ from corpus.version_ranges import overlap
 from ingest.logs.conditions import ReportView, all_hold, holds
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
-from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, refused, same, value_of
+from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, is_of_failed, refused, same, value_of
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.message_hints import MessageHint
 from service.remediation.named_changes import kind_of, refusal_groups, renamed_change
@@ -399,6 +399,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         measure=None if wanted.case is not None else change.why.en,
         own=change.own if isinstance(change, Remedy) else "",
         held=is_held,
+        of_failed=is_of_failed(main, job.grounds),
     ), []
 
 

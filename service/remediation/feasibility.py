@@ -18,7 +18,7 @@ from operator import itemgetter
 
 from corpus.condition_nodes import compare
 from corpus.expressions import compiled
-from corpus.frameworks import cued_frameworks, known_frameworks
+from corpus.frameworks import JobComponent, cued_frameworks, known_frameworks
 from corpus.keys import canonical, is_distinctive, last_level, unsigned
 from corpus.library import Library, fits
 from corpus.message import Message
@@ -108,7 +108,7 @@ class Grounds:
         )
 
     def is_off(self, framework: str) -> bool:
-        """Tell whether the run printed that it goes without a framework, as by `deepspeed=None`.
+        """Tell whether the run printed that it goes without a framework: `use_deepspeed=False`.
 
         Its code names the framework all the same. Of several runs in one output the last one counts.
         """
@@ -235,13 +235,24 @@ def _unanchored(change: ProposedChange, grounds: Grounds, has_sign: bool) -> str
 def _elsewhere(change: ProposedChange, grounds: Grounds) -> str:
     """Say that the setting is one of another part of the job than the one that failed."""
     parts = known_frameworks().row(change.framework).components
-    calls = grounds.root_calls
-    failed = next((part for part in parts if any(compiled(part.calls).search(call) for call in calls)), None)
+    failed = _failed_part(change.framework, grounds)
     key = unsigned(change.key)
     if failed is None or compiled(failed.keys).search(key):
         return ""
     owner = next((part.name for part in parts if compiled(part.keys).search(key)), "")
     return Message("changes.other-part", owner=owner, failed=failed.name) if owner else ""
+
+
+def is_of_failed(change: ProposedChange, grounds: Grounds) -> bool:
+    """Tell whether a setting is one of the part in which the job failed and which has rows of its own."""
+    failed = _failed_part(change.framework, grounds)
+    key = unsigned(change.key)
+    return failed is not None and failed.apart and compiled(failed.keys).search(key) is not None
+
+
+def _failed_part(framework: str, grounds: Grounds) -> JobComponent | None:
+    parts, calls = known_frameworks().row(framework).components, grounds.root_calls
+    return next((part for part in parts if any(compiled(part.calls).search(call) for call in calls)), None)
 
 
 def _unlikely(

@@ -34,7 +34,8 @@ class ChangeGroup:
     log's figures or what the source reads where it tells of the failure; `measure` is what it shares with
     other spellings of one remedy, None where it stands alone; `own` the expression for settings of the job's
     own program by which this one was found, empty where it is none of these; `held` tells that the failing
-    line tells this setting's very value.
+    line tells this setting's very value; `of_failed` that it is a setting of the very part of the job that
+    failed, such as its evaluation.
     """
 
     changes: list[ProposedChange]
@@ -46,9 +47,10 @@ class ChangeGroup:
     measure: str | None = None
     own: str = ""
     held: bool = False
+    of_failed: bool = False
 
     @property
-    def rank(self) -> tuple[bool, bool, bool, bool, int, int, bool, bool]:
+    def rank(self) -> tuple[bool, bool, bool, bool, int, int, bool, bool, bool]:
         """Put cures before what finds out, and what is left to try when all else fails behind other cures.
 
         What the log's own numbers prove comes first, then what the failing message names, then what the job's
@@ -63,7 +65,8 @@ class ChangeGroup:
             first.proof is None and self.advised != BEFORE_ADVICE,
             self.advised is None,
             FOLLOWS_ADVICE if self.advised is None else self.advised,
-            0 if self.situated or self.advised is not None else 1 + tabled,
+            0 if self.situated or self.of_failed or self.advised is not None else 1 + tabled,
+            not self.of_failed,
             tabled and first.status != "verified",
             tabled and not self.computed,
         )
@@ -71,7 +74,7 @@ class ChangeGroup:
     @property
     def tier(self) -> int:
         """How firmly the change stands, in coarse steps: within one of them none is better than another."""
-        finds_out, last_resort, unproved, unadvised, _, origin, _, _ = self.rank
+        finds_out, last_resort, unproved, unadvised, _, origin, *_ = self.rank
         return 32 * finds_out + 16 * last_resort + 8 * unproved + UNADVISED * unadvised + origin
 
 

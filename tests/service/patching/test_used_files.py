@@ -42,6 +42,17 @@ PROGRAMS = [
 ]
 
 
+def test_that_a_module_that_imports_one_that_ran_is_of_the_run() -> None:
+    """What makes the trainer's arguments, where the program is not at hand; another program is not."""
+    files = [
+        ConfigFile("own_trainer.py", "class Own: ...\n"),
+        ConfigFile("arguments.py", "from own_trainer import Own\nRATE = 1\n"),
+        ConfigFile("other.py", "import own_trainer\nif __name__ == '__main__':\n    run()\n"),
+    ]
+    told = report(failed(frames=(Frame("/job/own_trainer.py", 1, "compute_loss"),)))
+    assert [file.name for file in of_run(files, told)] == ["own_trainer.py", "arguments.py"]
+
+
 @each_row(
     ("frame", "command", "names"),
     [

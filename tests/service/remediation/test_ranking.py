@@ -27,6 +27,10 @@ def test_what_stands_before_what() -> None:
         "what the log's numbers prove": ("proved", [case, group("proved", proof="5 of 16 GiB are free")]),
         "what the message names": ("named", [case, group("named", advised=0)]),
         "what the job's settings call for": ("fits", [case, group("fits", situated=True)]),
+        "the part that failed before what fits the rest of the job": (
+            "eval",
+            [group("length", situated=True, computed=True), group("eval", of_failed=True)],
+        ),
         "a case before the table": ("of.case", [group("of.table"), case]),
         "a case before the last resort": (
             "of.case",
