@@ -11,6 +11,12 @@ from ingest.redaction.named import WORD, decode_named
 _QUOTE = r"(?:\\?['\"])"
 _STRING = rf"{_QUOTE}[^'\"\n\\]{{0,100}}{_QUOTE},\s?"
 _FLAG_VALUE = rf"['\"]?,?[ =]?['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})"
+# What reads a password where its input is a pipe, and how `printf` may be told to write one.
+_ASKS = (
+    r"(?:kinit|passwd|cryptsetup|gpg|keyctl|openconnect|vpnc|veracrypt|vncpasswd|ssh-add|htpasswd|ldappasswd|"
+    r"(?:docker|podman|helm|oras|skopeo|wandb|hf|huggingface-cli|az|argocd)\s[^\n|]{0,80}?login)"
+)
+_FORMAT = r"(?:['\"]?%s(?:\\+n)?['\"]?\s+)?"
 # Blanks as they are, and as a URL or JSON writes them.
 _EITHER = r"(?:\s|%20)?(?:/|:|%2F|%3A|\\{1,8}(?:/|u002f|u003a))(?:\s|%20)?"
 _BLANK = r"(?:\s|%20|\\|['\"])"
@@ -122,14 +128,13 @@ COMMANDS = (
         r"]+){0,2}['\"]?)[\w$#]{1,60}/(?P<secret>[^\s@'\"]{3,100})@",
         None,
     ),
-    _command(r"openssl\W", rf"\bopenssl\b[^\n]{{0,200}}?\s-k{_FLAG_VALUE}", entropy.is_key),
+    _command(r"openssl\W", rf"\bopenssl\b[^\n]{{0,200}}?\s-k{_FLAG_VALUE}"),
     _command(
         r"(?:echo|printf)\W[^\n]*\|[ "
-        r"]?(?:sudo\W[^\n]*-\w*S|kinit|passwd|smbpasswd|cryptsetup|gpg|su\s|keyctl)|(?:echo|printf)\W[^\n|"
+        rf"]?(?:sudo\W[^\n]*-\w*S|smbpasswd|{_ASKS}|su\s)|(?:echo|printf)\W[^\n|"
         r"]*\|?[ \t]{0,3}\w{0,5}\r?\n|(?:echo|printf)(?:%20|\\)[^\n]*(?:%7C|\|)",
-        r"\b(?:echo|printf)\s+(?:-\w\s+)?['\"]?(?P<secret>(?!\$)[^\s'\"|\\\x80-\xff]{4,200})(?:\\+n|"
-        r"\s)?['\"]?\s*\|\s*(?:sudo\s+(?:-\w+\s+){0,4}-\w*S|kinit|(?:smb)?passwd|cryptsetup|gpg|su\s|"
-        r"keyctl)",
+        rf"\b(?:echo|printf)\s+(?:-\w\s+)?{_FORMAT}['\"]?(?P<secret>(?!\$)[^\s'\"|\\\x80-\xff]{{4,200}})(?:\\+n|"
+        rf"\s)?['\"]?\s*\|\s*(?:sudo\s+(?:-\w+\s+){{0,4}}-\w*S|(?:sudo\s+)?(?:smbpasswd|{_ASKS}|su\s))",
         None,
     ),
     _command(
@@ -168,11 +173,13 @@ COMMANDS = (
         r"\bqshell\s+account\s+\S{20,80}\s+['\"]?(?P<secret>[A-Za-z0-9_-]{20,80})",
         entropy.is_key,
     ),
-    # login: a / b
+    # login: a / b, "the shared login is a / b"
     SecretKind(
         "password",
-        r"(?i)(?:user|login|account)(?:\s|%20)?(?:[:=]|%3A|%3D|\\)[^\n]{0,80}(?:\s|%20)(?:/|%2F|\\)",
-        r"(?i)(?<![\w-])(?:user|login|account)\s?[:=]\s?[\w.@-]{1,60}\s{1,3}/\s{1,3}['\"]?"
+        r"(?i)(?:user|login|account|creds|credentials)(?:\s|%20)?(?:[:=]|%3A|%3D|\\|is|are|was|->)"
+        r"[^\n]{0,80}(?:\s|%20)(?:/|%2F|\\)",
+        r"(?i)(?<![\w-])(?:user|login|account|creds|credentials)(?:\s?[:=]|\s(?:is|are|was|->))\s?"
+        r"[\w.@-]{1,60}\s{1,3}/\s{1,3}['\"]?"
         r"(?P<secret>[^\s'\",;/]{6,200})",
         check=entropy.is_made,
         shaped=False,
@@ -185,6 +192,22 @@ COMMANDS = (
         r"(?i)(?:user(?:name|id)?|login|account|账号|帐号|账户|用户名|用户)\s?[/:]\s?(?:passw(?:or)?d|pass|pwd|密码|"
         r"口令)\s?(?:=|:|：|is|为|是)\s?['\"]?[^\s/:,'\"]{1,60}\s?[/:,]\s?(?P<secret>[^\s'\",;]{4,200})",
         check=entropy.is_telling,
+        shaped=False,
+    ),
+    # A tool of a store that is set up with an id and a key: `config -i X -k Y`
+    _command(
+        r"config(?:ure)?(?:\s|%20)[^\n]*-(?:k|s|sk)(?:[ =]|%20|%3D)",
+        r"\bconfig(?:ure)?\s[^\n]{0,300}?\s--?(?:k|s|sk)[ =]['\"]?(?P<secret>[A-Za-z0-9+/_-]{20,200}={0,2})",
+        entropy.is_chance,
+    ),
+    # Redis: AUTH X, as it is typed, traced and monitored.
+    SecretKind(
+        "command-password",
+        r"(?i)(?:[\"'>]|n|%22)[ ]?AUTH(?:[ ]|[\"\\]|%20|%22)",
+        r"(?:[\"'>]|\\n)[ ]?(?:AUTH|auth)(?:[ ]|\\{0,3}\"[ ]\\{0,3}\"|\\+r\\+n\$\d{1,4}\\+r\\+n)"
+        r"(?:[\w-]{1,40}(?:[ ]|\"[ ]\"))?(?P<secret>[^\s'\"\\]{6,200})(?=[\s'\"\\]|\Z)",
+        check=entropy.is_made,
+        wraps=False,
         shaped=False,
     ),
     # The key of a cluster's own login, and of a Ceph client.

@@ -26,7 +26,7 @@ _NONE = re.compile(
     rb"x{3,}|\.{3,}|\*{2,}|(?:\w{1,6}[_-])?(?:your|insert|enter)[_-].*|.*_here|incorrect|invalid|wrong|"
     rb"expired|"
     rb"updated|rotated|reset|rejected|mismatch\w*|failed|denied|authentication|accepted|unknown|changed|"
-    rb"blank|not|set|unset|password|"
+    rb"blank|not|set|unset|password|must|should|shall|may|can|cannot|could|will|would|"
     # What somebody has masked already, and left some letters of.
     rb"(?=.{1,40}\Z)[\w-]{0,12}(?:\*{3,}|\.{3}|\xe2\x80\xa6)[\w-]{0,8})[`.]?\Z"
 )
@@ -36,6 +36,9 @@ _CALL = re.compile(
     rb"(?:var|vars|local|module|data|secrets|inputs|env)\.[a-z_][\w.-]*\Z|"
     # Another name, a metavariable, a call, a tag of YAML, and what a shell says where a variable is not set.
     rb"[A-Za-z_]\w*(?:\.\w+)*\.\w*(?:token|key|passw(?:or)?d|secret|credentials?)\Z|"
+    rb"(?:(?:api|access|secret|auth|hf|hub|wandb|private|public|client|session|user|db|new|old|app|admin|"
+    rb"root|ssh|aws|encryption|signing|service|bot|login)_){1,3}(?:token|key|passw(?:or)?d|secret|credentials?)"
+    rb"\Z|"
     rb"(?:[A-Z]{2,}_){3,}[A-Z]{2,}\Z|(?:[A-Z]+_)*(?:PASSWORD|TOKEN|SECRET|KEY|PASS)\Z|"
     rb"[A-Za-z_][\w.]*\((?:\w+=|\.{3})?['\"]?\Z|[a-z]\w*[_.]\w+\([a-z][\w.]*\Z|![A-Za-z]{2,10}\Z|"
     # A part of a model by its place in it (words with dots may be a password); a file in a folder.
@@ -152,7 +155,9 @@ _SAID = re.compile(
     rb"your[_-].*|my[_-]?(?:token|key|password|secret).*|<.*|\[.*|x+|example.*|insecure|permission|denied|"
     rb"passed|skipped|ok|fail|failure|success|step|true|false|enabled?|disabled?|required|optional|active|"
     rb"inactive|plain|ssl|tls|sasl|iam|jwt|sso|saml|kerberos|gssapi|simple|"
-    rb"manual|private|public|user|service|server|client|anonymous|[a-z_]{2,20}=[a-z_]{2,20})\Z"
+    rb"manual|private|public|user|service|server|client|anonymous|"
+    rb"has|have|had|needs?|does|did|do|be|been|see|"
+    rb"[a-z_]{2,20}=(?:[a-z_]{2,20}|[\d.eE+-]{1,12}))\Z"
 )
 
 
@@ -319,7 +324,8 @@ _UUID = re.compile(rb"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\Z")
 
 def is_cookie(value: bytes) -> bool:
     """Tell whether one of a cookie's values is more than a setting: no word, and not short."""
-    values = _PAIR.findall(value) or [value]
+    # Words without a pair among them speak of cookies.
+    values = _PAIR.findall(value) or ([] if b" " in value.strip() else [value])
     return any(len(each) >= 6 and not is_word(each) for each in values)
 
 

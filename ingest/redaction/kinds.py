@@ -267,7 +267,7 @@ _signed_below = going_on_as(r"\.(?:[A-Za-z0-9]|[\"'\\]?\r?\n)|[A-Za-z0-9]{4,16}(
 
 
 def _is_behind_digest(text: bytes, place: int) -> Probed:
-    """Tell whether 32 hexadecimal digits end at a place, and what the condition asks for goes on."""
+    """Tell whether 32 hexadecimal digits end at a place, and whether what goes on may be a key's rest."""
     if _DIGEST_BEFORE.search(text, max(0, place - 37), place) is None:
         return Probed(is_worth=False, until=place)
     if text[place - 1 : place] == b"\n":
