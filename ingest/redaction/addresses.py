@@ -43,7 +43,7 @@ ADDRESSED = (
     SecretKind(
         "webhook",
         r"(?i)api\W.{0,8}?webhooks",
-        r"(?i)discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{15,22}/(?P<secret>[\w-]{40,100})",
+        r"(?i)discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{12,22}/(?P<secret>[\w-]{40,100})",
         starts=("discord.com/api/webhooks", "discordapp.com/api/webhooks"),
         after=_IN_URL,
     ),

@@ -111,11 +111,11 @@ COMMANDS = (
         entropy.is_key,
     ),
     _command(
-        r"(?:twine|sqlcmd|bcp|racadm|psexec|cqlsh|cypher-shell|mosquitto_[a-z]{3}|mysqladmin|devpi|"
+        r"(?:twine|sqlcmd|veracrypt|bcp|racadm|psexec|cqlsh|cypher-shell|mosquitto_[a-z]{3}|mysqladmin|devpi|"
         r"rabbitmqadmin|sqoop)\W",
-        rf"\b(?:twine|sqlcmd|bcp|racadm|psexec|cqlsh|cypher-shell|mosquitto_\w{{3}}|devpi|rabbitmqadmin|"
+        rf"\b(?:twine|sqlcmd|veracrypt|bcp|racadm|psexec|cqlsh|cypher-shell|mosquitto_\w{{3}}|devpi|rabbitmqadmin|"
         rf"sqoop)\b[^\n]{{0,300}}?\s-p{_FLAG_VALUE}",
-        entropy.is_key,
+        entropy.is_made,
     ),
     _command(
         r"b2\W[^\n]{0,40}authorize",
@@ -176,9 +176,9 @@ COMMANDS = (
     # login: a / b, "the shared login is a / b"
     SecretKind(
         "password",
-        r"(?i)(?:user|login|account|creds|credentials)(?:\s|%20)?(?:[:=]|%3A|%3D|\\|is|are|was|->)"
+        r"(?i)(?:user|login|account|auth|creds|credentials)(?:\s|%20)?(?:[:=]|%3A|%3D|\\|is|are|was|->)"
         r"[^\n]{0,80}(?:\s|%20)(?:/|%2F|\\)",
-        r"(?i)(?<![\w-])(?:user|login|account|creds|credentials)(?:\s?[:=]|\s(?:is|are|was|->))\s?"
+        r"(?i)(?<![\w-])(?:user|login|account|auth|creds|credentials)(?:\s?[:=]|\s(?:is|are|was|->))\s?"
         r"[\w.@-]{1,60}\s{1,3}/\s{1,3}['\"]?"
         r"(?P<secret>[^\s'\",;/]{6,200})",
         check=entropy.is_made,
@@ -200,6 +200,21 @@ COMMANDS = (
         r"\bconfig(?:ure)?\s[^\n]{0,300}?\s--?(?:k|s|sk)[ =]['\"]?(?P<secret>[A-Za-z0-9+/_-]{20,200}={0,2})",
         entropy.is_chance,
     ),
+    # Behind a user's flag `-p` is a password, whatever the program; a port has no letters, a folder a slash.
+    _command(
+        r"\s(?:-[un]|--user(?:name)?)(?:[ =]|%20|\\)[^\n]*\s-p",
+        r"(?<=\s)(?:-[un]|--user(?:name)?)[ =][^\s|;&]{1,80}[ ](?:[^\s|;&]{1,80}[ ]){0,6}?"
+        r"(?<!mkdir[ ])-p[ =]?['\"]?"
+        r"(?P<secret>[^\s'\"/:=,|;&\x80-\xff-][^\s'\"/:=,|;&\x80-\xff]{5,100})(?=['\"]?(?:\s|\Z))",
+        entropy.is_made,
+    ),
+    # Samba's way to write a user and a password: -U bob%X
+    _command(
+        r"-U(?:[ =]|%20)?[^\s%]{1,80}%",
+        r"(?<=\s)(?-i:-U)[ =]?['\"]?[\w.\\@-]{1,60}%(?P<secret>[^\s'\"%]{4,100})(?=['\"]?(?:\s|\Z))",
+        entropy.is_made,
+    ),
+    _command(r"wpa_passphrase\W", r"\bwpa_passphrase[ ]+\S{1,60}[ ]+['\"]?(?P<secret>[^\s'\"]{8,63})"),
     # Redis: AUTH X, as it is typed, traced and monitored.
     SecretKind(
         "command-password",

@@ -26,6 +26,7 @@ _NONE = re.compile(
     rb"x{3,}|\.{3,}|\*{2,}|(?:\w{1,6}[_-])?(?:your|insert|enter)[_-].*|.*_here|incorrect|invalid|wrong|"
     rb"expired|"
     rb"updated|rotated|reset|rejected|mismatch\w*|failed|denied|authentication|accepted|unknown|changed|"
+    rb"(?:not|no|none)[-_ ](?:needed|required|used|set|necessary|provided|available|applicable)|"
     rb"blank|not|set|unset|password|must|should|shall|may|can|cannot|could|will|would|"
     # What somebody has masked already, and left some letters of.
     rb"(?=.{1,40}\Z)[\w-]{0,12}(?:\*{3,}|\.{3}|\xe2\x80\xa6)[\w-]{0,8})[`.]?\Z"
@@ -41,6 +42,8 @@ _CALL = re.compile(
     rb"\Z|"
     rb"(?:[A-Z]{2,}_){3,}[A-Z]{2,}\Z|(?:[A-Z]+_)*(?:PASSWORD|TOKEN|SECRET|KEY|PASS)\Z|"
     rb"[A-Za-z_][\w.]*\((?:\w+=|\.{3})?['\"]?\Z|[a-z]\w*[_.]\w+\([a-z][\w.]*\Z|![A-Za-z]{2,10}\Z|"
+    # What a build mounts, by its id and its place.
+    rb"(?:id|type|src|source|target|env)=[\w./$~-]+(?:,(?:id|type|src|source|target|env)=[\w./$~-]+)*\Z|"
     # A part of a model by its place in it (words with dots may be a password); a file in a folder.
     rb"(?:base_model|model|modules?|layers?|blocks?|encoder|decoder|transformer|backbone|visual|vision\w*|"
     rb"language_model|"

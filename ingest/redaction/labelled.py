@@ -54,7 +54,8 @@ _CHINESE_PASSWORDS = "密码|口令|密碼"
 # What Japanese and Korean call one; behind the name stands a particle, and behind the value, without a
 # blank, the verb.
 _JAPANESE_KOREAN = (
-    "パスワード|パスフレーズ|暗証番号|トークン|シークレット|秘密鍵|秘密キー|APIキー|API キー|アクセスキー|"
+    "パスワード|パスフレーズ|暗証番号|"
+    "暗証キー|暗証コード|トークン|シークレット|秘密鍵|秘密キー|APIキー|API キー|アクセスキー|"
     "認証キー|비밀번호|패스워드|비번|암호|토큰|시크릿|비밀키|비밀 키|API키|API 키|인증키|인증 키|액세스 키|"
     "접근 키|개인키"
 )
@@ -136,9 +137,34 @@ BESIDE = (
         "secret",
         rf"(?i){_CALLED_SIEVE}:?[ ]{{0,4}}(?:</|\\|%|&)",
         rf"(?i)(?<![A-Za-z0-9]){_CALLED}:?\s{{0,20}}(?:</[a-z]{{1,10}}>[:=]?\s{{0,80}}){{1,4}}"
-        rf"(?:<[a-z]{{1,10}}(?:\s[^<>\n]{{0,200}})?>\s{{0,80}}){{0,4}}{NOTHING}"
-        rf"(?P<secret>[^<>\s]{{8,{_MANY}}})<",
+        rf"(?:<[a-z]{{1,10}}(?:\s[^<>\n]{{0,200}})?>\s{{0,80}}){{0,4}}"
+        # A highlighter colours the sign between them, too.
+        rf"(?:[:=]</[a-z]{{1,10}}>\s{{0,4}}(?:<[a-z]{{1,10}}(?:\s[^<>\n]{{0,200}})?>){{0,2}})?['\"]?{NOTHING}"
+        rf"(?P<secret>[^<>\s'\"]{{8,{_MANY}}})['\"]?<",
         ahead=600,
+    ),
+    # ("DB_PASSWORD", "X"): a pair alone, since a list of names has no values.
+    SecretKind(
+        "password",
+        r"(?i)pass(?:word|wd|phrase)?['\"\\]{1,4},",
+        rf"(?i)[(\[]\s?b?{_QUOTE}(?:[\w.-]{{0,40}}[_.-])?pass(?:word|wd|phrase)?{_QUOTE},\s?b?"
+        rf"{_QUOTE}{NOTHING}(?P<secret>[^'\"\n\\]{{6,400}}){_QUOTE}\s?[)\]]",
+        check=entropy.is_given,
+        wraps=False,
+        shaped=False,
+    ),
+    # A manifest's list of arguments: `- --hf-token`, and in the row below `- X`.
+    SecretKind(
+        "secret",
+        rf"(?i)-[ ]['\"]?--?[\w.-]*{_CALLED_SIEVE}['\"]?[ \t]*\r?\n",
+        r"(?i)(?m:^)(?P<in>[ \t]*-[ ]+)['\"]?--?(?:[\w]{1,20}[.-]){0,4}"
+        r"(?:password|passwd|secret|token|(?:api|secret|access|auth|admin|master)[_-]?key)['\"]?[ \t]*\r?\n"
+        r"(?P=in)(?:'(?P<single>[^'\n]{6,400})'|\"(?P<quoted>[^\"\n]{6,400})\"|(?P<secret>[^\s'\"-][^\s'\"]{5,400}))"
+        r"[ \t]*\r?(?=\n|\Z)",
+        check=entropy.is_given,
+        ahead=440,
+        wraps=False,
+        shaped=False,
     ),
     # A tool's setting of who logs in, which takes a token: sonar.login=...
     _beside(

@@ -69,7 +69,8 @@ _SAYS = re.compile(
 )
 # What hands a value over to the word right before it.
 _LINK = re.compile(
-    rb"(?i)(?:\A|[\s'\"])(?:is|was|now|became|to|to be|in|as|set|with|:|=|->|=>|-|/|\d|\xe2\x86\x92|"
+    rb"(?i)(?:\A|[\s'\"])(?:is|was|now|still|just|currently|again|"
+    rb"became|to|to be|in|as|set|with|:|=|->|=>|-|/|\d|\xe2\x86\x92|"
     rb"\xe2\x80[\x93\x94]|lautet|ist|est|es|\xc3\xa8|\xd1\x8d\xd1\x82\xd0\xbe)['\"]?[ \t]*['\"`]?\Z|"
     rb"\A[ \t:=]*['\"`]?\Z|\xef\xbc\x9a[ \t]*\Z|"
     # Chinese, Japanese and Korean words end where the value begins.
@@ -182,7 +183,10 @@ def _is_one(kind: str, cue: bytes, between: bytes, value: bytes) -> bool:
             return True
         return b"(" not in cue and len(between) <= len(" is '") and _is_password(b"", value, signed=True)
     if entropy.is_chance(value, least=_SHORTEST_DRAWN if kind == "password" else 16):
-        return not entropy.is_hexadecimal(value) or (len(value) >= 32 and not cue.lower().startswith(b"log"))
+        least = 16 if kind == "password" and between.rstrip().endswith((b":", b"=", b" is")) else 32
+        return not entropy.is_hexadecimal(value) or (
+            len(value) >= least and not cue.lower().startswith(b"log")
+        )
     if b"code" in cue.lower() and _GROUPS.fullmatch(value):
         return any(48 <= char < 58 for char in value) and not entropy.is_word(value)
     return _is_password(

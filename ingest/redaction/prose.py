@@ -79,11 +79,23 @@ PROSE = (
         rf"(?:{decode_named(_ABROAD)})",
         rf"(?:{_ABROAD}){_WORDS_BETWEEN}[ ]?{_EQUALS}:?[ ]['\"`]?(?P<secret>{_HELD}{{5,200}})",
     ),
+    # "la password di root è X", where the word is English and the sentence is not
+    _said(
+        r"password[^\n]{0,80}?(?:lautet|ist|est|es|è|é|är|jest|это|là|adalah)(?:[ ]|%20)",
+        rf"(?<![\w-])password{_WORDS_BETWEEN}[ ](?:lautet|ist|est|es|è|é|är|jest|это|là|adalah)[ ]['\"`]?"
+        rf"(?P<secret>{_HELD}{{6,200}})",
+    ),
+    # "log in with user bob and pass X"
+    _said(
+        r"(?:user(?:name)?|login|account)(?:[ ]|%20)[^\n]{1,80}(?:pass|pw|pwd|password)(?:[ ]|%20)",
+        rf"(?<![\w-])(?:user(?:name)?|login|account)[ ][^\s,;]{{1,60}},?[ ](?:and|with|plus|&|/)?[ ]?"
+        rf"(?:pass|pw|pwd|password)[ ]['\"`]?(?P<secret>{_HELD}{{6,200}})",
+    ),
     # "the pass for db is X"
     _said(
         r"(?:pass|pw|pwd)(?:\s|%20)[^\n]{0,60}?(?:is|was)(?:\s|:|%20)",
-        rf"(?<![\w-])(?:pass|pw|pwd)(?:[ ](?:for|of|on|to)(?:[ ][^\s:=\"']{{1,40}}){{1,3}}?)?[ ]"
-        rf"(?:is|was):?[ ]['\"`]?(?P<secret>{_HELD}{{6,200}})",
+        rf"(?<![\w-])(?:pass|pw|pwd)(?:[ ](?:for|of|on|to)(?:[ ][^\s:=\"']{{1,40}}){{1,5}}?)?[ ]"
+        rf"(?:is|was)(?:[ ](?:still|now|just|currently|again))?:?[ ]['\"`]?(?P<secret>{_HELD}{{6,200}})",
     ),
     # The seed of a second factor, in base32.
     _said(
