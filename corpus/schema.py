@@ -406,9 +406,9 @@ class SettingSpec(Record):
     does, the log shows that a switch is on, whatever the job's settings say: its code may turn it on. Where
     one of `implied_by` does, the failure itself shows that its framework starts the job: a container has
     64 MB of shared memory, a machine half of its RAM. A setting that only shows more of a failure has the
-    purpose `find-out`; `last_resort` is one that takes a check or a fast path away, or frees so little that all else
-    is tried first. A setting that was only read from the source, because no failure turns on it, has an empty
-    `effect`.
+    purpose `find-out`; `last_resort` is one that takes a check or a fast path away, or frees so little that
+    all else is tried first. A setting that was only read from the source, because no failure turns on it, has
+    an empty `effect`.
     """
 
     framework: str

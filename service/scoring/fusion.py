@@ -149,10 +149,10 @@ def vote_signs(assessment: Assessment, vote: Vote, library: Library) -> dict[str
     kinds = {library.causes[cause].category for cause in quoted}
     # A cause whose cases all share a framework is of jobs whose log shows one of its cases'; a log that shows
     # none at all may be of any.
-    served = [set(case.frameworks) for case in library.cases.values() if case.cause == vote.choice]
+    served = [frozenset(case.frameworks) for case in library.cases.values() if case.cause == vote.choice]
     seen = {item.name for item in assessment.report.frameworks}
-    is_shared = bool(served) and bool(set.intersection(*served))
-    is_foreign = is_shared and bool(seen) and seen.isdisjoint(set.union(*served))
+    is_shared = bool(served) and bool(frozenset.intersection(*served))
+    is_foreign = is_shared and bool(seen) and seen.isdisjoint(frozenset().union(*served))
     return {
         "cause": 1.0,
         f"cause-{vote.certainty}": 1.0,
