@@ -275,6 +275,7 @@ _PLAIN: dict[str, Callable[..., object]] = {
     "longer_time": _longer_time,
     "hours_allowed": _hours_allowed,
     "lower": str.lower,
+    "with_ending": lambda text, ending: re.sub(r"\.?[A-Za-z0-9]+$", lambda _: ending, text),
     "only_item": lambda text: text.strip("[]() ").rstrip(","),
     "unit_told": _unit_told,
     "listed": _listed,
