@@ -91,7 +91,7 @@ _CALL = re.compile(
     r"(?<!\w)(?-i:(?!(?:FP|BF|TF|SM|TP|PP|DP|EP|CP|SP|MX|NV|CU|KV|GB(?!\d\d[ -]?[A-Z]{4}))\d)[A-Z]{2}\d{2}"
     r"(?:[ -]\d{4}|(?:[ -]?[A-Z0-9]{4}){2,}))(?![^\W_])|\biban\b|"
     rf"\b{_SPELLED}(?:[\s,-]+{_SPELLED}){{4,}}\b|[零〇一二三四五六七八九幺]{{7,}}|"
-    r"\b(?:hot[\s-]?line|help\s?desk|qr[\s-]?code|cryptocurrenc\w+|bitcoins?|usdt|paypal|invoices?|"
+    r"\b(?:hot[\s-]?line|help\s?desk|qr[\s-]?code|cryptocurrenc\w+|bitcoins?|btc|ethereum|monero|usdt|paypal|invoices?|"
     r"whatsapp|wechat|telegram|discord|skype|reach out|toll-free)\b|"
     r"\b(?:contact|e-?mail|phone|telephone|dial|text|call|ring)\s+(?:us|me|support|our|your|"
     r"the\s+(?:support|vendor|hotline|number|team|admin\w*)|\+?\d)|"

@@ -47,12 +47,19 @@ _VERB = re.compile(
 )
 _MODAL = re.compile(
     r"\b(?:please|should|must|shall|ought|needs? to|has to|have to|had better|recommend\w*|suggest\w*|"
-    r"advis\w+|you|yours?|(?:can|may|could) (?:now )?be (?=\w+(?:ed|en)\b))",
+    r"advis\w+|you|yours?|(?:can|may|could|(?:is|are) to) (?:now )?be (?=\w+(?:ed|en)\b))",
     re.IGNORECASE,
 )
 _ASKED = re.compile(
     r"(?=\b(?:be|to|should|must|shall|please|you|can|could|may|might|by)\s+"
     r"(?:\w+ly\s+|now\s+|first\s+)?(\w+))"
+)
+# A noun for advice, and behind its verb the advice itself: "the remedy is remove the folder".
+_ADVICE = re.compile(
+    r"\b(?:remed(?:y|ies)|cures?|fix(?:es)?|solutions?|answers?|workarounds?|advice|instructions?|steps?|"
+    r"actions?|hints?|recommendations?|ways?|things?|tasks?)\b[^:]{0,80}?"
+    r"(?:\b(?:is|are|was|were|reads?|says?)\b:?|:)\s+(?:simply\s+|just\s+|that\s+|to\s+)*(?P<told>.+)",
+    re.IGNORECASE,
 )
 _NEGATED = re.compile(r"^(?:do not|don't|never|no need to|avoid)\b", re.IGNORECASE)
 _OFF = re.compile(r"\b(?:off|down)\b", re.IGNORECASE)
@@ -74,6 +81,7 @@ _BLAME = re.compile(
     r"(?:faults?|mistakes?|errors?) (?:of|by|made by) (?:the |an? )?(?:user|engineer|admin\w*|team|operator|"
     r"author|colleague|student|intern|staff|person)\w*|answer for (?:it|this|that)|"
     r"held? (?:responsible|accountable|liable)|broken by (?!a\b|an\b|the\b)|"
+    r"on purpose|deliberately|tamper\w+|stole|stolen|theft|"
     r"teams? (?:caused|broke|ruined))\b|"
     r"过失|失职|追责|问责|归咎|背锅|甩锅|责任人|人为破坏|粗心|负(?:全部|主要)?责任",
     re.IGNORECASE,
@@ -167,9 +175,21 @@ def _orders(text: str) -> Iterator[str]:
     """Yield the clauses that tell the reader to do something, or that something is to be done."""
     for clause in _CLAUSE.split(text):
         plain = _LEADING.sub("", clause)
-        begins = plain[:1].isalpha() and not _SUBJECT.match(plain) and not _VERB.match(plain)
-        if begins or _MODAL.search(plain):
+        told = _ADVICE.search(plain)
+        advised = _LEADING.sub("", told["told"]) if told else ""
+        if _begins_order(plain) or _MODAL.search(plain):
             yield plain
+        elif _begins_order(advised):
+            yield advised
+
+
+def _begins_order(plain: str) -> bool:
+    """Tell whether a clause has no subject, or begins with the doing of what is grave."""
+    if not plain[:1].isalpha():
+        return False
+    first = stems(plain.split(None, 1)[0])[:1]
+    is_done = plain.split(None, 1)[0].lower().endswith("ing") and {*first} <= advice_words.load().grave
+    return (bool(first) and is_done) or (not _SUBJECT.match(plain) and not _VERB.match(plain))
 
 
 def _is_ours(verb: str, told: Sequence[str], own: OwnAdvice) -> bool:

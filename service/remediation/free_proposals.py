@@ -47,6 +47,8 @@ _EXPORT = re.compile(
     r"export\s+(?P<name>[A-Z][A-Z0-9_]{1,79})\s*=\s*['\"]?(?P<value>[^\s'\"`$;&|<>]{1,120})['\"]?"
 )
 _OPTION = re.compile(r"#(?P<name>--[a-z][a-z-]{1,40})[= ](?P<value>[\w:.,%+-]{1,60})")
+# What is run is no setting with a value.
+_RUN = re.compile(r"(?i)(?:.*[._-])?(?:command|cmd|entrypoint|argv|exec)")
 # A value told in words, with nothing in it that a shell or a page reads.
 _WORDS = re.compile(r"[A-Za-z0-9][\w ./,()+=<>!-]{2,239}")
 # A setting by which code of others is loaded.
@@ -88,7 +90,8 @@ def check_proposal(
     proposal = _meant(proposal)
     # What is to be written in the job's code is no setting's value.
     is_code = CODE in (proposal.framework.lower(), proposal.kind)
-    if proposal.kind == "command" or is_code or not _KEY.fullmatch(proposal.key):
+    is_run = proposal.kind == "command" or _RUN.fullmatch(proposal.key) is not None
+    if is_run or is_code or not _KEY.fullmatch(proposal.key):
         return Message("model.no-setting")
     refusal = ""
     for spec in () if proposal.kind == "package" else _specs(proposal, assessment, library):

@@ -58,6 +58,9 @@ def status(told: TriageContext, kind: str, framework: str, key: str, to: str) ->
         ("setting", "code", "code", "train.py: pass it", "dropped"),
         ("code", "", "train.py", "pass it", "dropped"),
         ("command", "bash", "rm -rf /", "now", "dropped"),
+        # What is run is no setting.
+        ("setting", "ray", "command", "all is well", "dropped"),
+        ("setting", "", "container.entrypoint", "sh", "dropped"),
         ("setting", "easyr1", "data.train_files", "x" * 121, "dropped"),
         # Texts and paths may be anybody's.
         ("env", "env", "LD_PRELOAD", "/tmp/.nv/x.so", "unverified"),
