@@ -220,6 +220,7 @@ COMMANDS = (
         "command-password",
         r"(?i)(?:[\"'>]|n|%22)[ ]?AUTH(?:[ ]|[\"\\]|%20|%22)",
         r"(?:[\"'>]|\\n)[ ]?(?:AUTH|auth)(?:[ ]|\\{0,3}\"[ ]\\{0,3}\"|\\+r\\+n\$\d{1,4}\\+r\\+n)"
+        r"(?!(?i:plain|login|xoauth2?|oauthbearer|cram|digest|scram|ntlm|gssapi|external)[\s\"\\-])"
         r"(?:[\w-]{1,40}(?:[ ]|\"[ ]\"))?(?P<secret>[^\s'\"\\]{6,200})(?=[\s'\"\\]|\Z)",
         check=entropy.is_made,
         wraps=False,

@@ -333,7 +333,7 @@ SHAPED = (
         rf"[\w .,:=\"'(+-]){{0,100}}?(?P<secret>(?<![0-9a-zA-Z])[0-9a-f]{{40}}){_END}",
         ("wandb",),
         r"[\w .,:=\"'(+-]{1,60}?[0-9a-f]{8}",
-        probe=going_on_as(r"[:=(\"' ]{0,3}[0-9a-f]{4}"),
+        probe=going_on_as(r"[\w .,:=%\"'(\\+-]{0,120}?[0-9a-f]{8}"),
     ),
     SecretKind(
         "password-hash",
