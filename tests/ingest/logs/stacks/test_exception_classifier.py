@@ -615,6 +615,8 @@ def test_that_nothing_listed_and_no_image_read_are_the_datas(code: str, message:
     [
         ("user", "RuntimeError: probability tensor contains either `inf` or `nan`", "nan-or-inf"),
         ("user", "AssertionError: rank 3: found NaN in the loss", "nan-or-inf"),
+        ("user", "RuntimeError: Expected a tensor of scalar type Long but got Half", "dtype-unsupported"),
+        ("framework", "RuntimeError: tensors must be of the same dtype, odd ones", "dtype-unsupported"),
         ("user", "AssertionError: quux was not compiled with CUDA", "gpu-not-visible"),
         ("framework", "odd.Kind: No supported gpu backend found!", "gpu-not-visible"),
         ("installed", "KeyError: 'Non-existent config key: MODEL.DEPTH'", "config-key-invalid"),
