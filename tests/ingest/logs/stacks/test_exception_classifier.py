@@ -379,6 +379,7 @@ def test_that_what_a_tool_raises_is_its_callers(
         ("polars.exceptions.ColumnNotFoundError: lang", "dataset-schema"),
         ("filelock._error.Timeout: waited for 600 s", "stale-state"),
         ("cupy.cuda.memory.OutOfMemoryError: asked 9 GB", "gpu-oom-training"),
+        ("quux.errors.NaNError: at step 9", "nan-or-inf"),
         ("quux.errors.FeedConnectionError: gone", "external-service-failed"),
         ("quux.errors.RunConfigError: mode", "config-key-invalid"),
         ("quux.errors.ShardDecodeError: row 9", "dataset-unreadable"),
