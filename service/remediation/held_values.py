@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from urllib.parse import urlsplit
@@ -67,7 +68,7 @@ def held_by(kind: Held, report: CrashReport, settings: Sequence[Setting]) -> lis
     """Give the settings whose value the root's line tells, the most telling first."""
     if report.root is None:
         return []
-    given = [item for item in settings if _plain(item.value).lower() not in _NOTHING]
+    given = [item for item in (*settings, *_keyed(settings)) if _plain(item.value).lower() not in _NOTHING]
     root, told = report.root, report.root.body
     if kind == "name":
         rows = (report.texts.get(line, "") for line in range(root.line + 1, root.line + BELOW + 1))
@@ -83,6 +84,14 @@ def held_by(kind: Held, report: CrashReport, settings: Sequence[Setting]) -> lis
     options = [item for item in found if item.spelled != "env"] or found
     # Of more nobody can say which is meant.
     return sorted(options, key=lambda item: item.line != 0) if len(options) <= MOST else []
+
+
+def _keyed(settings: Iterable[Setting]) -> Iterator[Setting]:
+    """Give the settings of which a path is a key, as of a mixture of data: `mixer: {/data/one: 0.5}`."""
+    for item in settings:
+        owner, sign, path = item.key.partition("./")
+        if sign and owner and item.spelled == "yaml":
+            yield replace(item, key=owner, value=f"/{path}")
 
 
 def paths_in(text: str) -> list[str]:

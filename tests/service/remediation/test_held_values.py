@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from corpus.schema import Held
+from ingest.logs.configs.launch import Setting
 from ingest.logs.inputs import sources
 from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage
@@ -151,3 +152,14 @@ def test_that_a_hub_tells_below_the_exception_what_was_asked_for(triage: Triage)
     ):
         changes = diagnosed(triage, sources.from_text(f"{began}{refused}\n{below}\n"), "en").changes
         assert changes[0].key == first
+
+
+def test_that_a_path_may_be_the_key_of_a_setting() -> None:
+    """A mixture of data holds its folders as keys, with their shares as values."""
+    mixture = [
+        Setting("mixer./sets/one/ads", "0.5", 0, "yaml"),
+        Setting("mixer./sets/two/ads", "0.5", 0, "yaml"),
+    ]
+    told = report(failed(body="FileNotFoundError: Directory /sets/two/ads/train not found"))
+    (held,) = held_by("path", told, mixture)
+    assert (held.key, held.value) == ("mixer", "/sets/two/ads")
