@@ -55,6 +55,8 @@ _WORDS = re.compile(r"[A-Za-z0-9][\w ./,()+=<>!-]{2,239}")
 _LOADS_CODE = re.compile(
     r"(?i)(?:^|[._-])(?:trust_remote_code|trust-remote-code|ld_preload|\w*path|bash_env)$"
 )
+# One of the program's own for what it reads or writes: `log_path`, `vocab-path`.
+_DATA_PATH = re.compile(r"-{0,2}(?!python|library|module|plugin)[a-z][a-z0-9_.-]*[_-]path")
 LONGEST, LONGEST_WORDS = 120, 240
 LEAST_VARIABLE = 4
 # A value that is too common in logs to have come from one.
@@ -199,7 +201,7 @@ def is_of_job(change: ProposedChange, assessment: Assessment, library: Library) 
 
     By what finds or loads code a log could do most harm: that counts for none.
     """
-    if _LOADS_CODE.search(change.key):
+    if _LOADS_CODE.search(change.key) and (change.kind == "env" or not _DATA_PATH.fullmatch(change.key)):
         return False
     if change.from_ is not None or value_of(change.key, assessment.settings) is not None:
         return True

@@ -11,7 +11,7 @@ from service.llm.triage_context import TriageContext
 from service.patching.diagnosis_patch import patch_targets
 from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage
-from service.remediation.free_proposals import FreeProposal, check_proposal
+from service.remediation.free_proposals import FreeProposal, check_proposal, is_of_job
 from service.schemas.diagnosis import Diagnosis, ProposedChange
 from tests.service.llm.answering import asked
 from tests.tables import each_row
@@ -152,3 +152,26 @@ def test_that_a_setting_goes_by_its_name_at_this_version(triage: Triage) -> None
     made = checked(told, "setting", "transformers", "evaluation_strategy", "no")
     assert not isinstance(made, str)
     assert [change.key for change in made] == ["evaluation_strategy"]
+
+
+@each_row(
+    ("kind", "framework", "key", "expected"),
+    [
+        ("setting", "easyr1", "worker.rollout.limit_images", True),
+        ("setting", "lightning", "FSDPStrategy.timeout", False),
+        # What the job's own script names, a path of its data among it; not by what code is found.
+        ("flag", "", "--log_path", True),
+        ("env", "env", "LD_LIBRARY_PATH", False),
+        ("env", "env", "PYTHONPATH", False),
+        ("flag", "", "--python_path", False),
+    ],
+)
+def test_what_counts_as_the_jobs_own(
+    kind: str, framework: str, key: str, expected: bool, triage: Triage
+) -> None:
+    """A known setting, and what its files name, unless code is found by it."""
+    rows = "python3 tune.py $LD_LIBRARY_PATH $PYTHONPATH --log_path=a --python_path=b\n"
+    context = opened(triage, sources.from_text(TUNED), "en", [ConfigFile("run.sh", rows)])
+    told = {"framework": framework, "kind": kind, "key": key, "to": "another", "why": ""}
+    change = ProposedChange.model_validate({**told, "status": "unverified"})
+    assert is_of_job(change, context.assessment, context.library) is expected
