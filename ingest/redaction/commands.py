@@ -113,7 +113,8 @@ COMMANDS = (
     _command(
         r"(?:twine|sqlcmd|veracrypt|bcp|racadm|psexec|cqlsh|cypher-shell|mosquitto_[a-z]{3}|mysqladmin|devpi|"
         r"rabbitmqadmin|sqoop)\W",
-        rf"\b(?:twine|sqlcmd|veracrypt|bcp|racadm|psexec|cqlsh|cypher-shell|mosquitto_\w{{3}}|devpi|rabbitmqadmin|"
+        rf"\b(?:twine|sqlcmd|veracrypt|bcp|racadm|psexec|cqlsh|cypher-shell|"
+        rf"mosquitto_\w{{3}}|devpi|rabbitmqadmin|"
         rf"sqoop)\b[^\n]{{0,300}}?\s-p{_FLAG_VALUE}",
         entropy.is_made,
     ),
@@ -133,7 +134,8 @@ COMMANDS = (
         r"(?:echo|printf)\W[^\n]*\|[ "
         rf"]?(?:sudo\W[^\n]*-\w*S|smbpasswd|{_ASKS}|su\s)|(?:echo|printf)\W[^\n|"
         r"]*\|?[ \t]{0,3}\w{0,5}\r?\n|(?:echo|printf)(?:%20|\\)[^\n]*(?:%7C|\|)",
-        rf"\b(?:echo|printf)\s+(?:-\w\s+)?{_FORMAT}['\"]?(?P<secret>(?!\$)[^\s'\"|\\\x80-\xff]{{4,200}})(?:\\+n|"
+        rf"\b(?:echo|printf)\s+(?:-\w\s+)?{_FORMAT}['\"]?"
+        rf"(?P<secret>(?!\$)[^\s'\"|\\\x80-\xff]{{4,200}})(?:\\+n|"
         rf"\s)?['\"]?\s*\|\s*(?:sudo\s+(?:-\w+\s+){{0,4}}-\w*S|(?:sudo\s+)?(?:smbpasswd|{_ASKS}|su\s))",
         None,
     ),

@@ -38,7 +38,8 @@ _CALL = re.compile(
     # Another name, a metavariable, a call, a tag of YAML, and what a shell says where a variable is not set.
     rb"[A-Za-z_]\w*(?:\.\w+)*\.\w*(?:token|key|passw(?:or)?d|secret|credentials?)\Z|"
     rb"(?:(?:api|access|secret|auth|hf|hub|wandb|private|public|client|session|user|db|new|old|app|admin|"
-    rb"root|ssh|aws|encryption|signing|service|bot|login)_){1,3}(?:token|key|passw(?:or)?d|secret|credentials?)"
+    rb"root|ssh|aws|encryption|signing|service|bot|login)_){1,3}"
+    rb"(?:token|key|passw(?:or)?d|secret|credentials?)"
     rb"\Z|"
     rb"(?:[A-Z]{2,}_){3,}[A-Z]{2,}\Z|(?:[A-Z]+_)*(?:PASSWORD|TOKEN|SECRET|KEY|PASS)\Z|"
     rb"[A-Za-z_][\w.]*\((?:\w+=|\.{3})?['\"]?\Z|[a-z]\w*[_.]\w+\([a-z][\w.]*\Z|![A-Za-z]{2,10}\Z|"

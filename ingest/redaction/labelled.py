@@ -159,7 +159,8 @@ BESIDE = (
         rf"(?i)-[ ]['\"]?--?[\w.-]*{_CALLED_SIEVE}['\"]?[ \t]*\r?\n",
         r"(?i)(?m:^)(?P<in>[ \t]*-[ ]+)['\"]?--?(?:[\w]{1,20}[.-]){0,4}"
         r"(?:password|passwd|secret|token|(?:api|secret|access|auth|admin|master)[_-]?key)['\"]?[ \t]*\r?\n"
-        r"(?P=in)(?:'(?P<single>[^'\n]{6,400})'|\"(?P<quoted>[^\"\n]{6,400})\"|(?P<secret>[^\s'\"-][^\s'\"]{5,400}))"
+        r"(?P=in)(?:'(?P<single>[^'\n]{6,400})'|\"(?P<quoted>[^\"\n]{6,400})\"|"
+        r"(?P<secret>[^\s'\"-][^\s'\"]{5,400}))"
         r"[ \t]*\r?(?=\n|\Z)",
         check=entropy.is_given,
         ahead=440,
