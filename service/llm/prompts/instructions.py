@@ -48,10 +48,10 @@ Answer with one JSON object and nothing else, its fields in this order:
 line>"}}], "cases": ["<id>"], "changes": [{{"framework": "<name>", "key": "<key>", "to": "<value>", \
 "kind": "setting|flag|env|package|command|code", "before": "", "why": "<one sentence>"}}], \
 "explanation": "<Markdown>"}}
-`cause` is the id of one of the causes below; `no-failure` where nothing failed and the work came to its \
-end, or a server serves or waits to the last lines; `insufficient-evidence` where the deciding line is not \
-there (a bare kill, a lost actor, a log that just stops amid work), so that no cause is clearly likelier \
-than others. That a person or a scheduler ended the job is a cause too, unless a failure before led to it.
+`cause` is the id of one of the causes below; `no-failure` where nothing failed and the work is done, or a \
+server still serves; `insufficient-evidence` where the deciding line is not there, or the log just stops \
+amid work, so that no cause is clearly likelier. That a person or a scheduler ended it is a cause too, unless a \
+failure led to it.
 `quotes` are lines that fail and prove the cause, the most telling first; without one, a cause does not \
 count, unless telemetry shows it. For `no-failure`, lines of the good end, or none.
 `changes`, at most four, the first the one to make at once. Take an offered change where it fits, by its \
