@@ -50,8 +50,8 @@ line>"}}], "cases": ["<id>"], "changes": [{{"framework": "<name>", "key": "<key>
 "explanation": "<Markdown>"}}
 `cause` is the id of one of the causes below; `no-failure` where nothing failed and the work is done, or a \
 server still serves; `insufficient-evidence` where the deciding line is not there, or the log just stops \
-amid work, so that no cause is clearly likelier. That a person or a scheduler ended it is a cause too, unless a \
-failure led to it.
+amid work, so that no cause is clearly likelier. That a person or a scheduler ended it is a cause too, \
+unless a failure led to it.
 `quotes` are lines that fail and prove the cause, the most telling first; without one, a cause does not \
 count, unless telemetry shows it. For `no-failure`, lines of the good end, or none.
 `changes`, at most four, the first the one to make at once. Take an offered change where it fits, by its \
