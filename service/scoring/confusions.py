@@ -74,6 +74,7 @@ def with_rivals(
             item,
             probability=item.probability * (1.0 if item.score > 0 else left) + alike * shares.get(cause, 0.0),
             is_rival=cause in shares,
+            borrowed=alike * shares.get(cause, 0.0),
         )
         for cause, item in by_cause.items()
     ]

@@ -38,7 +38,7 @@ class Candidate:
     `score` says from 0 to 1 how much that is; `probability` is what it comes to among all candidates, and
     `doubt` the probability that the log does not tell. `signs` are the features that the probability was
     worked out from; none where only the machine or the outcome shows the cause. `is_rival` tells that the
-    likeliest cause is often confused with it.
+    likeliest cause is often confused with it, which gives it the part `borrowed` of its probability.
     """
 
     cause: str
@@ -50,6 +50,7 @@ class Candidate:
     doubt: float = 0.0
     signs: Signs = field(default_factory=dict)
     is_rival: bool = False
+    borrowed: float = 0.0
 
     @property
     def log_odds(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from corpus.library import Library
 from corpus.schema import Case, Cause
@@ -63,9 +63,12 @@ def verdict_of(assessment: Assessment, library: Library) -> Verdict:
     if is_doubtful(candidates):
         return "unknown"
     is_chosen = assessment.vote is not None and assessment.vote.choice == candidates[0].cause
-    if is_chosen or not is_close(candidates):
+    # That the first is often confused with another is nothing that this log says: it makes no question.
+    others = (replace(item, probability=item.probability - item.borrowed) for item in candidates[1:])
+    told = [candidates[0], *sorted(others, key=lambda item: -item.probability)]
+    if is_chosen or not is_close(told):
         return "diagnosed"
     # Two likely causes are a question, unless one is proved or lies behind the other: that is its answer.
-    first, second = candidates[:2]
+    first, second = told[:2]
     explained = library.causes[first.cause].explains
     return "ambiguous" if first.standing != "established" and second.cause not in explained else "diagnosed"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ingest.logs.inputs.sources import from_text
 from service.pipeline.triage import Triage
+from service.scoring.assessment import assess
 from service.scoring.confusions import PROPOSED, Confusions, shipped, with_rivals
 from service.scoring.retrieval import Retrieval
-from service.scoring.scoring import DIAGNOSED, Candidate
-from tests.service.factories import failed, report
+from service.scoring.scoring import CLOSE, DIAGNOSED, Candidate
+from service.scoring.verdict import verdict_of
+from tests.service.factories import NOTHING_FOUND, failed, report
 from tests.tables import each_row
 
 TABLE = Confusions(
@@ -74,6 +78,25 @@ def test_that_an_answer_offers_the_rival_with_its_chance(triage: Triage) -> None
     told = {item.cause: item for item in answer.alternatives}
     assert 0.0 < told["user-code-error"].confidence < answer.confidence
     assert told["user-code-error"].tell_apart
+
+
+def test_that_what_a_cause_is_confused_with_makes_no_question(triage: Triage) -> None:
+    """Two causes fit where this log speaks for both, not where other logs' answers were wrong."""
+    first, shown = candidate("framework-bug", 0.5, 0.6), candidate("user-code-error", 0.3, 0.3)
+    found = with_rivals((first, shown), report(failed()), Retrieval((), ()), triage.library, TABLE)
+    alike = with_rivals(
+        (first, candidate("user-code-error", 0.2, 0.3), candidate("node-lost", 0.5)),
+        report(failed()),
+        Retrieval((), ()),
+        triage.library,
+        TABLE,
+    )
+    made = assess(report(failed()), NOTHING_FOUND, triage.library)
+    assert alike[1].probability > CLOSE * first.probability > alike[1].probability - alike[1].borrowed
+    for candidates in (found, alike):
+        assert verdict_of(replace(made, candidates=tuple(candidates)), triage.library) == "diagnosed"
+    close = replace(made, candidates=(first, candidate("user-code-error", 0.48, 0.5)))
+    assert verdict_of(close, triage.library) == "ambiguous"
 
 
 def test_that_the_table_names_causes_that_there_are(triage: Triage) -> None:
