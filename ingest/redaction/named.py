@@ -326,7 +326,8 @@ NAMED = (
     ),
     _command(
         "unzip zip 7z 7za unrar ipmitool",
-        r"(?i)(?:^|[^a-z0-9.]|%[0-9a-f]{2}|\\[nrt])(?:unzip|zip|7z|7za|unrar|ipmitool)(?:[\s'\"\\,]|%20)",
+        r"(?i)(?:^|[^a-z0-9.]|%[0-9a-f]{2}|\\[nrt]|\\u[0-9a-f]{4})"
+        r"(?:unzip|zip|7z|7za|unrar|ipmitool)(?:[\s'\"\\,]|%20)",
         rf"(?i)\b(?:(?:(?:un)?zip|ipmitool)\b[^\n]{{0,200}}?\s-P[ "
         rf"]?|(?:7za?|unrar)\b[^\n]{{0,200}}?\s-p)['\"]?(?P<secret>[^\s'\"\\-]{WORD}{{3,200}})",
     ),
