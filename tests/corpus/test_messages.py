@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import pickle
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import Formatter
@@ -203,3 +204,10 @@ def test_that_redaction_changes_the_values_alone() -> None:
     told = Message("errors.no-file", path="/home/ann/log.txt")
     masked = edited(told, lambda text: text.replace("ann", "***"))
     assert in_language(masked, "zh") == "没有文件 /home/***/log.txt。"
+
+
+def test_that_no_message_is_written_twice() -> None:
+    """Of two rows of one name YAML would keep the latter, and what the former says would be lost."""
+    for file in sorted((ROOT / "corpus" / "messages").glob("*.yaml")):
+        names = Counter(re.findall(r"(?m)^([\w-]+):", file.read_text(encoding="utf-8")))
+        assert [name for name, count in names.items() if count > 1] == [], file.name
