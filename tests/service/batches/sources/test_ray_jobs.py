@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -60,6 +60,34 @@ class Cluster:
 
 @contextmanager
 def _ray(home: Path) -> Iterator[str]:
+    """Start a head with its job server; anew where it ends, as it does when another one takes its ports."""
+    for _ in range(3):
+        url, process = _begun(home)
+        if _is_up(url, process):
+            break
+    try:
+        yield url
+    finally:
+        # Nothing of it is to be kept, and an orderly end takes half a minute.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(PATIENCE)
+
+
+def _is_up(url: str, process: subprocess.Popen[bytes]) -> bool:
+    """Wait until the job server answers; tells False where its process has ended."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            _asked("GET", url)
+        except httpx.HTTPError:
+            time.sleep(0.5)
+        else:
+            return True
+    return False
+
+
+def _begun(home: Path) -> tuple[str, subprocess.Popen[bytes]]:
     port = free_port()
     command = [
         sys.executable,
@@ -72,6 +100,12 @@ def _ray(home: Path) -> Iterator[str]:
         f"--dashboard-port={port}",
         "--dashboard-host=127.0.0.1",
         "--node-ip-address=127.0.0.1",
+        f"--ray-client-server-port={free_port()}",
+        f"--dashboard-agent-listen-port={free_port()}",
+        f"--metrics-export-port={free_port()}",
+        # Else workers are given ports among those of the tests, which Ray refuses to share with the dashboard.
+        "--min-worker-port=0",
+        "--max-worker-port=0",
         "--num-cpus=4",
         "--object-store-memory=80000000",
         f"--temp-dir={home}",
@@ -85,12 +119,7 @@ def _ray(home: Path) -> Iterator[str]:
     }
     with (home / "out").open("w") as out:
         process = subprocess.Popen(command, env=surroundings, stdout=out, stderr=out, start_new_session=True)
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        # Nothing of it is to be kept, and an orderly end takes half a minute.
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait(PATIENCE)
+    return f"http://127.0.0.1:{port}", process
 
 
 def _waited(url: str, until: Callable[[list[dict[str, object]]], bool]) -> None:
