@@ -16,6 +16,12 @@ from ui.chat.uploads import PREFIX
 
 EXAMPLES = ROOT / "ui" / "chat" / "examples"
 LOG = (EXAMPLES / "gpu-memory" / "log.txt").read_text(encoding="utf-8")
+JUDGED = """  File "/job/judged.py", line 8, in <module>
+    shape_the_judged(batch)
+  File "/job/judged.py", line 4, in shape_the_judged
+    raise ValueError("the judged batch has no rows")
+ValueError: the judged batch has no rows
+"""
 HEADLINE = "Out of memory in the training step"
 
 
@@ -182,8 +188,11 @@ def test_that_a_file_without_text_is_refused_in_words(page: Page) -> None:
 
 
 def test_that_an_answer_is_heard_and_judged(page: Page) -> None:
-    """Wrong opens a form with all causes; what is sent stands in the store."""
-    explain(page)
+    """Wrong opens a form with all causes; what is sent stands in the store.
+
+    The crash is one of its own: what is said of one counts in the next answers of its kind.
+    """
+    explain(page, "step 3 loss 0.5\nTraceback (most recent call last):\n" + JUDGED)
     page.click('[data-do="wrong"]')
     page.select_option("#wc-real-cause", "host-oom-kill")
     page.fill('#wc-wrong [name="fix"]', "more memory for the pod")

@@ -201,7 +201,10 @@ def test_that_the_field_below_a_validation_error_is_a_fact(read: ReadLog, reason
 @each_row(
     ("log", "names"),
     [
-        ("ValueError: Could not find the transformer layer class Lark in the model.\n", {"accelerate"}),
+        (
+            "ValueError: Could not find the transformer layer class Lark in the model.\n",
+            {"accelerate", "fsdp"},
+        ),
         (
             "- ds fp16.enabled=True vs hf fp16|fp16_full_eval+fp16_backend(amp)=False\n",
             {"transformers", "deepspeed"},
