@@ -147,6 +147,12 @@ def _asked(method: str, url: str, **json_body: object) -> object:
     return response.json()
 
 
+def _submitted(url: str, entry: dict[str, object]) -> str:
+    answer = _asked("POST", url, **entry)
+    assert isinstance(answer, dict)
+    return str(answer["submission_id"])
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     """Start a real Ray with its job server, and let jobs of four kinds end."""
@@ -168,9 +174,7 @@ def cluster() -> Iterator[Cluster]:
         with _ray(home) as url:
             _waited(url, lambda jobs: not jobs)
             began = datetime.now(UTC)
-            ids = {
-                name: str(_asked("POST", url, **entry)["submission_id"]) for name, entry in entries.items()
-            }  # type: ignore[index]
+            ids = {name: _submitted(url, entry) for name, entry in entries.items()}
             _waited(
                 url,
                 lambda jobs: sum(job["status"] in ("FAILED", "SUCCEEDED") for job in jobs) == len(entries),
