@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from corpus.library import pages, parse_yaml, read_yaml, validated
+from corpus.library import pages, parse_yaml, read_yaml, validated_table
 from corpus.schema import Expression, Record, Text
 
 CODE_EDITS = "code_edits.yaml"
@@ -211,7 +211,7 @@ def may_follow(text: str) -> bool:
 @cache
 def known_code_edits() -> CodeEditPage:
     """Give the rows of every folder of knowledge; raises InvalidCorpusError naming the field."""
-    found = [validated(CodeEditPage, read_yaml(path), str(path)) for path in pages(CODE_EDITS)]
+    found = [validated_table(CodeEditPage, read_yaml(path), path) for path in pages(CODE_EDITS)]
     return CodeEditPage(
         imports=tuple(row for page in found for row in page.imports),
         rows=tuple(row for page in reversed(found) for row in page.rows),

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from corpus.library import pages, read_yaml, validated
+from corpus.library import pages, read_yaml, validated_table
 from corpus.schema import Expression, Record
 
 FLOW_AIMS = "flow_aims.yaml"
@@ -53,5 +53,5 @@ def known_flow_aims() -> tuple[FlowAim, ...]:
     return tuple(
         row
         for path in pages(FLOW_AIMS)
-        for row in validated(FlowAimPage, {"rows": read_yaml(path)}, str(path)).rows
+        for row in validated_table(FlowAimPage, {"rows": read_yaml(path)}, path).rows
     )

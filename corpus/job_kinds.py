@@ -63,7 +63,7 @@ def _loaded(folders: tuple[Path, ...]) -> JobTable:
     tools: tuple[MachineTool, ...] = ()
     for folder in folders:
         if (path := folder / FILE).exists():
-            table = library.validated(JobTable, library.read_yaml(path), str(path))
+            table = library.validated_table(JobTable, library.read_yaml(path), path)
             kinds, traits = (*table.kinds, *kinds), (*table.traits, *traits)
             tools = (*table.tools, *tools)
     return JobTable(kinds=kinds, traits=traits, tools=tools)

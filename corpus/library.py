@@ -8,6 +8,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from hashlib import sha256
@@ -58,6 +59,7 @@ KNOWN_ISSUES = "known_issues"
 KNOWLEDGE = "WHYCRASH_KNOWLEDGE"
 # The C loader reads the corpus about ten times faster; PyYAML ships without it on some platforms.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_CHECKS_ALL: ContextVar[bool] = ContextVar("_CHECKS_ALL", default=False)
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n(.*)\Z", re.DOTALL)
 _LIMITED = re.compile(r"<!-- where (?P<when>.+?) -->(?P<text>.+?)<!-- end -->", re.DOTALL)
 _LANGUAGE = re.compile(r"^## (en|zh)\s*$", re.MULTILINE)
@@ -369,14 +371,34 @@ def dump_yaml(data: Any) -> str:
     return str(yaml.safe_dump(data, allow_unicode=True, sort_keys=False, width=110))
 
 
-def validated(kind: type[R], data: Any, where: str) -> R:
+def validated(kind: type[R], data: Any, where: str, context: Mapping[str, bool] | None = None) -> R:
     """Validate `data` as `kind`; raises InvalidCorpusError with the first field that is wrong."""
     try:
-        return kind.model_validate(data)
+        return kind.model_validate(data, context=context)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "the record"
         raise InvalidCorpusError(f"{where}: {field}: {first['msg']}") from error
+
+
+@contextlib.contextmanager
+def checking_all() -> Iterator[None]:
+    """Compile every expression and condition of what is read meanwhile, also of the tables that ship."""
+    token = _CHECKS_ALL.set(True)
+    try:
+        yield
+    finally:
+        _CHECKS_ALL.reset(token)
+
+
+def validated_table(kind: type[R], data: Any, path: Path) -> R:
+    """Validate a table that is read at each start; raises InvalidCorpusError naming the first wrong field.
+
+    Expressions and conditions of what ships are not compiled here: most are of no use to the log at hand, and
+    `whycrash corpus lint` compiles them all.
+    """
+    ships = path.is_relative_to(ROOT) and not _CHECKS_ALL.get()
+    return validated(kind, data, str(path), CHECKED if ships else None)
 
 
 def parse_case(text: str, path: Path) -> Case:

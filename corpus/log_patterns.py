@@ -16,7 +16,7 @@ from corpus import exceptions, library, phases
 from corpus.errors import InvalidCorpusError
 from corpus.exceptions import ExceptionMeanings
 from corpus.library import read_cache, read_yaml, validated, write_cache
-from corpus.schema import LogCondition, Record, Specifier, Strength
+from corpus.schema import Expression, LogCondition, Record, Specifier, Strength
 
 SYSTEM_WORDS = "system_words.yaml"
 
@@ -103,7 +103,7 @@ class Pattern(Record):
     strength: Strength = "hints"
     refine: tuple[Refinement, ...] = ()
     expression: str = ""
-    sign: str = ""
+    sign: Expression = ""
     handler: Handler | None = None
     sample: SamplePart | None = None
     settles: tuple[str, ...] = ()
@@ -126,7 +126,7 @@ class Pattern(Record):
     dies: bool = False
     shows: tuple[str, ...] = ()
     tells: tuple[Tells, ...] = ()
-    leads_to: str = ""
+    leads_to: Expression = ""
     saves: Literal["begins", "done"] | None = None
     fact: str | None = None
     phase: str | None = None
@@ -141,11 +141,6 @@ class Pattern(Record):
     def _is_found(self) -> Self:
         if not self.expression and self.handler not in MADE:
             raise ValueError("a row needs an expression that finds its lines")
-        for name, text in (("leads_to", self.leads_to), ("sign", self.sign)):
-            try:
-                re.compile(text)
-            except re.error as error:
-                raise ValueError(f"{name} is no expression: {error}") from error
         return self
 
     @cached_property

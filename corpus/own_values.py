@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from corpus.library import pages, read_yaml, validated
+from corpus.library import pages, read_yaml, validated_table
 from corpus.rules import ValueExpression
 from corpus.schema import Expression, Record, Scalar, Text
 
@@ -68,5 +68,5 @@ def known_own_values() -> tuple[OwnValueRow, ...]:
     return tuple(
         row
         for path in pages(OWN_VALUES)
-        for row in validated(OwnValuePage, {"rows": read_yaml(path)}, str(path)).rows
+        for row in validated_table(OwnValuePage, {"rows": read_yaml(path)}, path).rows
     )

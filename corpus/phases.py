@@ -66,6 +66,6 @@ def _loaded(folders: tuple[Path, ...]) -> PhaseTable:
     rows: tuple[Phase, ...] = ()
     for folder in folders:
         if (path := folder / FILE).exists():
-            table = library.validated(PhaseTable, {"phases": library.read_yaml(path)}, str(path))
+            table = library.validated_table(PhaseTable, {"phases": library.read_yaml(path)}, path)
             rows = (*table.phases, *rows)
     return PhaseTable(phases=rows)

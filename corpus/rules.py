@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from corpus.conditions import parse
-from corpus.library import RULES, pages, read_yaml, validated
+from corpus.library import RULES, pages, read_yaml, validated_table
 from corpus.schema import Record, Text, accepted_by
 
 Direction = Literal["down", "up", "any"]
@@ -123,7 +123,7 @@ def rule_pages() -> Iterator[tuple[Path, RulePage]]:
             {**rule, "causes": [cause for name in rule["causes"] for cause in groups.get(name, (name,))]}
             for rule in page["rules"]
         ]
-        yield path, validated(RulePage, {**page, "rules": rules}, str(path))
+        yield path, validated_table(RulePage, {**page, "rules": rules}, path)
 
 
 @cache

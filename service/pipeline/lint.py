@@ -9,15 +9,19 @@ from pathlib import Path
 from string import Formatter
 
 from corpus import job_kinds, message_atlas, phases
+from corpus.code_edits import known_code_edits
 from corpus.condition_nodes import Name, Predicate
 from corpus.conditions import parse, subjects_of
 from corpus.errors import InvalidCorpusError
 from corpus.extract.messages import checks
 from corpus.extract.messages.packages import atlas_packages
+from corpus.flow_aims import known_flow_aims
 from corpus.frameworks import known_frameworks
 from corpus.library import BLANKS, FACT_HEADLINES, MESSAGE_FORMS, ROOT, Library
 from corpus.log_patterns import Pattern, PatternTable
 from corpus.message import is_chinese
+from corpus.own_values import known_own_values
+from corpus.rules import known_rules
 from corpus.schema import Case, Cause, Change, FactHeadline, MessageForm, Procedure, Remedy, Text
 from ingest.logs.derived_facts import DERIVED_FIELDS
 from ingest.logs.scanner import Block, Scanner
@@ -33,6 +37,22 @@ from service.telemetry import rules
 
 # A list or mapping as JSON or YAML writes it: blanks make no words of it.
 _LITERAL = re.compile(r"\[.*\]|\{.*\}", re.DOTALL)
+
+
+def read_tables() -> None:
+    """Read each table whose expressions a start leaves unchecked; raises InvalidCorpusError naming the field.
+
+    To be called within `corpus.library.checking_all`, by a process that has read none of them yet.
+    """
+    for read in (
+        known_code_edits,
+        known_own_values,
+        known_rules,
+        known_flow_aims,
+        job_kinds.load,
+        phases.load,
+    ):
+        read()
 
 
 def findings(library: Library, table: PatternTable, cache: Path | None = None) -> list[str]:

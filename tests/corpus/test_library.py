@@ -11,7 +11,7 @@ from corpus import library
 from corpus.errors import InvalidCorpusError, UnknownCaseError
 from corpus.library import Library
 from corpus.log_patterns import PatternTable
-from corpus.schema import Alias, SettingSpec, Text
+from corpus.schema import Alias, Expression, Record, SettingSpec, Text
 from service.pipeline.lint import findings
 from tests.factories import BODY, CASE, case_file, whole_corpus
 from tests.tables import each_row
@@ -305,3 +305,18 @@ def test_the_digest_follows_names(tmp_path: Path) -> None:
     before = library.digest(root)
     (root / "cases/ray/disk-full.md").rename(root / "cases/ray/full-disk.md")
     assert library.digest(root) != before
+
+
+def test_that_the_tables_that_ship_are_checked_by_the_lint_alone_and_all_others_at_each_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Table(Record):
+        row: Expression
+
+    broken = {"row": "("}
+    monkeypatch.setattr(library, "ROOT", tmp_path / "ships")
+    assert library.validated_table(Table, broken, tmp_path / "ships" / "table.yaml").row == "("
+    with library.checking_all(), pytest.raises(InvalidCorpusError, match="no expression"):
+        library.validated_table(Table, broken, tmp_path / "ships" / "table.yaml")
+    with pytest.raises(InvalidCorpusError, match="no expression"):
+        library.validated_table(Table, broken, tmp_path / "own" / "table.yaml")

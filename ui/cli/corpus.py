@@ -19,9 +19,11 @@ from ui.cli.console import language, load_settings, out
 
 def lint() -> int:
     """Check everything and print each finding on its line."""
-    loaded, table = library.load(), log_patterns.load()
-    findings = checks.findings(loaded, table, load_settings().home / "cache")
-    findings += checks.table_findings(loaded, table)
+    with library.checking_all():
+        loaded, table = library.load(), log_patterns.load()
+        checks.read_tables()
+        findings = checks.findings(loaded, table, load_settings().home / "cache")
+        findings += checks.table_findings(loaded, table)
     console = out()
     for finding in findings:
         console.print(finding, markup=False)
