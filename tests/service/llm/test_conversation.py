@@ -15,6 +15,7 @@ from tests.service.llm.answering import BARE, OFFLOAD, asked, model_at
 from tests.service.llm.scripted import Scripted, serving
 from tests.service.llm.scripted import Turn as Says
 from tests.tables import each_row
+from tests.waiting import PATIENCE
 
 
 def nothing(_words: str) -> list[str]:
@@ -40,7 +41,7 @@ def spoken(
 ) -> tuple[list[Turn], Scripted]:
     """Ask several questions of a scripted model."""
     with serving(replies) as server:
-        conversation = Conversation(asked(triage, name), nothing, (model_at(server.url),), 20.0, 8000)
+        conversation = Conversation(asked(triage, name), nothing, (model_at(server.url),), PATIENCE, 8000)
         turns = [told(conversation, question) for question in questions]
     return turns, server
 

@@ -30,7 +30,7 @@ from tests.service.llm.answering import asked_of, faithful, hear, model_at, say
 from tests.service.llm.scripted import Turn, serving
 from tests.waiting import PATIENCE
 
-LIMITS = LookLimits(8, 20.0)
+LIMITS = LookLimits(8, PATIENCE)
 # A row that no rule knows and that stands far from the failure: only a look shows it.
 HIDDEN = "node agent: the quota of scratch volume nvme7 was lowered to 12 GB by ticket 4711"
 AT = 300
@@ -142,7 +142,7 @@ def test_a_question_about_an_answer_may_be_looked_up_in_the_log(triage: Triage) 
     ]
     with serving(turns) as server:
         models = (model_at(server.url),)
-        talk = Conversation(context, lambda _words: [], models, 20.0, 8000, LIMITS)
+        talk = Conversation(context, lambda _words: [], models, PATIENCE, 8000, LIMITS)
         looked, text, turn = talk.ask("What happened to the scratch volume?")
     assert HIDDEN not in server.prompt(0)
     assert isinstance(looked, LookStage)
@@ -162,8 +162,12 @@ def test_a_question_to_a_model_that_fails_goes_to_the_next_one(triage: Triage) -
     )
     with serving([Turn(status=401)]) as broken, serving([good]) as stands_by:
         first, second = model_at(broken.url), model_at(stands_by.url)
-        *_, turn = Conversation(context, lambda _words: [], (first, second), 20.0, 8000).ask("Why is that?")
-        *_, plain = Conversation(context, lambda _words: [], (first, first), 20.0, 8000).ask("Why is that?")
+        *_, turn = Conversation(context, lambda _words: [], (first, second), PATIENCE, 8000).ask(
+            "Why is that?"
+        )
+        *_, plain = Conversation(context, lambda _words: [], (first, first), PATIENCE, 8000).ask(
+            "Why is that?"
+        )
     assert isinstance(turn, Answered)
     assert isinstance(plain, Answered)
     assert "disk of the job is full" in turn.text
@@ -212,7 +216,7 @@ def test_calls_that_come_whole_are_told_apart(triage: Triage) -> None:
     second = ToolCallPiece(None, "", "read_lines", '{"first": "L6", "last": "L6"}')
     answer = AnswerPiece(json.dumps(faithful(context)), 10, 5)
     model = WholeCalls((AnswerPiece(calls=(first, second)),), (answer,))
-    *_, final = explain_with_model(context, model, 20.0, 8000, LIMITS)
+    *_, final = explain_with_model(context, model, PATIENCE, 8000, LIMITS)
     assert isinstance(final, FinalStage)
     assert [step.arguments["first"] for step in final.diagnosis.engine.trace] == ["L5", "L6"]
     called, *answers = model.seen[1][-3:]
@@ -252,7 +256,7 @@ def test_a_model_that_only_looks_is_asked_for_its_answer(triage: Triage) -> None
         number = len(body["messages"])
         return look("read_lines", first=f"L{number}", last=f"L{number + 1}")
 
-    heard = hear(triage, context, script, limits=LookLimits(3, 20.0))
+    heard = hear(triage, context, script, limits=LookLimits(3, PATIENCE))
     assert (len(heard.server.calls), len(heard.looks)) == (4, 3)
     last = heard.server.calls[-1]
     assert ("response_format" in last, "tools" in last) == (True, False)
@@ -286,7 +290,7 @@ def test_calls_that_make_no_sense_are_answered_by_a_short_text(triage: Triage) -
         told.extend(str(row["content"]) for row in body["messages"][-1:] if row["role"] == "tool")
         return Turn(calls=(wrong[len(told)],)) if len(told) < len(wrong) else say(context)
 
-    heard = hear(triage, context, script, limits=LookLimits(20, 20.0))
+    heard = hear(triage, context, script, limits=LookLimits(20, PATIENCE))
     assert [text.startswith("error: ") for text in told] == [True] * (len(wrong) - 2) + [False, True]
     assert max(len(text) for text in told) < 400
     assert (len(heard.final.engine.trace), heard.final.engine.name) == (len(wrong), "openai:scripted")

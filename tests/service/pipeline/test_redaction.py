@@ -21,6 +21,7 @@ from tests.ingest.redaction.planted import Planted
 from tests.service.llm.answering import BUDGET, model_at
 from tests.service.llm.scripted import Turn, serving
 from tests.tables import each_row
+from tests.waiting import PATIENCE
 from tests.warm import opened, triage
 
 __all__ = ["triage"]
@@ -146,7 +147,7 @@ def test_a_model_is_sent_none_of_it(triage: Triage) -> None:
     items = LOGS[0]
     triage_context = opened(triage, sources.from_text(log_of(items)), "en", files_of(items))
     with serving([Turn(body='{"error": {"message": "no"}}', status=500)]) as server:
-        stages = list(explain_with_model(triage_context, model_at(server.url), 20.0, BUDGET))
+        stages = list(explain_with_model(triage_context, model_at(server.url), PATIENCE, BUDGET))
     assert server.calls
     assert not [item for item in items if planted.remains(item, json.dumps(server.calls) + repr(stages))]
 
