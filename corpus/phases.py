@@ -19,15 +19,17 @@ class Phase(Record):
     """A part of a job. `calls` is searched in a call and its source line.
 
     `turn` is matched against the functions that are a turn of the job's loop, whatever objects are made
-    within it. A phase that `passes` is over when the next step is counted; those within a step come again.
-    The `first` one comes before any step is counted. One that `sets_up` is as a rule what a program does
-    that was just started.
+    within it. `names` finds the word by which anybody's settings, functions and files say that they are for
+    this phase (`val_batch_size`, `evaluate`). A phase that `passes` is over when the next step is counted;
+    those within a step come again. The `first` one comes before any step is counted. One that `sets_up` is as
+    a rule what a program does that was just started.
     """
 
     name: str
     title: Text
     calls: Expression
     turn: Expression = ""
+    names: Expression = ""
     passes: bool = False
     first: bool = False
     sets_up: bool = False
@@ -46,6 +48,16 @@ class PhaseTable(Record):
     def of_call(self, text: str) -> Phase | None:
         """Give the phase that a call belongs to."""
         return next((phase for phase in self.phases if compiled(phase.calls).search(text)), None)
+
+    def of_name(self, name: str) -> Phase | None:
+        """Give the phase that a name says it is for, by the last of its words that is one's."""
+        found = [
+            (match.start(), phase)
+            for phase in self.phases
+            if phase.names
+            for match in compiled(phase.names).finditer(name)
+        ]
+        return max(found, key=lambda item: item[0])[1] if found else None
 
     def of_turn(self, function: str) -> Phase | None:
         """Give the phase that a function is a turn of."""

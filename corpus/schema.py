@@ -405,7 +405,8 @@ class SettingSpec(Record):
     do (see `Program`). Where one of `idle_when` holds, the job reads it to no effect. Where one of `on_when`
     does, the log shows that a switch is on, whatever the job's settings say: its code may turn it on. Where
     one of `implied_by` does, the failure itself shows that its framework starts the job: a container has
-    64 MB of shared memory, a machine half of its RAM. A setting that only shows more of a failure has the
+    64 MB of shared memory, a machine half of its RAM. Where it is turned on, those that it `excludes` must be
+    off. A setting that only shows more of a failure has the
     purpose `find-out`; `last_resort` is one that takes a check or a fast path away, or frees so little that
     all else is tried first. A setting that was only read from the source, because no failure turns on it, has
     an empty `effect`.
@@ -428,6 +429,7 @@ class SettingSpec(Record):
     idle_when: tuple[LogCondition, ...] = ()
     on_when: tuple[LogCondition, ...] = ()
     implied_by: tuple[LogCondition, ...] = ()
+    excludes: tuple[str, ...] = ()
     purpose: Purpose = "cure"
     last_resort: bool = False
     effect: Text = Text(en="", zh="")

@@ -15,6 +15,7 @@ from corpus.version_ranges import overlap
 from ingest.logs.conditions import ReportView, all_hold, holds
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
+from service.remediation.exclusions import excluded
 from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, is_of_failed, refused, same, value_of
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.message_hints import MessageHint
@@ -348,13 +349,12 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
     Nothing where it is for another framework.
     """
     change, nothing = wanted.change, ChangeGroup([])
-    seen = shown_frameworks(job.report)
-    version = job.report.version(change.framework)
+    seen, version = shown_frameworks(job.report), job.report.version(change.framework)
     if wanted.case is not None and not _is_for(change, wanted.serves, seen, job):
         return nothing, []
     own = isinstance(change, Remedy) and bool(change.own)
     is_held = isinstance(change, Remedy) and bool(change.holds)
-    # Of a setting that only the job's own program knows, no more is known than that it is one.
+    # Of a setting of the job's own program, no more is known than that it is one.
     of_own = SettingSpec(framework=change.framework, key=change.key, type="any", spelled="flag")
     spec = of_own if own else job.library.setting(change.framework, change.key, version)
     if reason := _unknown(change, spec, version, job.report):
@@ -389,7 +389,8 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         bounds=value.bounds,
         purpose=change.purpose or (spec.purpose if spec is not None else "cure"),
     )
-    following = [made for also in value.also if (made := _following(also, main, job)) is not None]
+    also = (*value.also, *excluded(main, spec, job.grounds))
+    following = [made for each in also if (made := _following(each, main, job)) is not None]
     return ChangeGroup(
         [main, *following],
         computed=bool(value.because),

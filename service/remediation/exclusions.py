@@ -1,4 +1,4 @@
-"""Settings that a failing message calls exclusive of one another, where the job sets both."""
+"""Settings that do not go together: by what a failing message says, or by the catalogue."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import re
 from collections.abc import Sequence
 
 from corpus.keys import canonical, last_level, pattern
+from corpus.message import in_both
+from corpus.schema import SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
+from service.remediation.feasibility import Grounds, same
 from service.remediation.named_options import NamedOption
+from service.remediation.rules.context import DependentSetting
+from service.schemas.diagnosis import ProposedChange
 
 _EXCLUSIVE = re.compile(
     r"(?i)mutually exclusive|\bbut not both|\bat most one of|\bonly one of|\bcannot both|\bnot allowed with"
@@ -39,3 +44,11 @@ def find_excluded(report: CrashReport, settings: Sequence[Setting]) -> list[Name
             named.setdefault(canonical(last_level(setting.key)), (found.start(), setting))
     both = [setting for _, setting in sorted(named.values(), key=lambda place: place[0])]
     return [NamedOption(both[0].key, both[0].value, excludes=both[1].key)] if len(both) == PAIR else []
+
+
+def excluded(change: ProposedChange, spec: SettingSpec | None, grounds: Grounds) -> list[DependentSetting]:
+    """Give what the job must turn off with a change that turns on what does not go with it."""
+    if spec is None or not same("true", change.to):
+        return []
+    on = [key for key in spec.excludes if same("true", grounds.value(change.framework, key) or "")]
+    return [DependentSetting(key, False, in_both("changes.one-of-two")) for key in on]

@@ -31,6 +31,7 @@ from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from service.remediation.anchors import names_package, rank_starters
 from service.remediation.framework_relations import runs, shown_frameworks
+from service.remediation.reach import lacks_call
 from service.schemas.diagnosis import ProposedChange
 
 ALREADY = "changes.job-value"
@@ -207,6 +208,8 @@ def refused(
         else grounds.lacking(change.framework, change.key)
     )
     missing = Message("changes.no-option", ran=lacking) if lacking else ""
+    if spec.spelled == "python" and not change.replaces and lacks_call(change.key, grounds.report):
+        missing = Message("changes.no-call", call=change.key.rpartition(".")[0])
     is_idle = any(holds(condition, grounds.view) for condition in spec.idle_when)
     reasons = (
         missing,

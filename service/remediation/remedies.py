@@ -29,7 +29,9 @@ from service.remediation.framework_relations import (
 from service.remediation.held_values import held_by
 from service.remediation.named_changes import kind_of
 from service.remediation.packages.seen import involved_packages
+from service.remediation.reach import takes_constants
 from service.remediation.rules.packages import distribution
+from service.remediation.setting_phases import failing_phase, phase_of
 from service.remediation.setting_values import is_guidance
 
 # A message may name several keys; more than this would be a list, not an answer.
@@ -118,12 +120,19 @@ def _held(row: Remedy, item: Setting, report: CrashReport, library: Library) -> 
 def _of_job(
     row: Remedy, report: CrashReport, library: Library, settings: Sequence[Setting]
 ) -> Iterator[Remedy]:
-    """Give the row for the first setting of the job's own that it is for, none of a framework's."""
-    seen = shown_frameworks(report)
-    for setting in settings:
+    """Give the row for the first setting of the job's own that it is for, none of a framework's.
+
+    What is for another phase than the one that failed is none; what is for that one alone comes first.
+    """
+    if is_guidance(row.to) and takes_constants(report):
+        return  # what fails has its values from no setting
+    seen, failing = shown_frameworks(report), failing_phase(report)
+    found = [item for item in settings if compiled(row.own).search(item.key)]
+    fitting = [item for item in found if phase_of(item.key) in ("", failing)]
+    for setting in sorted(fitting, key=lambda item: phase_of(item.key) != failing):
         known = any(library.setting(framework, unsigned(setting.key)) for framework in seen)
         is_given = setting.value.strip("'\"").lower() not in _NOT_GIVEN
-        if not known and compiled(row.own).search(setting.key) and (is_given or row.rule):
+        if not known and (is_given or row.rule):
             kind: ChangeKind = "flag" if setting.key.startswith("--") else "setting"
             yield row.model_copy(update={"key": setting.key, "kind": kind})
             return

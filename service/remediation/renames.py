@@ -243,14 +243,15 @@ def _unknown_keys(report: CrashReport) -> Iterator[str]:
     """Give the keys as the failing lines name them; a full key stands for its last part."""
     events = _speaking(report)
     lines = {event.line for event in events}
+    told = [fact.fields for fact in report.facts if fact.kind in _KINDS and fact.line in lines]
+    told += [event.facts for event in events]
+    # Beside a key, `name` is who refuses it: the function, the class.
     texts = [
-        str(fact.fields[name])
-        for fact in report.facts
-        if fact.kind in _KINDS and fact.line in lines
+        str(fields[name])
+        for fields in told
         for name in _FIELDS
-        if name in fact.fields
+        if name in fields and not (name == "name" and "key" in fields)
     ]
-    texts += [str(event.facts[name]) for event in events for name in _FIELDS if name in event.facts]
     for text in texts:
         for key in _FLAG.findall(text) or ([text] if _KEY.fullmatch(text) else []):
             yield _full(key, report)

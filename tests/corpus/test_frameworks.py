@@ -98,7 +98,8 @@ def test_that_every_sign_of_a_version_is_told_by_its_examples() -> None:
     assert [text for text, match in found.items() if match is None] == []
     ranges = [dated_versions(sign.examples) for sign in signs]
     assert all(SpecifierSet(versions) for dated in ranges for versions in dated.values())
-    assert ranges == [{"transformers": "<4.46"}, {"pytorch": "<2.1"}]
+    assert {"transformers": "<4.46"} in ranges
+    assert {"pytorch": "<2.1"} in ranges
 
 
 def test_that_the_catalogue_names_commands_that_rows_tell() -> None:
