@@ -24,7 +24,15 @@ SAME_SIZE = 0.03
 TRAINING_FIELDS = frozenset(("trained_b", "state_gib", "capacity_gib"))
 # What is worked out here for a failing request, and for the weights beside the card that it failed on.
 OOM_FIELDS = frozenset(
-    ("others_gib", "others_share", "alone_per_asked", "reserved_gib", "reserved_per_asked", "card_ranks_n")
+    (
+        "others_gib",
+        "others_share",
+        "alone_per_asked",
+        "reserved_gib",
+        "reserved_per_asked",
+        "card_ranks_n",
+        "largest_pid",
+    )
 )
 FIT_FIELDS = frozenset(
     (
@@ -132,6 +140,10 @@ def _with_shares(fact: Fact, entries: Listing, own_ids: Collection[str], ranks: 
     together = sum(pid in ranks for pid, _ in entries)
     if together:
         fields["card_ranks_n"] = together + 1
+    strangers = [entry for entry in entries if entry[0] not in own_ids and entry[0] not in ranks]
+    if len(strangers) > 1:
+        # One alone may be this process itself, as a container numbers it.
+        fields["largest_pid"] = max(strangers, key=lambda entry: entry[1])[0]
     if others is not None and capacity:
         kin = sum(size for pid, size in entries if pid in own_ids or pid in ranks)
         others = max(0.0, others - kin)

@@ -54,6 +54,11 @@ _WORDED = re.compile(
     r"|config(?:[_-]name)?|messages|responses?|text|inputs?|outputs?|answers?|images?|videos?|targets?)$"
 )
 _NOTHING = frozenset({"", "none", "null", "true", "false", ".", "..", "/"})
+# Where a message begins to list what there is: none of that is what it misses.
+_LISTED = re.compile(
+    r"(?i)\b(?:available|existing|supported|valid|possible|known|allowed) [\w ]{1,40}(?::|are\b)|\bfor example\b"
+    r"|\b(?:must|should) be one of\b|\bchoose (?:from|one of)\b"
+)
 # How many parts of a path may come behind the folder that a setting names, and the shortest name of one.
 BEHIND, LEAST = 3, 3
 # How many lines below an exception's first one the hub's library tells what it asked for, and in which words:
@@ -149,7 +154,7 @@ def _of_names(told: str, settings: Iterable[Setting]) -> Iterator[tuple[float, S
 
 def _of_words(told: str, settings: Iterable[Setting]) -> Iterator[tuple[float, Setting]]:
     """Match a column or another part of the data by the name that the message quotes."""
-    names = {match["text"] for match in _QUOTED.finditer(told)}
+    names = {match["text"] for match in _QUOTED.finditer(_LISTED.split(told, maxsplit=1)[0])}
     for item in settings:
         if _WORDED.search(item.key) and _plain(item.value) in names:
             yield 1.0, item
