@@ -9,6 +9,7 @@ from pathlib import PurePath
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
 from service.patching.patches import ConfigFile
+from service.patching.run_records import gave_another, run_record
 
 # Paths of three parts and more, and names of files: what two jobs rarely share by chance.
 _TELLING = re.compile(r"(?:/[\w.@+=-]+){3,}|(?<![\w/.-])[\w-]+\.(?:py|ya?ml|json|jsonl|sh|pt|toml)(?![\w.])")
@@ -43,8 +44,12 @@ def of_run(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile
 
     What ran is a program that a traceback or the launch command shows, and what it imports or starts. Where
     none of the files is seen to have run, those are left out that are programs by themselves while the output
-    names another one; all are given where it names none.
+    names another one; all are given where it names none. A script that starts the program otherwise than the
+    tracker kept it has not started this run.
     """
+    record = run_record(files)
+    if record is not None:
+        files = [file for file in files if file.name.endswith(".py") or not gave_another(file, record)]
     programs = {file.name: file for file in files if _PROGRAM.search(file.name)}
     frames = [frame for event in report.events for frame in event.frames if is_own(frame)]
     shown = {PurePath(frame.file.replace("\\", "/")).name for frame in frames}

@@ -56,8 +56,8 @@ _WORDED = re.compile(
 _NOTHING = frozenset({"", "none", "null", "true", "false", ".", "..", "/"})
 # Where a message begins to list what there is: none of that is what it misses.
 _LISTED = re.compile(
-    r"(?i)\b(?:available|existing|supported|valid|possible|known|allowed) [\w ]{1,40}(?::|are\b)|\bfor example\b"
-    r"|\b(?:must|should) be one of\b|\bchoose (?:from|one of)\b"
+    r"(?i)\b(?:available|existing|supported|valid|possible|known|allowed) [\w ]{1,40}(?::|are\b)"
+    r"|\bfor example\b|\b(?:must|should) be one of\b|\bchoose (?:from|one of)\b"
 )
 # How many parts of a path may come behind the folder that a setting names, and the shortest name of one.
 BEHIND, LEAST = 3, 3
