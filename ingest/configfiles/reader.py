@@ -25,6 +25,7 @@ from ingest.configfiles import requirements as packages
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.formats import Format, format_of
 from ingest.configfiles.literals import MAX_ENTRIES
+from ingest.configfiles.run_record import read_record
 from ingest.configfiles.settings import Setting, TextEdit, place_at, printed
 from ingest.configfiles.settings import edited as with_edit
 from ingest.configfiles.shell import arguments, commands, directives, document
@@ -91,6 +92,11 @@ def _conda_package(file: YamlFile, item: TreeNode) -> Setting | None:
         lambda to: packages.conda_edit(file, item, packages.read_specifier(str(to))),
     )
     return Setting(found["name"], found["version"], place.line, "package", place)
+
+
+def _json(text: str) -> list[Setting]:
+    record = read_record(text)
+    return tree_settings.of_json(text) if record is None else record.settings
 
 
 def _requirements(text: str) -> list[Setting]:
@@ -172,7 +178,7 @@ _READERS: dict[Format, Callable[[str], list[Setting]]] = {
     "shell": _script,
     "yaml": lambda text: yaml_settings.read(read_yaml(text)),
     "conda": _conda,
-    "json": tree_settings.of_json,
+    "json": _json,
     "requirements": _requirements,
     "dotenv": _dotenv,
     "dockerfile": _dockerfile,

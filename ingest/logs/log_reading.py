@@ -29,6 +29,7 @@ from ingest.logs.report import CrashReport, Limits
 from ingest.logs.run_starts import RunStarts, with_runs
 from ingest.logs.samples import SampleMarks, spoken_rows
 from ingest.logs.scanner import Block, Match, Tally, newlines
+from ingest.logs.split_messages import with_messages_below
 from ingest.logs.templates import Templates
 from ingest.logs.traceback_log import TracebackLog
 from ingest.logs.wording import holds
@@ -174,7 +175,7 @@ class LogReading:
         shown = {found.name for found in notes.frameworks.all()}
         serves = bool(shown & known_frameworks().engines) and not shown & known_frameworks().trainers
         facts = derive_facts(notes.facts, notes.streams, notes.settings, serves=serves)
-        events = self._events.all(notes.world, self._good.events)
+        events = with_messages_below(self._events.all(notes.world, self._good.events))
         job = ReportView(events, None, facts, notes.frameworks.all(), notes.settings, seen=notes.seen)
         events = refine_events(events, job, self._table)
         progress.timeline.settle(events)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
+from ingest.configfiles.run_record import read_record
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
 from service.patching.patches import ConfigFile
-from service.patching.run_records import gave_another, run_record
 
 # Paths of three parts and more, and names of files: what two jobs rarely share by chance.
 _TELLING = re.compile(r"(?:/[\w.@+=-]+){3,}|(?<![\w/.-])[\w-]+\.(?:py|ya?ml|json|jsonl|sh|pt|toml)(?![\w.])")
@@ -47,9 +47,13 @@ def of_run(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile
     names another one; all are given where it names none. A script that starts the program otherwise than the
     tracker kept it has not started this run.
     """
-    record = run_record(files)
-    if record is not None:
-        files = [file for file in files if file.name.endswith(".py") or not gave_another(file, record)]
+    records = [record for file in files if (record := read_record(file.text)) and record.words]
+    if len(records) == 1:
+        files = [
+            file
+            for file in files
+            if file.name.endswith(".py") or records[0].has_started_with(file.text) is not False
+        ]
     programs = {file.name: file for file in files if _PROGRAM.search(file.name)}
     frames = [frame for event in report.events for frame in event.frames if is_own(frame)]
     shown = {PurePath(frame.file.replace("\\", "/")).name for frame in frames}
@@ -78,7 +82,7 @@ def to_be_patched(files: Sequence[ConfigFile], report: CrashReport) -> tuple[Con
 
 def is_record(file: ConfigFile) -> bool:
     """Tell whether a file is what a tracker wrote of a run: the values that the run had."""
-    return _RECORD.search(file.text) is not None
+    return _RECORD.search(file.text) is not None or read_record(file.text) is not None
 
 
 def _is_other(file: ConfigFile, mains: Iterable[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Settings that name a file which is not there, where the job has one of nearly that name beside it."""
+"""Settings that name a file which is not there by a slip: one of nearly that name is, or a sign is excess."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ _MISSING = re.compile(
     r"[^'\"\n]{0,60}['\"](?P<behind>[^'\"\n]{1,300})['\"]"
     r"|['\"](?P<before>[^'\"\n]{1,300})['\"][^'\"\n]{0,40}(?:not found|does not exist|No such file)"
 )
+# A sign that a command's words are set apart with elsewhere, at the end of a value.
+_STRAY = re.compile(r"(?<=\w)(?P<sign>[,;])$")
+_TYPED = frozenset({"flag", "hydra", "env", "directive"})
 # How short a name is at least that another one begins with: `val` of `valid`.
 _SHORTEST = 3
 
@@ -44,6 +47,24 @@ def near_files(report: CrashReport, settings: Sequence[Setting]) -> list[NamedOp
             why = in_both("changes.file-here", old=text, new=value)
             option = NamedOption(setting.key, setting.value, value=value, why=why, proves=True)
             found.setdefault(canonical(setting.key), option)
+    return list(found.values())
+
+
+def stray_signs(report: CrashReport, settings: Sequence[Setting]) -> list[NamedOption]:
+    """Give the settings of a command whose value ends with a sign that the missed path has within it."""
+    match = _MISSING.search(report.root.body) if report.root is not None else None
+    if match is None:
+        return []
+    missed = match["behind"] or match["before"]
+    found: dict[str, NamedOption] = {}
+    for setting in settings:
+        value = setting.value.strip("'\"")
+        slip = _STRAY.search(value) if setting.spelled in _TYPED else None
+        if slip is None or f"/{PurePosixPath(value).name}/" not in f"/{missed}/":
+            continue
+        why = in_both("changes.stray-sign", sign=slip["sign"], path=missed)
+        option = NamedOption(setting.key, setting.value, value=value[: slip.start()], why=why, proves=True)
+        found.setdefault(canonical(setting.key), option)
     return list(found.values())
 
 

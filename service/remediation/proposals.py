@@ -23,7 +23,7 @@ from service.remediation.feasibility import ALREADY, DEFAULT
 from service.remediation.guard_values import guard_options
 from service.remediation.message_hints import hinted_changes
 from service.remediation.named_options import NamedOption, named_options
-from service.remediation.near_files import near_files
+from service.remediation.near_files import near_files, stray_signs
 from service.remediation.overwrites import tell_overwritten
 from service.remediation.own_files import own_files
 from service.remediation.own_values import advised_flags, divided_values, own_values
@@ -125,7 +125,11 @@ def _from_cases(
     if not is_known and not renamed:
         told = told_values(cause, report, settings, library)
         keys = {canonical(option.key) for option in told}
-        more = [*near_files(report, settings), *guard_options(report, settings)]
+        more = [
+            *near_files(report, settings),
+            *stray_signs(report, settings),
+            *guard_options(report, settings),
+        ]
         told += [option for option in more if canonical(option.key) not in keys]
         keys = {canonical(option.key) for option in told}
         refusals = [*told, *(option for option in refusals if canonical(option.key) not in keys)]

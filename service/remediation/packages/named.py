@@ -56,7 +56,8 @@ def named_installs(cause: str, report: CrashReport, library: Library) -> list[Pa
 
 def _named(cause: str, report: CrashReport, library: Library) -> Iterator[PackageChange]:
     installer = min(known_frameworks().with_field("installs"))
-    known = {canonicalize_name(name.split("[")[0]) for name in library.keys.get(installer, ())}
+    listed = (name.split("[")[0] for name in library.keys.get(installer, ()))
+    known = {canonicalize_name(name): name for name in listed}
     for event in report.standing:
         if event.kind != "error" or (event.cause != cause and event is not report.root):
             continue
@@ -67,6 +68,8 @@ def _named(cause: str, report: CrashReport, library: Library) -> Iterator[Packag
             except InvalidRequirement:
                 continue
             package = distribution(asked.name)
+            # As the index has it, however a message writes it.
+            package = known.get(canonicalize_name(package), package)
             if canonicalize_name(package) in known or canonicalize_name(package) in known_packages():
                 yield PackageChange(
                     Change(

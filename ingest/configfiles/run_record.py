@@ -1,0 +1,74 @@
+"""The command of a run as Weights & Biases kept it, and which launch scripts cannot have given it.
+
+wandb/sdk/internal/system/system_info.py writes `wandb-metadata.json`: the program, and `args` as it had them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from corpus.keys import canonical
+from ingest.configfiles.settings import Setting
+from ingest.configfiles.shell import commands
+
+_SIGN = re.compile(r'"(?:heartbeatAt|startedAt)"\s*:')
+_OPTION = re.compile(r"(?<![\w-])--(?P<key>[A-Za-z][\w.-]*)(?:[= ]+(?P<value>(?!--)[^\s;&|]+))?")
+_CONTINUED = re.compile(r"\\[ \t]*\r?\n")
+_REMARK = re.compile(r"(?m)^[ \t]*#.*$")
+# A value that the shell works out, and words that stand for arguments given from outside.
+_COMPUTED = re.compile(r"[$`*]")
+_HANDED_ON = re.compile(r"\$[@*]|\$\{\w+\[@\]\}")
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A run's program, and the words that it was started with."""
+
+    program: str
+    words: tuple[str, ...]
+
+    @property
+    def settings(self) -> list[Setting]:
+        """Give what the words set; there is no place to change it, since no run reads the record."""
+        return list(commands.of_words([self.program, *self.words], 0))
+
+    def has_started_with(self, script: str) -> bool | None:
+        """Tell whether a script may have started this run; None where it starts another program.
+
+        It may not where each of its starts gives an option that the run did not have, or another value.
+        """
+        rows = _REMARK.sub("", _CONTINUED.sub(" ", script)).splitlines()
+        name = PurePosixPath(self.program.replace("\\", "/")).name
+        started = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])")
+        starts = [row[match.end() :] for row in rows if (match := started.search(row))]
+        return any(map(self._may_come_of, starts)) if starts else None
+
+    def _may_come_of(self, words: str) -> bool:
+        given = _options(" ".join(self.words))
+        return _HANDED_ON.search(words) is not None or all(
+            key in given and (_COMPUTED.search(value) is not None or value == given[key])
+            for key, value in _options(words).items()
+        )
+
+
+def read_record(text: str) -> RunRecord | None:
+    """Read what the tracker kept of a run; None for any other text."""
+    if not _SIGN.search(text):
+        return None
+    try:
+        kept = json.loads(text)
+    except ValueError:
+        return None
+    args, program = (
+        (kept.get(name) for name in ("args", "program")) if isinstance(kept, dict) else (None, None)
+    )
+    if not isinstance(args, list) or not isinstance(program, str):
+        return None
+    return RunRecord(program, tuple(map(str, args)))
+
+
+def _options(words: str) -> dict[str, str]:
+    return {canonical(match["key"]): (match["value"] or "").strip("'\"") for match in _OPTION.finditer(words)}
