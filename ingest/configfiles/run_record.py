@@ -35,23 +35,23 @@ class RunRecord:
         """Give what the words set; there is no place to change it, since no run reads the record."""
         return list(commands.of_words([self.program, *self.words], 0))
 
-    def has_started_with(self, script: str) -> bool | None:
+    def may_come_of(self, script: str) -> bool | None:
         """Tell whether a script may have started this run; None where it starts another program.
 
-        It may not where each of its starts gives an option that the run did not have, or another value.
+        A launcher that somebody changes between runs has most of its options still; it is another one where
+        as many of those that it gives in each of its starts are none of this run's, or of other values.
         """
         rows = _REMARK.sub("", _CONTINUED.sub(" ", script)).splitlines()
         name = PurePosixPath(self.program.replace("\\", "/")).name
         started = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])")
         starts = [row[match.end() :] for row in rows if (match := started.search(row))]
-        return any(map(self._may_come_of, starts)) if starts else None
+        return any(map(self._is_mostly, starts)) if starts else None
 
-    def _may_come_of(self, words: str) -> bool:
+    def _is_mostly(self, words: str) -> bool:
         given = _options(" ".join(self.words))
-        return _HANDED_ON.search(words) is not None or all(
-            key in given and (_COMPUTED.search(value) is not None or value == given[key])
-            for key, value in _options(words).items()
-        )
+        told = {key: value for key, value in _options(words).items() if not _COMPUTED.search(value)}
+        same = sum(given.get(key) == value for key, value in told.items())
+        return _HANDED_ON.search(words) is not None or not told or same > len(told) - same
 
 
 def read_record(text: str) -> RunRecord | None:

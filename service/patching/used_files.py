@@ -52,7 +52,7 @@ def of_run(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile
         files = [
             file
             for file in files
-            if file.name.endswith(".py") or records[0].has_started_with(file.text) is not False
+            if file.name.endswith(".py") or records[0].may_come_of(file.text) is not False
         ]
     programs = {file.name: file for file in files if _PROGRAM.search(file.name)}
     frames = [frame for event in report.events for frame in event.frames if is_own(frame)]

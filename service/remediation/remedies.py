@@ -38,6 +38,8 @@ from service.remediation.setting_values import is_guidance
 MAX_FACTS = 3
 # What stands for no value where a program prints its settings.
 _NOT_GIVEN = frozenset({"", "none", "null", "false"})
+# How prints and records spell settings, those that were made of others among them.
+_PRINTED = frozenset({"dump", "yaml", "json"})
 _NAME = re.compile(r"[A-Za-z_][\w.-]{1,60}")
 _FACT = re.compile(r"\{([a-z_0-9]+)\.([a-z_0-9]+)\}")
 
@@ -127,15 +129,28 @@ def _of_job(
     if is_guidance(row.to) and takes_constants(report):
         return  # what fails has its values from no setting
     seen, failing = shown_frameworks(report), failing_phase(report)
+
+    def is_known(item: Setting) -> bool:
+        return any(library.setting(framework, unsigned(item.key)) for framework in seen)
+
     found = [item for item in settings if compiled(row.own).search(item.key)]
     fitting = [item for item in found if phase_of(item.key) in ("", failing)]
     for setting in sorted(fitting, key=lambda item: phase_of(item.key) != failing):
-        known = any(library.setting(framework, unsigned(setting.key)) for framework in seen)
         is_given = setting.value.strip("'\"").lower() not in _NOT_GIVEN
-        if not known and (is_given or row.rule):
+        longer = (item for item in settings if _may_make(item, setting) and is_known(item))
+        if not is_known(setting) and (is_given or row.rule) and next(longer, None) is None:
             kind: ChangeKind = "flag" if setting.key.startswith("--") else "setting"
             yield row.model_copy(update={"key": setting.key, "kind": kind})
             return
+
+
+def _may_make(item: Setting, other: Setting) -> bool:
+    """Tell whether a print may show the second setting because the first one has made it.
+
+    A trainer prints `train_batch_size` beside `per_device_train_batch_size`, and takes it from nobody.
+    """
+    is_printed = other.spelled in _PRINTED and (other.file, other.spelled) == (item.file, item.spelled)
+    return is_printed and item.value == other.value and item.key.endswith(f"_{other.key}")
 
 
 def _filled(row: Remedy, report: CrashReport, library: Library) -> Iterator[Remedy]:
