@@ -19,7 +19,7 @@ from corpus.symbols import PYTHON
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.packages import builds
-from service.remediation.packages.missing_names import missing_names
+from service.remediation.packages.missing_names import missing_arguments, missing_names
 from service.remediation.packages.moves import Move, Situation, smallest_moves
 from service.remediation.packages.seen import INSTALLED, libraries_of, seen_versions
 from service.remediation.rules.packages import distribution, range_in_words
@@ -52,7 +52,7 @@ def fitting_changes(
     if "package-versions" not in turns_on:
         return []
     python = next((version_of(found.version) for found in report.frameworks if found.name == PYTHON), None)
-    named = missing_names(report, seen, python)
+    named = missing_arguments(report, library, seen) | missing_names(report, seen, python)
     if (interpreter := named.pop(PYTHON, None)) is not None:
         present = str(python) if python is not None else None
         change = Change(
@@ -76,7 +76,7 @@ def fitting_changes(
             move.present,
         )
         for moves in found[:MOST]
-        for move in moves
+        for move in sorted(moves, key=lambda move: move.package not in named)
     ]
 
 

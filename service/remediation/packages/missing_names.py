@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from corpus.frameworks import known_frameworks
+from corpus.keys import canonical
+from corpus.library import Library
 from corpus.message import in_both
 from corpus.schema import Text
 from corpus.symbols import MODELS, PYTHON, history_of, packages_with
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
+from ingest.logs.stacks.own_calls import own_call
 from service.remediation.rules.packages import distribution
 
 
@@ -60,6 +66,36 @@ def missing_names(
             versions = history.specifier(present)
             why = in_both("packages.has-name", name=sought.shown, package=package, versions=versions)
             found[package] = MissingName(versions, why)
+    return found
+
+
+def missing_arguments(
+    report: CrashReport, library: Library, seen: Mapping[str, Version]
+) -> dict[str, MissingName]:
+    """Give the packages whose call lacks an argument that the catalogue has for other versions.
+
+    The job's own statement names the call (`from_pretrained(..., load_in_4bit=True)`), where the message
+    names only the constructor below it that refused.
+    """
+    own = own_call(report.root.frames) if report.root is not None else None
+    keys = {
+        canonical(str(fact.fields["key"]))
+        for fact in report.facts
+        if fact.kind == "call" and "key" in fact.fields and report.root and fact.line == report.root.line
+    }
+    found: dict[str, MissingName] = {}
+    for spec in library.specs.values() if own is not None and keys else ():
+        call, _, argument = spec.key.rpartition(".")
+        if spec.spelled != "python" or not spec.versions or canonical(argument) not in keys or own is None:
+            continue
+        row = known_frameworks().row(spec.framework)
+        package = canonicalize_name(row.package or spec.framework)
+        present = seen.get(package)
+        is_made = re.search(rf"(?<!\w){re.escape(call.rpartition('.')[2])}\(", own.code) is not None
+        if is_made and not (present is not None and present in SpecifierSet(spec.versions)):
+            shown = f"{call}({argument}=...)"
+            why = in_both("packages.has-name", name=shown, package=package, versions=spec.versions)
+            found[package] = MissingName(spec.versions, why)
     return found
 
 
