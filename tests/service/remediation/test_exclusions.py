@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from service.remediation.changes import propose_changes
+from corpus.schema import Change, Text
+from service.remediation.changes import check_change, propose_changes
 from service.remediation.exclusions import find_excluded
 from tests.service.factories import failed, library, report, setting, spec
 
@@ -42,3 +43,20 @@ def test_that_a_switch_of_the_catalogue_is_turned_off() -> None:
         (), told, shelf, told.settings, "en", refusals=find_excluded(told, told.settings)
     )
     assert [(change.removes, change.to, change.status) for change in made] == [(False, False, "verified")]
+
+
+def test_that_what_a_change_excludes_is_turned_off_with_it() -> None:
+    """Only where the change turns on what the job has the other one of."""
+    shelf = library(
+        spec("bf16", type="bool", default=False, min=None, max=None, excludes=["fp16"]),
+        spec("fp16", type="bool", default=False, min=None, max=None),
+    )
+    asked = Change(framework="verl", kind="setting", key="bf16", to=True, why=Text(en="a", zh="b"))
+    rows: dict[str, list[tuple[str, object]]] = {
+        "True": [("bf16", True), ("fp16", False)],
+        "False": [("bf16", True)],
+    }
+    for now, wanted in rows.items():
+        told = report(failed(), frameworks=[("verl", "")], settings=[setting("fp16", now)])
+        made, _ = check_change(asked, "", told, shelf, told.settings, "en")
+        assert [(change.key, change.to) for change in made] == wanted

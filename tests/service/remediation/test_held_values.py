@@ -53,6 +53,8 @@ JOB = {
         ("output", "No space left on device: '/job/out/step_3/x.pt'", ["exp.save_path"]),
         ("name", "404 Client Error for url: https://huggingface.co/api/models/acme/tiny-7b", ["model"]),
         ("name", "acme/tiny-7b is not a valid model identifier", ["model"]),
+        # What a message lists as there is not what it misses.
+        ("word", "KeyError: 'label'. Available columns: ['question']", []),
         ("word", "KeyError: 'question'", ["data.text_column"]),
         ("word", "KeyError: 'questions'", []),
         ("name", "acme/tiny-70b is not a valid model identifier", []),

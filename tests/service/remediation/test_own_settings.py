@@ -58,3 +58,18 @@ def test_that_a_scripts_own_setting_is_lowered_where_it_stands(triage: Triage) -
     changes, patch = own(triage, f"{STACK}{OOM}", yaml)
     assert changes == [("train.batch_size", "48", 24)]
     assert "-  batch_size: 48\n+  batch_size: 24\n" in patch
+
+
+def test_that_a_setting_of_another_phase_is_left_alone(triage: Triage) -> None:
+    """The innermost call that names a phase tells which failed."""
+    evaluates = STACK.replace("    loss.backward()", "    score = evaluate(model)").replace(
+        '  File "/opt', '  File "/job/score.py", line 9, in evaluate\n    out = model(rows)\n  File "/opt', 1
+    )
+    both = "+ python train.py --eval-batch-size 64 --train-batch-size 32\n"
+    rows = {
+        f"{both}{STACK}{OOM}": [("train-batch-size", "32", 16)],
+        f"{both}{evaluates}{OOM}": [("eval-batch-size", "64", 32)],
+        f"+ python train.py --eval-batch-size 64\n{STACK}{OOM}": [],
+        f"+ python train.py --batch-size 8\n{evaluates}{OOM}": [("batch-size", "8", 4)],
+    }
+    assert {log: own(triage, log)[0] for log in rows} == rows

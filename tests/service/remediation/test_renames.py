@@ -85,6 +85,16 @@ def test_that_only_a_message_which_calls_the_key_unknown_counts() -> None:
     assert found("trainer.n_gpu_per_node", tells=()) == []
 
 
+def test_that_who_refuses_an_argument_is_no_key() -> None:
+    """`os` begins like the words of `optimizer_step`, which is a function here."""
+    told = report(
+        failed(tells=REFUSED),
+        facts=[Fact("call", 3, {"name": "optimizer_step", "key": "optimizer_closure"})],
+        settings=[setting("os", "Linux")],
+    )
+    assert find_renames(told, library(*KNOBS), told.settings) == []
+
+
 def test_that_history_is_told_from_likeness() -> None:
     assert found("ray_init.num_cpus", version="0.7") == [("ray_kwargs.ray_init.num_cpus", None, True)]
     assert found("trainer.n_gpu_per_node", **{"trainer.n_gpu_per_node": "8"}) == [

@@ -63,6 +63,11 @@ ROWS = {
     "RuntimeError: PyTorch version mismatch! DeepSpeed ops were compiled and installed with a different "
     "version than what is being used at runtime.": "deepspeed",
     "AttributeError: '_OpNamespace' '_C' object has no attribute 'rms_norm'": "vllm",
+    # An argument that the job's own call gives to a constructor which the message does not name.
+    'Traceback (most recent call last):\n  File "/job/main.py", line 9, in main\n'
+    "    model = AutoModel.from_pretrained(name, load_in_4bit=True)\n"
+    f'  File "{SITE}/transformers/modeling_utils.py", line 20, in from_pretrained\n'
+    "TypeError: __init__() got an unexpected keyword argument 'load_in_4bit'\n": "transformers",
     # Not there.
     "ImportError: libnuma.so.1: cannot open shared object file: No such file or directory": "libnuma1",
     "ImportError: libGL.so.1: cannot open shared object file: No such file or directory": "libgl1",

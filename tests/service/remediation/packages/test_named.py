@@ -34,6 +34,10 @@ def test_that_the_command_of_the_message_names_the_package() -> None:
             "package-missing",
             "ImportError: This converter requires the protobuf library but it was not found",
         ): [("protobuf", "install")],
+        (
+            "package-missing",
+            "ImportError: ProTokenizer requires the SentencePiece library but it was not found",
+        ): [("sentencepiece", "install")],
         ("package-missing", "ImportError: Missing optional dependency 'openpyxl'."): [
             ("openpyxl", "install")
         ],
