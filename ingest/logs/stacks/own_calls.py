@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from corpus.frameworks import cued_frameworks
 from ingest.logs.stacks.stack import Frame
 
-# Python's own library, also of Windows and of conda there, compiled modules, which have no folder, and the
-# commands that pip writes for a package's entry points.
+# Python's own library, also of Windows and of conda there, compiled modules, which have no folder, what Jinja
+# compiled of a template, and the commands that pip writes for a package's entry points.
 STANDARD = re.compile(
-    r"/lib(?:64)?/python3\.\d+/(?!site-packages|dist-packages)|^<frozen|^<string>|\.p(?:yx|xi)$"
+    r"/lib(?:64)?/python3\.\d+/(?!site-packages|dist-packages)|^<frozen|^<string>|^<template>|\.p(?:yx|xi)$"
     r"|/bin/[\w-]+$"
     r"|(?i:^[a-z]:/(?:.{0,200}/)?(?:python3?\d*|(?:ana|mini)conda\d?|envs/[^/]+)/lib/(?!site-packages))"
 )
