@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 Value = int | float | str
 
+# What is less is told in MiB.
+SMALLEST_GIB = 1.0
 _SIZE = re.compile(r"^\s*(-?\d[\d,]{0,18}(?:\.\d{0,9})?)\s*([kKMGTP]?)(i?)(B|b|Bytes|bytes)?\s*$")
 _POWER = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 _DURATION = re.compile(
@@ -76,7 +78,13 @@ def gib(text: str) -> Value:
     number = float(match[1].replace(",", "") or 0)
     if not match[2] and not match[4]:
         return number
-    return round(number * 1024.0 ** (_POWER[match[2]] - 3), 4)
+    # A hundredth of a MiB, as messages print it, comes back the same.
+    return round(number * 1024.0 ** (_POWER[match[2]] - 3), 6)
+
+
+def size_in_words(gib: float) -> str:
+    """Give a size in GiB as a sentence has it: with its unit, below one GiB in MiB."""
+    return f"{gib:.4g} GiB" if abs(gib) >= SMALLEST_GIB else f"{gib * 1024:.4g} MiB"
 
 
 def seconds(text: str) -> Value:

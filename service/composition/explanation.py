@@ -12,7 +12,14 @@ from corpus.schema import Case, Cause, Language
 from service.composition import phrases
 from service.composition.alternatives import tell_apart
 from service.composition.failure_text import FailureText, bulleted, inline_code
-from service.composition.headlines import facts_in_words, is_specific, quoted, whereabouts, without_names
+from service.composition.headlines import (
+    announced,
+    facts_in_words,
+    is_specific,
+    quoted,
+    whereabouts,
+    without_names,
+)
 from service.composition.job_end import JobEnd
 from service.composition.message_forms import FormedMessage, formed_message
 from service.composition.phrases import phrase
@@ -111,7 +118,8 @@ class Explanation:
         said = facts_in_words(report, (root, *same), self.library, self.language)
         if said:
             return "" if said in title else said
-        quote = quoted(root.body, title, is_general=not self.judged.cases)
+        body = announced(root, report) or root.body
+        quote = quoted(body, title, is_general=not self.judged.cases)
         return f"`{quote}`" if quote else ""
 
     @cached_property
@@ -135,9 +143,9 @@ class Explanation:
         shown = [self.end.told, self._failure.novel(), self._machine()]
         if self.judged.has_ended:
             is_closed = self.assessment.report.log_end.kind == "closed"
-            ended = phrase("ended", self.language, line=self.end.last_sign) if is_closed else ""
+            ended = phrase("ended", self.language, **self.end.last_sign) if is_closed else ""
             return [ended, *requests, *shown]
-        where = phrase("open-where", self.language, line=self.end.last_sign)
+        where = phrase("open-where", self.language, **self.end.last_sign)
         if (refusal := self.end.refusal) is not None and refusal.cause:
             advice = self.library.causes[refusal.cause].advice.to(self.language, self.assessment.holds)
             return [*requests, phrases.titled("do", advice, self.language), where, *shown]
@@ -154,10 +162,11 @@ class Explanation:
             # Say that a text tells neither of a failure nor of a good end.
             said = phrase(self.end.silence, self.language)
             if self._stops_amid_work:
-                where = phrase("open-where", self.language, line=self.end.last_sign)
+                where = phrase("open-where", self.language, **self.end.last_sign)
                 said = f"{where}\n\n{phrase('open-do', self.language)}"
             return [said, self._failure.novel(), self._machine(), self._nearest_cases(), collect]
-        parts = [self.end.told, self._failure.what_happened(), self._failure.compared()]
+        told = f"{self.headline}\n{self.message.means(self.language) if self.message else ''}"
+        parts = [self.end.told, self._failure.what_happened(told), self._failure.compared()]
         if is_unknown and root is None:
             parts += [self._failure.novel(), self.end.next]
         elif is_unknown:

@@ -21,6 +21,8 @@ from service.scoring.assessment import Assessment
 # Where packages are installed says nothing of what was called.
 _SITE = re.compile(r"^.*(?:site|dist)-packages/")
 # The first row of a call that goes on below: `raise ValueError(`, `super().__init__(`.
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_RAISING = re.compile(r"raise [\w.]+\(\s*[rbfuRBFU]{0,2}[\"']")
 _BEGINNING = re.compile(r"(?:raise |return |await |yield )?[\w.]*(?:\(\))?[\w.]*[(\[{]")
 # So many lines above a root what only repeats a failure may announce it.
 ANNOUNCED = 2
@@ -38,15 +40,18 @@ class FailureText:
     def _report(self) -> CrashReport:
         return self.assessment.report
 
-    def what_happened(self) -> str:
-        """Quote the root's line and say what is known of it in numbers."""
+    def what_happened(self, told: str = "") -> str:
+        """Quote the root's line and say what is known of it in numbers.
+
+        Numbers, and the statement that failed, are left out where the rest of the answer, `told`, has them.
+        """
         root = self._report.root
         if root is None:
             return ""
         source = phrase("by", self.language, source=root.source) if root.source else ""
         place = self._report.place(root.line)
         reads = phrase("at", self.language, line=phrases.place(place, self.language), source=source)
-        rows = self._facts(root)
+        rows = self._facts(root, told)
         if root.count > 1:
             # Where no prefix tells who printed a line, one stream may be that of many processes.
             name = "repeated" if len(root.sources) > 1 else "repeated-alone"
@@ -57,8 +62,8 @@ class FailureText:
         if self._report.last_step is not None and self._report.last_step > 0:
             rows.append(phrase("last-step", self.language, step=f"{self._report.last_step:g}"))
         quote = f"[{place}] {reads} `{inline_code(root.body)}`"
-        told = (quote, self._raised(root), " ".join(dict.fromkeys(rows)))
-        return "\n\n".join(part for part in told if part)
+        parts = (quote, self._raised(root, told), " ".join(dict.fromkeys(rows)))
+        return "\n\n".join(part for part in parts if part)
 
     def compared(self) -> str:
         """Say where else in the log and in the job's settings stands what the failing line names."""
@@ -66,28 +71,34 @@ class FailureText:
         rows = [f"- {trace_sentence(trace, self._report, self.language)}" for trace in traces]
         return bulleted("compared", rows, self.language)
 
-    def _raised(self, root: Event) -> str:
+    def _raised(self, root: Event, told: str) -> str:
         """Say where the exception was raised, and which call of the job's own code led there."""
         inner, own = (root.frames[-1] if root.frames else None), own_call(root.frames)
         said: list[str] = []
         # Where one can change something comes first.
         if own is not None and own is not inner:
-            said.append(self._call("called-own", own))
+            said.append(self._call("called-own", own, told))
         if inner is not None and inner.line:
-            said.append(self._call("raised-own" if own is inner else "raised", inner))
+            said.append(self._call("raised-own" if own is inner else "raised", inner, told))
         return ("" if self.language == "zh" else " ").join(said)
 
-    def _call(self, name: str, frame: Frame) -> str:
+    def _call(self, name: str, frame: Frame, told: str) -> str:
         file = _SITE.sub("", frame.file)
-        # Of a statement of several rows only the first is quoted; a bare beginning tells nothing.
-        quoted = "" if _BEGINNING.fullmatch(frame.code.strip()) else inline_code(frame.code, 160).rstrip(":")
-        code = phrase("call-code", self.language, code=quoted) if quoted else ""
+        quoted = inline_code(frame.code, 160).rstrip(":")
+        # Of a statement of several rows only the first is quoted; a bare beginning tells nothing. What a
+        # statement raises is the message itself.
+        is_empty = _BEGINNING.fullmatch(frame.code.strip()) or _RAISING.match(quoted)
+        is_told = quoted.removeprefix("assert ") in told
+        code = "" if is_empty or is_told or not quoted else phrase("call-code", self.language, code=quoted)
         return phrase(
             name, self.language, file=inline_code(file), line=frame.line, function=frame.function, code=code
         )
 
-    def _facts(self, root: Event) -> list[str]:
-        """Put the root line's facts into sentences; for want of any, those of an event that says more."""
+    def _facts(self, root: Event, told: str) -> list[str]:
+        """Put the root line's facts into sentences; for want of any, those of an event that says more.
+
+        Those whose numbers are `told` are left out.
+        """
         lines = [root.line, *(event.line for event in kindred_events(self.assessment, self.library))]
         found = next(
             (
@@ -101,10 +112,11 @@ class FailureText:
             ),
             [],
         )
-        said = [phrases.fact(fact, self.language) for fact in found]
+        sentences = (phrases.fact(fact, self.language) for fact in found)
+        said = [text for text in sentences if text and not _has_numbers(told, text)]
         if self.language == "zh":
-            return [f"{text}。" for text in said if text]
-        return [f"{text[0].upper()}{text[1:]}." for text in said if text]
+            return [f"{text}。" for text in said]
+        return [f"{text[0].upper()}{text[1:]}." for text in said]
 
     def aftermath(self, *, ended_in_failure: bool) -> str:
         """Quote what came after the root, and name the errors that the run recovered from.
@@ -182,6 +194,12 @@ def trace_sentence(trace: ValueTrace, report: CrashReport, language: Language) -
 def bulleted(title: str, rows: Sequence[str], language: Language) -> str:
     """Put a sentence above a list; empty where the list is."""
     return "\n".join([phrase(title, language), "", *rows]) if rows else ""
+
+
+def _has_numbers(told: str, text: str) -> bool:
+    """Tell whether a text tells all the numbers of another one."""
+    first, second = (set(map(float, _NUMBER.findall(one.replace(",", "")))) for one in (told, text))
+    return bool(second) and second <= first
 
 
 def inline_code(text: str, limit: int = 400) -> str:

@@ -13,7 +13,7 @@ from corpus.outcomes import told_signal
 from corpus.schema import Language
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
-from ingest.logs.lines import message_of
+from ingest.logs.lines import message_of, parse_line
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import own_call
 from service.composition.failure_text import ranks_in_words
@@ -28,9 +28,12 @@ QUOTED = 140
 LEAST = 12
 
 # What stands before a message and is none of it: a logger's level, an exception's type, a program's name
-# before its error, the place that a warning came from, `what():` of C++, a place in brackets.
+# before its error, the place in a source that a warning or an error came from, `what():` of C++, a place in
+# brackets, a script of whose line a shell tells.
 _BEFORE = re.compile(
     r"\S{1,400}:\d{1,9}: (?=\w{0,60}Warning: )|"
+    r"\S{1,400}: (?=line \d{1,9}: )|"
+    r"(?:[\w ]{1,40} )?(?:in|at):? \S{1,300}\.(?:c|cc|cpp|cu|cuh|h|hpp|py|rs):\d{1,9} ?[,:] +|"
     r"(?i:(?:[\w.-]{1,80}: )?(?:value )?(?:error|warning|fatal|critical|exception)[:,]\s+)|what\(\):\s*|"
     r"(?:(?:\w{1,60}\.)+[A-Z]\w{0,60}|\w{0,60}(?:Error|Exception|Warning|Interrupt|Exit|Fault)):\s+|"
     r"\[[^\[\]\n]{1,200}\][\s.:-]*"
@@ -41,6 +44,8 @@ _SENTENCE = re.compile(r"[.!?](?=\s+[A-Z])|[。！？；]")
 _PART = re.compile(r"[,;:](?=\s)|\s(?=[(\[{])|[，、：]")
 _LONG_PATH = re.compile(r"(?<![\w.:/-])/[^\s'\"/]+(?:/[^\s'\"/]+){2,}/(?P<name>[^\s'\"/]+/[^\s'\"/]+)")
 _END = " .。:,;"
+# A row that belongs to a line above it: indented, or an item of a list.
+_ANNOUNCED = re.compile(r"(?:\s+(?:[-*•] )?|[-*•] )(?P<row>\S.*)")
 _LAST_BRACKETS = re.compile(r"\s*[(（](?P<within>[^()（）]+)[)）]$")
 _NO_NAME = re.compile(r"[^a-z0-9]+")
 # A name, and what its framework does: "verl update".
@@ -101,9 +106,27 @@ def quoted(message: str, title: str, *, is_general: bool) -> str:
     said = message_of(message)
     while (before := _BEFORE.match(said)) is not None:
         said = said[before.end() :]
-    said = _cut(" ".join(said.split())).replace("`", "'")
+    said = _cut(_unquoted(" ".join(said.split()))).replace("`", "'")
     is_telling = is_general or _SPECIFIC.search(said) is not None
     return said if is_telling and len(said) >= LEAST and said.lower() not in title.lower() else ""
+
+
+def announced(root: Event, report: CrashReport) -> str:
+    """Give the row below a failing line that ends in a colon, without its bullet; empty for none.
+
+    Such a line names a class of trouble, and the rows below say what it is.
+    """
+    if not root.body.rstrip().endswith((":", "：")):
+        return ""
+    below = parse_line(report.texts.get(root.line + 1, "").encode(), root.line + 1).body
+    found = _ANNOUNCED.match(below)
+    return found["row"].strip() if found is not None else ""
+
+
+def _unquoted(text: str) -> str:
+    """Take off the marks around a whole message, as Python prints what a `KeyError` was given."""
+    mark = text[:1]
+    return text[1:-1] if len(text) > 2 and mark in "'\"" and text.endswith(mark) else text
 
 
 def is_specific(headline: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from corpus.library import Library
@@ -9,13 +10,17 @@ from corpus.outcomes import Ending
 from corpus.schema import Action, Language
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
+from ingest.logs.lines import message_of
 from ingest.logs.report import CrashReport
 from service.composition.failure_text import bulleted, inline_code
 from service.composition.phrases import phrase, place
+from service.composition.shortening import shortened
 from service.schemas.diagnosis import Outcome
 
 # The fact that a server's access log tells, and the statuses of HTTP that are failures (RFC 9110).
 REQUEST, FAILED_FROM = "http", 400
+# Characters of the last line of a log that is quoted for its end.
+_QUOTED = 160
 
 
 @dataclass(frozen=True)
@@ -122,9 +127,12 @@ class JobEnd:
         return phrase("open-headline", self.language, step=f"{end.step:g}", of=of)
 
     @property
-    def last_sign(self) -> str:
-        """Name the last line that shows the job at work or at its end."""
-        return place(self.report.place(self.report.log_end.line), self.language)
+    def last_sign(self) -> Mapping[str, str]:
+        """Name the last line that shows the job at work or at its end, and quote it where it is at hand."""
+        line = self.report.log_end.line
+        said = inline_code(shortened(message_of(self.report.texts.get(line, "")), _QUOTED))
+        quote = phrase("call-code", self.language, code=said) if said else ""
+        return {"line": place(self.report.place(line), self.language), "quote": quote}
 
     @property
     def _failed_requests(self) -> dict[int, Fact]:

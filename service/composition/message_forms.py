@@ -11,7 +11,7 @@ from corpus.expressions import compiled
 from corpus.library import Library
 from corpus.schema import Cause, Language, MessageForm, Text
 from ingest.logs.events import Event
-from ingest.logs.facts import Value
+from ingest.logs.facts import Value, size_in_words
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own, own_call
 from ingest.logs.stacks.stack import EXCEPTION, Frame
@@ -24,8 +24,6 @@ from service.remediation.named_options import closest
 LONGEST = 120
 # What a message says in words, the group `said` of a form, may be longer.
 LONGEST_SAID = 160
-# What is less is told in MiB.
-SMALLEST_GIB = 1.0
 # Rows of a message that has several, with the failing line.
 BELOW = 12
 THERE = "there"
@@ -191,7 +189,7 @@ def field_value(name: str, value: Value) -> str:
     if not name.endswith("_gib"):
         # A job's or a process's number has all its digits.
         return f"{value:.0f}" if value.is_integer() else f"{value:.4g}"
-    return f"{value:.4g} GiB" if value >= SMALLEST_GIB else f"{value * 1024:.4g} MiB"
+    return size_in_words(value)
 
 
 def blanks_of(texts: Iterable[Text]) -> frozenset[str]:

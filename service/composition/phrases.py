@@ -8,7 +8,7 @@ from itertools import takewhile
 from corpus import phases
 from corpus.message import words
 from corpus.schema import Language
-from ingest.logs.facts import Fact
+from ingest.logs.facts import Fact, Value, size_in_words
 from ingest.logs.timeline import Place
 from service.schemas.diagnosis import Outcome, Telemetry
 
@@ -70,10 +70,16 @@ def fact(found: Fact, language: Language) -> str:
     needed = _FACTS.get(found.kind, ())
     if not needed or any(name not in found.fields for name in needed):
         return ""
-    values = {
-        name: f"{value:.4g}" if isinstance(value := found.fields[name], float) else value for name in needed
-    }
+    values = {name: _in_words(name, found.fields[name]) for name in needed}
     return phrase(f"fact-{found.kind}", language, **values)
+
+
+def _in_words(name: str, value: Value) -> Value:
+    if isinstance(value, str):
+        return value
+    if name.endswith("_gib"):
+        return size_in_words(value)
+    return f"{value:.4g}" if isinstance(value, float) else value
 
 
 def outcome(ended: Outcome, language: Language) -> str:

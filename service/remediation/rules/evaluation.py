@@ -4,17 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from string import Formatter
 from typing import Any
 
 from corpus.condition_nodes import UNKNOWN, ConditionResult, EvaluationContext, Node
 from corpus.conditions import parse
 from corpus.rules import RuleBook, RuleSentence, RuleWay, ValueRule
 from corpus.schema import Scalar, Text
+from ingest.logs.facts import size_in_words
 from service.remediation.rules.context import Answer, CannotHelp, ComputedValue, DependentSetting, RuleContext
 from service.remediation.rules.operators import Operator, names_in, operators_of
 from service.schemas.value_bounds import ValueBounds
 
 Names = dict[str, Any]
+
+
+class _SentenceFormatter(Formatter):
+    """Fills sentences; `{name:size}` is a number of GiB with its unit."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Put a value into words."""
+        if format_spec == "size":
+            return size_in_words(value)
+        return str(super().format_field(value, format_spec))
+
+
+_SENTENCE = _SentenceFormatter()
 
 
 @dataclass(frozen=True)
@@ -110,13 +125,13 @@ def _told(
         bound = _bound(sentence.let, names, operators)
         is_said = bound is not None and _all_hold(sentence.when, bound, operators)
         said[name] = (
-            Text(en=sentence.en.format(**bound), zh=sentence.zh.format(**bound))
+            Text(en=_SENTENCE.vformat(sentence.en, (), bound), zh=_SENTENCE.vformat(sentence.zh, (), bound))
             if is_said and bound is not None
             else Text(en="", zh="")
         )
     return Text(
-        en=text.en.format(**{**names, **{name: each.en for name, each in said.items()}}),
-        zh=text.zh.format(**{**names, **{name: each.zh for name, each in said.items()}}),
+        en=_SENTENCE.vformat(text.en, (), {**names, **{name: each.en for name, each in said.items()}}),
+        zh=_SENTENCE.vformat(text.zh, (), {**names, **{name: each.zh for name, each in said.items()}}),
     )
 
 

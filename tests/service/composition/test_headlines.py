@@ -93,6 +93,19 @@ def test_a_headline_ends_with_what_the_line_states(
         # The first sentence says it, what follows advises.
         ("The shape is (3, 4). Try another one.", False, "The shape is (3, 4)"),
         ("version 2.6.1 of the format is unknown", False, "version 2.6.1 of the format is unknown"),
+        # A key as Python prints it, a shell's script, and the place of a source are no part of what is said.
+        ("KeyError: \"There is no split 7. Choose one of 'a', 'b'\"", False, "There is no split 7"),
+        (
+            "/spool/job9/slurm_script: line 30: USER_: unbound variable",
+            False,
+            "line 30: USER_: unbound variable",
+        ),
+        (
+            "RuntimeError: NCCL error in: /b/torch/csrc/Group.cpp:957, bad usage, NCCL version 2.7.8",
+            False,
+            "bad usage, NCCL version 2.7.8",
+        ),
+        ("OP_REQUIRES failed at op_impl.h:959 : no room for 8 rows", False, "no room for 8 rows"),
         # What names nothing of the job says no more than an exact title, but more than a general one.
         ("RuntimeError: the graph was freed", False, ""),
         ("RuntimeError: the graph was freed", True, "the graph was freed"),
@@ -102,6 +115,26 @@ def test_a_headline_ends_with_what_the_line_states(
 )
 def test_a_message_is_quoted_without_what_stands_before_it(message: str, is_general: bool, said: str) -> None:
     assert quoted(message, "no slots are left", is_general=is_general) == said
+
+
+@each_row(
+    ("below", "end"),
+    [
+        (
+            "- ds optimizer.params.lr=1e-05 vs hf learning_rate=5e-06",
+            "`ds optimizer.params.lr=1e-05 vs hf learning_rate=5e-06`",
+        ),
+        ("Another program begins", "that mismatch TrainingArguments values`"),
+    ],
+)
+def test_what_a_failing_line_announces_is_told(below: str, end: str, triage: Triage) -> None:
+    """A line that ends in a colon names what stands in the rows that belong to it, and in no others."""
+    announcing = (
+        "ValueError: Please correct the following DeepSpeed config values that mismatch TrainingArguments "
+        "values:"
+    )
+    frames = 'Traceback (most recent call last):\n  File "/job/train.py", line 12, in main\n    fit()\n'
+    assert explained(triage, f"{frames}{announcing}\n{below}\n", language="en").headline.endswith(end)
 
 
 def test_a_long_message_is_cut_between_its_parts() -> None:
@@ -177,3 +210,16 @@ def test_that_a_headline_that_names_nothing_says_who_and_where(
 ) -> None:
     """The ranks and the call that the log shows; nothing is made up where it shows none."""
     assert explained(triage, log, language=language).headline.rstrip(".。").endswith(end)
+
+
+def test_that_numbers_and_statements_are_told_once(triage: Triage) -> None:
+    """The headline has the sizes as the log has them, and what the message means names the statement."""
+    log = (
+        'Traceback (most recent call last):\n  File "/job/loop.py", line 7, in fit\n    loss = model(batch)\n'
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 12.00 MiB. GPU 0 has a total capacity "
+        "of 3.68 GiB of which 44.88 MiB is free.\n"
+    )
+    answer = explained(triage, log, language="en")
+    assert "44.88 MiB" in answer.headline
+    assert "were asked for" not in answer.explanation
+    assert answer.explanation.count("loss = model(batch)") == 1

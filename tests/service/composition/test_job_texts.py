@@ -113,3 +113,14 @@ def test_an_alternative_is_confirmed_by_what_this_job_has(frameworks: tuple[str,
     )
     found = composed_of(made, library()).alternatives
     assert [told in item.tell_apart for item in found if item.cause == "node-lost"] == [True]
+
+
+def test_what_a_statement_raises_is_not_quoted_beside_its_message() -> None:
+    """The line says it already; a statement that says more than its message is quoted."""
+    for code, is_quoted in (
+        ('raise ValueError(f"no rows in {path}")', False),
+        ("raise ValueError(reasons[path])", True),
+    ):
+        frames = (Frame("/job/train.py", 9, "main", code),)
+        answer = composed_of(report(failed(frames=frames)), library())
+        assert (code in answer.explanation) is is_quoted

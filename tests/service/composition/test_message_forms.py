@@ -60,7 +60,7 @@ SITE = "/opt/env/lib/python3.11/site-packages"
         ),
         (
             raised("ValueError: Unknown part 'gamma'. Should be one of ['train', 'evaluation']."),
-            "`main` raises ValueError (run.py:12)",
+            "Unknown part 'gamma', in `main` (run.py:12)",
         ),
         (
             raised("AttributeError: 'NoneType' object has no attribute 'detach'"),
