@@ -34,6 +34,8 @@ _layouts: dict[bytes, _Layout | None] = {}
 
 # A bar of tqdm, behind which another writer's line goes on: `3%|#   | 7/200 [00:03<01:20, 2.1it/s]`.
 _BAR = re.compile(r"[^|\n]{0,200}?\d{1,3}%\|[^|\n]{0,300}\|[^\[\]\n]{0,80}\[[^\[\]\n]{0,300}\]")
+# One that was cut off while it was drawn, with what another writer said behind it.
+_CUT_BAR = re.compile(r"[^|\n]{0,200}?\d{1,3}%\|[#█▉▊▋▌▍▎▏\d]{0,300} +(?=[A-Za-z]\w*[\w:. ]{0,60}: )")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ def parse_line(raw: bytes, number: int, column: int | None = None) -> Line:
 
 def message_of(text: str) -> str:
     """Give what a line says behind a progress bar and prefixes; all of it where nothing else is there."""
-    bar = _BAR.match(text) if "%|" in text else None
+    bar = (_BAR.match(text) or _CUT_BAR.match(text)) if "%|" in text else None
     return _taken_apart((text[bar.end() :] if bar is not None else text).strip())[0].strip() or text
 
 

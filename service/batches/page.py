@@ -10,7 +10,7 @@ from corpus.message import is_message, words
 from corpus.schema import Language
 from service.batches.summary import CauseGroup, Cost, CrashGroup, JobName, Saving, Summary
 from service.batches.trend import TrendPoint
-from service.composition.diagnosis_view import in_words, likely_words, standing_words
+from service.composition.diagnosis_view import as_written, likely_words, standing_words
 from service.html.markup import EMPTY, Html, coded, document, element, folded, join, paragraph, section, table
 from service.html.plots import COLOURS, OTHER, Amount, Column, bar_plot, column_plot
 from service.schemas.diagnosis import ProposedChange
@@ -383,9 +383,7 @@ def number(value: float | None) -> str:
 
 
 def _code(change: Saving | ProposedChange) -> Html:
-    return join(
-        element("code", in_words(change, " = ")), element("span", f" {change.framework}", class_="soft")
-    )
+    return join(element("code", as_written(change)), element("span", f" {change.framework}", class_="soft"))
 
 
 def _share(part: float, whole: float) -> str:

@@ -76,8 +76,9 @@ def as_written(change: Assignment) -> str:
     if change.kind == "package":
         apart = "" if value[:1] in tuple("<>=!~") else "==" if value[:1].isdigit() else ": "
         return f"{change.key}{apart}{value}"
-    if change.kind == "flag":
-        return change.key if change.to is True else f"{change.key} {value}"
+    if change.kind == "flag" or change.key.startswith("-"):
+        apart = " " if change.kind == "flag" else "="
+        return change.key if change.to is True else f"{change.key}{apart}{value}"
     return f"{change.key}={value}" if change.kind == "env" else f"{change.key} = {value}"
 
 
@@ -194,9 +195,13 @@ def change_view(change: ProposedChange, language: Language, frameworks: Iterable
         before=change.from_,
         why=change.why,
         costs=change.costs,
-        # No catalogue lists packages and commands; the corpus answers for its own.
+        # No catalogue lists packages and commands, nor what words on how to choose lead to: our corpus
+        # answers for these.
         is_unchecked=change.status == "unverified"
-        and (change.by == "model" or change.kind not in ("package", "command", "code")),
+        and (
+            change.by == "model"
+            or not (change.kind in ("package", "command", "code") or is_guidance(change.to))
+        ),
         replaces=change.replaces,
         language=language,
     )
@@ -291,6 +296,11 @@ class DiagnosisView:
     def names_cause(self) -> bool:
         """Tell whether the answer names a cause, be it one of two."""
         return self.verdict in ("diagnosed", "ambiguous")
+
+    @property
+    def checks_title(self) -> str:
+        """Say what the checks are for: to confirm a named cause, or to look further where none is named."""
+        return self.words("checks" if self.names_cause else "look")
 
     @property
     def standing_name(self) -> Standing | Literal["end"]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from corpus.frameworks import known_frameworks
 from corpus.library import Library
 from corpus.schema import Case, Cause, Language
 from service.composition import phrases
@@ -27,7 +28,15 @@ from service.schemas.diagnosis import UNKNOWN_CAUSE, Telemetry
 from service.scoring.assessment import Assessment
 from service.scoring.verdict import Conclusion
 
+_PLAIN_WORD = re.compile(r"(?P<word>[A-Z][a-z]*)(?:'s)? ")
 _SECTION = re.compile(r"^### .*$", re.MULTILINE)
+
+
+def _within(sentence: str) -> str:
+    """Give a sentence as it goes on another one; what begins with a name keeps its capital letter."""
+    first = _PLAIN_WORD.match(sentence)
+    is_name = first is None or first["word"].lower() in known_frameworks().rows
+    return sentence if is_name else sentence[0].lower() + sentence[1:]
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,7 @@ class Explanation:
             first, second = (
                 self.library.causes[item.cause].title.to(language) for item in self.assessment.candidates[:2]
             )
-            return phrase("ambiguous-headline", language, first=first, second=second)
+            return phrase("ambiguous-headline", language, first=_within(first), second=_within(second))
         if self.end.conclusion:
             return self.end.conclusion
         formed = self.message
@@ -66,9 +75,7 @@ class Explanation:
         if formed is not None and formed.form.beside_case in ("follow", "add"):
             title = without_names((cases[0] if cases else cause).title.to(language).rstrip(".。"))
             told = formed.headline(language, beside_title=True)
-            # An article or a plain word, not a name: it goes on the title's sentence.
-            told = told[0].lower() + told[1:] if re.match(r"[A-Z](?:[a-z]* )", told) else told
-            return phrase("headline-case", language, title=title, told=told)
+            return phrase("headline-case", language, title=title, told=_within(told))
         title = cases[0].title.to(language) if cases else cause.titled(language, self.assessment.holds)
         said = self._said(title)
         if not said:
@@ -160,7 +167,8 @@ class Explanation:
         )
         if is_unknown and root is None and not self.end.is_failure:
             # Say that a text tells neither of a failure nor of a good end.
-            said = phrase(self.end.silence, self.language)
+            silence = f"{phrase(self.end.silence, self.language)}\n\n{self.end.last_line}".strip()
+            said = self.end.requests or silence
             if self._stops_amid_work:
                 where = phrase("open-where", self.language, **self.end.last_sign)
                 said = f"{where}\n\n{phrase('open-do', self.language)}"

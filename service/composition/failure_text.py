@@ -19,10 +19,10 @@ from service.remediation.value_traces import ValueTrace, trace_values
 from service.scoring.assessment import Assessment
 
 # Where packages are installed says nothing of what was called.
-_SITE = re.compile(r"^.*(?:site|dist)-packages/")
+_SITE = re.compile(r"^.*(?:(?:site|dist)-packages|/lib(?:64)?/python3\.\d+)/")
 # The first row of a call that goes on below: `raise ValueError(`, `super().__init__(`.
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_RAISING = re.compile(r"raise [\w.]+\(\s*[rbfuRBFU]{0,2}[\"']")
+_SAYS_LITTLE = re.compile(r"raise [\w.]+\(\s*[rbuRBU]?[\"']|\*")
 _BEGINNING = re.compile(r"(?:raise |return |await |yield )?[\w.]*(?:\(\))?[\w.]*[(\[{]")
 # So many lines above a root what only repeats a failure may announce it.
 ANNOUNCED = 2
@@ -50,18 +50,19 @@ class FailureText:
             return ""
         source = phrase("by", self.language, source=root.source) if root.source else ""
         place = self._report.place(root.line)
-        reads = phrase("at", self.language, line=phrases.place(place, self.language), source=source)
         rows = self._facts(root, told)
-        if root.count > 1:
+        if root.count > 1 and not root.silent:
             # Where no prefix tells who printed a line, one stream may be that of many processes.
             name = "repeated" if len(root.sources) > 1 else "repeated-alone"
             rows.append(phrase(name, self.language, count=root.count, streams=len(root.sources)))
         if root.silent:
             ranks = ranks_in_words(root.silent)
             rows.append(phrase("missing", self.language, ranks=ranks, count=len(root.ranks)))
-        if self._report.last_step is not None and self._report.last_step > 0:
+        # Where the end is told, the last step stands there.
+        is_told = self.assessment.outcome.last_step is not None
+        if not is_told and self._report.last_step is not None and self._report.last_step > 0:
             rows.append(phrase("last-step", self.language, step=f"{self._report.last_step:g}"))
-        quote = f"[{place}] {reads} `{inline_code(root.body)}`"
+        quote = f"[{place}] `{inline_code(root.body)}`{source}"
         parts = (quote, self._raised(root, told), " ".join(dict.fromkeys(rows)))
         return "\n\n".join(part for part in parts if part)
 
@@ -84,10 +85,10 @@ class FailureText:
 
     def _call(self, name: str, frame: Frame, told: str) -> str:
         file = _SITE.sub("", frame.file)
-        quoted = inline_code(frame.code, 160).rstrip(":")
-        # Of a statement of several rows only the first is quoted; a bare beginning tells nothing. What a
-        # statement raises is the message itself.
-        is_empty = _BEGINNING.fullmatch(frame.code.strip()) or _RAISING.match(quoted)
+        quoted = inline_code(frame.code, 160).rstrip(":,")
+        # Of a statement of several rows one is quoted; a bare beginning tells nothing, nor do arguments that
+        # are handed on. What a statement raises is the message itself.
+        is_empty = _BEGINNING.fullmatch(frame.code.strip()) or _SAYS_LITTLE.match(quoted)
         is_told = quoted.removeprefix("assert ") in told
         code = "" if is_empty or is_told or not quoted else phrase("call-code", self.language, code=quoted)
         return phrase(
@@ -130,7 +131,7 @@ class FailureText:
             event for event in self._report.events if event.role == "collateral" and event.kind != "warning"
         ]
         before = [event for event in rest if self._precedes(event)]
-        after = [event for event in rest if event not in before]
+        after = [event for event in rest if event not in before and not self._announces(event)]
         recovered = [
             f"[{self._report.place(event.line)}]"
             for event in self._report.events
@@ -154,6 +155,16 @@ class FailureText:
             return False
         away = (root.traceback or root.line) - event.last
         return away > (ANNOUNCED if event.pattern_role == "wrapper" else 0)
+
+    def _announces(self, event: Event) -> bool:
+        """Tell whether an event only announces the root in the rows right above it."""
+        root = self._report.root
+        return (
+            root is not None
+            and event.pattern_role == "wrapper"
+            and 0 < root.line - event.last <= ANNOUNCED
+            and self._report.timeline.number(event.line) == self._report.timeline.number(root.line)
+        )
 
     def survived(self) -> str:
         """Quote the latest errors that the program went on after."""

@@ -16,6 +16,7 @@ from ingest.logs.facts import Fact
 from ingest.logs.lines import message_of, parse_line
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import own_call
+from ingest.logs.stacks.stack import EXCEPTION
 from service.composition.failure_text import ranks_in_words
 from service.composition.message_forms import LONGEST, field_value, place_of
 from service.composition.phrases import phrase
@@ -116,8 +117,12 @@ def announced(root: Event, report: CrashReport) -> str:
 
     Such a line names a class of trouble, and the rows below say what it is.
     """
-    if not root.body.rstrip().endswith((":", "：")):
+    said = root.body.rstrip()
+    if not said.endswith((":", "：")):
         return ""
+    if (bare := EXCEPTION.fullmatch(said)) is not None and not bare["message"]:
+        # Python prints a message that begins with an empty row, or none at all.
+        return root.rest.strip().partition("\n")[0]
     below = parse_line(report.texts.get(root.line + 1, "").encode(), root.line + 1).body
     found = _ANNOUNCED.match(below)
     return found["row"].strip() if found is not None else ""
@@ -135,11 +140,11 @@ def is_specific(headline: str) -> bool:
 
 
 def whereabouts(root: Event, language: Language) -> str:
-    """Say which ranks, or which process, said the root's line and in which call it was raised.
+    """Say which ranks, or which process, said the root's line and in which call of the job's it was raised.
 
     It stands behind a title whose message says nothing of its own; empty where neither is known.
     """
-    frame = own_call(root.frames) or next((frame for frame in reversed(root.frames) if frame.line), None)
+    frame = own_call(root.frames)
     ranks = root.ranks or ((int(root.rank),) if root.rank.isdecimal() else ())
     # A stream without a number, such as `raylet`, is every job's.
     is_own = _SPECIFIC.search(root.source) and root.source.isprintable() and len(root.source) <= LONGEST

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ from service.schemas.diagnosis import Outcome
 REQUEST, FAILED_FROM = "http", 400
 # Characters of the last line of a log that is quoted for its end.
 _QUOTED = 160
+# A progress bar's count and length.
+_DRAWN = re.compile(r"%\|[^|\n]{0,400}\| {0,3}(?P<step>\d{1,12})/(?P<total>\d{1,12}) \[")
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,10 @@ class JobEnd:
             line = place(self.report.place(end.asked), self.language)
             return phrase("open-headline-asked", self.language, line=line)
         if end.step is None or end.step < 0:
-            return phrase("open-headline-uncounted", self.language)
+            drawn = _DRAWN.search(self.report.texts.get(end.line, ""))
+            if drawn is None:
+                return phrase("open-headline-uncounted", self.language)
+            return phrase("open-headline-bar", self.language, step=drawn["step"], total=drawn["total"])
         of = phrase("of-steps", self.language, total=f"{end.total:g}") if end.total else ""
         return phrase("open-headline", self.language, step=f"{end.step:g}", of=of)
 
@@ -130,9 +136,24 @@ class JobEnd:
     def last_sign(self) -> Mapping[str, str]:
         """Name the last line that shows the job at work or at its end, and quote it where it is at hand."""
         line = self.report.log_end.line
-        said = inline_code(shortened(message_of(self.report.texts.get(line, "")), _QUOTED))
-        quote = phrase("call-code", self.language, code=said) if said else ""
-        return {"line": place(self.report.place(line), self.language), "quote": quote}
+        return {"line": f"[{self.report.place(line)}]", "quote": self._quoted(line)}
+
+    @property
+    def last_line(self) -> str:
+        """Quote the last line of a log that shows neither a failure nor an end; empty where none is known."""
+        line = next((line for line, text in reversed(self.report.tail) if text.strip()), 0)
+        if not line:
+            return ""
+        return phrase(
+            "last-line", self.language, line=f"[{self.report.place(line)}]", quote=self._quoted(line)
+        )
+
+    def _quoted(self, line: int) -> str:
+        """Quote a line behind a colon, or give a full stop where it is not at hand."""
+        text = self.report.texts.get(line, "")
+        # What a bar is about stands in the bar itself.
+        said = inline_code(shortened(text.strip() if _DRAWN.search(text) else message_of(text), _QUOTED))
+        return phrase("call-code", self.language, code=said) if said else phrase("stop", self.language)
 
     @property
     def _failed_requests(self) -> dict[int, Fact]:

@@ -18,6 +18,12 @@ _IDS = re.compile(
 _KEPT_OF_ID = 6
 
 
+# What a message goes on with once it has said what happened: what one might try, where to read of it.
+_ADVICE = re.compile(
+    r"(?<=[.)!?\w]) +(?:If (?=[a-z])|See (?:also |the )?(?=[Dd]ocumentation|docs\b|https?:))"
+)
+
+
 class Measure(NamedTuple):
     """How wide a text is, and a text's beginning of a width: characters, or the cells of a terminal."""
 
@@ -29,7 +35,11 @@ CHARACTERS = Measure(len, lambda text, most: text[:most])
 
 
 def proof(text: str, usual: int, most: int, measure: Measure = CHARACTERS) -> str:
-    """Cut a message to about `usual`, or behind the last thing that it names within `most`."""
+    """Cut a message to about `usual`, or behind the last thing that it names within `most`.
+
+    Advice at its end is left out.
+    """
+    text = _ADVICE.split(text, maxsplit=1)[0]
     within = measure.cut(text, most).rstrip() if measure.width(text) > most else text
     named = max((found.end() for found in _NAMED.finditer(within)), default=0)
     if measure.width(text[:named]) <= usual:

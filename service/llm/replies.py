@@ -12,6 +12,7 @@ from ingest.logs.timeline import Place
 from service.llm import setting_lookups
 from service.llm.line_questions import describe_lines
 from service.llm.prompt_context import PromptContext
+from service.llm.steering import CHANGED, DENIED, RESUMES, deny, describe_rank, describe_resumption
 from service.llm.sums import answer_sum
 from service.remediation.constraints import Constraint
 from service.schemas.diagnosis import ProposedChange
@@ -43,7 +44,8 @@ _EXPLAIN = re.compile(
     r"words|detail)\b|为什么|为何|原因|解释|什么意思|发生了什么|怎么回事",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]{2}")
+# Chinese has no blanks: each pair of characters may be a word.
+_WORD = re.compile(r"[a-z0-9]+|(?=([\u4e00-\u9fff]{2}))")
 _PLAIN = frozenset(
     [
         "the",
@@ -72,6 +74,10 @@ _PLAIN = frozenset(
         "error",
         "failed",
         "too",
+        "changed",
+        "nothing",
+        "but",
+        *("什么", "为什", "么不", "不是", "是不", "问题", "原因", "错误", "失败", "的问", "我们"),
     ]
 )
 
@@ -81,6 +87,9 @@ _CALLED: Mapping[str, str] = {
     "network": "nccl network interconnect",
     "leak": "leak",
     "oom": "oom memory",
+    "out of memory": "oom",
+    "驱动": "driver",
+    "端口": "port",
     "gpu": "gpu",
     "hardware": "hardware xid ecc",
     "disk": "disk storage",
@@ -116,6 +125,8 @@ def reply(question: FollowUpQuestion, near: Callable[[str], Sequence[str]]) -> s
     if said := answer_sum(question.text, question.prompt_context, question.changes):
         return said
     if said := describe_lines(question.text, question.prompt_context):
+        return said
+    if said := describe_rank(question.text, question.prompt_context):
         return said
     if asked := setting_lookups.named_settings(
         question.text, question.prompt_context.library, question.prompt_context.report
@@ -234,7 +245,7 @@ def meant_setting(text: str, prompt_context: PromptContext) -> list[Cause]:
     By id, by words of the title, or as people call them.
     """
     lowered = text.lower()
-    words = set(_WORD.findall(lowered)) - _PLAIN
+    words = _words_of(lowered) - _PLAIN
     words |= {word for called, more in _CALLED.items() if called in lowered for word in more.split()}
     known = {item.cause for item in prompt_context.candidates} | {
         item.cause for item in prompt_context.first.alternatives
@@ -242,7 +253,7 @@ def meant_setting(text: str, prompt_context: PromptContext) -> list[Cause]:
     scores: dict[str, float] = {}
     for cause in prompt_context.library.causes.values():
         own = set(cause.id.split("-"))
-        told = set(_WORD.findall(f"{cause.title.en} {cause.title.zh} {cause.category}".lower())) - own
+        told = _words_of(f"{cause.title.en} {cause.title.zh} {cause.category}".lower()) - own
         likeness = 10.0 if cause.id in lowered else 2.0 * len(own & words) + 0.4 * len(told & words)
         scores[cause.id] = likeness + 0.5 * (cause.id in known)
     best = max(scores.values(), default=0.0)
@@ -251,6 +262,10 @@ def meant_setting(text: str, prompt_context: PromptContext) -> list[Cause]:
         for name, score in sorted(scores.items(), key=lambda item: -item[1])
         if score >= max(1.0, best)
     ]
+
+
+def _words_of(text: str) -> set[str]:
+    return {found[0] or found[1] for found in _WORD.finditer(text)}
 
 
 def _first(prompt_context: PromptContext) -> Cause | None:
@@ -269,13 +284,22 @@ def _nearest(question: FollowUpQuestion, near: Sequence[str]) -> str:
     return "\n".join([_say("near", question.language), "", *rows])
 
 
+def _compared(question: FollowUpQuestion) -> str:
+    """Hold the causes that a question names against the answer."""
+    meant = meant_setting(question.text, question.prompt_context)[:2]
+    return "\n\n".join(_against(cause, question) for cause in meant)
+
+
+def _denied(question: FollowUpQuestion) -> str:
+    meant = meant_setting(question.text, question.prompt_context)
+    return deny(meant, question.prompt_context)
+
+
 _ANSWERS: Sequence[tuple[re.Pattern[str], Callable[[FollowUpQuestion], str]]] = (
-    (
-        _WHY_NOT,
-        lambda question: "\n\n".join(
-            _against(cause, question) for cause in meant_setting(question.text, question.prompt_context)[:2]
-        ),
-    ),
+    (_WHY_NOT, _compared),
+    (DENIED, _denied),
+    (CHANGED, _compared),
+    (RESUMES, lambda question: describe_resumption(question.prompt_context)),
     (_COST, _costs),
     (_CONFIRM, _confirm),
     (_DO, _changes),

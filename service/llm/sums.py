@@ -41,6 +41,8 @@ _BARE = re.compile(
 _NAME = re.compile(r"[A-Za-z][\w.-]*[_.-]\w[\w.-]*")
 _GIB = re.compile(r"(?:^|[_.-])gi?b(?:$|[_.-])")
 _PLAIN = re.compile(r"-?\d+(?:\.\d+)?")
+# A change that was left out, as it is named.
+_LEFT_OUT = re.compile(r"[\w.-]+: (?P<key>\S+?)=(?P<value>\S+)")
 
 
 def answer_sum(text: str, prompt_context: PromptContext, changes: Sequence[ProposedChange]) -> str:
@@ -63,9 +65,13 @@ def answer_sum(text: str, prompt_context: PromptContext, changes: Sequence[Propo
     asked = (meant or numbers)[0]
     change = _meant(text, [change for change in changes if _value(change.to) is not None]) if meant else None
     if change is None or change.proof is None:
-        return words("replies.sum-unknown", language, asked=asked[0].strip())
+        weighed = _weighed(text, asked, prompt_context) if meant else ""
+        return weighed or words("replies.sum-unknown", language, asked=asked[0].strip())
     # Of two values at once the arithmetic of one tells nothing.
     verdict, reason = _verdict(asked, change, prompt_context) if len(meant) == 1 else ("compare", "")
+    if verdict == "misfit" and (weighed := _weighed(text, asked, prompt_context)):
+        # It is none of that setting, but of another one that the log's numbers speak of.
+        return weighed
     values = {
         "asked": asked[0].strip(),
         "key": change.key,
@@ -74,6 +80,20 @@ def answer_sum(text: str, prompt_context: PromptContext, changes: Sequence[Propo
         "reason": in_language(reason, language),
     }
     return words(f"replies.sum-{verdict}", language, **values)
+
+
+def _weighed(text: str, asked: re.Match[str], context: PromptContext) -> str:
+    """Say why a change that is named, or whose value is asked for, was left out; empty where none was."""
+    number = asked["number"].replace(",", "")
+    for dropped in context.first.engine.dropped:
+        found = _LEFT_OUT.fullmatch(str(dropped.what))
+        if found is None or _value(found["value"]) is None:
+            continue
+        spelled = "[-_ ]?".join(map(re.escape, re.split("[-_]", last_level(found["key"]).strip("-"))))
+        if re.search(rf"(?i)(?<![\w]){spelled}(?![\w])", text) or float(number) == _value(found["value"]):
+            setting, reason = f"{found['key']}={found['value']}", in_language(dropped.why, context.language)
+            return words("replies.sum-weighed", context.language, setting=setting, reason=reason)
+    return ""
 
 
 def _without_lines(text: str) -> str:

@@ -58,7 +58,7 @@ TOPICS: tuple[Topic, ...] = (
     ),
     _topic(
         "sequence length",
-        r"(?:sequence|context|prompt|response|generation|max|completion)[ "
+        r"(?:sequence|context|prompt|response|generation|max|completion|model)[ "
         r"_-]?len\w*|max_model_len|context window|cutoff|序列长度|上下文(?:长度)?|(?:提示|回复|最大)长度",
         r"length|model_len|seq_len|seqlen|max_tokens|cutoff|context",
     ),
@@ -101,7 +101,7 @@ TOPICS: tuple[Topic, ...] = (
     ),
     _topic(
         "the model",
-        r"\b(?:the|another|smaller|this|our) model\b|model size|模型",
+        r"\b(?:the|another|smaller|this|our) model\b(?![ _-]?len)|model size|模型",
         r"model_name|model_path|model\.path|pretrain",
     ),
 )
@@ -115,8 +115,9 @@ class Constraint:
     said: str
 
     def bars(self, change: ProposedChange) -> bool:
-        """Tell whether a change is ruled out."""
-        return bool(self.topic.keys.search(f"{change.kind} {change.framework} {change.key}"))
+        """Tell whether a change is ruled out, spelled with underscores or, as a flag is, with dashes."""
+        spelled = f"{change.kind} {change.framework} {change.key}"
+        return any(map(self.topic.keys.search, (spelled, spelled.replace("-", "_"))))
 
     def is_broken_by(self, sentence: str) -> bool:
         """Tell whether a sentence proposes to change it all the same."""
@@ -137,11 +138,10 @@ def stated_constraints(text: str, changes: Sequence[ProposedChange] = ()) -> lis
 
 def _named(sentence: str, changes: Sequence[ProposedChange]) -> Iterator[Topic]:
     for change in changes:
-        last = levels(change.key)[-1]
-        if len(last) > 2 and re.search(rf"(?<![\w]){re.escape(last)}(?![\w])", sentence):
-            yield Topic(
-                change.key, re.compile(re.escape(last)), re.compile(rf"(?:^|[ ._-]){re.escape(last)}$")
-            )
+        last = levels(change.key)[-1].strip("-")
+        spelled = "[-_]".join(map(re.escape, re.split("[-_]", last)))
+        if len(last) > 2 and re.search(rf"(?<![\w]){spelled}(?![\w])", sentence):
+            yield Topic(change.key, re.compile(spelled), re.compile(rf"(?:^|[ ._-]){spelled}$"))
 
 
 def remaining_changes(

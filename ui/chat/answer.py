@@ -28,7 +28,8 @@ def head(view: TriageView, library: Library) -> Html:
         return EMPTY
     language = view.language
     note = element("p", say("running-elsewhere", language), class_="note") if view.is_elsewhere else None
-    cause = library.causes.get(answer.cause or "")
+    # Of two causes that fit, the headline names both.
+    cause = library.causes.get(answer.cause or "") if answer.verdict != "ambiguous" else None
     name = element("span", " · ", cause.title.to(language), title=cause.id, class_="cause") if cause else None
     # What is to be checked before acting, or may well be another, is not called found.
     is_probable = answer.is_probable or (answer.verdict == "diagnosed" and answer.is_doubtful)
@@ -63,7 +64,10 @@ def _standing(answer: DiagnosisView, recurrence: Recurrence | None, library: Lib
         shade = "doubtful" if answer.is_doubtful else answer.standing
         firm = element("span", words, class_=f"firm s-{shade}")
         yield _pair(say("standing", language), firm)
-    yield _pair(say("action", language), element("strong", say(f"action-{answer.action}", language)))
+    # Where changes follow, they say it again.
+    told = "action told" if answer.changes else "action"
+    action = element("strong", say(f"action-{answer.action}", language))
+    yield _pair(say("action", language), action, told)
     if answer.end_known:
         yield _pair(say("outcome", language), element("span", answer.end_known))
     if recurrence is not None:
@@ -134,9 +138,11 @@ def changes(view: TriageView) -> Html:
     steps = _steps(answer)
     if not answer.changes and answer.steps:
         return _section("wc-changes", title, steps, _looks(answer))
+    if not answer.changes and answer.verdict == "no-failure":
+        # The next step says that there is nothing to do.
+        return EMPTY
     if not answer.changes:
-        words = "healthy-change" if answer.verdict == "no-failure" else "nothing-to-change"
-        return _section("wc-changes", title, element("p", say(words, language)), _looks(answer))
+        return _section("wc-changes", title, element("p", say("nothing-to-change", language)), _looks(answer))
     patch = (
         diff.render(answer.patch, language)
         if answer.patch

@@ -8,7 +8,7 @@ from corpus.schema import Language
 from service.batches.page import number
 from service.batches.summary import CrashGroup, JobName, Saving, Summary
 from service.composition import shortening
-from service.composition.diagnosis_view import DOUBTFUL, in_words, likely_words
+from service.composition.diagnosis_view import DOUBTFUL, as_written, likely_words
 from service.html.markup import EMPTY, Html, element, join, table
 from service.schemas.diagnosis import ProposedChange
 from service.schemas.records import BatchRecord
@@ -130,7 +130,7 @@ def _crash(crash: CrashGroup, language: Language) -> Html:
 
 def _change(change: Saving | ProposedChange) -> Html:
     return join(
-        element("code", in_words(change, " = "), class_="setting"),
+        element("code", as_written(change), class_="setting"),
         " ",
         element("span", change.framework, class_="tag"),
     )

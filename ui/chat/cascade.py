@@ -26,10 +26,14 @@ MAX_NAMED = 8
 
 
 class CascadeLane(NamedTuple):
-    """One process of the job, or ranks without any failure where all others report one."""
+    """One process of the job, or ranks without any failure where all others report one.
+
+    `is_first` tells that others said the same as it.
+    """
 
     name: str
     is_silent: bool = False
+    is_first: bool = False
 
 
 class CascadeDot(NamedTuple):
@@ -91,10 +95,13 @@ def _clock(entry: CascadeEntry) -> str:
 
 def lanes(entries: Sequence[CascadeEntry], language: Language) -> list[CascadeLane]:
     """Give the processes in the order in which they failed, and the silent ranks behind them."""
-    named = dict.fromkeys(_owner(entry, language) for entry in entries)
+    named: dict[str, bool] = {}
+    for entry in entries:
+        owner, is_first = _owner(entry, language), bool(entry.missing_ranks) and entry.count > 1
+        named[owner] = named.get(owner, False) or is_first
     silent = dict.fromkeys(_numbers(entry.silent_ranks) for entry in entries if entry.silent_ranks)
     return [
-        *map(CascadeLane, named),
+        *(CascadeLane(name, is_first=is_first) for name, is_first in named.items()),
         *(CascadeLane(say("silent", language, ranks=ranks), True) for ranks in silent),
     ][:MAX_LANES]
 
@@ -126,7 +133,7 @@ def _plot(entries: Sequence[CascadeEntry], language: Language) -> Html:
     label = say("cascade-plot", language, lanes=counted("cascade-lanes", "cascade-lane", count, language))
     height = _LANE * len(named) + _AXIS
     names = (
-        element("li", lane.name, class_="silent" if lane.is_silent else None, title=lane.name)
+        element("li", told := _label(lane, language), class_="silent" if lane.is_silent else None, title=told)
         for lane in named
     )
     heights = [f"{_middle(number):g}" for number in range(len(named))]
@@ -146,6 +153,10 @@ def _plot(entries: Sequence[CascadeEntry], language: Language) -> Html:
         aria_label=label,
     )
     return element("div", element("ol", *names, class_="lanes", aria_hidden="true"), svg, class_="plot")
+
+
+def _label(lane: CascadeLane, language: Language) -> str:
+    return say("and-others", language, name=lane.name) if lane.is_first else lane.name
 
 
 def _across(column: int, columns: int) -> float:

@@ -42,14 +42,17 @@ def render(patch: str, language: Language) -> Html:
         element("button", say("download", language), type="button", class_="small", data_do="save-patch"),
         class_="row",
     )
-    return _framed(patch, title, buttons)
+    return _framed(patch, title, buttons, is_named=len(named) == 1)
 
 
-def _framed(patch: str, title: str, buttons: Html) -> Html:
+def _framed(patch: str, title: str, buttons: Html, *, is_named: bool = False) -> Html:
+    """Render the rows below a title; where that names the only file, its two rows say nothing more."""
     lines = patch.rstrip("\n").split("\n")
     partners = _partners(lines)
     rows = []
     for place, row in enumerate(lines):
+        if is_named and _kind(row) == "file":
+            continue
         other = partners.get(place)
         # Where a row takes the place of another, what differs is marked.
         parts = [row or " "] if other is None else [row[:1], *_marked(row[1:], lines[other][1:])]

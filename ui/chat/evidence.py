@@ -121,9 +121,9 @@ def _cut(stretch: LineRange, begin: int, end: int) -> LineRange:
 
 
 def _jumps(marks: Mapping[LogPosition, str], language: Language) -> Html:
-    """Render a button for each role: pressed again, it goes on to the next line of it."""
+    """Render a button for each role: pressed again, it goes on to its next line; nothing without any."""
     counts = {role: sum(found == role for found in marks.values()) for role in ROLES}
-    buttons = (
+    buttons = [
         element(
             "button",
             say(f"role-{role}", language),
@@ -136,7 +136,9 @@ def _jumps(marks: Mapping[LogPosition, str], language: Language) -> Html:
         )
         for role, count in counts.items()
         if count
-    )
+    ]
+    if not buttons:
+        return EMPTY
     return element(
         "div",
         element("span", say("jump", language), class_="label"),

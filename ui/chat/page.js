@@ -243,7 +243,9 @@ function place(name, html) {
   shown[name] = html;
   for (const part of panel.querySelectorAll("details[data-key]")) if (opened.has(part.dataset.key)) part.open = opened.get(part.dataset.key);
   if (name === "evidence") {
-    centre(panel.querySelector('.l[data-role="root"]') || panel.querySelector(".l[data-role]"), false);
+    // Where nothing failed, the end of the log is what tells.
+    const last = [...panel.querySelectorAll(".l")].pop();
+    centre(panel.querySelector('.l[data-role="root"]') || panel.querySelector(".l[data-role]") || last, false);
     if (sought) seekLine();
   }
   if (name === "talk" && html && working) panel.scrollIntoView({ block: "end" });

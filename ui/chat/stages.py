@@ -97,7 +97,7 @@ def _doing(view: TriageView) -> Iterator[Html]:
         yield _row(say(words, language, **values), "now")
     elif view.wants_model:
         yield from (_row(in_language(look, language)) for look in view.looks)
-        yield _row(say("stage-model", language), "now")
+        yield _row(say("stage-model" if view.said else "stage-model-reads", language), "now")
 
 
 def _row(text: str, kind: str = "") -> Html:

@@ -234,10 +234,10 @@ def _short_checks(view: DiagnosisView) -> Iterator[_Block]:
     most = _CHECKS if view.checks_come_first and not view.steps else 1
     if not view.checks or (view.steps and not view.patch):
         return
-    first, *others = (Text(f"  - {check}") for check in view.checks[:most])
+    first, *others = (_item("-", Text(check)) for check in view.checks[:most])
     # Before one acts on a doubtful answer, what tells it from the others is worth more than more advice.
     spare = (3 if view.is_doubtful else 6) if view.changes or view.steps else 0
-    yield _Block([_title(view, _checks_title(view)), first], spare=spare)
+    yield _Block([Text(view.checks_title, style="bold"), first], spare=spare)
     for row in others:
         yield _Block([row], goes_on=True, spare=6)
 
@@ -248,7 +248,7 @@ def _alternatives(view: DiagnosisView, width: int) -> list[RenderableType]:
     if not likely or not view.names_cause:
         return []
     rows = [
-        Text(_shortened(f"  {item.confidence:.0%} {item.cause}: {item.tell_apart}", 2 * width))
+        _item(f"{item.confidence:.0%}", Text(_shortened(f"{item.cause}: {item.tell_apart}", 2 * width - 8)))
         for item in likely[:2]
     ]
     return [_title(view, "alternatives"), *rows]
@@ -409,8 +409,9 @@ def changes(view: DiagnosisView) -> list[RenderableType]:
 
 def _change(change: ChangeView) -> Iterator[RenderableType]:
     was = change.was()
-    head = Text(f"  {as_written(change)}" + (f"  ({was})" if was else ""), style="bold green")
-    yield head.append(f"  [{', '.join((*change.owners, change.kind_words))}]", style="dim")
+    head = Text(as_written(change) + (f"  ({was})" if was else ""), style="bold green")
+    head.append(f"  [{', '.join((*change.owners, change.kind_words))}]", style="dim")
+    yield Padding(head, (0, 0, 0, 2), expand=False)
     costs = f"{_say('costs', change.language)}: {change.costs}" if change.costs else ""
     for text, colour in ((change.why, ""), (costs, "dim"), (change.doubt, "yellow")):
         if text:
@@ -418,7 +419,7 @@ def _change(change: ChangeView) -> Iterator[RenderableType]:
 
 
 def _step(view: DiagnosisView, number: int, step: ProcedureStep) -> Iterator[RenderableType]:
-    yield Text(f"  {number}. ").append(step.run, style="bold yellow" if step.acts else "cyan")
+    yield _item(f"{number}.", Text(step.run, style="bold yellow" if step.acts else "cyan"))
     yield Padding(Text(step.why, style="dim"), (0, 0, 0, 5))
     if step.costs:
         costs = f"{_say('costs', view.language)}: {step.costs}"
@@ -429,18 +430,25 @@ def _lists(view: DiagnosisView) -> list[RenderableType]:
     rows: list[RenderableType] = []
     if view.alternatives and view.names_cause:
         texts = [
-            Text(f"  - {item.confidence:.0%} {item.cause}: {item.tell_apart}") for item in view.alternatives
+            _item(f"{item.confidence:.0%}", Text(f"{item.cause}: {item.tell_apart}"))
+            for item in view.alternatives
         ]
         rows += [_title(view, "alternatives"), *texts]
     if view.checks:
-        rows += [_title(view, _checks_title(view)), *(Text(f"  - {check}") for check in view.checks)]
+        rows += [Text(view.checks_title, style="bold"), *(_item("-", Text(check)) for check in view.checks)]
     if view.verdict == "diagnosed":
         rows += [Text(f"  {item.id}  {' '.join(item.urls[:2])}", style="dim") for item in view.cited[:3]]
     return rows
 
 
-def _checks_title(view: DiagnosisView) -> str:
-    return "look" if view.verdict in ("no-failure", "open-end") else "checks"
+def _item(mark: str, text: Text) -> Padding:
+    """Lay out an item of a list, whose further rows stand below its first."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column()
+    # An address or a path that is longer than the row is not cut.
+    table.add_column(overflow="fold")
+    table.add_row(mark, text)
+    return Padding(table, (0, 0, 0, 2), expand=False)
 
 
 def _say(name: str, language: Language, **values: object) -> str:

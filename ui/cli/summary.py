@@ -17,7 +17,7 @@ from corpus.schema import Language
 from service.batches.page import number
 from service.batches.summary import CrashGroup, JobName, Summary
 from service.composition import shortening
-from service.composition.diagnosis_view import in_words, likely_words
+from service.composition.diagnosis_view import as_written, likely_words
 from ui import sentences
 
 # Causes, and crashes below them, that are listed; the others are in the results.
@@ -58,7 +58,7 @@ def render(summary: Summary, console: Console, path: JobPath = lambda _: None) -
     console.print(Text((_label("and", language)).join(told), style="bold"))
     if best := summary.best_saving:
         line = Text(_label("first", language))
-        line.append(in_words(best, " = "), style="bold green")
+        line.append(as_written(best), style="bold green")
         line.append(f"  [{best.framework}] " + _label("saves", language, jobs=number(best.jobs)), style="dim")
         console.print(line)
     console.print()
@@ -107,7 +107,7 @@ def _print_crash(crash: CrashGroup, summary: Summary, console: Console, path: Jo
         else []
     )
     if crash.change:
-        rows.append(Text(f"→ {in_words(crash.change, ' = ')}", style="green"))
+        rows.append(Text(f"→ {as_written(crash.change)}", style="green"))
     elif crash.step:
         rows.append(Text(f"→ {crash.step}"))
     cost = [_label("job-count-one" if crash.jobs == 1 else "job-count", language, n=number(crash.jobs))]

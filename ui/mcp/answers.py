@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from corpus.schema import Scalar
-from service.composition.diagnosis_view import as_written
+from service.composition.diagnosis_view import DOUBTFUL, as_written, likely_words, percent
 from service.schemas.diagnosis import (
     Alternative,
     CaseHit,
@@ -192,10 +192,14 @@ def shortened(diagnosis: Diagnosis) -> TriageAnswer:
 
 def brief(answer: TriageAnswer) -> str:
     """Put an answer into a page of Markdown, for clients that show text."""
-    rows = [
-        f"**{answer.headline}**",
-        f"cause: {answer.cause or 'none'} · standing: {answer.standing} · next: {answer.action}",
-    ]
+    likely = likely_words(answer.confidence, answer.verdict, "en")
+    named = [f"cause: {answer.cause or 'none'}", likely, f"standing: {answer.standing}"]
+    rows = [f"**{answer.headline}**", " · ".join(filter(None, [*named, f"next: {answer.action}"]))]
+    if answer.verdict == "ambiguous" or (likely and answer.confidence < DOUBTFUL):
+        rows += [
+            f"- or else ({percent(other.confidence)} %) {other.cause}: {other.tell_apart}"
+            for other in answer.alternatives[:2]
+        ]
     # Cures come first, as they do in every answer.
     rows += [
         f"- {'' if change.purpose == 'cure' else 'to find out more: '}{as_written(change)} "

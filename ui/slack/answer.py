@@ -174,14 +174,14 @@ def _leading(view: DiagnosisView, extras: AnswerExtras) -> Iterator[AnswerPiece]
     for change in view.changes[:1]:
         yield AnswerPiece(say("change", view.language), 90, clip(_change(change), _PART))
     if not view.changes:
-        first, *after = [*paragraphs(view.explanation), ""]
+        first, *after = [*paragraphs(view.unquoted), ""]
         # A paragraph that introduces a list is nothing without it.
         shown = f"{first}\n{after[0]}" if first.endswith((":", "：")) else first
         if shown:
             yield AnswerPiece("", 80, clip(_prose(shown), _PART))
         for place, text in enumerate(view.checks[:2]):
             check = f"{BULLET}{clip(_prose(text), _PART)}"
-            yield AnswerPiece(view.words("checks"), 75 - place, check)
+            yield AnswerPiece(view.checks_title, 75 - place, check)
     for place, (title, text) in enumerate(_said(view, extras)):
         yield AnswerPiece(title, 70 - place, clip(text, _PART))
 
@@ -189,7 +189,7 @@ def _leading(view: DiagnosisView, extras: AnswerExtras) -> Iterator[AnswerPiece]
 def _has_more(view: DiagnosisView) -> bool:
     """Tell whether the whole answer says more than the first message."""
     counts = (view.evidence, view.changes, view.checks, view.looks, view.alternatives, view.cited)
-    return any(len(part) > 1 for part in counts) or len(paragraphs(view.explanation)) > 1
+    return any(len(part) > 1 for part in counts) or len(paragraphs(view.unquoted)) > 1
 
 
 def _said(view: DiagnosisView, extras: AnswerExtras) -> list[tuple[str, str]]:
@@ -251,7 +251,7 @@ def _change(change: ChangeView) -> str:
 
 def _why(view: DiagnosisView, extras: AnswerExtras) -> Iterator[AnswerPiece]:
     """Give the explanation by the rules, then the model's."""
-    for place, text in enumerate(paragraphs(view.explanation)):
+    for place, text in enumerate(paragraphs(view.unquoted)):
         yield AnswerPiece(view.words("why"), 80 - 3 * place, _prose(text))
     for place, (title, text) in enumerate(_said(view, extras)):
         yield AnswerPiece(title, 70 - place / 10, text)
@@ -280,7 +280,7 @@ def _further(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece
         text = f"{BULLET}{code(item.cause)}: {from_markdown(item.tell_apart)}"
         yield AnswerPiece(view.words("alternatives"), 40 - place, text)
     for place, text in enumerate(view.checks):
-        yield AnswerPiece(view.words("checks"), 55 - place, f"{BULLET}{from_markdown(text)}")
+        yield AnswerPiece(view.checks_title, 55 - place, f"{BULLET}{from_markdown(text)}")
     for place, case in enumerate(view.cited[:5]):
         yield AnswerPiece(view.words("cases"), 30 - place, _case(case))
 

@@ -93,10 +93,10 @@ def context(text: str) -> Block:
 
 
 def header(text: str) -> Block:
-    """Give a headline; one that is too long for Slack's header stands in bold."""
+    """Give a headline; one that is too long for Slack's header, which knows no code, stands in bold."""
     shown = " ".join(printable(text, "\t\n").split()) or "?"
     return (
-        {"type": "header", "text": plain(shown)}
+        {"type": "header", "text": plain(shown.replace("`", "").strip() or "?")}
         if len(shown) <= HEADER
         else section(f"*{clip(escape(shown), 1000)}*")
     )

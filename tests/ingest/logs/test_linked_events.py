@@ -57,6 +57,24 @@ def test_that_what_a_process_says_again_is_not_what_ended_it(
     assert (root.kind == "kill") == is_killed
 
 
+@each_row(
+    ("words", "is_known"),
+    [
+        ("T5Tokenizer requires the SentencePiece library but it was not found in your environment.", True),
+        ("The moon is in the wrong house.", False),
+    ],
+)
+def test_that_an_exception_without_words_says_what_stands_below_it(
+    words: str, is_known: bool, read: ReadLog
+) -> None:
+    """Python prints a message that begins with a line feed there; it has the exception's calls."""
+    root = read(f"{traceback('ImportError:')}{words}\n").root
+    assert root is not None
+    assert (words in root.text) is is_known
+    assert [frame.function for frame in root.frames] == ["main", "step"]
+    assert (root.cause == "package-missing") is is_known
+
+
 UNKNOWN_MODEL = (
     "2025-03-02 10:00:01,000 [WARNING] attn_implementation={way} failed: The checkpoint you are trying to "
     "load has model type `lark3` but Transformers does not recognize this architecture.\n"

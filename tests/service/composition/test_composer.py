@@ -109,7 +109,7 @@ def test_a_log_with_a_good_end_has_nothing_to_prove(triage: Triage) -> None:
         "established",
     )
     assert (answer.evidence, answer.cascade, answer.changes, answer.checks) == ((), (), (), ())
-    assert phrases.phrase("ended", "en", line="Line 7") in answer.explanation
+    assert phrases.phrase("ended", "en", line="[L7]", quote=".") in answer.explanation
 
 
 @each_row("language", ["en", "zh"])

@@ -24,6 +24,11 @@ FAILED_RANK = (
     "E0401 10:00:00.000 9 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -11) "
     "local_rank: 3 (pid: 44) of binary: /opt/python\n"
 )
+LIMITED = "slurmstepd: error: *** JOB 7 ON n3 CANCELLED AT 2026-04-11T23:59:31 DUE TO TIME LIMIT ***"
+LOADING = (
+    "RuntimeError: Error(s) in loading state_dict for Net:\n"
+    '\tMissing key(s) in state_dict: "stem.weight", "stem.bias".'
+)
 FULL = (
     'Traceback (most recent call last):\n  File "/job/load.py", line 12, in read\n    open(path)\n'
     "OSError: [Errno 24] Too many open files\n"
@@ -223,3 +228,32 @@ def test_that_numbers_and_statements_are_told_once(triage: Triage) -> None:
     assert "44.88 MiB" in answer.headline
     assert "were asked for" not in answer.explanation
     assert answer.explanation.count("loss = model(batch)") == 1
+
+
+@each_row(
+    ("line", "headline"),
+    [
+        ("jobs/go.sh: line 30: OUT_: unbound variable", "shell variable `OUT_`, which is not set (line 30)"),
+        (
+            "jobs/go.sh: line 27: cd: /home/m/state: No such file or directory",
+            "`/home/m/state` does not exist",
+        ),
+        (LOADING, "The checkpoint has no `stem.weight`, which `Net` has"),
+        (" 37%|###8   " + LIMITED, "time limit reached on n3 at 2026-04-11T23:59:31"),
+    ],
+)
+def test_a_headline_says_what_a_shell_a_loader_or_a_scheduler_says(
+    line: str, headline: str, triage: Triage
+) -> None:
+    """The object itself, not the class of its failure."""
+    answer = explained(triage, f"{line}\n", language="en")
+    assert headline in answer.headline
+    assert "%|" not in diagnosis_view(answer).proof
+
+
+def test_a_bar_that_stops_tells_how_far_it_came(triage: Triage) -> None:
+    """Its count and length stand in the headline, the line that it is in the explanation."""
+    bars = "".join(f" {n}%|##   | {n * 20}/2000 [0{n // 10}:00<09:00,  3.1it/s]\n" for n in range(10, 37))
+    answer = explained(triage, f"{{'loss': 1.9, 'epoch': 0.1}}\n{bars}", language="en")
+    assert answer.headline.endswith("its progress bar stops at 720 of 2000")
+    assert "[L28] is the last sign of work: `36%|##   | 720/2000" in answer.explanation

@@ -118,7 +118,7 @@ def test_an_alternative_is_confirmed_by_what_this_job_has(frameworks: tuple[str,
 def test_what_a_statement_raises_is_not_quoted_beside_its_message() -> None:
     """The line says it already; a statement that says more than its message is quoted."""
     for code, is_quoted in (
-        ('raise ValueError(f"no rows in {path}")', False),
+        ('raise ValueError("no rows are left")', False),
         ("raise ValueError(reasons[path])", True),
     ):
         frames = (Frame("/job/train.py", 9, "main", code),)

@@ -10,9 +10,10 @@ from service.llm.conversation import Conversation, Turn
 from service.llm.prompt_context import PromptContext, build_prompt_context
 from service.llm.replies import FollowUpQuestion, reply
 from service.pipeline.triage import Triage
-from service.schemas.diagnosis import ProposedChange
+from service.remediation.constraints import remaining_changes, stated_constraints
+from service.schemas.diagnosis import Dropped, Engine, ProposedChange
 from service.schemas.value_bounds import ValueBounds
-from tests.factories import OOM, traceback
+from tests.factories import OOM, prefixed, traceback
 from tests.service.factories import proposal
 from tests.service.llm.answering import OFFLOAD, asked, asked_of
 from tests.tables import each_row
@@ -122,6 +123,69 @@ def test_that_a_line_is_explained(triage: Triage) -> None:
         assert root.text.strip()[:60] in said, text
         assert "first failure that nothing came back from" in said, text
     assert is_chinese(told(triage, f"第 {root.line} 行是什么意思？", language="zh"))
+
+
+def test_that_a_value_of_another_setting_is_told_by_why_that_was_left_out(triage: Triage) -> None:
+    """A share is none of a length: what the log's numbers say of the share is the answer, named or not."""
+    context = build_prompt_context(asked(triage, OFFLOAD, "en"))
+    dropped = Dropped(
+        what="vllm: --gpu-memory-utilization=0.95", why="15.64 GiB are missing, and 0.95 adds 2.6"
+    )
+    first = context.first.model_copy(update={"engine": Engine(dropped=(dropped,))})
+    context = replace(context, offered=(LENGTH,), first=first)
+
+    def said(text: str) -> str:
+        return reply(FollowUpQuestion(text, context, (LENGTH,)), lambda _words: [])
+
+    for text in ("would 0.95 be enough?", "would gpu_memory_utilization 0.93 be enough?"):
+        assert said(text).startswith("No"), text
+        assert "15.64 GiB are missing" in said(text), text
+    assert "15.64" not in said("would 0.5 be enough?")
+
+
+RANKS = "".join(
+    f"[rank{rank}]: step 40 loss 0.5\n" + prefixed(f"[rank{rank}]: ", traceback(OOM)) for rank in (0, 1)
+)
+
+
+@each_row(
+    ("text", "says"),
+    [
+        ("look at rank 1", ["What failed on rank 1", "CUDA out of memory"]),
+        ("what about rank 3?", ["No failure in this log is of rank 3"]),
+        ("it is not the network", ["does not rest on", "It names: GPU out of memory"]),
+        ("it is not an out of memory problem", ["is ruled out, then"]),
+        ("we changed nothing but the driver", ["Driver and CUDA version do not fit"]),
+        ("how do I resume?", ["names no whole checkpoint"]),
+        ("please write me a poem", ["Without a model this cannot be answered"]),
+    ],
+)
+def test_that_a_person_steers_without_a_model(triage: Triage, text: str, says: list[str]) -> None:
+    """A rank, what it is not, what was changed, how to go on; what else is asked is plainly not answered."""
+    context = build_prompt_context(asked_of(triage, RANKS))
+    said = reply(FollowUpQuestion(text, context, ()), lambda _words: [])
+    assert [part for part in says if part not in said] == [], said
+
+
+def test_that_chinese_words_name_a_cause_wherever_they_stand(triage: Triage) -> None:
+    """Of characters without blanks each pair may be the word."""
+    context = build_prompt_context(asked_of(triage, RANKS, "zh"))
+    said = reply(FollowUpQuestion("为什么不是驱动的问题？", context, ()), lambda _words: [])
+    assert "驱动与 CUDA 版本不匹配" in said.partition("如何区分")[0]
+
+
+def test_that_a_flag_with_dashes_is_ruled_out_by_any_of_its_names() -> None:
+    """What is noted holds: neither its own spelling nor what people call it leaves it among the changes."""
+    flag = proposal("--max-model-len", to=27904, kind="flag", framework="vllm")
+    for text in (
+        "we cannot change max_model_len",
+        "we cannot change the model length",
+        "不能改 max_model_len",
+    ):
+        assert remaining_changes((flag,), stated_constraints(text, (flag,))) == (), text
+    assert remaining_changes((flag,), stated_constraints("we cannot change the batch size", (flag,))) == (
+        flag,
+    )
 
 
 def test_that_a_line_that_was_not_kept_is_said_to_be_so(triage: Triage) -> None:

@@ -30,6 +30,31 @@ def test_that_a_phone_shows_the_fix_on_its_first_screen(pages: OpenPage, server:
     expect(page.locator("#wc-question")).to_be_focused()
 
 
+def test_that_a_phone_shows_a_patch_without_what_stays(pages: OpenPage, server: Server) -> None:
+    """The rows that go and come alone; where the title names the file, its rows stand nowhere."""
+    page = answered(pages(server.url, **PHONE))
+    assert page.locator(".diff .add:visible").count() == 1
+    assert page.locator(".diff .del:visible").count() == 1
+    assert page.locator(".diff .same:visible").count() == 0
+    assert page.locator(".diff .file").count() == 0
+    page.set_viewport_size({"width": 1440, "height": 900})
+    assert page.locator(".diff .same:visible").count() > 1
+
+
+def test_that_a_good_end_is_told_once_and_its_log_opens_there(page: Page) -> None:
+    """Nothing to change has no card of its own, nothing marked no jumps; the log opens at its end."""
+    rows = "".join(f"step {number}/400 loss 0.{number}\n" for number in range(1, 401))
+    page.fill("#wc-text", f"{rows}Training completed\n")
+    page.click('#wc-form [type="submit"]')
+    page.wait_for_selector(".feedback")
+    expect(page.locator(".v-no-failure #wc-headline")).to_be_visible()
+    assert page.locator("#wc-changes").count() == 0
+    assert page.locator(".jumps").count() == 0
+    expect(page.locator("#wc-why .cite")).to_have_text("L401")
+    box = page.locator(".log")
+    assert box.evaluate("box => box.scrollTop + box.clientHeight >= box.scrollHeight - 2")
+
+
 def test_that_the_questions_row_covers_nothing(page: Page) -> None:
     """It is opaque, and the last panel ends above it when the page is at its end."""
     answered(page)

@@ -160,7 +160,7 @@ def test_that_answers_fit_and_lead_with_the_conclusion(triage: Triage, name: str
     assert length(short.blocks) < 2_000
     for message in (short, full):
         check(message)
-        assert message.blocks[0]["text"]["text"].startswith(made.headline[:100])
+        assert message.blocks[0]["text"]["text"].startswith(made.headline.replace("`", "")[:100])
         assert all(re.match(r"<https?://[^|<>]+\|[^<>|]+>", item) for item in markup(message))
         assert "[case:" not in shown({"blocks": message.blocks})
 
