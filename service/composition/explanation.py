@@ -80,12 +80,17 @@ class Explanation:
         said = self._said(title)
         if not said:
             return self._placed(title)
-        return phrase("headline-case", language, title=without_names(title), told=said)
+        told = phrase("headline-case", language, title=without_names(title), told=said)
+        # Marks around a quote make no name of it.
+        return self._placed(told, f"{title} {said.replace('`', '')}")
 
-    def _placed(self, headline: str) -> str:
-        """Give a headline that names something of this job, by its rank and call where it names nothing."""
-        root = self.assessment.report.root
-        where = whereabouts(root, self.language) if root is not None and not is_specific(headline) else ""
+    def _placed(self, headline: str, said: str = "") -> str:
+        """Give a headline that names something of this job, by its rank and call where it names nothing.
+
+        `said` is what is looked at for that in its place.
+        """
+        root, is_named = self.assessment.report.root, is_specific(said or headline)
+        where = whereabouts(root, self.language) if root is not None and not is_named else ""
         return phrase("headline-at", self.language, told=headline, place=where) if where else headline
 
     @property

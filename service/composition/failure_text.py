@@ -21,8 +21,10 @@ from service.scoring.assessment import Assessment
 # Where packages are installed says nothing of what was called.
 _SITE = re.compile(r"^.*(?:(?:site|dist)-packages|/lib(?:64)?/python3\.\d+)/")
 # The first row of a call that goes on below: `raise ValueError(`, `super().__init__(`.
+# What a programmer noted behind a statement.
+_REMARK = re.compile(r"\s{2,}#\s.*")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_SAYS_LITTLE = re.compile(r"raise [\w.]+\(\s*[rbuRBU]?[\"']|\*")
+_SAYS_LITTLE = re.compile(r"raise [\w.]+\(\s*[rbuRBU]?[\"']|raise \w+$|\*")
 _BEGINNING = re.compile(r"(?:raise |return |await |yield )?[\w.]*(?:\(\))?[\w.]*[(\[{]")
 # So many lines above a root what only repeats a failure may announce it.
 ANNOUNCED = 2
@@ -85,7 +87,7 @@ class FailureText:
 
     def _call(self, name: str, frame: Frame, told: str) -> str:
         file = _SITE.sub("", frame.file)
-        quoted = inline_code(frame.code, 160).rstrip(":,")
+        quoted = inline_code(_REMARK.sub("", frame.code), 160).rstrip(":,")
         # Of a statement of several rows one is quoted; a bare beginning tells nothing, nor do arguments that
         # are handed on. What a statement raises is the message itself.
         is_empty = _BEGINNING.fullmatch(frame.code.strip()) or _SAYS_LITTLE.match(quoted)

@@ -36,15 +36,16 @@ _BEFORE = re.compile(
     r"\S{1,400}: (?=line \d{1,9}: )|"
     r"(?:[\w ]{1,40} )?(?:in|at):? \S{1,300}\.(?:c|cc|cpp|cu|cuh|h|hpp|py|rs):\d{1,9} ?[,:] +|"
     r"(?i:(?:[\w.-]{1,80}: )?(?:value )?(?:error|warning|fatal|critical|exception)[:,]\s+)|what\(\):\s*|"
-    r"(?:(?:\w{1,60}\.)+[A-Z]\w{0,60}|\w{0,60}(?:Error|Exception|Warning|Interrupt|Exit|Fault)):\s+|"
+    r"(?:(?:\w{1,60}\.)+_?[A-Z]\w{0,60}|\w{0,60}(?:Error|Exception|Warning|Interrupt|Exit|Fault)):\s+|"
     r"\[[^\[\]\n]{1,200}\][\s.:-]*"
 )
 # What tells one job from another: numbers, paths, quoted texts, names in code.
-_SPECIFIC = re.compile(r"\d|['\"`]\w|\w/\w|[a-z]_[a-z]|[a-z][A-Z]|\w\.\w|::|--\w")
+_SPECIFIC = re.compile(r"\d|(?<!\w)['\"`]\w|\w/\w|[a-z]_[a-z]|[a-z][A-Z]|\w\.\w|::|--\w")
 _SENTENCE = re.compile(r"[.!?](?=\s+[A-Z])|[。！？；]")
 _PART = re.compile(r"[,;:](?=\s)|\s(?=[(\[{])|[，、：]")
 _LONG_PATH = re.compile(r"(?<![\w.:/-])/[^\s'\"/]+(?:/[^\s'\"/]+){2,}/(?P<name>[^\s'\"/]+/[^\s'\"/]+)")
 _END = " .。:,;"
+_PAIRS = ("()", "[]", "{}")
 # A row that belongs to a line above it: indented, or an item of a list.
 _ANNOUNCED = re.compile(r"(?:\s+(?:[-*•] )?|[-*•] )(?P<row>\S.*)")
 _LAST_BRACKETS = re.compile(r"\s*[(（](?P<within>[^()（）]+)[)）]$")
@@ -167,6 +168,13 @@ def _cut(text: str) -> str:
         text = _LONG_PATH.sub(r"…/\g<name>", text)
     if len(text) <= QUOTED:
         return text.rstrip(_END)
-    parts = [found.start() for found in _PART.finditer(text, QUOTED // 3, QUOTED)]
+    # A part that ends amid brackets would cut a shape or a list.
+    parts = [
+        found.start()
+        for found in _PART.finditer(text, QUOTED // 3, QUOTED)
+        if all(
+            text.count(begin, 0, found.start()) == text.count(end, 0, found.start()) for begin, end in _PAIRS
+        )
+    ]
     at = parts[-1] if parts else text.rfind(" ", 0, QUOTED)
     return f"{text[:at].rstrip(_END)}…" if at > 0 else ""

@@ -126,7 +126,7 @@ class JobEnd:
             return phrase("open-headline-asked", self.language, line=line)
         if end.step is None or end.step < 0:
             drawn = _DRAWN.search(self.report.texts.get(end.line, ""))
-            if drawn is None:
+            if drawn is None or int(drawn["step"]) >= int(drawn["total"]):
                 return phrase("open-headline-uncounted", self.language)
             return phrase("open-headline-bar", self.language, step=drawn["step"], total=drawn["total"])
         of = phrase("of-steps", self.language, total=f"{end.total:g}") if end.total else ""

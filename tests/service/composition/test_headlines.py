@@ -88,6 +88,7 @@ def test_a_headline_ends_with_what_the_line_states(
         # The type, the level and the place are none of the message.
         ("ValueError: rope_scaling has no key 'type'", False, "rope_scaling has no key 'type'"),
         ("pkg.io.BrokenFile: shard 7 ends early", False, "shard 7 ends early"),
+        ("pkg._io._BrokenFile: shard 7 ends early", False, "shard 7 ends early"),
         ("fit.py: error: argument --rank: 3 is too many", False, "argument --rank: 3 is too many"),
         ("[enforce fail at file.cc:88] . writing block 3 of 9 failed", False, "writing block 3 of 9 failed"),
         (
@@ -150,6 +151,16 @@ def test_a_long_message_is_cut_between_its_parts() -> None:
     assert said.removesuffix("…").split(", ") == parts[: said.count(",") + 1]
 
 
+def test_a_shape_is_not_cut_amid_its_brackets() -> None:
+    """The part before it is quoted instead."""
+    said = quoted(
+        f"expected (1, 4096, 450) for a layer of {'long ' * 18}names, got (1, 1024, 450)",
+        "t",
+        is_general=True,
+    )
+    assert said.endswith("names…")
+
+
 def test_the_proof_is_the_message_behind_a_progress_bar(triage: Triage) -> None:
     """What another process prints behind a bar is the message, the bar is none of it."""
     cancelled = "*** JOB 77 ON n3 CANCELLED AT 2026-04-11T23:59:31 DUE TO TIME LIMIT ***"
@@ -207,6 +218,12 @@ def test_a_place_in_a_package_stands_in_no_headline_beside_a_title(triage: Triag
         (FULL_OF_RANK, "en", "(rank 3, load.py:12)"),
         (FULL_OF_RANK, "zh", "（rank 3，load.py:12）"),
         (FULL, "en", "(load.py:12)"),
+        # The apostrophe of a title, and the marks around a quote, make no name of it.
+        (
+            FULL.replace("OSError: [Errno 24] Too many open files", "bdb.BdbQuit"),
+            "en",
+            "own code (load.py:12)",
+        ),
         ("OSError: [Errno 24] Too many open files\n", "en", "reached"),
     ],
 )
@@ -249,6 +266,12 @@ def test_a_headline_says_what_a_shell_a_loader_or_a_scheduler_says(
     answer = explained(triage, f"{line}\n", language="en")
     assert headline in answer.headline
     assert "%|" not in diagnosis_view(answer).proof
+
+
+def test_a_bar_that_is_full_tells_nothing_of_a_stop(triage: Triage) -> None:
+    """That of the shards which were loaded last, or of an epoch: the job went on behind it."""
+    bar = "Loading checkpoint shards: 100%|####| 4/4 [00:01<00:00,  2.17it/s]\n"
+    assert "4 of 4" not in explained(triage, f"step 1 loss 0.5\n{bar}", language="en").headline
 
 
 def test_a_bar_that_stops_tells_how_far_it_came(triage: Triage) -> None:
