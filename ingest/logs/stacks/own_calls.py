@@ -8,19 +8,12 @@ from collections.abc import Sequence
 from corpus.frameworks import cued_frameworks
 from ingest.logs.stacks.stack import Frame
 
-<<<<<<< HEAD
 # Python's own library, also of Windows and of conda there, compiled modules, which have no folder, what Jinja
-# compiled of a template, and the commands that pip writes for a package's entry points.
+# compiled of a template, the commands that pip writes for a package's entry points, and what PyTorch's
+# compiler wrote.
 STANDARD = re.compile(
     r"/lib(?:64)?/python3\.\d+/(?!site-packages|dist-packages)|^<frozen|^<string>|^<template>|\.p(?:yx|xi)$"
-    r"|/bin/[\w-]+$"
-=======
-# Python's own library, also of Windows and of conda there, compiled modules, which have no folder, the
-# commands that pip writes for a package's entry points, and what PyTorch's compiler wrote.
-STANDARD = re.compile(
-    r"/lib(?:64)?/python3\.\d+/(?!site-packages|dist-packages)|^<frozen|^<string>|\.p(?:yx|xi)$"
     r"|/bin/[\w-]+$|/torchinductor_[^/]{1,80}/"
->>>>>>> 77aa1408 (An answer says the thing itself once: shell scripts, loaders, bare exceptions, bars; steering without a model; screens without what says nothing)
     r"|(?i:^[a-z]:/(?:.{0,200}/)?(?:python3?\d*|(?:ana|mini)conda\d?|envs/[^/]+)/lib/(?!site-packages))"
 )
 _RAISES = re.compile(r"raise\b|(?:sys\.)?exit\(")
