@@ -335,7 +335,7 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
     """Give what is shown of a diagnosis, in its own language where none is given."""
     language = language or diagnosis.language
     names_cause = diagnosis.verdict in ("diagnosed", "ambiguous")
-    cures = [change for change in diagnosis.changes if change.purpose == "cure"]
+    cures = _distinct(change for change in diagnosis.changes if change.purpose == "cure")
     first = _made_by(diagnosis.patch or "", cures) or cures[:AT_ONCE]
     others = [change for change in cures if change not in first]
     return DiagnosisView(
@@ -404,6 +404,16 @@ def _resume(diagnosis: Diagnosis, language: Language) -> str:
     if found.lost:
         parts.append(words("diagnosis.resume-lost", language, lost=found.lost))
     return ("；" if language == "zh" else "; ").join(parts)
+
+
+def _distinct(changes: Iterable[ProposedChange]) -> list[ProposedChange]:
+    """Leave out a package that is named again, spelled in another way (PEP 503)."""
+    found: dict[tuple[str, ...], ProposedChange] = {}
+    for change in changes:
+        is_package = change.kind == "package"
+        name = re.sub(r"[-_.]+", "-", change.key).lower() if is_package else change.key
+        found.setdefault((change.framework, change.kind, name, str(change.to)), change)
+    return list(found.values())
 
 
 def _made_by(patch: str, changes: Iterable[ProposedChange]) -> list[ProposedChange]:

@@ -45,7 +45,7 @@ _SENTENCE = re.compile(r"[.!?](?=\s+[A-Z])|[。！？；]")
 _PART = re.compile(r"[,;:](?=\s)|\s(?=[(\[{])|[，、：]")
 _LONG_PATH = re.compile(r"(?<![\w.:/-])/[^\s'\"/]+(?:/[^\s'\"/]+){2,}/(?P<name>[^\s'\"/]+/[^\s'\"/]+)")
 _END = " .。:,;"
-_PAIRS = ("()", "[]", "{}")
+_PAIRS = (("(", ")"), ("[", "]"), ("{", "}"))
 # A row that belongs to a line above it: indented, or an item of a list.
 _ANNOUNCED = re.compile(r"(?:\s+(?:[-*•] )?|[-*•] )(?P<row>\S.*)")
 _LAST_BRACKETS = re.compile(r"\s*[(（](?P<within>[^()（）]+)[)）]$")

@@ -186,3 +186,16 @@ def test_that_the_head_tells_how_and_where_the_job_ended(
     fields: dict[str, Any], language: Language, ended: str
 ) -> None:
     assert diagnosis_view(diagnosis(**fields), language).end_known == ended
+
+
+def test_that_a_package_is_named_once_however_it_is_spelled() -> None:
+    """Case, dashes, underscores and dots tell no package from another; another release does."""
+    named = [
+        ("SentencePiece", "install"),
+        ("sentencepiece", "install"),
+        ("flash_attn", "2.6"),
+        ("flash-attn", "2.7"),
+    ]
+    changes = tuple(proposal(key, to=to, kind="package", framework="pip") for key, to in named)
+    shown = diagnosis_view(diagnosis(changes=changes)).changes
+    assert [change.key for change in shown] == ["SentencePiece", "flash_attn", "flash-attn"]

@@ -99,7 +99,7 @@ def test_that_a_request_for_logits_is_told_in_tokens_times_vocabulary() -> None:
         made = answer(given_of("memory-saver", cause, None, OOM, to=True, type="bool"))
         assert isinstance(made, ComputedValue)
         told[cause] = made.because.en
-    asked = "4 GiB are asked for, and 1 are free."
+    asked = "4 GiB are asked for, and 1 GiB are free."
     assert told == {
         "gpu-oom-logits": (
             f"{asked} 4 GiB in float32 are 1.07 billion logits: tokens of the batch x vocabulary."
