@@ -38,6 +38,12 @@ NameSource = Literal[
     "loop-steps",
     "loop-row",
     "saved-key",
+    "own-method",
+    "near-attribute",
+    "asked-as-truth",
+    "kept-container",
+    "method-without-self",
+    "enclosing-class",
 ]
 
 
@@ -61,7 +67,13 @@ class ComputedName(Record):
 
     `saved-key` is the key of a dict that the job's files save and that shares a word with the name;
     `loop-steps` is how often the loops around the statement turn, as code of the same function; `loop-row` is
-    what the innermost loop around it goes over, where the statement reads it.
+    what the innermost loop around it goes over, where the statement reads it. `own-method` is the name itself
+    where the class around the statement has such a method, `enclosing-class` that class's name;
+    `near-attribute` is looked for among what the job's class of the group `type` has; `asked-as-truth` is the
+    name itself where the statement only asks whether such an attribute is true; `kept-container` is what the
+    statement indexes by the number of the loop around it, which the loop does not set anew;
+    `method-without-self` is the name itself where one class of the job's has such a method, which takes no
+    object.
     Of `choices`, a `first-local` is the first that the failing statement can read, and `first-given` the
     first group that the message fills; a number among them stands for itself.
     """
@@ -87,7 +99,8 @@ class CodeOperator(Record):
     statements around the one that holds it, `guard` puts that statement into a block under this head, which
     `rescue` ends (`try:`, `except ValueError:`).
     `unimport` takes a name out of an import and puts the import `instead` before it.
-    `statement` puts a statement in place of the one that holds it.
+    `statement` puts a statement in place of the one that holds it. `parameter` gives a function definition
+    one more: first where it is a bare name (`self`), else behind the others (`name=None`, `*more`).
     """
 
     at: str = ""
@@ -102,6 +115,7 @@ class CodeOperator(Record):
     unimport: str = ""
     instead: str = ""
     statement: str = ""
+    parameter: str = ""
 
     @model_validator(mode="after")
     def _one(self) -> CodeOperator:
@@ -117,12 +131,20 @@ class CodeOperator(Record):
                 "guard",
                 "unimport",
                 "statement",
+                "parameter",
             )
             if getattr(self, name)
         ]
         if len(given) != 1:
             raise ValueError(f"one operator is wanted, not {given or 'none'}")
         return self
+
+
+class FurtherEdit(Record):
+    """What is edited besides, within what was edited first: wherever one of the patterns stands in it."""
+
+    find: Annotated[tuple[CodePattern, ...], Field(min_length=1)]
+    edit: CodeOperator
 
 
 class CodeEditRow(Record):
@@ -139,12 +161,14 @@ class CodeEditRow(Record):
     are expressions over the source of captures: each of the former must be found, none of the latter;
     `equals` says to which group's number a capture comes, also by a name that is set to one number alone.
     `then` are patterns of another place, which is edited in its stead: in the same function, the same file or
-    any of the job's files (`within`), found there once. Of each group of `beside` one pattern stands in the
+    any of the job's files (`within`), found there once; `above` is the last one before the statement in its
+    function. Of each group of `beside` one pattern stands in the
     edited file too, with the same captures. `lacks` are patterns that stand nowhere in the file. An edit that
     `spreads` is made wherever its pattern stands in the function or in the file; within a function only of
     the same `$x`, within a file of the same `$m`. `$x.$name` also captures the name of an attribute, which
-    then fills `{name}`; `equals` is asked of the failing statement alone. Without an `edit` only `imports`
-    are added at the top of the file, where it does not have them.
+    then fills `{name}`; `equals` is asked of the failing statement alone. `also` is edited with it, and
+    nothing is where one of its patterns does not stand there. Without an `edit` only `imports` are added at
+    the top of the file, where it does not have them.
 
     `sure` is `named` where the message names the very thing that the edit changes, so that it goes before
     remedies that are general; `usual` where others are possible too. `unproved` is what the edit does not
@@ -163,13 +187,14 @@ class CodeEditRow(Record):
     equals: Mapping[str, str] = Field(default_factory=dict)
     every: bool = False
     then: tuple[CodePattern, ...] = ()
-    within: Literal["function", "file", "files"] = "file"
+    within: Literal["above", "function", "file", "files"] = "file"
     beside: tuple[tuple[CodePattern, ...], ...] = ()
     spreads: Literal["", "function", "file"] = ""
     lacks: tuple[CodePattern, ...] = ()
     table: ValueTable | None = None
     computes: Mapping[str, ComputedName] = Field(default_factory=dict)
     edit: CodeOperator | None = None
+    also: tuple[FurtherEdit, ...] = ()
     imports: tuple[str, ...] = ()
     sure: Literal["named", "usual"] = "usual"
     says: Text

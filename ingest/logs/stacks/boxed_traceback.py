@@ -17,8 +17,9 @@ from ingest.logs.stacks.stack import Frame, Traceback
 _BOX = re.compile(r"\s*[╭+][─-]+ Traceback \(most recent call last\) [─-]+[╮+]\s*$")
 _BOX_ROW = re.compile(r"\s*[│|] ?(?P<text>.*?) ?[│|]?\s*$")
 _BOX_END = re.compile(r"\s*(?:╰─|\+--)")
-# A path that is wider than the box goes on in the next row, so rows are joined before they are read.
-_BOX_FRAME = re.compile(r"(?P<file>\S.*?):(?P<line>\d{1,9}) ?in (?P<function>.+)$")
+# A path that is wider than the box goes on in the next row, so rows are joined before they are read; where
+# the function alone did not fit, the blank before it is gone.
+_BOX_FRAME = re.compile(r"(?P<file>\S.*?):(?P<line>\d{1,9}) ?in ?(?P<function>.+)$")
 _BOX_CODE = re.compile(r"\s*(?:❱|>|\\u2771)\s*\d+ (?P<code>.+)")
 
 # Over how many rows more a console may break a message.

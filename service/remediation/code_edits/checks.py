@@ -34,7 +34,9 @@ def code_edit_findings() -> list[str]:
 
 def _row(row: CodeEditRow) -> Iterator[str]:
     where = f"{CODE_EDITS}: {row.id}"
-    for text in (*row.find, *row.then, *row.lacks, *(text for group in row.beside for text in group)):
+    further = [text for also in row.also for text in also.find]
+    beside = [text for group in row.beside for text in group]
+    for text in (*row.find, *row.then, *row.lacks, *beside, *further):
         if not is_pattern(text):
             yield f"{where}: {text!r} is no pattern"
     if row.edit is None and not row.imports:
@@ -42,12 +44,10 @@ def _row(row: CodeEditRow) -> Iterator[str]:
     groups = {*re.compile(row.expression).groupindex, *row.computes}
     groups |= {"called"} if "callee" in groups else set()
     groups |= {row.table.gives} if row.table else set()
-    captures = set(
-        re.findall(
-            r"\$(\w+)", " ".join((*row.find, *row.then, *(text for group in row.beside for text in group)))
-        )
-    )
-    templates = [*row.find, *row.then, *row.imports, *(blanks_of(row.edit).values() if row.edit else ())]
+    captures = set(re.findall(r"\$(\w+)", " ".join((*row.find, *row.then, *beside, *further))))
+    operators = [*filter(None, [row.edit]), *(also.edit for also in row.also)]
+    templates = [*row.find, *row.then, *row.imports, *further]
+    templates += [text for operator in operators for text in blanks_of(operator).values()]
     asked = {name for text in templates for name in re.findall(r"\{(\w+)(?:!r)?\}", text)}
     yield from (f"{where}: nothing fills {{{name}}}" for name in sorted(asked - groups - captures))
     unknown = {*row.where, *row.unless, *row.equals} - captures

@@ -9,14 +9,20 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from corpus.code_edits import CodeEditRow, known_code_edits, may_follow
+from corpus.code_edits import CodeEditRow, CodeOperator, known_code_edits, may_follow
 from corpus.expressions import compiled
 from corpus.keys import canonical, unsigned
 from ingest.configfiles.settings import TextEdit
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.stack import EXCEPTION
-from service.remediation.code_edits.failing_code import FailingCode, JobFile, failing_code, scope_nodes
+from service.remediation.code_edits.failing_code import (
+    FailingCode,
+    JobFile,
+    failing_code,
+    frames_of_failure,
+    scope_nodes,
+)
 from service.remediation.code_edits.matching import Match, filled, matches, value_of
 from service.remediation.code_edits.names import Sought, computed
 from service.remediation.code_edits.rewriting import blanks_of, edits_of, holding, with_import
@@ -25,7 +31,17 @@ from service.remediation.code_edits.source_text import SourceText, parsed, whole
 # The pattern of a row that asks for nothing in the failing statement itself.
 ANY_STATEMENT = "..."
 # Sources of names that ask for more than one name of the message.
-NAMELESS = frozenset({"first-local", "module-name", "first-given", "loop-steps", "loop-row"})
+NAMELESS = frozenset(
+    {
+        "first-local",
+        "module-name",
+        "first-given",
+        "loop-steps",
+        "loop-row",
+        "kept-container",
+        "enclosing-class",
+    }
+)
 # Sources that give code of the knowledge's own, or of the job's.
 WRITTEN = frozenset({"import", "loop-steps"})
 # Rows below the failing line that may belong to its message.
@@ -67,7 +83,8 @@ def code_edit(report: CrashReport, files: Sequence[JobFile] | None = None) -> Co
     Without `files`, those of the report are taken.
     """
     root = report.root
-    if root is None or not root.frames:
+    frames = frames_of_failure(report)
+    if root is None or not frames:
         return None
     files = job_files(report) if files is None else files
     line = _message(root)
@@ -83,7 +100,7 @@ def code_edit(report: CrashReport, files: Sequence[JobFile] | None = None) -> Co
         found = compiled(row.expression).search(text) if row.cue in text else None
         if found is None:
             continue
-        own = list(failing_code(root.frames, files)) if own is None else own
+        own = list(failing_code(frames, files)) if own is None else own
         code = statement_of(row, own)
         edit = edit_of(row, found, code, files) if code is not None else None
         if edit is not None:
@@ -294,11 +311,15 @@ def _found_elsewhere(
             continue
         found = []
         for file, source in sources:
-            nodes = scope_nodes(code) if row.within == "function" else ast.walk(source.tree)
+            is_inner = row.within in ("function", "above")
+            nodes = scope_nodes(code) if is_inner else ast.walk(source.tree)
             for match in matches(pattern, nodes, place.captures):
                 statement = holding(source, match.node)
                 if statement is not None and _fits(row, match, source, values):
                     found.append((replace(code, file=file, source=source, statement=statement), match))
+        if row.within == "above":
+            before = [item for item in found if item[0].statement.lineno < code.statement.lineno]
+            found = sorted(before, key=lambda item: item[0].statement.lineno)[-1:]
         if len(found) == 1:
             return found[0][0], [found[0][1]]
         if found:
@@ -317,17 +338,12 @@ def _made(
     first: list[TextEdit] = []
     if row.edit is not None:
         for match in found:
-            told: dict[str, str] = {}
             own = {**values, **match.names}
-            for key, template in blanks_of(row.edit).items():
-                name, text = filled(key, own, trusted), filled(template, own, trusted)
-                if name is None or text is None:
-                    return None
-                told[name] = text
-            made = edits_of(row.edit, match, code.statement, source, told)
-            if made is None:
+            made = _edits_at(row.edit, match, code.statement, source, own, trusted)
+            further = _further(row, match, source, own, trusted) if made is not None else None
+            if made is None or further is None:
                 return None
-            edits += made
+            edits += [*made, *further]
             first = first or made
     imports = [text for item in row.imports if (text := filled(item, values, trusted)) is not None]
     if len(imports) < len(row.imports):
@@ -356,6 +372,47 @@ def _made(
         whole if code.file is not None else "",
         "; ".join(imports) if row.edit is not None and brought and code.file is not None else "",
     )
+
+
+def _edits_at(
+    operator: CodeOperator,
+    match: Match,
+    statement: ast.stmt,
+    source: SourceText,
+    values: Mapping[str, str],
+    trusted: frozenset[str],
+) -> list[TextEdit] | None:
+    """Give the edits of an operator at one place, its blanks filled."""
+    told: dict[str, str] = {}
+    for key, template in blanks_of(operator).items():
+        name, text = filled(key, values, trusted), filled(template, values, trusted)
+        if name is None or text is None:
+            return None
+        told[name] = text
+    return edits_of(operator, match, statement, source, told)
+
+
+def _further(
+    row: CodeEditRow, match: Match, source: SourceText, values: Mapping[str, str], trusted: frozenset[str]
+) -> list[TextEdit] | None:
+    """Give the edits that go with one, within what it edits; None where a place for one is not there."""
+    edits: list[TextEdit] = []
+    for also in row.also:
+        told = (text for item in also.find if (text := filled(item, values, trusted)) is not None)
+        places = [item for text in told for item in matches(text, ast.walk(match.node), match.captures)]
+        for place in places:
+            statement = holding(source, place.node)
+            made = (
+                _edits_at(also.edit, place, statement, source, values, trusted)
+                if statement is not None
+                else None
+            )
+            if made is None:
+                return None
+            edits += made
+        if not places:
+            return None
+    return edits
 
 
 def _words(values: Mapping[str, str], match: Match, source: SourceText) -> dict[str, str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
 from ingest.logs.stacks.stack import Frame
 from service.remediation.code_edits.source_text import (
@@ -22,6 +24,8 @@ NEAR_ROWS = 60
 LONGEST_ROW = 600
 # And one that is shorter is found at the end of many others.
 SHORT = 12
+# Texts and numbers of a row.
+_CONSTANT = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|(?<![\w.])\d[\d.e_-]*")
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,20 @@ def failing_code(frames: Sequence[Frame], files: Sequence[JobFile]) -> Iterator[
                 found = FailingCode(frame, source, source.tree.body[0], is_innermost)
             if found is not None:
                 yield found
+
+
+def frames_of_failure(report: CrashReport) -> Sequence[Frame]:
+    """Give the calls that led to the root: its own, or those of what came of it where they are not the job's.
+
+    What a package raised in a thread or a kernel is raised again where the job's code waits for it.
+    """
+    root = report.root
+    if root is None or any(map(is_own, root.frames)):
+        return root.frames if root is not None else ()
+    later = (event for event in report.standing if event.line > root.line and event.frames)
+    raised = next(later, None)
+    told = raised is not None and (raised.linked or not root.frames) and raised.source == root.source
+    return raised.frames if raised is not None and told else root.frames
 
 
 def scope_nodes(code: FailingCode) -> Iterator[ast.AST]:
@@ -120,6 +138,10 @@ def _row_of(frame: Frame, text: str) -> int:
     first = max(1, frame.line - NEAR_ROWS)
     near = range(first, min(len(rows), frame.line + NEAR_ROWS) + 1)
     found = [line for line in near if _same(rows[line - 1], wanted)]
+    if not found and len(wanted) > SHORT:
+        # The same statement with another number or text in it is still the same call.
+        bare = _CONSTANT.sub("", wanted)
+        found = [line for line in near if _CONSTANT.sub("", rows[line - 1].strip()) == bare]
     return found[0] if len(found) == 1 else 0
 
 

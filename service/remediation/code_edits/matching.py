@@ -16,6 +16,8 @@ _BLANK = re.compile(r"\{(?P<name>\w+)(?P<quoted>!r)?\}")
 _PLAIN = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|-?\d{1,12}(?:\.\d{1,12})?")
 _CAPTURED = re.compile(r"\$(\w+)")
 _NAMED = re.compile(r"@(\w+)")
+# What a pattern does not speak of: what a tree says twice, and of a function what is no part of its call.
+_UNASKED = frozenset({"ctx", "kind", "type_comment", "type_params", "decorator_list", "returns"})
 
 
 @dataclass(frozen=True)
@@ -121,12 +123,14 @@ class _Search:
             return part is not None and isinstance(node, ast.FormattedValue) and self._formatted(part, node)
         if type(wanted) is not type(node):
             return False
+        if isinstance(wanted, ast.arguments) and _is_any(wanted):
+            return True
         if isinstance(wanted, ast.Call) and isinstance(node, ast.Call):
             return self.same(wanted.func, node.func) and self._arguments(wanted, node)
         return all(
             self._field(getattr(wanted, name, None), getattr(node, name, None))
             for name in wanted._fields
-            if name not in ("ctx", "kind", "type_comment", "type_params")
+            if name not in _UNASKED
         )
 
     def _formatted(self, wanted: ast.FormattedValue, node: ast.FormattedValue) -> bool:
@@ -182,6 +186,11 @@ class _Search:
     def _keywords(self, wanted: Sequence[ast.keyword], given: Sequence[ast.keyword]) -> bool:
         by_name = {item.arg: item.value for item in given}
         return all(item.arg in by_name and self.same(item.value, by_name[item.arg]) for item in wanted)
+
+
+def _is_any(wanted: ast.arguments) -> bool:
+    """Tell whether a pattern of a definition, `def name($_): ...`, takes any parameters."""
+    return [item.arg for item in wanted.args] == [f"{CAPTURE}_"]
 
 
 def _is_rest(node: object) -> bool:

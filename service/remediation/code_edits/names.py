@@ -11,6 +11,15 @@ from difflib import SequenceMatcher, get_close_matches
 
 from corpus.code_edits import NameSource, known_code_edits
 from corpus.keys import canonical
+from service.remediation.code_edits.classes import (
+    asked_as_truth,
+    attributes,
+    enclosing_class,
+    kept_container,
+    method_without_self,
+    own_method,
+    trees_of,
+)
 from service.remediation.code_edits.failing_code import FailingCode, JobFile, scope_nodes
 from service.remediation.code_edits.matching import matches
 from service.remediation.code_edits.source_text import parsed
@@ -319,6 +328,21 @@ def _keys_saved(tree: ast.AST) -> Iterator[str]:
             yield from (key for key in keys if isinstance(key, str))
 
 
+def _near_attribute(sought: Sought) -> str | None:
+    """Find a near name among what the job's own class has, whose object the message names."""
+    trees = trees_of(sought.code, sought.files)
+    return near(sought.name, attributes(sought.values.get("type", ""), trees))
+
+
+def _enclosing_class(sought: Sought) -> str | None:
+    """Give the class whose method holds the statement, where the method takes no object."""
+    around, function = enclosing_class(sought.code), sought.code.function
+    if around is None or function is None:
+        return None
+    trees = [sought.code.source.tree]
+    return around.name if method_without_self(function.name, trees) else None
+
+
 _SOURCES: Mapping[NameSource, Callable[[Sought], str | None]] = {
     "near-name": _near_name,
     "near-option": _near_option,
@@ -333,4 +357,12 @@ _SOURCES: Mapping[NameSource, Callable[[Sought], str | None]] = {
     "loop-steps": _loop_steps,
     "loop-row": _loop_row,
     "saved-key": _saved_key,
+    "own-method": lambda sought: own_method(sought.name, sought.code),
+    "near-attribute": _near_attribute,
+    "asked-as-truth": lambda sought: asked_as_truth(sought.name, sought.code),
+    "kept-container": lambda sought: kept_container(sought.code, _loops(sought.code)),
+    "method-without-self": lambda sought: method_without_self(
+        sought.name, trees_of(sought.code, sought.files)
+    ),
+    "enclosing-class": _enclosing_class,
 }

@@ -35,6 +35,8 @@ def edits_of(
         return _restated(filled["statement"], match, statement, source)
     if operator.unimport:
         return _unimported(filled["unimport"], filled["instead"], node, source)
+    if operator.parameter:
+        return _parameter(filled["parameter"], node, source)
     return _of_call(operator, node, match, source, filled)
 
 
@@ -71,6 +73,7 @@ def blanks_of(operator: CodeOperator) -> dict[str, str]:
         "statement": operator.statement,
         "unimport": operator.unimport,
         "instead": operator.instead,
+        "parameter": operator.parameter,
         **{f"={name}": value for name, value in operator.arguments.items()},
         **{f">{old}": new for old, new in operator.rename.items()},
     }
@@ -186,6 +189,30 @@ def _dropped(name: str, call: ast.Call, source: SourceText) -> list[TextEdit] | 
     # The first argument goes with the comma behind it.
     behind = re.compile(r"\s*,?\s*").match(source.text, end)
     return [TextEdit(start, behind.end() if behind else end, "")]
+
+
+def _parameter(text: str, node: ast.AST, source: SourceText) -> list[TextEdit] | None:
+    """Give a definition one more parameter; None where it takes such a one already."""
+    if not isinstance(node, ast.FunctionDef) or source.start(node) > source.limit:
+        return None
+    given = node.args
+    plain = [*given.posonlyargs, *given.args]
+    others = [item for item in (given.vararg, *given.kwonlyargs) if item is not None]
+    name = text.lstrip("*").partition("=")[0]
+    known = {item.arg for item in (*plain, *others)}
+    # What takes any argument refuses none, and one more of any number has no place before named ones.
+    is_row = text.startswith("*") and not text.startswith("**")
+    if name in known or given.kwarg is not None or (is_row and others):
+        return None
+    opened = source.text.index("(", source.start(node)) + 1
+    if name == text:
+        return [TextEdit(opened, opened, f"{text}, " if plain or others else text)]
+    defaults = [item for item in (*given.defaults, *given.kw_defaults) if item is not None]
+    parts = [*plain, *others, *defaults]
+    if not parts:
+        return [TextEdit(opened, opened, text)]
+    at = max(map(source.end, parts))
+    return [TextEdit(at, at, f", {text}")]
 
 
 def _restated(template: str, match: Match, statement: ast.stmt, source: SourceText) -> list[TextEdit] | None:

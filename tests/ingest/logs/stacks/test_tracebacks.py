@@ -384,6 +384,15 @@ def test_a_traceback_that_is_drawn_is_read_as_if_printed(
     assert found.frames == (outer, Frame("/job/step.py", 7, "step", 'raise ValueError("x")'))
 
 
+def test_a_function_that_a_box_put_into_its_next_row_is_read() -> None:
+    """Of a path that fills the row with `in`, the blank behind it is where the row was broken."""
+    full = "/job/a_folder_whose_name_leaves_no_room_for_what_comes_after/train.py:10 in"
+    box = BOX.split("\n")
+    box[1], box[2] = f"│ {full:<76} │", f"│ {'word_repetition':<76} │"
+    (found,) = every("\n".join(box))
+    assert [frame.function for frame in found.frames] == ["word_repetition", "step"]
+
+
 def test_boxes_chain_too() -> None:
     """The words between two of rich's boxes are Python's own."""
     assert [(one.exception, one.message) for one in every(BOX + CAUSE + BOX)] == [

@@ -78,6 +78,37 @@ def test_the_statement_is_taken_from_the_file_that_has_the_printed_row(
     assert (code.file is not None, code.statement.lineno) == (at is not None, at or 1)
 
 
+def test_a_statement_whose_texts_and_numbers_alone_are_others_is_the_same_call() -> None:
+    """A run's name or a number is often edited before the next start."""
+    frames = [Frame("/job/train.py", 2, "main", 'tracker.start("first", settings)')]
+    code = next(failing_code(frames, [JobFile("train.py", 'a\nb\ntracker.start("second", settings)\n')]))
+    assert (code.file is not None, code.statement.lineno) == (True, 3)
+
+
+CHAINED = (
+    "Traceback (most recent call last):\n"
+    '  File "/env/lib/python3.10/site-packages/datasets/builder.py", line 1831, in _write\n'
+    "    writer.write_table(table)\n"
+    "OSError: [Errno 28] No space left on device\n"
+    "\nThe above exception was the direct cause of the following exception:\n\n"
+    "Traceback (most recent call last):\n"
+    '  File "/job/train.py", line 3, in <module>\n'
+    "    rows = load_dataset(name, cache_dir=CACHE)\n"
+    '  File "/env/lib/python3.10/site-packages/datasets/load.py", line 2084, in load_dataset\n'
+    "    builder.download_and_prepare()\n"
+    "datasets.exceptions.DatasetGenerationError: An error occurred while generating the dataset\n"
+)
+
+
+def test_the_own_statement_of_a_chained_exception_is_edited(triage: Triage) -> None:
+    """A package raises its own first, and again where the job's code called it."""
+    file = ConfigFile(
+        "train.py", "import os\nCACHE = '/dev/shm/cache'\nrows = load_dataset(name, cache_dir=CACHE)\n"
+    )
+    answer = explained(triage, CHAINED, file)
+    assert "+CACHE = os.path.expanduser(" in (answer.suggestion or "")
+
+
 def test_where_the_file_is_at_hand_the_edit_is_a_diff_that_applies(triage: Triage, tmp_path: Path) -> None:
     log = raised("NameError: name 'np' is not defined", "/job/train.py:7:main:print(np.zeros(3))")
     answer = explained(triage, log, ConfigFile("train.py", TRAIN))
