@@ -9,7 +9,8 @@ from ingest.logs.stacks.own_calls import own_call
 from service.composition.failure_text import trace_sentence
 from service.composition.message_forms import FormedMessage, place_of
 from service.composition.phrases import phrase
-from service.remediation.code_edits.edits import CodeEdit, code_edit
+from service.remediation.code_edits.changed_rows import ChangedRow, changed_row
+from service.remediation.code_edits.edits import LONGEST_SHOWN, CodeEdit, code_edit, job_files
 from service.remediation.ranking import MOST_CURES, shown
 from service.remediation.script_edits import script_edit
 from service.remediation.value_traces import TraceKind, trace_values
@@ -36,8 +37,9 @@ def with_code_advice(
     report = assessment.report
     # What the message's numbers prove of a setting of the job's own needs no change of its code.
     is_proved = any(change.proof and change.status == "verified" for change in changes[:1])
+    changed = changed_row(report, job_files(report))
     if (edit := code_edit(report)) is not None:
-        made = edit_change(edit, language)
+        made = _told_changed(edit_change(edit, language), changed, language, edit)
         is_first = (cause.action == "fix-code" or edit.row.sure == "named") and not is_proved
         return _placed(made, changes, is_first=is_first)
     if (row := script_edit(report)) is not None:
@@ -64,7 +66,21 @@ def with_code_advice(
         why=" ".join([message.means(language), *told]),
         status="unverified",
     )
+    advice = _told_changed(advice, changed, language)
     return _placed(advice, changes, is_first=cause.action == "fix-code" and not is_proved)
+
+
+def _told_changed(
+    change: ProposedChange, row: ChangedRow | None, language: Language, edit: CodeEdit | None = None
+) -> ProposedChange:
+    """Say that the file at hand is not as it ran: it may have been mended since."""
+    if row is None or (edit is not None and edit.file is not None):
+        return change
+    now = {"file": row.name, "line": row.line, "row": row.text.replace("`", "'")[:LONGEST_SHOWN]}
+    if edit is not None and edit.kind == "replace" and row.text == edit.after:
+        return change.model_copy(update={"to": phrase("code-edit-there", language, **now)})
+    told = phrase("code-row-changed" if row.line else "code-row-gone", language, **now)
+    return change.model_copy(update={"why": f"{change.why} {told}".strip()})
 
 
 def edit_change(edit: CodeEdit, language: Language) -> ProposedChange:

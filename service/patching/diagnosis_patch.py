@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from corpus.keys import canonical
+from corpus.keys import canonical, unsigned
 from corpus.library import Library
-from corpus.message import edited
-from corpus.schema import Language
+from corpus.message import edited, words
+from corpus.schema import ChangeKind, Language
 from ingest.configfiles import formats
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.spelling import is_unset
@@ -25,6 +25,7 @@ from service.patching.target import PatchTarget
 from service.patching.used_files import to_be_patched
 from service.remediation.code_edits.edits import code_edit, job_files
 from service.remediation.code_edits.failing_code import JobFile
+from service.remediation.fed_options import fed_by
 from service.remediation.own_names import own_option
 from service.remediation.refusals import refusing_program, unknown_options
 from service.remediation.script_edits import script_edit
@@ -33,6 +34,8 @@ from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
 
 # Characters of a command of the log that is patched as if it were a file.
 LONGEST_ROW = 400
+# Whose settings are those of the job's own program.
+OWN_PROGRAM = "python"
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,11 @@ def patch_diagnosis(
     targets = _first_targets(changes, report, library)
     made = _patch_targets(targets, files)
     suggested = () if made.edits else _suggested(changes, used, report, library)
+    if not made.edits and not suggested and (fed := fed_targets(targets, used, report)):
+        targets, made = fed, _patch_targets(fed, used)
+        suggested = () if made.edits else _in_code(fed, used, library)
+        if made.edits or suggested:
+            changes = _told_fed(changes, str(fed[0].names[0]), language)
     changed = changed_file((*made.edits, *suggested), targets, report, given)
     if changed is not None:
         changes = tell_changed(changes, changed, language)
@@ -153,11 +161,17 @@ def suggested_edits(
 def _suggested(
     changes: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport, library: Library
 ) -> tuple[FileEdit, ...]:
-    code = [file for file in files if file.exact and formats.format_of(file.name, file.text) == "python"]
+    code = _code_of(files)
     if changes and changes[0].kind == "code":
         return _code_edits(changes[0], code, report) or _script_edits(changes[0], files, report)
-    targets = _first_targets(changes, report, library)
-    for file, target in itertools.product(code, targets[:1]):
+    return _in_code(_first_targets(changes, report, library), files, library)
+
+
+def _in_code(
+    targets: Sequence[PatchTarget], files: Sequence[ConfigFile], library: Library
+) -> tuple[FileEdit, ...]:
+    """Give the first target in the first file of Python code that has a place for it."""
+    for file, target in itertools.product(_code_of(files), targets[:1]):
         keys = library.keys.get(target.framework, ())
         with contextlib.suppress(NotPatchableError):
             known = frozenset(python_file.settings_of(keys))
@@ -169,6 +183,37 @@ def _suggested(
             if after != file.text:
                 return (FileEdit(file, after),)
     return ()
+
+
+def _code_of(files: Sequence[ConfigFile]) -> list[ConfigFile]:
+    return [file for file in files if file.exact and formats.format_of(file.name, file.text) == "python"]
+
+
+def fed_targets(
+    targets: Sequence[PatchTarget], files: Sequence[ConfigFile], report: CrashReport
+) -> list[PatchTarget]:
+    """Give the job's own option in place of a setting that the code has from it; none where it has not."""
+    first = next(iter(targets), None)
+    if first is None or first.kind not in ("setting", "flag") or first.removes or first.replaces:
+        return []
+    call, leaf = first.call_argument
+    name = canonical(leaf or unsigned(first.names[0]))
+    code = [JobFile(file.name, file.text) for file in _code_of(files)]
+    own = fed_by(name, call, code) if name.isidentifier() else None
+    if own is None or canonical(own) == name:
+        return []
+    kind: ChangeKind = "flag" if own.startswith("-") else "setting"
+    named = PatchTarget(OWN_PROGRAM, kind, (own,), first.to, present=first.present, run=first.run)
+    return [replace(named, own=own_option(own, report))]
+
+
+def _told_fed(
+    changes: Sequence[ProposedChange], option: str, language: Language
+) -> tuple[ProposedChange, ...]:
+    """Say of the first change which option of the job's own it is made by."""
+    first, *others = changes
+    why = words("changes.fed-by", language, option=option)
+    return (first.model_copy(update={"why": f"{first.why} {why}".strip()}), *others)
 
 
 def _code_edits(
@@ -275,7 +320,15 @@ def _target(change: ProposedChange, report: CrashReport, library: Library) -> Pa
         program=refusing_program(report) if change.replaces else "",
         present=change.from_ or "",
         own=own_option(change.key, report) if change.framework == "python" else "",
+        run=_of_run(report),
     )
+
+
+def _of_run(report: CrashReport) -> tuple[tuple[str, str], ...]:
+    """Give the settings that the output shows, of several values the last one before the failure."""
+    last = report.root.line if report.root is not None else 0
+    told = sorted((item for item in report.settings if item.line <= last), key=lambda item: item.line)
+    return tuple({canonical(item.key): item.value for item in told}.items())
 
 
 def _removal(change: ProposedChange, report: CrashReport) -> PatchTarget:

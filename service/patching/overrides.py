@@ -143,7 +143,8 @@ def hold(script: Script, target: PatchTarget) -> bool:
     found = _relevant(places(script, target), target)
     if not found:
         return _is_off(script, target)
-    if _present(found, target) != found:
+    kept = _present(found, target)
+    if kept != found and not all(_agrees(place, target) is False for place in kept):
         return False
     if target.present and len({id(place.stage) for place in found}) > 1:
         # Of several commands only the one with the run's value was meant.
@@ -157,7 +158,33 @@ def _present(found: list[SettingPlace], target: PatchTarget) -> list[SettingPlac
     if len({id(place.stage) for place in found}) == 1 or not target.present:
         return found
     same_value = [place for place in found if place.value is not None and place.value.text == target.present]
-    return same_value if len({id(place.stage) for place in same_value}) == 1 else found
+    for kept in (same_value, _of_run(same_value, target)):
+        if len({id(place.stage) for place in kept}) == 1:
+            return kept
+    return found
+
+
+def _of_run(found: list[SettingPlace], target: PatchTarget) -> list[SettingPlace]:
+    """Keep the places in commands that agree with all that is known of the run, and with something."""
+    return [place for place in found if _agrees(place, target)]
+
+
+def _agrees(place: SettingPlace, target: PatchTarget) -> bool | None:
+    """Tell whether a command gives what the run is known to have had; None where it gives nothing of it."""
+    run, names = dict(target.run), {canonical(name) for name in target.names}
+    given = [(key, value) for key, value in _given(place.stage) if key in run and key not in names]
+    return all(compare(value, "==", run[key]) for key, value in given) if given else None
+
+
+def _given(stage: ProgramWords) -> Iterator[tuple[str, str]]:
+    """Give the settings that a command spells out, by their canonical names."""
+    texts = [word.text for word in stage.words]
+    for index in range(stage.names, len(texts)):
+        argument = read_argument(texts, index)
+        if argument is not None and argument.value is not None:
+            value = stage.words[argument.value].rest(argument.begin)
+            if value.plain:
+                yield canonical(argument.key), value.text
 
 
 def _relevant(found: list[SettingPlace], target: PatchTarget) -> list[SettingPlace]:

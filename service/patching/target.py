@@ -21,7 +21,9 @@ class PatchTarget:
     take the setting, where not all of them do. `program` is the one whose options are at fault, by the name
     that it gives itself; of several commands with the setting, its own counts. `present` is the value
     that the run had, the empty string where it is not known: a variable that holds another is not where it
-    came from. `own` tells that the job's own code defines the option, one with a value or a switch.
+    came from. `own` tells that the job's own code defines the option, one with a value or a switch. `run` are
+    the settings that the run is known to have had, by their canonical names: of several commands of a
+    script, those that say otherwise did not start it.
     """
 
     framework: str
@@ -35,6 +37,7 @@ class PatchTarget:
     program: str = ""
     present: str = ""
     own: Literal["", "option", "switch"] = ""
+    run: tuple[tuple[str, str], ...] = ()
 
     @property
     def call_argument(self) -> tuple[str, str]:

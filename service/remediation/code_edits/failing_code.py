@@ -20,6 +20,8 @@ from service.remediation.code_edits.source_text import (
 
 # How far a row may stand from where the traceback says: a file is edited after the job has begun.
 NEAR_ROWS = 60
+# How many times nearer to that the one of several rows alike is that counts.
+FAR_NEARER = 4
 # A row that a traceback quotes and that is longer is data.
 LONGEST_ROW = 600
 # And one that is shorter is found at the end of many others.
@@ -101,7 +103,7 @@ def _in_files(frame: Frame, files: Sequence[JobFile], *, is_innermost: bool) -> 
     path = frame.file.replace("\\", "/")
     fitting = [file for file in files if file.name.endswith(".py") and _ends_alike(path, file.name)]
     for file in fitting:
-        line = _row_of(frame, file.text)
+        line = row_of(frame, file.text)
         source = whole_source(file.text) if line else None
         if source is None:
             continue
@@ -120,6 +122,13 @@ def _in_files(frame: Frame, files: Sequence[JobFile], *, is_innermost: bool) -> 
     return None
 
 
+def file_of(frame: Frame, files: Sequence[JobFile]) -> JobFile | None:
+    """Give the one file of code that a call may lie in; None where none or several may be it."""
+    path = frame.file.replace("\\", "/")
+    fitting = [file for file in files if file.name.endswith(".py") and _ends_alike(path, file.name)]
+    return fitting[0] if len(fitting) == 1 else None
+
+
 def _ends_alike(path: str, name: str) -> bool:
     """Tell whether two paths may be of one file: the shorter one is the end of the other."""
     one, other = (text.strip("./").split("/") for text in (path, name.replace("\\", "/")))
@@ -127,10 +136,11 @@ def _ends_alike(path: str, name: str) -> bool:
     return one[-length:] == other[-length:]
 
 
-def _row_of(frame: Frame, text: str) -> int:
+def row_of(frame: Frame, text: str) -> int:
     """Give the row that a traceback quotes, where the file has it at or near the line; else 0.
 
-    A statement of several rows is quoted by one of them.
+    A statement of several rows is quoted by one of them. Of several alike, the one counts that stands far
+    nearer to the line than the next.
     """
     rows, wanted = text.split("\n"), frame.code.strip()
     if 0 < frame.line <= len(rows) and _same(rows[frame.line - 1], wanted):
@@ -142,7 +152,11 @@ def _row_of(frame: Frame, text: str) -> int:
         # The same statement with another number or text in it is still the same call.
         bare = _CONSTANT.sub("", wanted)
         found = [line for line in near if _CONSTANT.sub("", rows[line - 1].strip()) == bare]
-    return found[0] if len(found) == 1 else 0
+    found.sort(key=lambda line: abs(line - frame.line))
+    is_one = len(found) == 1 or (
+        len(found) > 1 and FAR_NEARER * abs(found[0] - frame.line) <= abs(found[1] - frame.line)
+    )
+    return found[0] if is_one else 0
 
 
 def _same(row: str, quoted: str) -> bool:

@@ -917,3 +917,14 @@ def test_that_line_ends_are_kept(
     text, keys, _ = made
     target = hydra(keys[which % len(keys)], to)
     assert apply(text.replace("\n", ending), target) == apply(text, target).replace("\n", ending)
+
+
+def test_of_several_commands_the_one_that_agrees_with_the_run_is_changed() -> None:
+    """A sweep's commands give the same value; what else the run printed tells them apart."""
+    script = "python t.py --size 8 --lag 1\npython t.py --size 8 --lag 2\n"
+    target = PatchTarget("python", "flag", ("--size",), 4, "flag", present="8", run=(("lag", "2"),))
+    after = apply(script, target)
+    assert after == script.replace("8 --lag 2", "4 --lag 2")
+    assert holds(after, target)
+    with pytest.raises(NotPatchableError, match="several commands"):
+        apply(script, replace(target, run=(("depth", "2"),)))

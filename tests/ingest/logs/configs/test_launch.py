@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.logs.configs.launch import SettingLog, from_command, from_file, is_command, logical_lines
+from ingest.logs.configs.launch import (
+    SettingLog,
+    from_command,
+    from_dump,
+    from_file,
+    is_command,
+    logical_lines,
+)
 from tests.factories import RAY, ReadLog, interleaved, prefixed
 from tests.tables import each_row
 
@@ -173,6 +180,17 @@ def test_the_first_value_of_a_setting_stays() -> None:
     log.add(from_command("python a.py --x 1", 1))
     log.add(from_command("python a.py --x 2 --y 3", 9))
     assert [(item.key, item.value, item.line) for item in log.all()] == [("x", "1", 1), ("y", "3", 9)]
+
+
+def test_the_options_of_the_last_of_several_runs_count() -> None:
+    """A program that prints all its options twice has begun twice; another program's row changes nothing."""
+    log = SettingLog()
+    names = [f"k{number}" for number in range(SettingLog.WHOLE)]
+    for line, value in ((1, "1"), (9, "2")):
+        log.add(from_dump(f"Namespace({', '.join(f'{name}={value}' for name in names)})", line))
+    log.add(from_dump(f"Namespace({', '.join(f'{name}=3' for name in [*names, 'more'])})", 20))
+    told = {item.key: (item.value, item.line) for item in log.all()}
+    assert told == dict.fromkeys(names, ("2", 9)) | {"more": ("3", 20)}
 
 
 def test_the_last_value_of_one_command_counts(read: ReadLog) -> None:
