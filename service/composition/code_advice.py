@@ -10,9 +10,10 @@ from service.composition.failure_text import trace_sentence
 from service.composition.message_forms import FormedMessage, place_of
 from service.composition.phrases import phrase
 from service.remediation.code_edits.changed_rows import ChangedRow, changed_row
-from service.remediation.code_edits.edits import LONGEST_SHOWN, CodeEdit, code_edit, job_files
+from service.remediation.code_edits.edits import LONGEST_SHOWN
+from service.remediation.offered_edits import offered_edit
+from service.remediation.own_edits import OwnEdit, job_files
 from service.remediation.ranking import MOST_CURES, shown
-from service.remediation.script_edits import script_edit
 from service.remediation.value_traces import TraceKind, trace_values
 from service.schemas.diagnosis import ProposedChange
 from service.scoring.assessment import Assessment
@@ -38,20 +39,11 @@ def with_code_advice(
     # What the message's numbers prove of a setting of the job's own needs no change of its code.
     is_proved = any(change.proof and change.status == "verified" for change in changes[:1])
     changed = changed_row(report, job_files(report))
-    if (edit := code_edit(report)) is not None:
+    variables = [change.key for change in changes if change.kind == "env"]
+    if (edit := offered_edit(report, variables=variables)) is not None:
         made = _told_changed(edit_change(edit, language), changed, language, edit)
-        is_first = (cause.action == "fix-code" or edit.row.sure == "named") and not is_proved
+        is_first = (cause.action == "fix-code" or edit.is_sure) and not is_proved
         return _placed(made, changes, is_first=is_first)
-    if (row := script_edit(report)) is not None:
-        joined = ProposedChange(
-            framework="code",
-            kind="code",
-            key=row.place,
-            to=phrase("code-edit-replace", language, before=row.before, after=row.after),
-            why=row.why.to(language),
-            status="unverified",
-        )
-        return _placed(joined, changes, is_first=not is_proved)
     own = own_call(report.root.frames) if report.root is not None else None
     act = message.act(language) if message is not None else ""
     if own is None or message is None or not act:
@@ -71,7 +63,7 @@ def with_code_advice(
 
 
 def _told_changed(
-    change: ProposedChange, row: ChangedRow | None, language: Language, edit: CodeEdit | None = None
+    change: ProposedChange, row: ChangedRow | None, language: Language, edit: OwnEdit | None = None
 ) -> ProposedChange:
     """Say that the file at hand is not as it ran: it may have been mended since."""
     if row is None or (edit is not None and edit.file is not None):
@@ -83,20 +75,14 @@ def _told_changed(
     return change.model_copy(update={"why": f"{change.why} {told}".strip()})
 
 
-def edit_change(edit: CodeEdit, language: Language) -> ProposedChange:
-    """Give an edit of the job's code as a change: its place, what the row says and what it becomes."""
+def edit_change(edit: OwnEdit, language: Language) -> ProposedChange:
+    """Give an edit of a file of the job's as a change: its place, what stands there and what it becomes."""
     name = f"code-edit-{edit.kind}"
     told = phrase(name, language, before=edit.before, after=edit.after)
     if edit.brings:
         told = phrase("code-edit-with", language, told=told, brings=edit.brings)
-    texts = (text.to(language).format(**edit.words) for text in (edit.row.says, edit.row.unproved) if text)
     return ProposedChange(
-        framework="code",
-        kind="code",
-        key=edit.place,
-        to=told,
-        why=("" if language == "zh" else " ").join(texts),
-        status="unverified",
+        framework="code", kind="code", key=edit.place, to=told, why=edit.why.to(language), status="unverified"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,15 +21,16 @@ from service.composition import reasons
 from service.patching import launchers, limits, patches, python_file, script_words, statements
 from service.patching.changed_files import changed_file, tell_changed
 from service.patching.commands import corrected_command
+from service.patching.patch import carries
 from service.patching.patches import ConfigFile, FileEdit, PatchedFiles
 from service.patching.target import PatchTarget
 from service.patching.used_files import to_be_patched
-from service.remediation.code_edits.edits import code_edit, job_files
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.fed_options import fed_by
+from service.remediation.offered_edits import offered_edit
+from service.remediation.own_edits import job_files
 from service.remediation.own_names import own_option
 from service.remediation.refusals import refusing_program, unknown_options
-from service.remediation.script_edits import script_edit
 from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
 
@@ -36,6 +38,7 @@ from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
 LONGEST_ROW = 400
 # Whose settings are those of the job's own program.
 OWN_PROGRAM = "python"
+_EXPORT = re.compile(r"(?m)^[ \t]*export[ \t]+(\w{1,80})=")
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ def patch_diagnosis(
     changes = writable_first(answer.changes, files, report, library)
     targets = _first_targets(changes, report, library)
     made = _patch_targets(targets, files)
+    if not made.edits:
+        made = _installed(targets, given) or made
     suggested = () if made.edits else _suggested(changes, used, report, library)
     if not made.edits and not suggested and (fed := fed_targets(targets, used, report)):
         targets, made = fed, _patch_targets(fed, used)
@@ -163,7 +168,7 @@ def _suggested(
 ) -> tuple[FileEdit, ...]:
     code = _code_of(files)
     if changes and changes[0].kind == "code":
-        return _code_edits(changes[0], code, report) or _script_edits(changes[0], files, report)
+        return _own_edits(changes[0], code, files, report)
     return _in_code(_first_targets(changes, report, library), files, library)
 
 
@@ -187,6 +192,15 @@ def _in_code(
 
 def _code_of(files: Sequence[ConfigFile]) -> list[ConfigFile]:
     return [file for file in files if file.exact and formats.format_of(file.name, file.text) == "python"]
+
+
+def _installed(targets: Sequence[PatchTarget], files: Sequence[ConfigFile]) -> StepPatch | None:
+    """Patch a script that installs the package before the job and starts none; None where there is none."""
+    if not targets or any(target.kind != "package" for target in targets):
+        return None
+    installing = [file for file in files if carries(file.name, file.text, targets[0])]
+    made = _patch_targets(targets, installing) if installing else StepPatch()
+    return made if made.edits else None
 
 
 def fed_targets(
@@ -216,30 +230,26 @@ def _told_fed(
     return (first.model_copy(update={"why": f"{first.why} {why}".strip()}), *others)
 
 
-def _code_edits(
-    change: ProposedChange, code: Sequence[ConfigFile], report: CrashReport
+def _own_edits(
+    change: ProposedChange, code: Sequence[ConfigFile], files: Sequence[ConfigFile], report: CrashReport
 ) -> tuple[FileEdit, ...]:
-    """Make an edit of the failing code in the very file, whose text may hold what the report has not."""
+    """Make an edit of code or of a launch script in the very file, which may hold what the report has not."""
     if change.by == "model":
         return _edited_statement(change, code) if change.from_ is not None else ()
-    given = [JobFile(file.name, file.text) for file in code]
-    # What other files of the job's say of it counts although they are not to be changed.
+    given = [file for file in files if file.exact]
     names = {file.name for file in given}
-    found = code_edit(report, [*given, *(file for file in job_files(report) if file.name not in names)])
+    # What other files of the job's say of it counts although they are not to be changed.
+    others = [file for file in job_files(report) if file.name not in names]
+    own = [JobFile(file.name, file.text) for file in given]
+    found = offered_edit(report, [*own, *others], _exported(given))
     if found is None or found.file is None or found.place != change.key:
         return ()
-    return tuple(FileEdit(file, found.text) for file in code if file.name == found.file.name)[:1]
-
-
-def _script_edits(
-    change: ProposedChange, files: Sequence[ConfigFile], report: CrashReport
-) -> tuple[FileEdit, ...]:
-    """Make an edit of a row of a launch script, which belongs to the command above or below it."""
-    given = [file for file in files if file.exact]
-    found = script_edit(report, [JobFile(file.name, file.text) for file in given])
-    if found is None or found.place != change.key:
-        return ()
     return tuple(FileEdit(file, found.text) for file in given if file.name == found.file.name)[:1]
+
+
+def _exported(files: Sequence[ConfigFile]) -> list[str]:
+    """Name the variables that the files export."""
+    return list(dict.fromkeys(name for file in files for name in _EXPORT.findall(file.text)))
 
 
 def _edited_statement(change: ProposedChange, code: Sequence[ConfigFile]) -> tuple[FileEdit, ...]:

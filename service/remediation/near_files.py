@@ -10,9 +10,9 @@ from corpus.keys import canonical
 from corpus.message import in_both
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
-from service.remediation.code_edits.edits import job_files
 from service.remediation.code_edits.names import near
 from service.remediation.named_options import NamedOption
+from service.remediation.own_edits import job_files
 
 # The interpreter, and those who say it in words: Objects/exceptions.c, OSError_str.
 _MISSING = re.compile(

@@ -22,10 +22,10 @@ from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
-from service.remediation.code_edits.edits import job_files
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.code_edits.names import near
 from service.remediation.feasibility import value_of
+from service.remediation.own_edits import job_files
 from service.remediation.packages.changes import PackageChange
 
 PATH = "PYTHONPATH"

@@ -1,5 +1,8 @@
 """Edits of a launch script that is not run as it reads: a command that ends too early, a variable not set.
 
+What stands before `&` runs in a shell of its own (bash, "Lists of Commands"): a variable that is set there is
+set nowhere else.
+
 Bash and dash then name row and option: `run.sh: line 10: --lr: command not found`. The row above lacks its
 backslash, has a blank behind it, or is a comment or an empty row, which ends the command as well.
 
@@ -11,19 +14,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from corpus.message import in_both
-from corpus.schema import Text
 from ingest.logs.report import CrashReport
-from service.remediation.code_edits.edits import job_files
 from service.remediation.code_edits.failing_code import JobFile
+from service.remediation.own_edits import OwnEdit, job_files
 
 _OPTION_RUN = re.compile(
     r"(?P<script>[\w./-]{1,200}): (?:line )?(?P<line>\d{1,6}): (?P<option>--?[A-Za-z][\w.-]*)(?:=\S*)?: "
     r"(?:command )?not found"
 )
 _COMMENT = re.compile(r"\s*#")
+_SCRIPT = re.compile(r"\.(?:sh|bash|slurm|sbatch)$")
 _UNBOUND = re.compile(
     r"(?P<script>[\w./-]{1,200}): (?:line )?\d{1,6}: (?P<name>SLURM_(?P<option>[A-Z_]{2,40})): "
     r"(?:unbound variable|parameter not set)"
@@ -33,20 +35,13 @@ _DIRECTIVE = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class ScriptEdit:
-    """One row of a script that changes: the file with it, its place, what it was and what it becomes."""
+def script_edit(
+    report: CrashReport, files: Sequence[JobFile] | None = None, variables: Sequence[str] = ()
+) -> OwnEdit | None:
+    """Give the edit by which the script runs as it reads; None where no such row is at hand.
 
-    file: JobFile
-    text: str
-    place: str
-    before: str
-    after: str
-    why: Text
-
-
-def script_edit(report: CrashReport, files: Sequence[JobFile] | None = None) -> ScriptEdit | None:
-    """Give the edit by which the script runs as it reads; None where no such row is at hand."""
+    `variables` are those of the environment on which the failure turns.
+    """
     bodies = [event.body for event in report.standing if event.kind == "error"]
     given = job_files(report) if files is None else files
     for body in bodies:
@@ -54,7 +49,8 @@ def script_edit(report: CrashReport, files: Sequence[JobFile] | None = None) -> 
             return _joined(file, int(said["line"]), said["option"])
         if (said := _UNBOUND.search(body)) and (file := _named(said["script"], given)):
             return _defaulted(file, said["name"], said["option"])
-    return None
+    made = (_in_foreground(file, name) for file in given for name in variables)
+    return next((edit for edit in made if edit is not None), None)
 
 
 def _named(script: str, files: Sequence[JobFile]) -> JobFile | None:
@@ -68,7 +64,7 @@ def _base(file: JobFile) -> str:
     return file.name.replace("\\", "/").rpartition("/")[2]
 
 
-def _defaulted(file: JobFile, name: str, option: str) -> ScriptEdit | None:
+def _defaulted(file: JobFile, name: str, option: str) -> OwnEdit | None:
     """Let a variable that Slurm did not set have the value of the directive that it comes from."""
     wanted = option.lower().replace("_", "-")
     values = {match["value"] for match in _DIRECTIVE.finditer(file.text) if match["option"] == wanted}
@@ -82,10 +78,23 @@ def _defaulted(file: JobFile, name: str, option: str) -> ScriptEdit | None:
     text = "\n".join(put.get(at, row) for at, row in enumerate(rows))
     first = places[0]
     why = in_both("changes.directive-alone", name=name, directive=f"--{wanted}", value=value)
-    return ScriptEdit(file, text, f"{_base(file)}:{first + 1}", rows[first].strip(), put[first].strip(), why)
+    place = f"{_base(file)}:{first + 1}"
+    return OwnEdit("replace", place, rows[first].strip(), put[first].strip(), why, file, text)
 
 
-def _joined(file: JobFile, line: int, option: str) -> ScriptEdit | None:
+def _in_foreground(file: JobFile, name: str) -> OwnEdit | None:
+    """Set a variable in the script itself, not in a process of its own that the `&` behind it begins."""
+    apart = re.compile(rf"(?m)^(?P<set>[ \t]*export[ \t]+{re.escape(name)}=[^\s&;|]+)[ \t]*&[ \t]*$")
+    found = apart.search(file.text) if _SCRIPT.search(file.name) else None
+    if found is None:
+        return None
+    place = f"{_base(file)}:{file.text.count(chr(10), 0, found.start()) + 1}"
+    why = in_both("changes.set-in-background", name=name)
+    text = apart.sub(lambda match: match["set"], file.text)
+    return OwnEdit("replace", place, found[0].strip(), found["set"].strip(), why, file, text)
+
+
+def _joined(file: JobFile, line: int, option: str) -> OwnEdit | None:
     """Join the row of an option to the command above it."""
     rows = file.text.split("\n")
     if not 1 < line <= len(rows) or not rows[line - 1].lstrip().startswith(option):
@@ -107,4 +116,4 @@ def _joined(file: JobFile, line: int, option: str) -> ScriptEdit | None:
     before, after = (" ".join(row.strip() for row in each if row.strip()) for each in (taken, put))
     why = in_both(reason, option=option)
     place = f"{_base(file)}:{start + 1}"
-    return ScriptEdit(file, text, place, before, after, why) if text != file.text else None
+    return OwnEdit("replace", place, before, after, why, file, text) if text != file.text else None

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal
 
 from corpus.code_edits import CodeEditRow, CodeOperator, known_code_edits, may_follow
 from corpus.expressions import compiled
 from corpus.keys import canonical, unsigned
+from corpus.schema import Text
 from ingest.configfiles.settings import TextEdit
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
@@ -27,6 +27,7 @@ from service.remediation.code_edits.matching import Match, filled, matches, valu
 from service.remediation.code_edits.names import Sought, computed
 from service.remediation.code_edits.rewriting import blanks_of, edits_of, holding, with_import
 from service.remediation.code_edits.source_text import SourceText, parsed, whole_source
+from service.remediation.own_edits import EditKind, OwnEdit, job_files
 
 # The pattern of a row that asks for nothing in the failing statement itself.
 ANY_STATEMENT = "..."
@@ -49,32 +50,12 @@ BELOW = 40
 # Characters of a row that is shown whole; of a longer one the part that changes.
 LONGEST_SHOWN = 100
 
-EditKind = Literal["replace", "insert-before", "insert-after", "import"]
 
-
-@dataclass(frozen=True)
-class CodeEdit:
-    """One edit of the job's code: what a row says before and after it, and the file with it.
-
-    `file` is None where only the traceback's row is at hand; `text` is then empty. `brings` is an import that
-    goes with it. `words` fill the blanks of the row's sentences.
-    """
+@dataclass(frozen=True, kw_only=True)
+class CodeEdit(OwnEdit):
+    """An edit of the job's code, with the row of the knowledge that it follows from."""
 
     row: CodeEditRow
-    words: Mapping[str, str]
-    kind: EditKind
-    place: str
-    before: str
-    after: str
-    file: JobFile | None = None
-    text: str = ""
-    brings: str = ""
-
-
-def job_files(report: CrashReport) -> list[JobFile]:
-    """Give the job's own files as the report holds them, without secrets."""
-    parts = (text.rpartition("\n") for text in report.launches)
-    return [JobFile(name, body) for body, _, name in parts]
 
 
 def code_edit(report: CrashReport, files: Sequence[JobFile] | None = None) -> CodeEdit | None:
@@ -362,16 +343,24 @@ def _made(
     name = code.frame.file if code.file is None else code.file.name
     line = code.frame.line if code.file is None else _line(row, code, first)
     return CodeEdit(
-        row,
-        _words(values, found[0], source),
         kind,
         f"{name.replace(chr(92), '/').rpartition('/')[2]}:{line}",
         before,
         after,
+        _why(row, _words(values, found[0], source)),
         code.file,
         whole if code.file is not None else "",
         "; ".join(imports) if row.edit is not None and brought and code.file is not None else "",
+        row.sure == "named",
+        row=row,
     )
+
+
+def _why(row: CodeEditRow, told: Mapping[str, str]) -> Text:
+    """Give what a row says of its edit, and what that does not prove."""
+    parts = [text for text in (row.says, row.unproved) if text is not None]
+    en, zh = ([getattr(text, name).format(**told) for text in parts] for name in ("en", "zh"))
+    return Text(en=" ".join(en), zh="".join(zh))
 
 
 def _edits_at(

@@ -21,7 +21,6 @@ from corpus.schema import Cause, Language, Scalar
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
-from service.remediation.code_edits.edits import job_files
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.data_flow.evidence import (
     PATHS,
@@ -44,6 +43,7 @@ from service.remediation.data_flow.failing_parts import (
 from service.remediation.data_flow.job_program import JobProgram, OwnCall
 from service.remediation.data_flow.slices import PASSED, FlowEnd, Slicer
 from service.remediation.framework_relations import settable_frameworks
+from service.remediation.own_edits import job_files
 from service.schemas.diagnosis import ProposedChange
 
 # How many own calls, from the innermost outwards, are looked at, and how many options are offered.

@@ -58,3 +58,19 @@ def test_the_patch_changes_the_command_that_gives_the_option(triage: Triage, tmp
     assert "`--per_step`" in first.why
     after = applied(tmp_path, script, answer.patch or "", "run.sh")
     assert after == script.replace("--per_step 8", f"--per_step {first.to}")
+
+
+def test_a_script_that_only_installs_is_patched_for_a_package(triage: Triage, tmp_path: Path) -> None:
+    """It starts no program of the run, and yet it makes the environment."""
+    log = (
+        "Traceback (most recent call last):\n"
+        '  File "/job/train.py", line 3, in <module>\n    rows = load_dataset("a/b")\n'
+        '  File "/env/lib/python3.11/site-packages/datasets/load.py", line 1031, in dataset_module_factory\n'
+        '    raise RuntimeError(f"Dataset scripts are no longer supported, but found {filename}")\n'
+        "RuntimeError: Dataset scripts are no longer supported, but found b.py\n"
+    )
+    setup = 'pip install \\\n    "torch" \\\n    "datasets>=3.0"\n'
+    train = "from datasets import load_dataset\n\nrows = load_dataset('a/b')\n"
+    answer = explained(triage, log, ConfigFile("train.py", train), ConfigFile("setup_node.sh", setup))
+    after = applied(tmp_path, setup, answer.patch or "", "setup_node.sh")
+    assert after == setup.replace("datasets>=3.0", "datasets<4.0.0")

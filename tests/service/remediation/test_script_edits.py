@@ -58,3 +58,24 @@ def test_that_a_variable_of_slurm_falls_back_to_its_directive(script: str, expec
     said = "job.slurm: line 2: SLURM_NTASKS: unbound variable"
     found = script_edit(report(failed(body=said)), [JobFile("job.slurm", script)])
     assert (found.after if found is not None else None) == expected
+
+
+@each_row(
+    ("script", "variables", "expected"),
+    [
+        (
+            "export A=0 &\npython a.py &\nexport A=1 &\npython b.py\n",
+            ["A"],
+            "export A=0\npython a.py &\nexport A=1\npython b.py\n",
+        ),
+        ("export A=0 &\npython a.py\n", ["B"], None),
+        ("export A=0\npython a.py &\n", ["A"], None),
+    ],
+    ids=["in-the-background", "another-variable", "in-the-script"],
+)
+def test_that_a_variable_is_set_where_the_commands_below_have_it(
+    script: str, variables: list[str], expected: str | None
+) -> None:
+    """What ends with `&` sets it in a shell of its own, and only a variable that matters is touched."""
+    found = script_edit(report(failed(body="CUDA out of memory")), [JobFile("run.sh", script)], variables)
+    assert (found.text if found is not None else None) == expected

@@ -133,3 +133,22 @@ def test_where_the_file_is_at_hand_the_edit_is_a_diff_that_applies(triage: Triag
 def test_that_no_edit_is_offered_of_what_did_not_fail(log: str, triage: Triage) -> None:
     changes = explained(triage, log, language="en").changes
     assert [item.to for item in changes if item.kind == "code" and "->" in str(item.to)] == []
+
+
+@each_row(
+    ("code", "told"),
+    [
+        # The very edit stands there already.
+        ("print('a')\nfor i in range(n):\n    pass\n", ("nothing to do", "")),
+        ("print('a')\nfor i in tqdm(n):\n    pass\n", ("", "row 2 reads `for i in tqdm(n):`")),
+        ("print('a')\nprint('b')\n", ("", "no longer has the row that failed")),
+    ],
+    ids=["mended", "another-row", "gone"],
+)
+def test_a_file_that_no_longer_has_the_failing_row_is_said_to_have_changed(
+    code: str, told: tuple[str, str], triage: Triage
+) -> None:
+    log = raised("TypeError: 'int' object is not iterable", "/job/train.py:2:main:for i in n:")
+    first = explained(triage, log, ConfigFile("train.py", code)).changes[0]
+    assert told[0] in str(first.to)
+    assert told[1] in first.why
