@@ -85,7 +85,7 @@ ADDRESSED = (
     SecretKind(
         "url-credentials",
         _URL,
-        r"(?<=://)(?P<secret>[A-Za-z0-9_~.-]{20,300})@",
+        r"(?<=://)(?P<secret>[A-Za-z0-9_~.+-]{20,300}={0,2})@",
         check=entropy.is_mixed,
         starts=("://",),
         after=r"[^\s/]*(?:@|$)",

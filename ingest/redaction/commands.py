@@ -111,9 +111,9 @@ COMMANDS = (
         entropy.is_key,
     ),
     _command(
-        r"(?:twine|sqlcmd|veracrypt|bcp|racadm|psexec|cqlsh|cypher-shell|mosquitto_[a-z]{3}|mysqladmin|devpi|"
+        r"(?:certutil|twine|sqlcmd|veracrypt|bcp|racadm|psexec|cqlsh|cypher-shell|mosquitto_[a-z]{3}|mysqladmin|devpi|"
         r"rabbitmqadmin|sqoop)\W",
-        rf"\b(?:twine|sqlcmd|veracrypt|bcp|racadm|psexec|cqlsh|cypher-shell|"
+        rf"\b(?:certutil|twine|sqlcmd|veracrypt|bcp|racadm|psexec|cqlsh|cypher-shell|"
         rf"mosquitto_\w{{3}}|devpi|rabbitmqadmin|"
         rf"sqoop)\b[^\n]{{0,300}}?\s-p{_FLAG_VALUE}",
         entropy.is_made,
@@ -144,8 +144,9 @@ COMMANDS = (
         rf"\bsudo\b[^\n]{{0,80}}?\s-\w*S\b[^\n]{{0,200}}?<<<\s*['\"]?(?P<secret>(?!\$){WORD}{{4,200}})",
     ),
     _command(
-        r"send(?:(?:[ \t]|%20|\\)+(?:--(?:[ \t]|%20)+)?(?:[\"'\\&]|%22|%5C)|[ \t]*\r?\n)",
-        r"\bsend\s+(?:--\s+)?\\?\"(?P<secret>[^\s\"\\]{4,200})(?:\\+[rn]|[\r\n]){1,2}\\?\"",
+        r"send(?:line)?(?:(?:[ \t(]|%20|\\)+(?:--(?:[ \t]|%20)+)?(?:[\"'\\&]|%22|%5C)|[ \t]*\r?\n)",
+        r"(?:\bsend\s+(?:--\s+)?\\?\"(?P<secret>[^\s\"\\]{4,200})(?:\\+[rn]|[\r\n]){1,2}\\?\"|"
+        r"\.sendline\(b?['\"](?P<sent>[^\s'\"\\/.(]{6,200})['\"]\))",
         entropy.is_made,
     ),
     # Into a file that is called a secret's: echo 'X' > .vault_pass
@@ -209,6 +210,27 @@ COMMANDS = (
         r"(?<!mkdir[ ])-p[ =]?['\"]?"
         r"(?P<secret>[^\s'\"/:=,|;&\x80-\xff-][^\s'\"/:=,|;&\x80-\xff]{5,100})(?=['\"]?(?:\s|\Z))",
         entropy.is_made,
+    ),
+    # A user and a password behind one flag, whatever the program: -u bob:X; a group is a word.
+    _command(
+        r"\s-u(?:[ =]|%20)[^\s:]{1,60}(?::|%3A)",
+        r"(?<=\s)-u[ =]['\"]?[\w@-]{1,60}:(?P<secret>[^\s'\"/:,|;&\x80-\xff]{6,200})(?=['\"]?(?:\s|\Z))",
+        entropy.is_made,
+    ),
+    # The last word of a program's login, and of what makes a password's hash: `x login bucket bob X`
+    _command(
+        r"(?:login|mkpasswd|addauth)[ ]",
+        r"(?m:^)(?:[^\n]{0,80}[$#>+][ ])?(?:[a-z][\w.-]{0,20}[ ]login(?:[ ][\w.@-]{1,60}){1,3}|"
+        r"mkpasswd(?:[ ]-\w[ ][\w-]{1,20}){0,3}|addauth[ ]digest(?=[ ]))[ ](?:[\w.-]{1,40}:)?"
+        r"(?P<secret>[^\s'\"/:=.]{6,60})[ \t]*\r?(?=\n|\Z)",
+        entropy.is_typed,
+    ),
+    # A call that is given an address of mail, and behind it what goes with it.
+    _command(
+        r"@[a-z0-9.-]{1,60}(?:['\"],|[ ]|\\|%)[^\n]{0,4}[^\n]",
+        r"(?:\([ ]?['\"][\w.+-]{1,60}@[\w.-]{1,80}['\"],[ ]?['\"](?P<quoted>[^\n'\"]{6,100})['\"]|"
+        r"\bLOGIN[ ][\w.+-]{1,60}@[\w.-]{1,80}[ ]['\"]?(?P<secret>[^\s'\"]{6,100}))",
+        entropy.is_typed,
     ),
     # Samba's way to write a user and a password: -U bob%X
     _command(

@@ -18,6 +18,7 @@ _WORDS = (
 )
 _LAST = (
     r"(?:passw(?:or)?d|pass[ _-]?phrase|passcode|pass|pwd|pw|secret|cred(?:ential)?s?|token[_.-]secret|auth|"
+    r"(?:secret|passw(?:or)?d|api[_.-]?key|access[_.-]?token)[_.-]?(?:string|value|text|plain(?:text)?)|"
     r"auth[_.-]?token|jwt|bearer|(?:auth|session)[_.-]?cookie|requirepass|masterauth|authtok|"
     r"device[_.-]?code|(?:src|dest)?(?:store|key)pass|"
     r"access[_.-]?token|hub[_.-]?token|refresh[_.-]?token|"
@@ -27,7 +28,8 @@ _LAST = (
 )
 _LAST_SIEVE = (
     r"(?:passw(?:or)?d|phrase|passcode|pass|pwd|pw|secret|creds?|credentials?|auth|[a-z0-9_.-]key|token|jwt|"
-    r"bearer|cookie|masterauth|authtok|device_code|device-code)"
+    r"bearer|cookie|masterauth|authtok|device_code|device-code|(?:secret|passw(?:or)?d|key|token)[_.-]?"
+    r"(?:string|value|text|plain(?:text)?))"
 )
 # A value that a name without anything else beside it gives away; no option, no variable, no path, and none of
 # the words for nothing.
@@ -62,7 +64,8 @@ CALLED = (
     _called(
         "secret",
         rf"[-+][a-z0-9_.-]*{_LAST_SIEVE}['\"]?(?:[ =,]|%20|%3D)",
-        rf"(?<![^\s'\"=,;(\[])(?:--?|\+\+?|~){_WORDS}{_LAST}['\"]?(?![\w.-])",
+        rf"(?<![^\s'\"=,;(\[])(?:--?|\+\+?|~)(?!(?:disabled?|no|skip|ask|require|allow|"
+        rf"enable|reset|change|expire)[_.-]){_WORDS}{_LAST}['\"]?(?![\w.-])",
         r"(?:[ \t]{1,4}|=|['\"]?,[ ]?)",
         entropy.is_given,
     ),

@@ -23,8 +23,8 @@ _PATH = re.compile(rb"~?\.{0,2}/(?:[A-Za-z_.][a-z_.-]+|[\w.-]+/[\w./-]+\.\w{2,5}
 _NONE = re.compile(
     rb"(?i)(?:none|null|nil|true|false|empty|dummy|default|required|missing|undefined|unset|files|prompt|"
     rb"changeme|placeholder|[\[(<]?(?:redacted|hidden|masked|filtered|removed|scrubbed|sanitized|nil)[\])>]?|"
-    rb"x{3,}|\.{3,}|\*{2,}|(?:\w{1,6}[_-])?(?:your|insert|enter)[_-].*|.*_here|incorrect|invalid|wrong|"
-    rb"expired|"
+    rb"(?:[a-z0-9]{1,10}[_-]){0,3}x{3,}|\.{3,}|\*{2,}|(?:\w{1,6}[_-])?(?:your|insert|enter)[_-].*|.*_here|incorrect|invalid|wrong|"
+    rb"expired|expected|"
     rb"updated|rotated|reset|rejected|mismatch\w*|failed|denied|authentication|accepted|unknown|changed|"
     rb"(?:not|no|none)[-_ ](?:needed|required|used|set|necessary|provided|available|applicable)|"
     rb"blank|not|set|unset|password|must|should|shall|may|can|cannot|could|will|would|"
@@ -37,12 +37,13 @@ _CALL = re.compile(
     rb"(?:var|vars|local|module|data|secrets|inputs|env)\.[a-z_][\w.-]*\Z|"
     # Another name, a metavariable, a call, a tag of YAML, and what a shell says where a variable is not set.
     rb"[A-Za-z_]\w*(?:\.\w+)*\.\w*(?:token|key|passw(?:or)?d|secret|credentials?)\Z|"
+    rb"[a-z_]\w*(?:\.\w+)*\[\Z|"
     rb"(?:(?:api|access|secret|auth|hf|hub|wandb|private|public|client|session|user|db|new|old|app|admin|"
-    rb"root|ssh|aws|encryption|signing|service|bot|login)_){1,3}"
+    rb"root|ssh|aws|encryption|signing|service|bot|login)[_-]){1,3}"
     rb"(?:token|key|passw(?:or)?d|secret|credentials?)"
     rb"\Z|"
     rb"(?:[A-Z]{2,}_){3,}[A-Z]{2,}\Z|(?:[A-Z]+_)*(?:PASSWORD|TOKEN|SECRET|KEY|PASS)\Z|"
-    rb"[A-Za-z_][\w.]*\((?:\w+=|\.{3})?['\"]?\Z|[a-z]\w*[_.]\w+\([a-z][\w.]*\Z|![A-Za-z]{2,10}\Z|"
+    rb"[A-Za-z_][\w.]*\((?:\w+=|\.{3})?['\"]?\Z|[a-z]\w*(?:[_.]\w+)+\((?:[a-z][\w.]*|\d{1,6})?\Z|![A-Za-z]{2,10}\Z|"
     # What a build mounts, by its id and its place.
     rb"(?:id|type|src|source|target|env)=[\w./$~-]+(?:,(?:id|type|src|source|target|env)=[\w./$~-]+)*\Z|"
     # A part of a model by its place in it (words with dots may be a password); a file in a folder.
@@ -267,9 +268,24 @@ _BOTH_CASES = 24
 _FAMILIAR_SHARE = 0.45
 
 
+# Base64 of either alphabet, whose signs part a run of chance into short ones.
+_BASE64_RUN = re.compile(rb"[A-Za-z0-9+/]{22,}={0,2}|[A-Za-z0-9_-]{32,}={0,2}")
+_BASE64_SIGNS = b"+/_-="
+
+
+def _core(value: bytes) -> bytes:
+    """Give the longest run of letters and digits; all of base64, whatever signs are in it."""
+    core = max(_CORE.findall(value), key=len, default=b"")
+    if len(core) < len(value.rstrip(b"=")) and _BASE64_RUN.fullmatch(value):
+        joined = value.translate(None, _BASE64_SIGNS)
+        if is_dense(joined) and not joined.isupper():
+            return joined
+    return core
+
+
 def is_chance(value: bytes, least: int = 16) -> bool:
     """Tell whether a value has a run of so many letters and digits that no words' pairs make up."""
-    core = max(_CORE.findall(value), key=len, default=b"")
+    core = _core(value)
     if len(core) < least:
         return False
     has_digits = any(48 <= char < 58 for char in core)
@@ -302,10 +318,17 @@ _IDENTIFIES = re.compile(
     rb"ids?|uid|"
     rb"sha\d*|md5|hash|digest|etag|build|img|vol|ssh|rsa|pod|node|actor|model|ckpt|checkpoint|step|gen|"
     rb"rs|ws|fc|"
-    rb"srvtoolu|container|image|blob|layer|exp|trial|sweep|worker|log|cache|tmp|version|v\d*|part|chunk|"
+    rb"srvtoolu|container|image|blob|layer|exp|trial|sweep|worker|log|cache|tmp|version|v\d*(?=[._-]\d)|part|chunk|"
     rb"shard|"
     rb"object|key|snap|ami|vpc|eni|sg|subnet|igw|lib|_?zn\w*|_zt\w*|torch|triton|cutlass|nccl|sm\d*)[._-]"
 )
+
+
+def is_identified(value: bytes) -> bool:
+    """Tell whether a value begins with a word for what identifies and gives no access."""
+    return _IDENTIFIES.match(value) is not None
+
+
 _BETWEEN_PARTS = re.compile(rb"[._-]")
 
 
@@ -348,6 +371,16 @@ def is_password(value: bytes) -> bool:
         and any(48 <= char < 58 for char in value)
         and bool(set(value) & _MADE_SIGNS)
         and b"://" not in value
+    )
+
+
+def is_typed(value: bytes) -> bool:
+    """Tell whether people make passwords so: of letters and digits, with a capital or a sign among them."""
+    return (
+        is_made(value)
+        and any(48 <= char < 58 for char in value)
+        and sum(char >= 65 for char in value) >= 3
+        and (any(65 <= char < 91 for char in value) or bool(set(value) & _MADE_SIGNS))
     )
 
 

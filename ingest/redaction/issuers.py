@@ -49,12 +49,19 @@ ISSUERS = (
     ),
     SecretKind("issuer-token", r"key-[0-9a-f]{8}", rf"(?<![A-Za-z0-9_-])key-[0-9a-f]{{32}}{_END}"),
     SecretKind("issuer-token", r"1/\d{10}", rf"(?<![\w/.])1/\d{{13,19}}:(?P<secret>[0-9a-f]{{32}}){_END}"),
+    # What opens a service, and behind it digits in hexadecimal.
+    SecretKind(
+        "issuer-token",
+        r"(?:live|prod|secret|tok|token|pat|apikey|[spr]k|e2b)_[0-9a-f]{8}",
+        r"(?<![A-Za-z0-9/._-])(?:live|prod|secret|tok|token|pat|apikey|[spr]k|e2b)_[0-9a-f]{32,64}"
+        r"(?![A-Za-z0-9/.])",
+    ),
     # What issuers have in common: a short word, and behind it what chance has drawn.
     SecretKind(
         "issuer-token",
         r"[._-][A-Z0-9]*(?:[a-z]+[A-Z0-9]+){2}[a-z]+[A-Z0-9]",
         r"(?<![A-Za-z0-9/._-])(?P<secret>[A-Za-z][A-Za-z0-9]{1,9}(?:[._-][A-Za-z0-9]{1,8}){0,2}?[._-]"
-        r"[A-Za-z0-9_.-]{24,400})(?![A-Za-z0-9/])",
+        r"[A-Za-z0-9_.-]{20,400})(?![A-Za-z0-9/])",
         check=entropy.is_issued,
         probe=_is_near_issued,
         wraps=False,

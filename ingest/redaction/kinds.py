@@ -365,6 +365,13 @@ SHAPED = (
         rf"{_NOT_BEHIND}t1\.[A-Za-z0-9_-]{{40,400}}={{0,2}}\.[A-Za-z0-9_-]{{40,100}}{_END}",
         check=entropy.is_dense,
     ),
+    # What a disk's lock takes in place of its password.
+    SecretKind(
+        "licence-key",
+        r"\d{6}-\d{6}-\d{6}-\d{6}-\d{6}-\d{6}-",
+        r"(?<![\w-])(?:\d{6}-){7}\d{6}(?![\w-])",
+        wraps=False,
+    ),
     SecretKind("age-key", r"AGE-SECRET-KEY-", rf"AGE-SECRET-KEY-[0-9A-Z]{{58,60}}{_END}"),
 )
 

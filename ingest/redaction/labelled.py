@@ -196,6 +196,16 @@ BESIDE = (
         rf"<value>\s{{0,40}}(?P<secret>[^<>\s]{{8,{_MANY}}})\s{{0,40}}</value>",
         ahead=600,
     ),
+    SecretKind(
+        "password",
+        r"(?i)name(?:>|\\|%|&)[^\n]*(?:passw(?:or)?d|passphrase|pwd|[_.-]pass)",
+        rf"(?i)<name>\s{{0,40}}[\w.-]{{0,80}}(?:passw(?:or)?d|passphrase|(?<![a-z])pwd|(?<=[_.-])pass)"
+        rf"\s{{0,40}}</name>\s{{0,200}}<value>\s{{0,40}}(?P<secret>[^<>\s]{{6,{_MANY}}})\s{{0,40}}</value>",
+        check=entropy.is_given,
+        ahead=600,
+        wraps=False,
+        shaped=False,
+    ),
     # A container's variable: its name in one row, its value in the next.
     SecretKind(
         "secret",
@@ -203,11 +213,23 @@ BESIDE = (
         rf"]{{0,60}}(?:\n|value)",
         rf"(?i)(?<![a-z])(?:name|key){_QUOTE}?[ \t]{{0,30}}[:=]\s?{_QUOTE}?{_CALLED}(?:_?(?:id|\d{{1,2}}))?"
         rf"{_QUOTE}?\s*,?\s*{_QUOTE}?(?<![a-z])value{_QUOTE}?[ \t]{{0,30}}[:=]\s?{_QUOTE}?{NOTHING}"
-        # A list wraps a long value below its own column.
+        # In quotes it goes on to the closing one; a list wraps a long value below its own column.
+        rf"(?:(?<=\")(?P<quoted>[^\"\n\\]{{6,400}})(?=\")|(?<=')(?P<single>[^'\n\\]{{6,400}})(?=')|"
         rf"(?P<secret>[^\s'\",}}\\<>]{{6,{_MANY}}}"
-        r"(?:\r?\n[ ]{12,40}[A-Za-z0-9+/=_.-]{4,200}(?=[ \t]*\r?(?:\n|\Z))){0,8})",
+        r"(?:\r?\n[ ]{12,40}[A-Za-z0-9+/=_.-]{4,200}(?=[ \t]*\r?(?:\n|\Z))){0,8}))",
         check=entropy.is_secret,
         ahead=600,
+        wraps=False,
+        shaped=False,
+    ),
+    # The same, where what writes it sorts by another order: value, then name.
+    SecretKind(
+        "secret",
+        rf"(?i)(?:name|key)[\"'\\%]{{1,6}}(?:\s|%20)*(?::|%3A)[^\n]*{_CALLED_SIEVE}",
+        rf"(?i)(?<![a-z])value{_QUOTE}[ ]?:\s?{_QUOTE}{NOTHING}(?P<secret>[^'\"\n\\]{{6,{_MANY}}}){_QUOTE},"
+        rf"\s{{0,40}}{_QUOTE}(?:name|key){_QUOTE}[ ]?:\s?{_QUOTE}{_CALLED}(?:_?(?:id|\d{{1,2}}))?{_QUOTE}",
+        check=entropy.is_secret,
+        back=600,
         wraps=False,
         shaped=False,
     ),
@@ -222,8 +244,8 @@ BESIDE = (
     _beside(
         "secret",
         rf"(?i){_CALLED_SIEVE}(?:[ \t]{{2}}|\t|[ \t]{{0,40}}(?:\||│|┃)|[ "
-        r"\t]\.\.\.|%20(?:%20|%7C|\.\.\.|%E2)|%09|\\)",
-        rf"(?i)(?<![A-Za-z0-9]){_CALLED}(?:[ \t]{{0,60}}(?:\||│|┃)[ \t]{{0,4}}|[ \t]\.{{3,80}}[ \t]|[ "
+        r"\t]?\.\.\.|%20(?:%20|%7C|\.\.\.|%E2)|%09|\\)",
+        rf"(?i)(?<![A-Za-z0-9]){_CALLED}(?:[ \t]{{0,60}}(?:\||│|┃)[ \t]{{0,4}}|[ \t]?\.{{3,80}}:?[ \t]|[ "
         rf"\t]{{2,60}}|\t)['\"]?{NOTHING}(?P<secret>{_HELD}{{10,{_MANY}}})",
     ),
     # Lists of keys, in brackets and in rows.
@@ -252,7 +274,8 @@ BESIDE = (
         "secret",
         rf"(?i)(?:{_SERVICES})['\"\\]{{0,4}}(?:\s|%20)?(?:[:=]|%3[AD]|\\|\()",
         rf"(?i)(?<![a-z])(?:{_SERVICES}){_QUOTE}?[ ]?[:=][ "
-        rf"]?(?:dict\(|\{{)?\s{{0,40}}(?:[^\n{{}}]{{0,240}}?[\s,])??{_QUOTE}?(?:api_?)?key{_QUOTE}?[ "
+        rf"]?(?:dict\(|\{{)?\s{{0,40}}(?:(?:[ \t]*[^\s{{}}][^\n{{}}]{{0,80}}\n[ \t]{{1,40}}){{1,4}}?|"
+        rf"[^\n{{}}]{{0,240}}?[\s,])??{_QUOTE}?(?:api_?)?key{_QUOTE}?[ "
         rf"]?[:=][ ]?{_QUOTE}?(?P<secret>[A-Za-z0-9._-]{{20,200}})",
         check=entropy.is_key,
         ahead=400,

@@ -55,11 +55,11 @@ def decode_named(words: str) -> str:
 
 
 PASSWORDS = (
-    r"(?:passw(?:or)?d|passphrase|(?<![a-z])pwd|(?<=[a-z0-9][_-])pass|sshpass|rediscli_auth|密码|口令|密碼|授权码|"
+    r"(?:passw(?:or)?d|passphrase|(?<![a-z])(?:pwd|psk)|(?<=[a-z0-9][_-])pass|sshpass|rediscli_auth|密码|口令|密碼|授权码|"
     r"パスワード|비밀번호|암호|пароль|Пароль|passwort|kennwort|contraseña|mot de passe)(?:[_-]?\d{1,2})?"
 )
 _PASSWORDS_SIEVE = (
-    r"(?:passw(?:or)?d|passphrase|pwd|[_-]pass|sshpass|rediscli_auth|passwort|kennwort|mot de "
+    r"(?:passw(?:or)?d|passphrase|pwd|psk|[_-]pass|sshpass|rediscli_auth|passwort|kennwort|mot de "
     rf"passe|{decode_named('密码|口令|密碼|授权码|パスワード|비밀번호|암호|пароль|Пароль|contraseña')})(?:[_-]?\d{{1,2}})?"
 )
 SECRETS = (
@@ -72,13 +72,13 @@ SECRETS = (
     r"anthropic|claude|gemini|cohere|mistral|groq|together|"
     r"fireworks|openrouter|siliconflow|volc|tavily|serper|serpapi|langfuse|langsmith|ngc|"
     r"pre[_-]?shared)[_-]?keys?|private[_-]?key[_-]?id|"
-    r"api[_-]?keys|code_verifier|client_assertion|samlresponse|(?<![a-z])psk|"
+    r"api[_-]?keys|code_verifier|client_assertion|samlresponse|"
     r"(?<=routing)_key(?=\W{1,5}[0-9a-f]{32})|"
     r"client[_-]?secret|(?<![a-z])credentials?|密钥|秘钥|金鑰|私钥|私鑰|凭证|凭据|憑證)(?:[_-]?\d{1,2})?"
 )
 # Of names and of flags both, which would cost a second expression.
 _SECRETS_SIEVE = (
-    rf"(?:secret|[aeghinorstibf._-]key|credential|code_verifier|client_assertion|samlresponse|psk|"
+    rf"(?:secret|[aeghinorstibf._-]key|credential|code_verifier|client_assertion|samlresponse|"
     rf"{decode_named('密钥|秘钥|金鑰|私钥|私鑰|凭证|凭据|憑證')})[a-z0-9_-]{{0,14}}"
 )
 # A tokenizer's special tokens and token counts are settings; they must stay readable.
@@ -257,7 +257,7 @@ NAMED = (
         rf"(?i)(?:sess(?:ion)?_?id|_session|sessdata|connect\.sid|csrf_?token|xsrf)(?:=|['\"]:|%|\\|"
         rf"{AT_END})",
         r"(?i)(?:[jp](?:hp)?sess(?:ion)?id|(?<![a-z])session_?id|[a-z0-9]{1,30}_session|sessdata|"
-        r"connect\.sid|csrf_?token|_?xsrf)(?:=|['\"]:[ ]?['\"])(?P<secret>[^;\s'\",&]{12,4000})",
+        r"connect\.sid|csrf_?token|_?xsrf)(?:=['\"]?|['\"]:[ ]?['\"])(?P<secret>[^;\s'\",&]{12,4000})",
         check=entropy.is_session,
         starts=(
             "jsessionid",

@@ -26,7 +26,8 @@ _ABROAD_PASSWORDS = (
 )
 _ABROAD_KEYS = "密钥|秘钥|金鑰|私钥|令牌|授权码|トークン|토큰|токен|ключ|jeton|clé"
 _PASSWORD = (
-    rf"pass(?:word|wd|phrase|code)s?|(?<![a-z])pwd?s?|psk|sudo|cred(?:ential)?s?|log(?:ged)?[ -]?in|"
+    rf"pass(?:word|wd|phrase|code)s?|(?<![a-z])pwd?s?|psk|sudo|cred(?:ential)?s?|"
+    rf"(?:log|sign)(?:ged|ging|ed|ing)?[ -]?in|authenticat(?:ed?|ing)[ ]as|"
     rf"{_ABROAD_PASSWORDS}|账号|帐号|账户|benutzer|identifiants?|usuario"
 )
 # The lookahead names the first letters of all, which `re` asks for much faster than for each of the words.
@@ -34,7 +35,7 @@ _PASSWORD = (
 _CUE = re.compile(
     rf"(?=[abcdehijklmopstuw\x80-\xff])(?:(?P<key>secrets?|bearer|oauth2?|tokens?|{_ABROAD_KEYS})|"
     rf"(?P<password>{_PASSWORD})|"
-    rf"(?P<weak>keys?|codes?|seed|(?<!\w)(?:auth|pass|pat)(?=[ ])|"
+    rf"(?P<weak>keys?|codes?|seed|encrypt|(?<!\w)(?:auth|pass|pat)(?=[ ])|"
     rf"(?:client(?:v\d)?|connect|authenticate)(?=\()))(?![a-z])".encode()
 )
 _KEYED_BEFORE = re.compile(rf"(?i)(?:(?<![a-z]){_KEYED}|[a-z])[ _-]?\Z".encode())
@@ -70,7 +71,7 @@ _SAYS = re.compile(
 # What hands a value over to the word right before it.
 _LINK = re.compile(
     rb"(?i)(?:\A|[\s'\"])(?:is|was|now|still|just|currently|again|"
-    rb"became|to|to be|in|as|set|with|:|=|->|=>|-|/|\d|\xe2\x86\x92|"
+    rb"became|to|to be|in|as|set|with|tried|typed|entered|sent|gave|using|:|=|->|=>|-|/|\d|\xe2\x86\x92|"
     rb"\xe2\x80[\x93\x94]|lautet|ist|est|es|\xc3\xa8|\xd1\x8d\xd1\x82\xd0\xbe)['\"]?[ \t]*['\"`]?\Z|"
     rb"\A[ \t:=]*['\"`]?\Z|\xef\xbc\x9a[ \t]*\Z|"
     # Chinese, Japanese and Korean words end where the value begins.
@@ -81,10 +82,12 @@ _TAGS = re.compile(rb"</?[a-z]{1,10}[^<>]{0,40}>|\*\*")
 _GOES_ON = frozenset(
     bytes([char]) for char in b"_-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )
-_NAME_ENDS = re.compile(rb"[\w.-]{1,60}['\"]?\]?[ \t]*[=:]|[_-](?:value|text|string|plain)[ ]|-[ ]")
+_NAME_ENDS = re.compile(
+    rb"[\w.-]{1,60}['\"]?\]?[ \t]*[=:]|\.[\w-]{1,30}[ ]|[_-](?:value|text|string|plain)[ ]|-[ ]"
+)
 # Keys that open nothing.
 _OTHERS_KEY = re.compile(
-    rb"(?i)(?:cached?|hash|sort|sorting|partition|primary|foreign|object|dedup|compile|shard|routing|lookup|"
+    rb"(?i)(?:cached?|hash|sort|sorting|partition|primary|foreign|object|dedup|compile|shard|lookup|"
     rb"idempotency|public|dict|missing|unexpected|join|index|unique|map|query|attention|same|each|first|"
     rb"last|next|"
     rb"special|added|stop|pad|image|mask|cache (?:miss|hit|bypass|lookup)(?: for)?)[ _.'\"-]{1,2}\Z"
@@ -93,6 +96,11 @@ _GROUPS = re.compile(rb"(?:[A-Za-z0-9]{4,8}-){1,9}[A-Za-z0-9]{4,8}")
 _SIGNS = frozenset(b"!#$%^&*?~@")
 # A password that people make is no longer than this.
 _LONGEST_WORD = 40
+# Keys that belong together stand side by side.
+_SECOND = re.compile(
+    rb"[ ]?(?:/|:|,|\||&|;|and|and secret)[ ]?(?P<value>[A-Za-z0-9+/_-]{20,200}={0,2})(?![\w.])"
+)
+_MORE_CODES = re.compile(rb"[ ,;]{1,2}(?P<value>[A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,8}){1,4})(?![\w.-])")
 # So near its word a UUID is a key, and further away an id of anything.
 _BESIDE = 24
 # Behind a key's word a password of people stands at once.
@@ -129,7 +137,19 @@ def find_near(text: bytes) -> Iterator[FoundValue]:
             )
             if first < last and is_one:
                 yield FoundValue(cue.start(), first, last)
+                yield from _following(text, cue.start(), last)
                 break
+
+
+def _following(text: bytes, begin: int, last: int) -> Iterator[FoundValue]:
+    """Yield what stands beside a key that was found: its pair, and more codes of a list of them."""
+    second = _SECOND.match(text, last)
+    if second is not None and entropy.is_chance(second["value"]):
+        yield FoundValue(begin, *second.span("value"))
+    while more := _MORE_CODES.match(text, last):
+        last = more.end()
+        if not entropy.is_word(more["value"]):
+            yield FoundValue(begin, *more.span("value"))
 
 
 def _weight(text: bytes, cue: re.Match[bytes]) -> str:
@@ -150,7 +170,7 @@ def _weight(text: bytes, cue: re.Match[bytes]) -> str:
         _KEYED_BEFORE.search(before) and (not before[-1:].isalpha() or text[begin] < 97)
     ):
         return "key"
-    return kind if not before[-1:].isalnum() and cue[0].startswith((b"key", b"seed")) else ""
+    return kind if not before[-1:].isalnum() and cue[0].startswith((b"key", b"seed", b"encrypt")) else ""
 
 
 def _value(run: re.Match[bytes]) -> tuple[int, int]:
@@ -174,7 +194,8 @@ def _is_one(kind: str, cue: bytes, between: bytes, value: bytes) -> bool:
         return False
     if b"://" in value or entropy.is_coded(value) or entropy.is_path(value) or entropy.is_fetched(value):
         return False
-    if kind != "password" and len(between) <= _BESIDE and entropy.is_uuid(value):
+    beside = 2 * _BESIDE if between.rstrip().endswith((b":", b"=")) else _BESIDE
+    if kind != "password" and len(between) <= beside and entropy.is_uuid(value):
         return True
     if kind == "weak":
         if entropy.is_chance(
@@ -221,11 +242,12 @@ def _is_password(between: bytes, value: bytes, *, signed: bool) -> bool:
 # The necessary condition of what chance has drawn: letters of both cases and digits turn by turn.
 DRAWN = r"(?:(?:[a-z]+[A-Z0-9]+){2}[a-z]+[A-Z0-9]|(?:[A-Z]+[0-9]+){2}[A-Z]+[0-9])"
 _BEFORE = (
-    r"(?:pass(?:word|wd|phrase|code)s?|pwd?s?|psk|sudo|creds?|credentials?|log(?:ged)?[ -]?in|"
+    r"(?:pass(?:word|wd|phrase|code)s?|pwd?s?|psk|sudo|creds?|credentials?|"
+    r"(?:log|sign)(?:ged|ging|ed|ing)?[ -]?in|authenticat(?:ed?|ing)[ ]as|"
     r"Benutzer|identifiants?|usuario|mot de passe|passwort|kennwort|senha|clave|wachtwoord|connect\(|"
     r"authenticate\()"
 )
-_BEFORE_KEY = r"(?:secrets?|keys?|tokens?|bearer|codes?|oauth2?|seed|\bAUTH|\bPASS|Client(?:V\d)?\()"
+_BEFORE_KEY = r"(?:secrets?|keys?|tokens?|bearer|codes?|oauth2?|seed|encrypt|\bAUTH|\bPASS|Client(?:V\d)?\()"
 _SIGN = "[!#$^&*?~]"
 _ANY_SIGN = "[!#$%^&*?~@]"
 _HELD = r"[^\s'\"=/:<>(){}\[\]|;,\x80-\xff]"
@@ -233,7 +255,11 @@ _WHOSE = "(?:the|our|my|a|an|your|its|new|old|current|root|admin|db|api|auth|acc
 _APART = r"(?:[^a-zA-Z\n]|\\|%)"
 
 
-_BEFORE_PLACE, _RUN_ON = re.compile(rb"[A-Za-z0-9]{0,300}\Z"), re.compile(rb"[A-Za-z0-9]{0,400}")
+_SIGNS_OF_RUN = rb"[A-Za-z0-9+/_-]"
+_BEFORE_PLACE, _RUN_ON = (
+    re.compile(_SIGNS_OF_RUN + rb"{0,300}\Z"),
+    re.compile(_SIGNS_OF_RUN + rb"{0,400}={0,2}"),
+)
 
 
 def _is_near_chance(text: bytes, place: int) -> Probed:

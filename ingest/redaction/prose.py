@@ -77,7 +77,9 @@ PROSE = (
     ),
     _said(
         rf"(?:{decode_named(_ABROAD)})",
-        rf"(?:{_ABROAD}){_WORDS_BETWEEN}[ ]?{_EQUALS}:?[ ]['\"`]?(?P<secret>{_HELD}{{5,200}})",
+        # Some languages write an article, or a case, behind the noun.
+        rf"(?:{_ABROAD})(?:et|en|t|a|u|em|ul|ın|ını|ni)?{_WORDS_BETWEEN}[ ]?{_EQUALS}:?[ ]['\"`]?"
+        rf"(?P<secret>{_HELD}{{5,200}})",
     ),
     # "la password di root è X", where the word is English and the sentence is not
     _said(
@@ -96,6 +98,32 @@ PROSE = (
         r"(?:pass|pw|pwd)(?:\s|%20)[^\n]{0,60}?(?:is|was)(?:\s|:|%20)",
         rf"(?<![\w-])(?:pass|pw|pwd)(?:[ ](?:for|of|on|to)(?:[ ][^\s:=\"']{{1,40}}){{1,5}}?)?[ ]"
         rf"(?:is|was)(?:[ ](?:still|now|just|currently|again))?:?[ ]['\"`]?(?P<secret>{_HELD}{{6,200}})",
+    ),
+    # A number that opens a device or an account.
+    _said(
+        r"(?:\bpin|\botp|one[ -]time[ ](?:code|password)|(?:verification|security|login)[ ]code|"
+        rf"{decode_named('验证码|動態密碼|인증번호')})[^\n]{{0,40}}?(?:\Wis|是|：|\W)"
+        r"[^\n]?[ ]?\d{4}",
+        r"(?:(?-i:\bPIN|\bOTP)(?:[ ]code)?|\bpin[ ]code|one[ -]time[ ](?:code|password)|"
+        r"(?:verification|security|login)[ ]code|验证码|動態密碼|인증번호)"
+        r"(?:[ ](?:for|of|to)(?:[ ][^\s:=]{1,30}){1,4})?(?:[ ]is|[ ]?[:=]|是|：)[ ]?"
+        r"(?P<secret>\d{4,10}(?:[ -]\d{3,4})?)(?![\w.%])",
+        name="password",
+        check=lambda value: len(set(value)) > 1,
+    ),
+    # What a provider of mail makes for one program.
+    _said(
+        r"(?:app|application)[ -](?:specific[ -])?password[^\n]{0,24}[a-z]{4}[ -][a-z]{4}[ -]",
+        r"\b(?:app|application)[ -](?:specific[ -])?password(?:[ ]is|[ ]?[:=])?[ ]['\"`]?"
+        r"(?P<secret>[a-z]{4}(?:[ -][a-z]{4}){3})(?![a-z-])",
+        check=entropy.is_telling,
+    ),
+    # "use X as the db password": words with a number, too.
+    _said(
+        r"(?:use|try|set|with|is)[ ][^\n]{6,80}[ ]as[ ][^\n]{0,40}pass",
+        r"\b(?:use|try|set|with|is)[ ]['\"`]?(?P<secret>[^\s'\"`,;<>()\[\]{}|=/]{6,100})['\"`]?[ ]{1,2}as[ ]"
+        r"(?:[a-z0-9_-]{1,20}[ ]){0,4}pass(?:word|phrase|code|wd)(?![\w-])",
+        check=entropy.is_typed,
     ),
     # The seed of a second factor, in base32.
     _said(
@@ -166,8 +194,9 @@ PROSE = (
     ),
     # SQL: SECRET 'X', and strings that stand side by side.
     _said(
-        r"(?:secret|password|token|_key)['\"]?[ ]+['\"]",
-        r"(?<![A-Za-z0-9])(?:\w{0,40}_)?(?:secret|password|session_token|token|secret_key|access_key|api_key)"
+        r"(?:secret|passw(?:or)?d|passphrase|pass|auth|token|_key)['\"]?[ ]+['\"]",
+        r"(?<![A-Za-z0-9])(?:\w{0,40}_)?(?:secret|passw(?:or)?d|passphrase|requirepass|masterauth|pass|"
+        r"session_token|token|secret_key|access_key|api_key)"
         r"['\"]?[ ]{1,4}(?:'(?P<single>[^'\n\\]{6,400})'|\"(?P<quoted>[^\"\n\\]{6,400})\")",
         name="secret",
         check=entropy.is_named_secret,
@@ -200,8 +229,8 @@ PROSE = (
     ),
     # `kinit bob <<< 'X'`
     _said(
-        r"(?:kinit|cryptsetup|passwd|gpg|login|sudo)[^\n]{0,120}<<<",
-        r"\b(?:kinit|cryptsetup|passwd|gpg|login|sudo)\b[^\n]{0,120}?<<<[ ]?['\"]?"
+        r"(?:kinit|cryptsetup|passwd|gpg|login|sudo|(?:^|\W)su\W)[^\n]{0,120}<<<",
+        r"\b(?:kinit|cryptsetup|passwd|gpg|login|sudo|su)\b[^\n]{0,120}?<<<[ ]?['\"]?"
         r"(?P<secret>[^\s'\"]{4,200})",
         name="command-password",
         check=entropy.is_telling,
@@ -263,9 +292,9 @@ PROSE = (
         check=entropy.is_telling,
     ),
     _said(
-        r"x-[a-z0-9-]{0,40}signature",
-        r"\bx-[a-z0-9-]{0,40}signature[a-z0-9-]{0,20}['\"]?[ ]?[:=][ ]?['\"]?(?:(?:sha\d{1,3}|v\d)=)?"
-        r"(?P<secret>[A-Za-z0-9+/]{24,400}={0,2})",
+        r"(?:x|cloudfront)-[a-z0-9-]{0,40}signature",
+        r"\b(?:x-[a-z0-9-]{0,40}|cloudfront-)signature[a-z0-9-]{0,20}['\"]?[ ]?[:=][ ]?['\"]?"
+        r"(?:(?:sha\d{1,3}|v\d)=)?(?P<secret>[A-Za-z0-9+/~_-]{24,800}={0,2})",
         name="authorization",
         check=entropy.is_key,
     ),

@@ -1,6 +1,6 @@
-"""How many secrets are found of those that were planted in nine files.
+"""How many secrets are found of those that were planted in twelve files.
 
-The sets hold some 2,600 secrets, plain and in what logs put them into, and 1,850 texts that only look alike;
+The sets hold some 3,250 secrets, plain and in what logs put them into, and 2,200 texts that only look alike;
 all of them are made up. What was found at first sight stands in docs/security.md: since then the rules were
 mended by most of them, so that here stands what must not get worse. The sets are packed, so that no scanner
 of repositories takes them for real ones.
@@ -34,6 +34,9 @@ LEAST = {
     "g": (1.0, 1.0, 0.0),
     "h": (1.0, 1.0, 0.0),
     "i": (1.0, 0.97, 0.0),
+    "j": (1.0, 1.0, 0.0),
+    "k": (0.99, 1.0, 0.01),
+    "l": (0.99, 1.0, 0.0),
 }
 
 
