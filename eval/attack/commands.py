@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 from eval.attack.hostile_files import FILES, written
 from eval.attack.hostile_folder import RAN, fill_folder, listening
 from eval.attack.target import LOG, Attack, Target
 
+# Seconds of a core until a device or a pipe is refused.
+_MOST_CPU = 60.0
 # Misuse, as the command line tells it.
 _MISUSE = 2
 
@@ -45,12 +46,14 @@ def _no_plain_files(target: Target) -> str:
         "",
         "/proc/self/mem",
     ):
-        began = time.monotonic()
+        before = os.times()
         ended = target.command("explain", name)
         if ended.returncode != _MISUSE or "Traceback (most recent" in ended.stderr:
             fell.append(f"{name!r}: exit {ended.returncode}")
-        if time.monotonic() - began > 90:
-            fell.append(f"{name!r} took too long")
+        after = os.times()
+        took = after.children_user + after.children_system - before.children_user - before.children_system
+        if took > _MOST_CPU:
+            fell.append(f"{name!r} took {took:.0f} seconds of a core")
     return ", ".join(fell)
 
 

@@ -19,11 +19,10 @@ from typing import Any
 
 import httpx
 
+from eval.attack.patience import Watch, run_to_its_end
 from eval.errors import EvalError
 from ingest.workers.process import die_with_parent
 
-# Seconds until a cold machine has loaded the patterns, the index and the page.
-STARTS_WITHIN = 240.0
 # Requests a minute that one key or address may make.
 RATE = 600
 # The keys that are made, and the scope of each; `revoked` is revoked at once.
@@ -83,18 +82,12 @@ class Target:
     def command(
         self, *words: str, cwd: Path | None = None, **settings: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command of ours to its end, in five minutes at most: a busy machine is no attack."""
-        return subprocess.run(  # noqa: S603 - our own module
+        """Run a command of ours to its end; a busy machine is no attack, a command that hangs is one."""
+        return run_to_its_end(
             [sys.executable, "-P", "-m", "ui.cli.main", *words],
             env=self.environment(**settings),
             cwd=cwd or self.folder,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            timeout=300,
-            check=False,
-            preexec_fn=die_with_parent,
+            output=self.folder,
         )
 
     def prepare(self, home: Path | None = None) -> None:
@@ -126,13 +119,14 @@ class Target:
                 # However the attacks are ended, no server is left behind them.
                 preexec_fn=die_with_parent,
             )
-        ends = time.monotonic() + STARTS_WITHIN
-        while time.monotonic() < ends and self.process.poll() is None:
+        watch, fault = Watch(self.process.pid), ""
+        while not fault and self.process.poll() is None:
+            fault = watch.fault()
             with suppress(httpx.HTTPError):
                 if httpx.get(f"{self.url}{until}", timeout=5, trust_env=False).status_code == 200:
                     return
             time.sleep(0.3)
-        raise EvalError(f"The server did not start: {self.log()[-400:]}")
+        raise EvalError(f"The server did not start ({fault or 'it ended'}): {self.log()[-400:]}")
 
     def stop(self) -> None:
         """End the server and its workers."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.attack import access, wire
+from eval.attack import access, patience, wire
 from eval.attack.__main__ import attack
 from eval.attack.target import Attack, Target
 from tests.processes import command, descendants
@@ -38,6 +38,29 @@ def test_an_attack_that_cannot_be_carried_out_is_not_held(tmp_path: Path) -> Non
 
     told = attack(Target(tmp_path), Attack("a broken one", broken))
     assert told == "not carried out: ConnectionResetError: gone"
+
+
+@pytest.mark.parametrize(
+    ("program", "fault"),
+    [("import time; time.sleep(600)", "did nothing"), ("while True: pass", "seconds of a core")],
+    ids=["hangs", "never ends"],
+)
+def test_a_command_that_hangs_or_never_ends_is_ended(
+    program: str, fault: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """And with it what it has started: an attack is told of, and no other one waits behind it."""
+    monkeypatch.setattr(patience, "MOST_CPU", 3.0)
+    monkeypatch.setattr(patience, "MOST_IDLE", 2.0)
+    with pytest.raises(subprocess.TimeoutExpired, match=fault):
+        patience.run_to_its_end([sys.executable, "-c", program], os.environ, tmp_path, tmp_path)
+
+
+def test_a_command_that_works_is_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """However long its machine lets it take: what counts is that it does something."""
+    monkeypatch.setattr(patience, "MOST_IDLE", 3.0)
+    slow = "import time\nfor _ in range(12):\n    time.sleep(0.5); sum(range(2_000_000))\nprint('ended')"
+    ended = patience.run_to_its_end([sys.executable, "-c", slow], os.environ, tmp_path, tmp_path)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ended\n", "")
 
 
 @pytest.mark.long
