@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -133,9 +132,6 @@ class Target:
         if self.process is not None and self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
-            # What is killed takes nothing away itself.
-            for left in Path(tempfile.gettempdir()).glob(f"whycrash-uploads-{self.process.pid}-*"):
-                shutil.rmtree(left, ignore_errors=True)
 
     def log(self) -> str:
         """Give what the server wrote."""

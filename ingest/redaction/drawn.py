@@ -18,7 +18,7 @@ from ingest.redaction.kinds import FoundValue, Probed, SecretKind
 _SIGNS = rb"[A-Za-z0-9+/_-]"
 # No part of a path, an address, a file's name or a longer run; a sentence may end behind it.
 _RUN = re.compile(
-    rb"(?<![A-Za-z0-9/._+\\%&;@-])" + _SIGNS + rb"{20,200}={0,2}(?![A-Za-z0-9/+=_@%-]|[.:][A-Za-z0-9/])"
+    rb"(?<![A-Za-z0-9/._+\\%&;@-])" + _SIGNS + rb"{20,88}={0,2}(?![A-Za-z0-9/+=_@%-]|[.:][A-Za-z0-9/])"
 )
 _SHORTEST = 20
 # The name that the value has, in the same row: behind it a sign or a word.

@@ -41,9 +41,9 @@ PRINTED = (
         "secret",
         rf"(?i)(?:{'|'.join(_PRINTERS)})",
         rf"(?i)(?:(?:{'|'.join(_PRINTERS[:-1])})[^\n]{{0,400}}\n|{_PRINTERS[-1]})"
-        r"[ \t]*['\"]?(?P<secret>[^\s'\"<>{}\[\]]{8,8000})['\"]?[ \t]*\r?(?=\n|\Z)",
+        r"[ \t]*['\"]?(?P<secret>[^\s'\"<>{}\[\]]{8,400})['\"]?[ \t]*\r?(?=\n|\Z)",
         check=entropy.is_key,
-        ahead=8600,
+        ahead=800,
         wraps=False,
         shaped=False,
     ),
@@ -53,7 +53,7 @@ PRINTED = (
         rf"(?i)(?m:^){_EDGE}(?:[a-z]+[ ]){{0,3}}{_TITLES}:?{_EDGE}\r?\n"
         rf"{_EDGE}(?P<secret>[^\s'\"<>|\x80-\xff]{{8,400}}){_EDGE}\r?(?=\n|\Z)",
         check=entropy.is_password,
-        ahead=600,
+        ahead=400,
         wraps=False,
         shaped=False,
     ),

@@ -64,7 +64,7 @@ class BatchController:
         shared = self._app_state()
         caller = principal.caller.name
         with shared.admission.uploads.slot(caller), ExitStack() as held:
-            found, _ = held.enter_context(self._uploads.taken(sent.files))
+            found = held.enter_context(self._uploads.taken(sent.files, caller))
             files = [upload.NamedFile(name, held.enter_context(path.open("rb"))) for name, path in found]
             order = BatchSubmission(
                 files[0].name if len(files) == 1 else say("batch-files", sent.language, count=len(files)),

@@ -210,7 +210,7 @@ class ChatController:
         try:
             if asked.live:
                 demand_live(principal)
-            with self._uploads.claimed(asked.files, asked.text) as files:
+            with self._uploads.claimed(asked.files, principal.caller.name, asked.text) as files:
                 view = replace(view, snapshot=files.telemetry)
                 for event in self._triage_service.triage(_submission(asked, files), _caller(principal)):
                     view = self._enriched(after(event, view), event, principal)

@@ -16,22 +16,28 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute
 
 from corpus.message import Message
 from service.api import problems
 from service.api.access import PageKeyError, Visit
 from service.api.methods import methods_at
+from service.api.uploads import MultipartLimits, read_multipart
 from service.app.admission import Principal
+from service.persistence.spool import Spool
 from service.schemas.errors import NotFoundError, RequestError
 from service.schemas.records import Scope
-from ui.chat.uploads import Uploads
+from ui.chat.uploads import MAX_FILES, Uploads
 
 AsgiMessage = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[AsgiMessage]]
 Send = Callable[[AsgiMessage], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
+# Bytes of a field that comes with a file; the page sends none.
+_FIELD = 4096
 # Sessions that are remembered; the one that was bound longest ago is forgotten.
 MOST_SESSIONS = 10_000
 # What each event of the page, and each call beside them, takes of a key. `admin` covers all.
@@ -125,6 +131,8 @@ class Guard:
             try:
                 if self._check(scope).takes:
                     await run_in_threadpool(self._keep_room, scope, held)
+                    await self._keep_upload(scope, receive, send)
+                    return
             except RequestError as error:
                 await problems.problem_response(scope.get("request_id", ""), scope["path"], error)(
                     scope, receive, send
@@ -139,6 +147,24 @@ class Guard:
         announced = dict(scope["headers"]).get(b"content-length", b"")
         size = int(announced) if announced.isdigit() else self._uploads.largest
         held.enter_context(self._uploads.room(size))
+
+    async def _keep_upload(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Answer an upload in place of Gradio, which names files on the disk; raises RequestError."""
+        request, spool = Request(scope, receive), Spool()
+        try:
+            upload = await read_multipart(
+                request.headers.get("content-type", ""),
+                request.stream(),
+                spool,
+                MultipartLimits(files=MAX_FILES, fields=1, field_bytes=_FIELD),
+                run_in_threadpool,
+            )
+        except BaseException:
+            spool.close()
+            raise
+        files = [file for _, file in upload.files]
+        places = self._uploads.keep(files, visit_of(scope).principal.caller.name)
+        await JSONResponse(places)(scope, receive, send)
 
     def _check(self, scope: Mapping[str, Any]) -> Route:
         """Give the route that a request takes; raises a RequestError where it may not, or there is none."""

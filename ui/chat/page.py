@@ -84,10 +84,9 @@ def mount(app: Any, triage_service: TriageService, settings: Settings) -> None:
         app_kwargs={"docs_url": None, "redoc_url": None, "openapi_url": None},
         favicon_path=str(HERE / "favicon.png"),
     )
-    # Gradio knows one folder for all processes of a machine, whose names it makes of the contents; ours is
-    # private.
+    # Gradio knows one folder for all processes of a machine, and puts named files into it: what is uploaded
+    # does not come that far.
     *beside, mounted = app.routes
-    mounted.app.uploaded_file_dir = str(uploads.root)
     mounted.app = Guard(mounted.app, sessions, uploads, beside)
     app.router.lifespan_context = _closing(app.router.lifespan_context, uploads)
 
@@ -120,7 +119,7 @@ async def _sweep_regularly(uploads: Uploads) -> None:
             await run_in_threadpool(uploads.sweep)
         except OSError as error:
             # A disk that fails now may not do so in a minute.
-            _LOG.warning("what was uploaded and left cannot be removed: %s", error.strerror)
+            _LOG.warning("what was uploaded and left cannot be dropped: %s", error.strerror)
 
 
 def build(

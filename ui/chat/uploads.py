@@ -1,16 +1,17 @@
-"""Files that a browser sent: claimed once, sorted by what they are, removed when the answer stands."""
+"""Files that a browser sent: without a name on the disk, claimed once, gone when the answer stands.
+
+They are gone with the server, too, however it ends: a file without a name has nobody else to keep it.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
+import re
+import secrets
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory, gettempdir
 from threading import Lock
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -18,7 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from corpus.message import Message
 from ingest.logs.inputs.members import CONFIG, kind_of
 from service.patching.patches import ConfigFile
-from service.pipeline.triage import read_config
+from service.persistence.spool import Spool, SpooledUpload
+from service.pipeline.triage import MAX_CONFIG_BYTES
 from service.schemas.errors import BusyError, InvalidRequestError
 from service.telemetry import snapshot
 from service.telemetry.errors import TelemetryError
@@ -26,21 +28,19 @@ from service.telemetry.snapshot import Snapshot
 
 # A browser that goes away leaves what it sent; nobody comes for it after so long.
 ABANDONED_S = 900.0
-# How often what was left is removed, in seconds, whether or not anybody asks for anything.
+# How often what was left is dropped, in seconds, whether or not anybody asks for anything.
 SWEEP_S = 60.0
-# So many uploads of the largest size may lie in the folder, or come in, at once.
-LARGEST_AT_ONCE = 4
+# So many uploads of the largest size may be kept, or come in, at once; and so many files: each is open.
+LARGEST_AT_ONCE, FILES_AT_ONCE = 4, 400
 # What the least file takes of a disk, in bytes.
 _BLOCK = 4096
 MAX_FILES = 200
-# How the folder's name begins; the server's process follows.
-PREFIX = "whycrash-uploads-"
 # What pasted text is called where it stands beside files.
 PASTED = "pasted.log"
-# How the name of a folder begins whose files somebody works on; their end removes it.
-_CLAIMED = "claimed-"
 # Where a snapshot's JSON names itself.
 _HEAD = 4096
+# What a kept file is called until it is claimed: nobody guesses it.
+_PLACE = re.compile(r"upload-[0-9a-f]{32}")
 
 
 class GoneError(InvalidRequestError):
@@ -48,7 +48,7 @@ class GoneError(InvalidRequestError):
 
 
 class Uploaded(BaseModel):
-    """A file as the browser names it: where the server put it, and its name on the user's machine."""
+    """A file as the browser names it: what the server called it, and its name on the user's machine."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -69,28 +69,39 @@ class SubmittedFiles:
     telemetry: Snapshot | None = None
 
 
+@dataclass(frozen=True)
+class _KeptUpload:
+    """A file that waits for its claim: whose it is, and since when, by the clock that nobody sets."""
+
+    file: SpooledUpload
+    owner: str
+    since: float
+
+
 class Uploads:
-    """The folder that uploads come into; it lives as long as the server, and goes with it."""
+    """The files that came and were not yet asked about; safe to use from many threads."""
 
     def __init__(self, largest: int = 1 << 30) -> None:
-        """Make the folder; `largest` is how many bytes one request may bring."""
-        _clear_up(Path(gettempdir()))
+        """`largest` is how many bytes one request may bring."""
         self.largest = largest
         self._coming = 0
         self._turn = Lock()
-        self._folder = TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-")
-        self.root = Path(self._folder.name).resolve()
+        self._kept: dict[str, _KeptUpload] = {}
+        self._claimed: list[SpooledUpload] = []
 
     def close(self) -> None:
-        """Remove the folder with all that is left in it."""
-        self._folder.cleanup()
+        """Drop all that is left."""
+        with self._turn:
+            self._drop(list(self._kept))
 
     @contextmanager
     def room(self, size: int) -> Iterator[None]:
         """Keep room for `size` bytes while they come in; raises BusyError where there is none."""
+        self.sweep()
         with self._turn:
-            self.sweep()
-            if self._stored() + self._coming + size > LARGEST_AT_ONCE * self.largest:
+            files = [*(kept.file for kept in self._kept.values()), *self._claimed]
+            taken = self._coming + sum(max(_BLOCK, file.size) for file in files)
+            if taken + size > LARGEST_AT_ONCE * self.largest or len(files) >= FILES_AT_ONCE:
                 raise BusyError(Message("errors.added-files-take-room"), SWEEP_S)
             self._coming += size
         try:
@@ -99,93 +110,69 @@ class Uploads:
             with self._turn:
                 self._coming -= size
 
+    def keep(self, files: Sequence[SpooledUpload], owner: str) -> list[str]:
+        """Keep files for who sent them; gives what each is called until it is claimed."""
+        places = [f"upload-{secrets.token_hex(16)}" for _ in files]
+        with self._turn:
+            for place, file in zip(places, files, strict=True):
+                self._kept[place] = _KeptUpload(file, owner, time.monotonic())
+        return places
+
     @contextmanager
-    def claimed(self, files: Sequence[Uploaded], text: str = "") -> Iterator[SubmittedFiles]:
-        """Take files out of the folder for one submission, and remove them at its end.
+    def claimed(self, files: Sequence[Uploaded], owner: str, text: str = "") -> Iterator[SubmittedFiles]:
+        """Take files out for one submission of who sent them, and drop them at its end.
 
         `text` is what was pasted beside them.
 
-        Raises InvalidRequestError where a path is none of an upload, or a snapshot is none.
+        Raises InvalidRequestError where one is none of their uploads, or a snapshot is none.
         """
-        with self.taken(files) as (found, folder):
-            yield _sorted(found, text, folder)
+        with self.taken(files, owner) as found, Spool() as pasted:
+            yield _sorted(found, text, pasted)
 
     @contextmanager
-    def taken(self, files: Sequence[Uploaded]) -> Iterator[tuple[list[tuple[str, Path]], Path]]:
-        """Take files out of the folder, with their names, into one of their own that goes at the end.
+    def taken(self, files: Sequence[Uploaded], owner: str) -> Iterator[list[tuple[str, Path]]]:
+        """Take files out, with their names, and drop them at the end.
 
-        Raises InvalidRequestError where a path is none of an upload.
+        Raises InvalidRequestError where one is none of an owner's uploads.
         """
         self.sweep()
         if len(files) > MAX_FILES:
             raise InvalidRequestError(Message("errors.more-files-put-into", max_files=MAX_FILES))
-        with TemporaryDirectory(dir=self.root, prefix=_CLAIMED) as folder:
-            yield (
-                [
-                    (file.name, self._taken(file, Path(folder) / str(place)))
-                    for place, file in enumerate(files)
-                ],
-                Path(folder),
-            )
+        with ExitStack() as held:
+            yield [(file.name, held.enter_context(self._taken(file, owner)).path) for file in files]
 
-    def _taken(self, file: Uploaded, folder: Path) -> Path:
-        """Move an upload away, so that nobody else reads or removes it meanwhile."""
-        path = Path(file.place).resolve()
-        # A page can be made to name any path; only what was uploaded is the user's own.
-        if self.root not in path.parents or path.is_symlink() or (path.exists() and not path.is_file()):
+    @contextmanager
+    def _taken(self, file: Uploaded, owner: str) -> Iterator[SpooledUpload]:
+        """Take a file out, so that nobody else reads or drops it meanwhile."""
+        # A page can be made to name anything; only what was uploaded is the user's own.
+        if not _PLACE.fullmatch(file.place):
             raise InvalidRequestError(Message("errors.no-uploaded-file", name=file.name))
-        folder.mkdir()
+        with self._turn:
+            kept = self._kept.get(file.place)
+            if kept is None or kept.owner != owner:
+                raise GoneError(Message("errors.gone-add-again", name=file.name))
+            del self._kept[file.place]
+            self._claimed.append(kept.file)
         try:
-            moved = path.rename(folder / path.name)
-        except FileNotFoundError as error:
-            raise GoneError(Message("errors.gone-add-again", name=file.name)) from error
-        with contextlib.suppress(OSError):
-            path.parent.rmdir()  # named by the content's sum; another upload of it may lie there again
-        return moved
+            yield kept.file
+        finally:
+            kept.file.file.close()
+            with self._turn:
+                self._claimed.remove(kept.file)
 
     def sweep(self) -> None:
-        """Remove what nobody came for."""
-        before = time.time() - ABANDONED_S
-        for entry in self.root.iterdir():
-            # Others claim and remove meanwhile.
-            with contextlib.suppress(FileNotFoundError):
-                if entry.name.startswith(_CLAIMED) or entry.stat().st_mtime >= before:
-                    continue
-                if entry.is_dir():
-                    shutil.rmtree(entry, ignore_errors=True)
-                else:
-                    entry.unlink(missing_ok=True)
+        """Drop what nobody came for."""
+        before = time.monotonic() - ABANDONED_S
+        with self._turn:
+            self._drop([place for place, kept in self._kept.items() if kept.since < before])
 
-    def _stored(self) -> int:
-        total = 0
-        for folder, _, names in os.walk(self.root):
-            for name in names:
-                with contextlib.suppress(FileNotFoundError):
-                    total += max(_BLOCK, Path(folder, name).lstat().st_size)
-        return total
+    def _drop(self, places: Sequence[str]) -> None:
+        for place in places:
+            self._kept.pop(place).file.file.close()
 
 
-def _clear_up(parent: Path) -> None:
-    """Remove the folders of servers of ours that were killed, and so removed nothing themselves."""
-    for folder in parent.glob(f"{PREFIX}*-*"):
-        process = folder.name.removeprefix(PREFIX).split("-")[0]
-        with contextlib.suppress(OSError):
-            if folder.stat().st_uid == os.getuid() and process.isdecimal() and not _runs(int(process)):
-                shutil.rmtree(folder, ignore_errors=True)
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass  # it runs, and is somebody else's
-    return True
-
-
-def _sorted(files: Sequence[tuple[str, Path]], text: str, folder: Path) -> SubmittedFiles:
-    snapshots = [path for _, path in files if _is_snapshot(path)]
+def _sorted(files: Sequence[tuple[str, Path]], text: str, pasted: Spool) -> SubmittedFiles:
+    snapshots = [path for name, path in files if _is_snapshot(name, path)]
     rest = [(name, path) for name, path in files if path not in snapshots]
     configs = [(name, path) for name, path in rest if kind_of(name) == CONFIG]
     logs = [file for file in rest if file not in configs]
@@ -193,18 +180,25 @@ def _sorted(files: Sequence[tuple[str, Path]], text: str, folder: Path) -> Submi
         # Whoever sends nothing but a .sh or .yaml means it as the log: its end may well be pasted output.
         logs, configs = configs, []
     if logs and text.strip():
-        pasted = folder / PASTED
-        pasted.write_text(text, encoding="utf-8", errors="replace", newline="")
-        logs.append((PASTED, pasted))
+        file = pasted.add(PASTED)
+        file.write(text.encode("utf-8", "replace"))
+        file.rewind()
+        logs.append((PASTED, file.path))
     return SubmittedFiles(
-        tuple(logs),
-        tuple(replace(read_config(path), name=name) for name, path in configs),
-        _loaded(snapshots),
+        tuple(logs), tuple(_config(name, path) for name, path in configs), _loaded(snapshots)
     )
 
 
-def _is_snapshot(path: Path) -> bool:
-    if path.suffix != ".json":
+def _config(name: str, path: Path) -> ConfigFile:
+    """Read one of the job's own files, bounded; no path leads back to it."""
+    with path.open("rb") as stream:
+        raw = stream.read(MAX_CONFIG_BYTES)
+    text = raw.decode("utf-8", "replace")
+    return ConfigFile(name, text, exact=text.encode() == raw)
+
+
+def _is_snapshot(name: str, path: Path) -> bool:
+    if not name.endswith(".json"):
         return False
     with path.open("rb") as stream:
         return b"whycrash.snapshot/" in stream.read(_HEAD)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import re
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from playwright.sync_api import Page, expect
 
 from tests.ui.chat.conftest import OpenPage
 from tests.ui.chat.serving import ROOT, Server
-from ui.chat.uploads import PREFIX
 
 EXAMPLES = ROOT / "ui" / "chat" / "examples"
 LOG = (EXAMPLES / "gpu-memory" / "log.txt").read_text(encoding="utf-8")
@@ -113,13 +111,13 @@ def drop(page: Page, files: list[tuple[str, bytes]]) -> None:
 
 
 def test_that_uploads_are_gone_after_the_answer(page: Page, server: Server) -> None:
-    """What was uploaded lies on the server's disk under its name only while it is read."""
+    """What was uploaded is kept, without a name, only while it is read."""
     page.set_input_files("#wc-file", {"name": "one.log", "mimeType": "text/plain", "buffer": LOG.encode()})
     page.click('#wc-form [type="submit"]')
     page.wait_for_selector(".feedback")
     assert server.process is not None
-    [folder] = Path(tempfile.gettempdir()).glob(f"{PREFIX}{server.process.pid}-*")
-    assert [path for path in folder.rglob("*") if path.is_file()] == []
+    held = [path for path in Path(f"/proc/{server.process.pid}/fd").iterdir() if path.is_file()]
+    assert [path for path in held if " (deleted)" in path.readlink().name and path.read_text() == LOG] == []
 
 
 def test_that_a_snapshot_is_weighed_and_plotted(page: Page) -> None:

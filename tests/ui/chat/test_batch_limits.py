@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from service.api.app_state import AppState
 from service.app.admission import SCOPES, Caller, Principal
+from service.persistence.spool import Spool
 from service.schemas.errors import BusyError, StoppingError
 from tests.service.api.conftest import api_home, client, triage_service
 from ui.chat.batches import BatchController, BatchForm
@@ -31,11 +32,12 @@ def incoming() -> Iterator[Uploads]:
 
 
 def form(incoming: Uploads) -> BatchForm:
-    """Put a log where the server puts uploads, and hand it in."""
-    folder = incoming.root / "sum"
-    folder.mkdir(exist_ok=True)
-    (folder / "a.log").write_text("step 1\n", encoding="utf-8")
-    return BatchForm(files=[Uploaded(place=str(folder / "a.log"), name="a.log")])
+    """Keep a log as the server keeps uploads, and hand it in."""
+    file = Spool().add("a.log")
+    file.write(b"step 1\n")
+    file.rewind()
+    [place] = incoming.keep([file], "local")
+    return BatchForm(files=[Uploaded(place=place, name="a.log")])
 
 
 def test_that_the_page_has_no_more_places_than_the_api(client: TestClient, incoming: Uploads) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +14,7 @@ import pytest
 from corpus.message import Message
 from service.app.admission import SCOPES, Caller, Principal
 from service.app.triage_service import TriageService
+from service.persistence.spool import Spool
 from service.persistence.store import Store
 from service.schemas.errors import BusyError, InvalidRequestError, NotFoundError, WorkerLostError
 from service.schemas.records import Scope, TriageRecord
@@ -89,12 +87,13 @@ def principal(name: str, *scopes: Scope) -> Principal:
 LOCAL, ANNA, BOSS = principal("local", *SCOPES), principal("anna", "triage"), principal("boss", "admin")
 
 
-def uploaded(incoming: Uploads, name: str, text: str = "a line") -> Uploaded:
-    """Put a file where the server puts uploads."""
-    folder = incoming.root / f"sum-of-{name}"
-    folder.mkdir()
-    (folder / name).write_text(text, encoding="utf-8")
-    return Uploaded(place=str(folder / name), name=name)
+def uploaded(incoming: Uploads, name: str, text: str = "a line", owner: str = "local") -> Uploaded:
+    """Keep a file as the server keeps uploads."""
+    file = Spool().add(name)
+    file.write(text.encode())
+    file.rewind()
+    [place] = incoming.keep([file], owner)
+    return Uploaded(place=place, name=name)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +219,7 @@ def test_that_uploads_are_sorted_by_what_they_are(incoming: Uploads) -> None:
         uploaded(incoming, "snap.json", SNAPSHOT),
         uploaded(incoming, "b.txt"),
     ]
-    with incoming.claimed(files) as claimed:
+    with incoming.claimed(files, "local") as claimed:
         assert [name for name, _ in claimed.logs] == ["a.log", "b.txt"]
         assert [config.name for config in claimed.configs] == ["run.sh"]
         assert claimed.telemetry is not None
@@ -228,66 +227,77 @@ def test_that_uploads_are_sorted_by_what_they_are(incoming: Uploads) -> None:
 
 def test_that_a_pasted_text_goes_with_files(incoming: Uploads) -> None:
     """Beside logs it is one more of them; beside nothing but configuration it is the log."""
-    with incoming.claimed([uploaded(incoming, "a.log")], "pasted") as claimed:
+    with incoming.claimed([uploaded(incoming, "a.log")], "local", "pasted") as claimed:
         assert [path.read_text() for _, path in claimed.logs] == ["a line", "pasted"]
-    with incoming.claimed([uploaded(incoming, "c.yaml")], "pasted") as claimed:
+    with incoming.claimed([uploaded(incoming, "c.yaml")], "local", "pasted") as claimed:
         assert (claimed.logs, [config.name for config in claimed.configs]) == ((), ["c.yaml"])
-    with incoming.claimed([uploaded(incoming, "d.yaml")]) as claimed:
+    with incoming.claimed([uploaded(incoming, "d.yaml")], "local") as claimed:
         assert [name for name, _ in claimed.logs] == ["d.yaml"]
 
 
+def test_that_an_upload_has_no_name_on_the_disk(
+    incoming: Uploads, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Neither while it waits nor while it is read: so it is gone with the server, killed or not."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    files = [uploaded(incoming, name) for name in ("waits.log", "asked.log", "run.sh")]
+    with incoming.claimed(files[1:], "local", "pasted beside") as claimed:
+        assert [path.readlink().parent for _, path in claimed.logs] == [tmp_path] * 2
+        assert list(tmp_path.iterdir()) == []
+
+
 def test_that_nothing_is_left_of_uploads(incoming: Uploads) -> None:
-    """Not after the answer, and not after an error."""
-    with incoming.claimed([uploaded(incoming, "a.log")]):
+    """Not after the answer, and not after an error: no file is open any more."""
+    open_files = Path("/proc/self/fd")
+    before = len(list(open_files.iterdir()))
+    with incoming.claimed([uploaded(incoming, "a.log")], "local", "pasted"):
         pass
-    with (
-        pytest.raises(InvalidRequestError),
-        incoming.claimed(
-            [uploaded(incoming, "b.log"), uploaded(incoming, "x.json", SNAPSHOT.replace("taken_at", "x"))]
-        ),
-    ):
+    wrong = uploaded(incoming, "x.json", SNAPSHOT.replace("taken_at", "x"))
+    with pytest.raises(InvalidRequestError), incoming.claimed([uploaded(incoming, "b.log"), wrong], "local"):
         pass
-    assert [path for path in incoming.root.rglob("*") if path.is_file()] == []
+    assert len(list(open_files.iterdir())) == before
 
 
 def test_that_an_upload_is_claimed_once(incoming: Uploads) -> None:
     """A second claim is told that it is gone."""
     file = uploaded(incoming, "a.log")
-    with incoming.claimed([file]), pytest.raises(GoneError), incoming.claimed([file]):
+    with incoming.claimed([file], "local"), pytest.raises(GoneError), incoming.claimed([file], "local"):
         pass
+
+
+def test_that_an_upload_is_its_senders(incoming: Uploads) -> None:
+    """To another key it is not there, whatever it knows of its name; and it stays for who sent it."""
+    file = uploaded(incoming, "a.log", owner="anna")
+    with pytest.raises(GoneError), incoming.claimed([file], "ben"):
+        pass
+    with incoming.claimed([file], "anna") as claimed:
+        assert [path.read_text() for _, path in claimed.logs] == ["a line"]
 
 
 @pytest.mark.parametrize(
-    "place", ["/etc/passwd", "{root}", "{root}/../x", "{root}/sum-of-link.log/link.log", "", "relative"]
+    "place", ["/etc/passwd", "/proc/self/fd/0", "upload-" + "0" * 32, "upload-../x", "", "relative"]
 )
 def test_that_no_other_file_is_claimed(incoming: Uploads, place: str) -> None:
-    """Only what was uploaded: no path of the server, no folder, no link that leads out."""
-    folder = incoming.root / "sum-of-link.log"
-    folder.mkdir()
-    (folder / "link.log").symlink_to("/etc/passwd")
-    with (
-        pytest.raises(InvalidRequestError),
-        incoming.claimed([Uploaded(place=place.format(root=incoming.root), name="x.log")]),
-    ):
+    """Only what was uploaded: no path of the server, no open file, nothing that was made up."""
+    with pytest.raises(InvalidRequestError), incoming.claimed([Uploaded(place=place, name="x.log")], "local"):
         pass
-    assert Path("/etc/passwd").exists()
 
 
-def test_that_abandoned_uploads_are_swept(incoming: Uploads) -> None:
-    """Who uploads and leaves has nothing lying there a quarter of an hour later; what is fresh stays."""
-    old, fresh = uploaded(incoming, "old.log"), uploaded(incoming, "fresh.log")
-    (incoming.root / "half").write_text("a part that never became an upload")
-    past = time.time() - uploads.ABANDONED_S - 1
-    for path in (Path(old.place).parent, incoming.root / "half"):
-        os.utime(path, (past, past))
-    with incoming.claimed([]):
-        assert not Path(old.place).exists()
-        assert not (incoming.root / "half").exists()
-        assert Path(fresh.place).exists()
+def test_that_abandoned_uploads_are_swept(incoming: Uploads, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who uploads and leaves has nothing kept a quarter of an hour later; what is fresh stays."""
+    old = uploaded(incoming, "old.log")
+    now = time.monotonic() + uploads.ABANDONED_S + 1
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    fresh = uploaded(incoming, "fresh.log")
+    incoming.sweep()
+    with pytest.raises(GoneError), incoming.claimed([old], "local"):
+        pass
+    with incoming.claimed([fresh], "local") as claimed:
+        assert len(claimed.logs) == 1
 
 
 def test_that_uploads_have_room_for_some_of_the_largest_and_no_more() -> None:
-    """What lies there counts, what comes in, and a file without content; what was claimed frees its room."""
+    """What is kept counts, what comes in, and a file without content; what was claimed frees its room."""
     made = Uploads(largest=100_000)
     try:
         first = uploaded(made, "first.log", "x" * 150_000)
@@ -299,7 +309,7 @@ def test_that_uploads_have_room_for_some_of_the_largest_and_no_more() -> None:
             pass
         with pytest.raises(BusyError), made.room(210_000):
             pass
-        with made.claimed([first]):
+        with made.claimed([first], "local"), pytest.raises(BusyError), made.room(210_000):
             pass
         with made.room(350_000):
             pass
@@ -307,27 +317,23 @@ def test_that_uploads_have_room_for_some_of_the_largest_and_no_more() -> None:
         made.close()
 
 
+def test_that_many_small_files_have_an_end(incoming: Uploads, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is open as long as it is kept, and a process has only so many."""
+    monkeypatch.setattr(uploads, "FILES_AT_ONCE", 3)
+    for number in range(3):
+        with incoming.room(1):
+            uploaded(incoming, f"{number}.log")
+    with pytest.raises(BusyError), incoming.room(1):
+        pass
+
+
 def test_that_what_somebody_works_on_is_not_swept(incoming: Uploads, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it takes."""
     file = uploaded(incoming, "a.log")
-    with incoming.claimed([file]) as files:
+    with incoming.claimed([file], "local") as files:
         monkeypatch.setattr(uploads, "ABANDONED_S", -1.0)
         incoming.sweep()
-        assert [path.exists() for _, path in files.logs] == [True]
-
-
-def test_that_what_a_killed_server_left_is_removed() -> None:
-    """The next server removes uploads of one that is gone, and leaves those of one that runs."""
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    left = Path(tempfile.gettempdir()) / f"{uploads.PREFIX}{gone.pid}-x"
-    left.mkdir()
-    (left / "raw.log").write_text("a line")
-    running = Uploads()
-    Uploads().close()
-    assert not left.exists()
-    assert running.root.exists()
-    running.close()
+        assert [path.read_text() for _, path in files.logs] == ["a line"]
 
 
 def test_that_examples_come_with_their_files() -> None:
