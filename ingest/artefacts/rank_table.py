@@ -192,7 +192,7 @@ def _verdict(group: Group, dumps: Mapping[int, RankDump]) -> Verdict | None:
         if all(call.state == "completed" for several in calls.values() for call in several):
             continue
         if found := _mismatch(group, calls) or _absence(group, calls, dumps) or _lateness(group, calls):
-            return found
+            return _sure(group, found, numbers)
         if group.has_states:
             # Later ones wait for this one, however far each rank went on calling.
             return _unfinished(group, calls)
@@ -201,6 +201,17 @@ def _verdict(group: Group, dumps: Mapping[int, RankDump]) -> Verdict | None:
     if group.missing and not group.has_states and len(last) >= len(group.missing):
         return _unfinished(group, last)
     return None
+
+
+def _sure(group: Group, found: Verdict, numbers: Sequence[int]) -> Verdict:
+    """Give a verdict, or a later mismatch instead of a delay that nothing shows to have ended the job.
+
+    Where no ends are recorded, ranks that called on after a delay may have waited it out.
+    """
+    if found.kind != "late" or group.has_states:
+        return found
+    later = (number for number in numbers if number > found.sequence)
+    return next((told for number in later if (told := _mismatch(group, group.called(number)))), found)
 
 
 def _mismatch(group: Group, calls: Mapping[int, Sequence[Collective]]) -> Verdict | None:

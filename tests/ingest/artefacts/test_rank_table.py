@@ -193,3 +193,23 @@ def test_who_waits_in_a_group_of_its_own_is_not_blamed() -> None:
     held = dump(0, [entry(1), pair], 3, pg_status=status)
     first = rank_table([held, dump(1, [entry(1)], 3), dump(2, [entry(1), entry(2)], 3)]).verdicts[0]
     assert (first.kind, first.outliers, first.others) == ("never-called", (1,), (2,))
+
+
+def test_a_mismatch_outweighs_a_delay_that_nothing_shows_to_have_ended_the_job() -> None:
+    """gloo records no ends: ranks that called on after a long wait have waited it out."""
+    short = {"timeout_ms": 1000}
+    late = {"time_created_ns": 60 * SECOND}
+    wide = shaped([[16]], [[16]])
+    ranks = {
+        0: [entry(1, **short, **late), entry(2, **short, time_created_ns=61 * SECOND, **wide)],
+        1: [entry(1, **short), entry(2, **short)],
+        2: [entry(1, **short), entry(2, **short)],
+    }
+    first = table_of(ranks).verdicts[0]
+    assert (first.kind, first.outliers, first.sequence) == ("sizes-differ", (0,), 2)
+    recorded = {
+        rank: [*done(1), *(each | {"collective_seq_id": 2 + n} for n, each in enumerate(calls))]
+        for rank, calls in ranks.items()
+    }
+    first = table_of(recorded).verdicts[0]
+    assert (first.kind, first.outliers) == ("late", (0,))
