@@ -24,6 +24,7 @@ from corpus.errors import InvalidCorpusError, UnknownCaseError
 from corpus.keys import canonical
 from corpus.known_issues import KnownIssue
 from corpus.message import Message
+from corpus.record_cache import CachedCorpus, read_cache, write_cache
 from corpus.schema import (
     CHECKED,
     Blank,
@@ -286,41 +287,6 @@ def load(root: Path | None = None, cache: Path | None = None) -> Library:
         blanks=shelf.blanks,
         fact_headlines=shelf.fact_headlines,
     )
-
-
-class CachedCorpus(Record):
-    """All records of a corpus, as one cache file holds them."""
-
-    causes: tuple[Cause, ...]
-    cases: tuple[Case, ...]
-    specs: tuple[SettingSpec, ...]
-    remedies: tuple[Remedy, ...]
-    guidance: tuple[Text, ...] = ()
-    procedures: tuple[Procedure, ...] = ()
-    message_forms: tuple[MessageForm, ...] = ()
-    blanks: tuple[Blank, ...] = ()
-    fact_headlines: tuple[FactHeadline, ...] = ()
-
-
-def read_cache(kind: type[R], stored: Path | None) -> R | None:
-    """Read records written by `write_cache`; None where there are none or an older program wrote them."""
-    if stored is None or not stored.exists():
-        return None
-    try:
-        return kind.model_validate_json(stored.read_bytes(), context=CHECKED)
-    except ValidationError:
-        return None
-
-
-def write_cache(record: Record, stored: Path | None) -> None:
-    """Keep checked records; a folder that cannot be written only costs time at the next start."""
-    if stored is None:
-        return
-    with contextlib.suppress(OSError):
-        stored.parent.mkdir(parents=True, exist_ok=True)
-        part = stored.with_suffix(".part")
-        part.write_text(record.model_dump_json(exclude_defaults=True), encoding="utf-8")
-        part.replace(stored)
 
 
 def digest(root: Path | None = None) -> str:

@@ -15,7 +15,8 @@ from pydantic import model_validator
 from corpus import exceptions, library, phases
 from corpus.errors import InvalidCorpusError
 from corpus.exceptions import ExceptionMeanings
-from corpus.library import read_cache, read_yaml, validated, write_cache
+from corpus.library import read_yaml, validated
+from corpus.record_cache import read_cache, write_cache
 from corpus.schema import Expression, LogCondition, Record, Specifier, Strength
 
 SYSTEM_WORDS = "system_words.yaml"
