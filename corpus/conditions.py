@@ -110,7 +110,7 @@ class _Parser:
     def _next(self) -> Token:
         return self._tokens[self._place]
 
-    def _taken(self, *signs: str) -> str:
+    def _accept(self, *signs: str) -> str:
         """Step over one of these signs and give it, or the empty string."""
         token = self._next
         if token.kind != "sign" or token.text not in signs:
@@ -130,7 +130,7 @@ class _Parser:
     def choice(self) -> Node:
         """Read a whole condition or value."""
         then = self._junction("or")
-        if not self._taken("if"):
+        if not self._accept("if"):
             return then
         test = self._junction("or")
         self.expect("sign", "else")
@@ -139,16 +139,16 @@ class _Parser:
     def _junction(self, word: str) -> Node:
         part: Callable[[], Node] = self._negation if word == "and" else lambda: self._junction("and")
         operands = [part()]
-        while self._taken(word):
+        while self._accept(word):
             operands.append(part())
         return operands[0] if len(operands) == 1 else Junction(word == "and", tuple(operands))
 
     def _negation(self) -> Node:
-        return Negation(self._negation()) if self._taken("not") else self._comparison()
+        return Negation(self._negation()) if self._accept("not") else self._comparison()
 
     def _comparison(self) -> Node:
         values, signs, start = [self._sum()], [], 0
-        while sign := self._taken(*_COMPARISONS):
+        while sign := self._accept(*_COMPARISONS):
             signs.append(sign)
             start = self._next.start
             values.append(self._sum())
@@ -159,28 +159,28 @@ class _Parser:
 
     def _sum(self) -> Node:
         node = self._product()
-        while sign := self._taken("+", "-"):
+        while sign := self._accept("+", "-"):
             node = Arithmetic(sign, node, self._product())
         return node
 
     def _product(self) -> Node:
         node = self._value()
-        while sign := self._taken("*", "/", "//", "%"):
+        while sign := self._accept("*", "/", "//", "%"):
             node = Arithmetic(sign, node, self._value())
         return node
 
     def _value(self) -> Node:
         token = self._next
-        if self._taken("-"):
+        if self._accept("-"):
             value = self._value()
             if isinstance(value, Constant) and isinstance(value.value, int | float):
                 return Constant(-value.value)
             return Arithmetic("-", Constant(0), value)
-        if self._taken("("):
+        if self._accept("("):
             inner = self.choice()
             self.expect("sign", ")")
             return inner
-        if self._taken("["):
+        if self._accept("["):
             return ListNode(self._listed("]"))
         self._place += 1
         match token.kind:
@@ -198,7 +198,7 @@ class _Parser:
     def _named(self, name: str) -> Node:
         if name in _WRITTEN:
             return Constant(_WRITTEN[name])
-        if "." in name or not self._taken("("):
+        if "." in name or not self._accept("("):
             return Name(name)
         arguments = self._listed(")")
         if name not in QUANTIFIERS and name != "known":
@@ -211,7 +211,7 @@ class _Parser:
 
     def _listed(self, end: str) -> tuple[Node, ...]:
         members: list[Node] = []
-        while not self._taken(end):
+        while not self._accept(end):
             if members:
                 self.expect("sign", ",")
             members.append(self.choice())

@@ -167,18 +167,18 @@ class Translatable(BaseModel):
         }
         return {**data, **restored, "messages": references | _references({**data, **restored})}
 
-    def _told(self) -> tuple[object, ...]:
+    def _own_values(self) -> tuple[object, ...]:
         return tuple(value for name, value in self if name != "messages")
 
     def __eq__(self, other: object) -> bool:
         """Compare the fields; the references only repeat what the texts are."""
         if not isinstance(other, Translatable):
             return NotImplemented
-        return _kind_of(self) is _kind_of(other) and self._told() == other._told()
+        return _kind_of(self) is _kind_of(other) and self._own_values() == other._own_values()
 
     def __hash__(self) -> int:
         """Hash the fields without the references."""
-        return hash(self._told())
+        return hash(self._own_values())
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Copy, with the references of the texts that the copy has."""

@@ -79,8 +79,8 @@ def counted(first: Iterable[FirstAnswer]) -> Confusions:
         for named, seen in sorted(by_named.items())
     }
     return Confusions(
-        shares={named: _told(found) for named, found in shares.items()},
-        usual=_told(usual),
+        shares={named: _rounded_shares(found) for named, found in shares.items()},
+        usual=_rounded_shares(usual),
         answers=len(whole),
     )
 
@@ -91,7 +91,7 @@ def _shares(weights: Mapping[str, float]) -> dict[str, float]:
     return {cause: weight / whole for cause, weight in ranked}
 
 
-def _told(shares: Mapping[str, float]) -> dict[str, float]:
+def _rounded_shares(shares: Mapping[str, float]) -> dict[str, float]:
     return {cause: round(share, 3) for cause, share in shares.items() if share >= LEAST_SHARE}
 
 

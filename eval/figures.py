@@ -197,7 +197,7 @@ def by_category(run: Run) -> dict[str, dict[Split, Mean]]:
 
 
 @dataclass(frozen=True)
-class Wrong:
+class WrongAnswer:
     """A wrong answer of the composer, with the labelled category."""
 
     incident: Incident
@@ -205,12 +205,12 @@ class Wrong:
     category: str
 
 
-def wrong(run: Run) -> list[Wrong]:
+def wrong(run: Run) -> list[WrongAnswer]:
     """List the composer's wrong answers, the split `test` first, then by incident id."""
     incidents = {incident.id: incident for incident in run.incidents}
     right = {item.incident: item.right for item in run.scores.get(COMPOSER, ())}
     found = [
-        Wrong(
+        WrongAnswer(
             incidents[answer.incident],
             answer,
             labelled_category(incidents[answer.incident].label, run.causes),

@@ -63,14 +63,14 @@ def _rows(only: str | None, size: int) -> Iterator[tuple[str, Any]]:
             job = ReadJob(report, incident.label.language, files)
             first = triage.diagnose(job, incident.telemetry).first
             answer = {key: value for key, value in first.model_dump(mode="json").items() if key not in OWN}
-            yield f"incident {incident.id}", {"report": _told(report), "answer": answer}
+            yield f"incident {incident.id}", {"report": _report_fields(report), "answer": answer}
     if only != "incidents":
         reader = Reader(log_patterns.load(), load_settings().home / "cache")
         for name, make in made_logs.all_logs(size).items():
-            yield f"made {name}", {"report": _told(reader.read(LogSource(name, MadeStream(make()))))}
+            yield f"made {name}", {"report": _report_fields(reader.read(LogSource(name, MadeStream(make()))))}
 
 
-def _told(report: CrashReport) -> dict[str, Any]:
+def _report_fields(report: CrashReport) -> dict[str, Any]:
     """Give a report's fields; sets in order, and nothing that is kept for reading alone."""
     return {
         field.name: _plain(getattr(report, field.name))

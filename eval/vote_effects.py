@@ -37,7 +37,14 @@ class VoteEffect:
         share = f"{self.agreed} of {self.voted}"
         calls = f"{self.calls:g} in {self.looked} that could look" if self.looked else "none could look"
         costs = (f"{self.tokens:.0f}", calls, f"{self.seconds:.2f}")
-        return self.system, str(self.asked), share, _told(self.better), _told(self.worse), *costs
+        return (
+            self.system,
+            str(self.asked),
+            share,
+            _count_and_names(self.better),
+            _count_and_names(self.worse),
+            *costs,
+        )
 
 
 COLUMNS = (
@@ -53,7 +60,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Worsened:
+class WorsenedAnswer:
     """An answer that a vote set wrong: what the label, the rules, the model and both together say, and why.
 
     `quoted` are the lines of the answer that the rules' own does not show; `note` is what the answer says of
@@ -79,7 +86,7 @@ class Worsened:
 WORSENED = ("system", "incident", "labelled", "by rules", "vote", "answer", "lines by the model", "why")
 
 
-def worsened(run: Run) -> list[Worsened]:
+def worsened(run: Run) -> list[WorsenedAnswer]:
     """Give each answer that a model's vote set wrong, with what led to it."""
     rules = {answer.incident: answer for answer in run.answers.get(COMPOSER, ())}
     labels = {incident.id: incident.label for incident in run.incidents}
@@ -91,26 +98,26 @@ def worsened(run: Run) -> list[Worsened]:
     ]
 
 
-def _worsened(system: str, both: Answer, rules: Answer, label: Label) -> Worsened:
+def _worsened(system: str, both: Answer, rules: Answer, label: Label) -> WorsenedAnswer:
     shown = set(rules.lines or ())
-    return Worsened(
+    return WorsenedAnswer(
         system,
         label.id,
         ", ".join(label.causes) or label.verdict,
-        _said(rules),
+        _answer_text(rules),
         both.vote,
-        _said(both),
+        _answer_text(both),
         ", ".join(f"L{line}" for line in both.lines or () if line not in shown) or "-",
         both.note,
     )
 
 
-def _said(answer: Answer) -> str:
+def _answer_text(answer: Answer) -> str:
     sure = "" if answer.confidence is None else f" {answer.confidence:.2f}"
     return f"{named(answer) or answer.verdict}{sure}"
 
 
-def _told(names: Sequence[str]) -> str:
+def _count_and_names(names: Sequence[str]) -> str:
     return f"{len(names)}: {', '.join(names)}" if names else "0"
 
 

@@ -24,7 +24,15 @@ from eval.incidents import Incident
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import UNKNOWN_CAUSE
 from service.scoring import fusion
-from service.scoring.fusion import SOUND, VoteWeights, base_share, may_count, rule_shares, vote_signs, weighed
+from service.scoring.fusion import (
+    SOUND,
+    VoteWeights,
+    base_share,
+    may_count,
+    rule_shares,
+    vote_signs,
+    weigh_vote,
+)
 from service.settings import load_settings
 
 # Strength of the pull towards the weights in use.
@@ -71,7 +79,7 @@ class VoteExample:
     def shares(self, learned: Mapping[str, float]) -> dict[str, float]:
         """Give the shares with the vote weighed in."""
         base = base_share(self.priors, self.choice)
-        return weighed(self.priors, self.choice, base, self.signs, learned)
+        return weigh_vote(self.priors, self.choice, base, self.signs, learned)
 
 
 def examples(system: Explained, found: Sequence[Incident]) -> Iterator[VoteExample]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from eval.figures import Wrong
+from eval.figures import WrongAnswer
 from ingest.redaction.redactor import Redactor
 from service.html.markup import EMPTY, Html, element, folded, join
 
@@ -26,21 +26,21 @@ class Quoted:
     named: bool
 
 
-def category(name: str, items: Sequence[Wrong]) -> Html:
+def category(name: str, items: Sequence[WrongAnswer]) -> Html:
     """Give a category's wrong answers as a collapsed section with their count."""
     counts = Counter(item.incident.label.split for item in items)
     split_counts = ", ".join(f"{count} {split}" for split, count in counts.items())
     return folded(join(name, element("span", split_counts)), *map(article, items))
 
 
-def article(item: Wrong) -> Html:
+def article(item: WrongAnswer) -> Html:
     """Give one wrong answer as an article."""
     label = item.incident.label
     tags = f"{label.split} · {label.kind} · {label.language}"
     return element("article", element("h3", label.id, element("span", tags)), _facts(item), _lines(item))
 
 
-def _facts(item: Wrong) -> Html:
+def _facts(item: WrongAnswer) -> Html:
     label, answer = item.incident.label, item.answer
     labelled_changes = (
         _change(change.framework, change.key, "" if change.to is None else str(change.to))
@@ -89,7 +89,7 @@ def excerpt(lines: Sequence[str], labelled: Sequence[int], named: Sequence[int])
     return quoted
 
 
-def _lines(item: Wrong) -> Html:
+def _lines(item: WrongAnswer) -> Html:
     labelled, named = item.incident.label.root_lines, item.answer.lines or ()
     quoted = excerpt(item.incident.lines, labelled, named)
     if not quoted:

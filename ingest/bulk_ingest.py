@@ -74,9 +74,9 @@ class BulkReader:
         where another run takes logs in for the same home.
         """
         with self._parts.alone():
-            return self._taken(tasks, report)
+            return self._ingest_left(tasks, report)
 
-    def _taken(self, tasks: Sequence[IngestTask], report: Report) -> list[IngestedContent]:
+    def _ingest_left(self, tasks: Sequence[IngestTask], report: Report) -> list[IngestedContent]:
         done = self._resumed(tasks)
         left = [ingest_task for ingest_task in tasks if ingest_task.file not in done]
         sizes = {ingest_task.file: ingest_task.bytes for ingest_task in tasks}

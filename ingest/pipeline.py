@@ -104,7 +104,7 @@ def ingest(
     pool = bulk_ingest.BulkReader(home, places.ray_address, places.workers)
     outcome = IngestOutcome(index=None)  # type: ignore[arg-type]  # set below
     changed: dict[str, IngestedContent] = {}
-    for made in _taken(tasks, reader, pool, report):
+    for made in _ingest_files(tasks, reader, pool, report):
         outcome.unchanged += made.unchanged
         outcome.added += bool(made.documents)
         if made.reason:
@@ -164,7 +164,9 @@ class _Run:
             return False
         return True
 
-    def _written(self, old: Index | None, kept: Mapping[str, IngestedFile], shared: _Shared) -> Index:
+    def _written(
+        self, old: Index | None, kept: Mapping[str, IngestedFile], shared: _SharedCollections
+    ) -> Index:
         name = self.embedder.name
         taken = [
             *(item for file, item in kept.items() if file not in self.changed),
@@ -218,7 +220,7 @@ def _files(paths: Iterable[Path], suffixes: frozenset[str]) -> Iterator[Path]:
         yield from (child for child in shown if child.is_file() and child.suffix.lower() in suffixes)
 
 
-def _taken(
+def _ingest_files(
     tasks: Sequence[IngestTask], reader: Reader | None, pool: bulk_ingest.BulkReader, report: Report
 ) -> Iterator[IngestedContent]:
     """Take in files here, or many logs with a pool."""
@@ -255,7 +257,7 @@ def _notes(
 
 
 @dataclass(frozen=True)
-class _Shared:
+class _SharedCollections:
     """What a Chroma server holds for this corpus and model.
 
     `differs` where this machine's index is another.
@@ -291,19 +293,19 @@ class _Shared:
             yield document if document.home else replace(document, id=f"{document.id}@{mark}", home=mark)
 
 
-def _shared(server: ChromaServer | None, model: str, old: Index | None) -> _Shared:
+def _shared(server: ChromaServer | None, model: str, old: Index | None) -> _SharedCollections:
     if server is None:
-        return _Shared(differs=bool(old and old.manifest.collection))
+        return _SharedCollections(differs=bool(old and old.manifest.collection))
     try:
         standing = server.standing(model, library.digest())
         if not standing:
-            return _Shared(server, differs=True)
+            return _SharedCollections(server, differs=True)
         if old is None or standing != old.manifest.collection:
-            return _Shared(server, server.fetch(standing), differs=True)
+            return _SharedCollections(server, server.fetch(standing), differs=True)
     except ChromaServerError:
         if old is None:
             raise
-    return _Shared(server, CollectionContents(old.documents, old.vectors))
+    return _SharedCollections(server, CollectionContents(old.documents, old.vectors))
 
 
 def _mark(home: Path) -> str:

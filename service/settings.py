@@ -245,8 +245,8 @@ class Ignored:
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """The settings, and what a folder's file said in vain."""
+class LoadedSettings:
+    """The settings, and what a folder's file says that takes no effect, with the reason."""
 
     settings: Settings
     ignored: tuple[Ignored, ...] = ()
@@ -274,7 +274,7 @@ def load_settings(
 
 def read(
     environment: Mapping[str, str] | None = None, own: Path | None = None, folder: Path | None = None
-) -> Loaded:
+) -> LoadedSettings:
     """Load the settings; raises SettingsError naming the variable or key that is wrong.
 
     `own` is the user's own file, `folder` the folder whose file may be anybody's (default: the current one).
@@ -292,7 +292,7 @@ def read(
         values, ignored = _of_folder(found, allowed_files(own))
     values |= _of_user(own)
     values |= {name: value for name in _names() if (value := environment.get(PREFIX + name.upper()))}
-    return Loaded(_made(values), ignored)
+    return LoadedSettings(_made(values), ignored)
 
 
 def _made(values: Mapping[str, Any]) -> Settings:

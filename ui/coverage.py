@@ -32,7 +32,7 @@ def stats(library: Library, table: PatternTable) -> dict[str, Counts | SettingCo
             library.causes[case.cause].category for case in cases if case.cause in library.causes
         ),
         "cases_by_action": _most(case.action for case in cases),
-        "cases_by_language": {"en": _told(cases, "en"), "zh": _told(cases, "zh")},
+        "cases_by_language": {"en": _count_written(cases, "en"), "zh": _count_written(cases, "zh")},
         "settings_by_framework": dict(
             sorted(settings.items(), key=lambda item: (-item[1]["explained"], item[0]))
         ),
@@ -46,7 +46,7 @@ def _most(words: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(words).items(), key=lambda item: (-item[1], item[0])))
 
 
-def _told(cases: Iterable[Case], language: str) -> int:
+def _count_written(cases: Iterable[Case], language: str) -> int:
     return sum(bool(getattr(case.body, language)) for case in cases)
 
 

@@ -56,7 +56,7 @@ class Origin(Record):
     omit: tuple[str, ...] = ()
 
 
-class Declaring(Record):
+class DeclarationSources(Record):
     """What is known of one framework's declarations: places, and renames that no source states."""
 
     declares: tuple[Origin, ...] = ()
@@ -64,9 +64,11 @@ class Declaring(Record):
 
 
 @cache
-def declaring() -> Mapping[str, Declaring]:
+def declaring() -> Mapping[str, DeclarationSources]:
     """Read `origins.yaml`, by framework; raises InvalidCorpusError where a field is wrong."""
-    return {name: validated(Declaring, row, f"{FILE}: {name}") for name, row in read_yaml(FILE).items()}
+    return {
+        name: validated(DeclarationSources, row, f"{FILE}: {name}") for name, row in read_yaml(FILE).items()
+    }
 
 
 _READERS: dict[Form, Callable[[Mapping[str, str], Source, Origin], Iterator[Declaration]]] = {

@@ -131,7 +131,9 @@ def _ask(url: str, bodies: Sequence[bytes], connections: int, seconds: float) ->
     found: list[TimedRequest] = []
     ends = time.monotonic() + seconds
     work = [
-        threading.Thread(target=_one, args=(url, bodies[number::connections] or bodies, ends, found.append))
+        threading.Thread(
+            target=_send_requests, args=(url, bodies[number::connections] or bodies, ends, found.append)
+        )
         for number in range(connections)
     ]
     for thread in work:
@@ -147,7 +149,9 @@ def _client(url: str) -> httpx.Client:
     return httpx.Client(base_url=url, timeout=60, headers=headers, verify=False)  # noqa: S501 - plain HTTP
 
 
-def _one(url: str, bodies: Sequence[bytes], ends: float, keep: Callable[[TimedRequest], None]) -> None:
+def _send_requests(
+    url: str, bodies: Sequence[bytes], ends: float, keep: Callable[[TimedRequest], None]
+) -> None:
     with _client(url) as client:
         for body in itertools.cycle(bodies):
             if time.monotonic() >= ends:

@@ -16,7 +16,7 @@ from eval.composer import Composer
 from eval.errors import EvalError
 from eval.fresh import curve, rounds, texts
 from eval.fresh.rounds import FirstSight
-from eval.fresh.scoring import FIGURES, Scored, answered, figures
+from eval.fresh.scoring import FIGURES, ScoredLog, answered, figures
 from service.pipeline.triage import Triage
 from service.schemas.errors import ServiceError
 from service.settings import load_settings
@@ -76,14 +76,14 @@ def _scored(options: argparse.Namespace) -> int:
         source = texts.from_folder(options.folder) if options.folder else texts.from_host(client)
         for item in found:
             rows, missing = answered(item, source, Composer(triage), triage.library, progress)
-            _told(item.round, rows, missing, console)
+            _print_round(item.round, rows, missing, console)
             complete = complete and not missing
             if options.record:
                 _record(item.round, rows, missing, options.rounds)
     return 0 if complete else 1
 
 
-def _told(number: int, rows: list[Scored], missing: list[str], console: Console) -> None:
+def _print_round(number: int, rows: list[ScoredLog], missing: list[str], console: Console) -> None:
     console.print(f"round {number}: {len(rows)} logs", markup=False)
     words = dict(FIGURES)
     for name, figure in figures(rows).items():
@@ -98,7 +98,7 @@ def _told(number: int, rows: list[Scored], missing: list[str], console: Console)
         console.print(f"  not scored: {reason}", markup=False)
 
 
-def _record(number: int, rows: list[Scored], missing: list[str], folder: Path) -> None:
+def _record(number: int, rows: list[ScoredLog], missing: list[str], folder: Path) -> None:
     if missing:
         raise EvalError(f"round {number} is not recorded: {len(missing)} of its texts could not be had.")
     # The program's commit; `-dirty` where files differ from it, `unknown` outside a repository.

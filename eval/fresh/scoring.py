@@ -49,7 +49,7 @@ class FreshScore:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredLog:
     """A log with the program's answer and its score."""
 
     log: FreshLog
@@ -73,12 +73,12 @@ class Scored:
 
 def answered(
     found: Round, source: Source, system: System, library: Library, progress: Progress
-) -> tuple[list[Scored], list[str]]:
+) -> tuple[list[ScoredLog], list[str]]:
     """Answer every log of a round: the scores, and a reason for each log whose text cannot be had.
 
     What cannot be had is not scored, which is neither right nor wrong.
     """
-    scored: list[Scored] = []
+    scored: list[ScoredLog] = []
     missing: list[str] = []
     for number, log in enumerate(found.logs):
         progress(f"round {found.round}", number, len(found.logs))
@@ -89,7 +89,7 @@ def answered(
                 missing.append(str(error))
                 continue
             answer = system.answer(incident)
-            scored.append(Scored(log, answer, fresh_score(incident, log, answer, library)))
+            scored.append(ScoredLog(log, answer, fresh_score(incident, log, answer, library)))
     progress(f"round {found.round}", len(found.logs), len(found.logs))
     return scored, missing
 
@@ -139,7 +139,7 @@ def fresh_score(incident: Incident, log: FreshLog, answer: Answer, library: Libr
     )
 
 
-def figures(scored: Sequence[Scored]) -> dict[str, Figure]:
+def figures(scored: Sequence[ScoredLog]) -> dict[str, Figure]:
     """Give the mean of each figure with its interval; None where nothing was scored, as JSON has no NaN."""
     found = {}
     for name, _ in FIGURES:

@@ -37,7 +37,7 @@ def main() -> int:
         (folder / "logs").mkdir()
         with SoakTarget(folder / "home", given.workers) as target:
             load = Load(target.url, folder / "logs", given.seed)
-            _disturb(target, load, given.minutes * 60, random.Random(given.seed))  # noqa: S311 - no secret
+            _load_and_kill(target, load, given.minutes * 60, random.Random(given.seed))  # noqa: S311 - no secret
             found = checks.check(target.url, load.asked, target.samples, PATIENCE)
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(report.page(target, load.asked, found, given.minutes), encoding="utf-8")
@@ -47,7 +47,7 @@ def main() -> int:
     return int(bool(found.wrong))
 
 
-def _disturb(target: SoakTarget, load: Load, seconds: float, dice: random.Random) -> None:
+def _load_and_kill(target: SoakTarget, load: Load, seconds: float, dice: random.Random) -> None:
     """Load the server for so long, and kill parts of it meanwhile."""
     began = time.monotonic()
     servers = [share * seconds for share in SERVER_AT]

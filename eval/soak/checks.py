@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from statistics import median
 
-from eval.soak.load import Asked
+from eval.soak.load import SubmissionCounts
 from eval.soak.target import Sample
 from service.api.client import Client
 from service.schemas.errors import ServiceError
@@ -29,7 +29,7 @@ class SoakFindings:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-def check(url: str, asked: Asked, samples: Sequence[Sample], patience: float) -> SoakFindings:
+def check(url: str, asked: SubmissionCounts, samples: Sequence[Sample], patience: float) -> SoakFindings:
     """Look for everything that was accepted, and at what the processes held."""
     found = SoakFindings()
     found.wrong += [f"a batch was made twice: {pair}" for pair in asked.twice]

@@ -23,7 +23,7 @@ AGAIN = 1.0
 
 
 @dataclass
-class Asked:
+class SubmissionCounts:
     """What was handed in and accepted, and what was refused or cut off, by its kind."""
 
     triages: list[str] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Load:
     """Threads that ask until they are told to stop."""
 
     def __init__(self, url: str, folder: Path, seed: int) -> None:
-        self.asked = Asked()
+        self.asked = SubmissionCounts()
         self._url = url
         self._folder = folder
         self._over = threading.Event()

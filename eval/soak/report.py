@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from eval.soak.checks import SoakFindings
-from eval.soak.load import Asked
+from eval.soak.load import SubmissionCounts
 from eval.soak.target import Sample, SoakTarget
 from service.html import markup, plots
 from service.html.markup import Html, paragraph, section
@@ -18,7 +18,7 @@ _STYLE = (
 )
 
 
-def page(target: SoakTarget, asked: Asked, found: SoakFindings, minutes: float) -> str:
+def page(target: SoakTarget, asked: SubmissionCounts, found: SoakFindings, minutes: float) -> str:
     """Give the page."""
     verdict = "All held." if not found.wrong else f"{len(found.wrong)} did not hold."
     samples = target.samples

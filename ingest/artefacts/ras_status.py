@@ -102,20 +102,20 @@ def _verdict(found: Communicator) -> Verdict | None:
     )
     if wrong is not None:
         expected, called, both = wrong
-        return _told(found, "operations-differ", expected, both, most[expected], expected, called)
+        return _verdict_of(found, "operations-differ", expected, both, most[expected], expected, called)
     late = min((ranks for ranks in behind.values() if ranks), key=len, default=None)
     if late is not None:
         operation = next(name for name, ranks in behind.items() if ranks == late)
         missed = min(found.counts[operation][rank] for rank in late) + 1
-        return _told(found, "never-called", operation, late, missed)
+        return _verdict_of(found, "never-called", operation, late, missed)
     early = min((ranks for ranks in ahead.values() if ranks), key=len, default=None)
     if early is None:
         return None
     operation = next(name for name, ranks in ahead.items() if ranks == early)
-    return _told(found, "called-alone", operation, early, most[operation] + 1)
+    return _verdict_of(found, "called-alone", operation, early, most[operation] + 1)
 
 
-def _told(
+def _verdict_of(
     found: Communicator,
     kind: str,
     operation: str,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from ingest.artefacts.memory_snapshot import CardMemory, Holder
 from ingest.artefacts.metric_series import Curve
 from ingest.artefacts.rank_table import RankRow, RankTable, Verdict
-from ingest.artefacts.stack_table import StackVerdict, Stand
+from ingest.artefacts.stack_table import ProcessPosition, StackVerdict
 from ingest.logs.stacks.stack import Frame
 
 # Rows of a table that are told; those of the first verdict come first.
@@ -67,7 +67,7 @@ def _rank_row(row: RankRow, source: str) -> str:
 def stack_records(verdict: StackVerdict) -> Iterable[str]:
     """Give the verdict as a record, and below it where each process stands, the outliers first."""
     every = (*verdict.outliers, *verdict.others)
-    by_rank = all(stand.process.rank >= 0 for stand in every)
+    by_rank = all(position.process.rank >= 0 for position in every)
     first, other = (verdict.outliers or verdict.others)[0], verdict.others[0]
     told = {
         "verdict": verdict.kind,
@@ -84,8 +84,8 @@ def stack_records(verdict: StackVerdict) -> Iterable[str]:
         "no_dump": _listed(verdict.missing),
     }
     yield _record("stacks", told)
-    for stand in every[:MOST_ROWS]:
-        yield _stand_row(stand)
+    for position in every[:MOST_ROWS]:
+        yield _position_row(position)
 
 
 def memory_records(cards: Sequence[CardMemory]) -> Iterable[str]:
@@ -145,16 +145,16 @@ def _size(size: int) -> str:
     return f"{size / (1 << 30):.2f}GiB" if size >= 1 << 28 else f"{size / (1 << 20):.2f}MiB"
 
 
-def _stand_row(stand: Stand) -> str:
-    process = stand.process
+def _position_row(position: ProcessPosition) -> str:
+    process = position.process
     told = {
         "rank": str(process.rank) if process.rank >= 0 else "",
         "pid": str(process.pid) if process.pid else "",
         "host": process.host,
-        "doing": stand.activity,
-        "op": stand.operation,
-        **_place(stand.own),
-        "inner": f"{stand.inner.file}:{stand.inner.function}",
+        "doing": position.activity,
+        "op": position.operation,
+        **_place(position.own),
+        "inner": f"{position.inner.file}:{position.inner.function}",
     }
     return _record("stacks", told)
 
@@ -169,10 +169,10 @@ def _record(kind: str, told: dict[str, str]) -> str:
     return f"{kind} {' '.join(pairs)}"
 
 
-def _named(stands: Sequence[Stand]) -> str:
+def _named(stands: Sequence[ProcessPosition]) -> str:
     """Name processes by their ranks, or by host and number, or by the file that shows them."""
     names = []
-    for process in (stand.process for stand in stands[:MOST_NAMED]):
+    for process in (position.process for position in stands[:MOST_NAMED]):
         host = f"{process.host}/" if process.host else ""
         names.append(
             str(process.rank)

@@ -150,7 +150,7 @@ class _Text:
             if match := _PROCESS.match(line):
                 self._begin(match)
             else:
-                self._take(line)
+                self._read_line(line)
             if len(self._processes) > MOST_PROCESSES:
                 break
         for process in self._processes:
@@ -174,7 +174,7 @@ class _Text:
         self._by_label[label] = process
         self._processes.append(process)
 
-    def _take(self, line: str) -> None:
+    def _read_line(self, line: str) -> None:
         label, separator, body = line.partition(":")
         process = self._by_label.get(label.strip("[]")) if separator else None
         if process:

@@ -33,7 +33,7 @@ _BETWEEN_TWO = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class ProcessPosition:
     """Where one process stands: what it does, by which call, and where in the job's own code.
 
     `operation` is the collective that it waits in. `inner` is the innermost call.
@@ -58,25 +58,25 @@ class StackVerdict:
     """What the stacks of all processes show; `outliers` stand otherwise than `others`."""
 
     kind: Kind
-    outliers: tuple[Stand, ...]
-    others: tuple[Stand, ...]
+    outliers: tuple[ProcessPosition, ...]
+    others: tuple[ProcessPosition, ...]
     missing: tuple[int, ...] = ()
 
 
-def stands(processes: Iterable[ProcessStacks]) -> tuple[Stand, ...]:
+def process_positions(processes: Iterable[ProcessStacks]) -> tuple[ProcessPosition, ...]:
     """Tell where each process stands, without helpers; of several looks at one the last one counts."""
-    found: dict[tuple[int, str, int], Stand] = {}
+    found: dict[tuple[int, str, int], ProcessPosition] = {}
     for process in processes:
-        stand = _stand(process)
-        if stand is None:
+        position = _position_of(process)
+        if position is None:
             continue
         by_rank = process.rank >= 0
         source = "" if by_rank or process.pid else process.source
-        found[process.rank, f"{process.host}/{source}", 0 if by_rank else process.pid] = stand
-    return tuple(sorted(found.values(), key=lambda stand: (stand.process.rank, stand.process.pid)))
+        found[process.rank, f"{process.host}/{source}", 0 if by_rank else process.pid] = position
+    return tuple(sorted(found.values(), key=lambda position: (position.process.rank, position.process.pid)))
 
 
-def _stand(process: ProcessStacks) -> Stand | None:
+def _position_of(process: ProcessStacks) -> ProcessPosition | None:
     thread = process.main
     if thread is None:
         return None
@@ -87,7 +87,7 @@ def _stand(process: ProcessStacks) -> Stand | None:
         return None
     own = next((call for call in reversed(calls) if call.line and _is_own(call)), None)
     named = calls[place].function if activity and activity.waits else ""
-    return Stand(
+    return ProcessPosition(
         process,
         activity.name if activity else "",
         activity is not None and activity.waits,
@@ -123,38 +123,38 @@ def _is_own(call: Frame) -> bool:
     return is_own(call) and not stack_activities.load().knows_package(call.file)
 
 
-def stack_verdict(found: Sequence[Stand]) -> StackVerdict | None:
+def stack_verdict(found: Sequence[ProcessPosition]) -> StackVerdict | None:
     """Compare where all processes stand; None without any."""
     if not found:
         return None
-    ranks = {stand.process.rank for stand in found if stand.process.rank >= 0}
+    ranks = {position.process.rank for position in found if position.process.rank >= 0}
     # Those below the highest that has a stack, and that have none themselves.
     missing = tuple(sorted(set(range(max(ranks) + 1)) - ranks)) if len(ranks) > 1 else ()
-    waiting = tuple(stand for stand in found if stand.waits)
-    busy = tuple(stand for stand in found if not stand.waits)
+    waiting = tuple(position for position in found if position.waits)
+    busy = tuple(position for position in found if not position.waits)
     if waiting and busy:
         if len(busy) <= len(waiting):
             return StackVerdict("elsewhere", busy, waiting, missing)
         return StackVerdict("waits-alone", waiting, busy, missing)
-    outliers, others = _split(found, lambda stand: stand.place)
-    if not outliers and len({stand.place for stand in found}) == 1:
+    outliers, others = _split(found, lambda position: position.place)
+    if not outliers and len({position.place for position in found}) == 1:
         return StackVerdict("same-wait" if waiting else "same-place", (), others, missing)
     if not waiting:
         return StackVerdict("apart", outliers, others, missing)
-    operations = {stand.operation for stand in found}
-    is_sure = all(stand.activity == "collective" for stand in found) and not operations & _BETWEEN_TWO
+    operations = {position.operation for position in found}
+    is_sure = all(position.activity == "collective" for position in found) and not operations & _BETWEEN_TWO
     return StackVerdict("different-collectives" if is_sure else "different-waits", outliers, others, missing)
 
 
 def _split(
-    found: Sequence[Stand], key: Callable[[Stand], object]
-) -> tuple[tuple[Stand, ...], tuple[Stand, ...]]:
+    found: Sequence[ProcessPosition], key: Callable[[ProcessPosition], object]
+) -> tuple[tuple[ProcessPosition, ...], tuple[ProcessPosition, ...]]:
     """Tell who stands otherwise than the majority; nobody does where there is none."""
     counts = Counter(map(key, found)).most_common()
     if len(counts) < 2 or counts[0][1] * 2 <= len(found):
         return (), tuple(found)
     most = counts[0][0]
     return (
-        tuple(stand for stand in found if key(stand) != most),
-        tuple(stand for stand in found if key(stand) == most),
+        tuple(position for position in found if key(position) != most),
+        tuple(position for position in found if key(position) == most),
     )

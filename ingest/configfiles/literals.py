@@ -119,7 +119,7 @@ class LiteralReader:
             self._pieces.append(("text", "\n"))
         for kind, token in _tokens(text.strip()):
             self._line = self._line if self._key is not None else line
-            self._take(kind, token)
+            self._read_token(kind, token)
             if self.closed or len(self.entries) >= MAX_ENTRIES:
                 return False
         return True
@@ -129,7 +129,7 @@ class LiteralReader:
         self._end()
         return self.entries
 
-    def _take(self, kind: Kind, text: str) -> None:
+    def _read_token(self, kind: Kind, text: str) -> None:
         if self._depth:
             self._depth += (kind == "open") - (kind == "close")
             self._pieces.append((kind, text))

@@ -223,10 +223,10 @@ class EventLog:
 
         `world` is how many ranks the job has, as far as is known; `usual` holds the groups of a healthy run.
         """
-        found = (self._told(key, event, world, key in usual) for key, event in self._groups.items())
+        found = (self._with_ranks(key, event, world, key in usual) for key, event in self._groups.items())
         return tuple(sorted(found, key=lambda event: event.line))
 
-    def _told(self, key: GroupKey, event: Event, world: int, usual: bool) -> Event:
+    def _with_ranks(self, key: GroupKey, event: Event, world: int, usual: bool) -> Event:
         ranks = self._ranks.get(key, set())
         if not ranks and not usual:
             return event

@@ -21,7 +21,7 @@ from ingest.logs.scanner import Block
 from ingest.logs.stacks import tracebacks
 from ingest.logs.stacks.tracebacks import Traceback
 from ingest.logs.traceback_log import TracebackLog
-from ingest.logs.wording import goes_on, happened, is_prose, says, shrugs
+from ingest.logs.wording import goes_on, happened, is_prose, says, says_it_continues
 
 # What loggers call a line that is no trouble; glog writes one letter.
 REMARKS = frozenset({"INFO", "DEBUG", "TRACE", "I", "D"})
@@ -213,9 +213,13 @@ class FailureLog:
 
 
 def _toned_down(row: Pattern, line: Line, traceback: Traceback | None) -> Pattern:
-    """Give the row as a line means it that warns, shrugs or only remarks."""
+    """Give the row as a line means it that warns, goes on without what failed, or only remarks."""
     warns = line.level.startswith("WARN") or (line.level == "W" and row.survivable)
-    if row.kind == "error" and row.role == "origin" and (warns or (traceback is None and shrugs(line.body))):
+    if (
+        row.kind == "error"
+        and row.role == "origin"
+        and (warns or (traceback is None and says_it_continues(line.body)))
+    ):
         # Whoever says so has gone on.
         row = row.model_copy(update={"kind": "warning", "strength": "hints"})
     elif row.last_resort and (warns or line.level == "W"):

@@ -12,8 +12,8 @@ from ingest.logs.checkpoints import Checkpoint, checkpoint_of
 from ingest.logs.facts import Value
 from ingest.logs.lines import Line
 from ingest.logs.phases import Phases
-from ingest.logs.progress import Progress, ProgressMark, Settling
-from ingest.logs.rounds import ToldEpoch
+from ingest.logs.progress import Progress, ProgressMark, SurvivalSign
+from ingest.logs.rounds import EpochCount
 from ingest.logs.scanner import Tally
 from ingest.logs.timeline import Timeline
 from ingest.logs.wording import counts_part
@@ -78,7 +78,7 @@ class JobProgress:
     def excuse(self, row: Pattern, line: Line) -> None:
         """Note a line that only who survived a failure prints, who was told to end, or who died of one."""
         if row.settles:
-            settling = Settling(line.number, line.source, row.settles, row.settles_within)
+            settling = SurvivalSign(line.number, line.source, row.settles, row.settles_within)
             self.runs[-1].settling.append(settling)
         if row.asked:
             self.runs[-1].ask(line.number)
@@ -135,7 +135,7 @@ class JobProgress:
         epoch, epochs, batches = (fields.get(name) for name in ("epoch", "epochs", "total"))
         if isinstance(epoch, int | float) and isinstance(epochs, int | float):
             is_through = counted >= batches if isinstance(batches, int | float) else None
-            told = ToldEpoch(line.number, int(epoch), int(epochs))
+            told = EpochCount(line.number, int(epoch), int(epochs))
             self.runs[-1].epochs.tell(f"{row.id} {line.source}", told, is_through=is_through)
         self.timeline.mark(counted, line.time)
         if counted >= 0 and not is_bar:

@@ -85,7 +85,7 @@ class Pastes:
         if not joins and len(rows) > MOST_ROWS:
             return data
         known = self._known(rows)
-        taken = self._taken(joins, known)
+        taken = self._better_readings(joins, known)
         # Where a line says what became of the job, no other reading is needed.
         is_told = any(
             (row.fails and not row.last_resort) or row.kind in ("progress", "finish", "end")
@@ -95,13 +95,15 @@ class Pastes:
         if not taken and len(rows) <= MOST_ROWS and not is_told:
             bare = dedented(rows)
             whole = [Reading(place, place, (row,)) for place, row in enumerate(bare or ()) if row.strip()]
-            taken = self._taken(whole, known) or self._taken(_parts(rows), known)
+            taken = self._better_readings(whole, known) or self._better_readings(_parts(rows), known)
             rows = bare if bare and taken and taken[0] in whole else rows
         for reading in taken:
             rows[reading.first : reading.last + 1] = reading.rows
         return "\n".join(rows).encode("utf-8", "surrogateescape") if taken else data
 
-    def _taken(self, readings: Iterable[Reading], known: Sequence[frozenset[Pattern]]) -> list[Reading]:
+    def _better_readings(
+        self, readings: Iterable[Reading], known: Sequence[frozenset[Pattern]]
+    ) -> list[Reading]:
         """Give the readings that say something that their rows do not; at most one of each row."""
         tried = list(islice(readings, MOST_READINGS))
         said = iter(self._known([part for reading in tried for part in reading.parts]))

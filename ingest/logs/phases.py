@@ -18,7 +18,7 @@ from ingest.logs.timeline import Timeline
 MOST_TURNS = 1000
 
 
-class Told(NamedTuple):
+class PhaseLine(NamedTuple):
     """A line that tells a phase, and the first one after it that counts a step (0 for none)."""
 
     line: int
@@ -30,13 +30,13 @@ class Told(NamedTuple):
 class Phases:
     """What a job's lines tell of its phases while they go by."""
 
-    _told: deque[Told] = field(default_factory=lambda: deque(maxlen=200))
+    _told: deque[PhaseLine] = field(default_factory=lambda: deque(maxlen=200))
     # Lines from which on steps were counted, or a start was seen.
     _changes: list[tuple[int, bool]] = field(default_factory=list)
 
     def tell(self, line: int, name: str, part: int) -> None:
         """Note a line that tells a phase; `part` is the first line of its file."""
-        self._told.append(Told(line, name))
+        self._told.append(PhaseLine(line, name))
         if _is_first(name):
             self._change(line, part, counts=False)
 

@@ -42,7 +42,7 @@ class ProgressMark:
     is_bar: bool = False
 
 
-class Settling(NamedTuple):
+class SurvivalSign(NamedTuple):
     """A line that only who survived failures of these `patterns` (with `*`) prints.
 
     It tells of those that its own stream said within so many lines above it; of any where `within` is 0.
@@ -89,7 +89,7 @@ class Progress:
     last: ProgressMark | None = None
     whole: ProgressMark | None = None
     total: float = 0.0
-    settling: deque[Settling] = field(default_factory=lambda: deque(maxlen=Progress.LATEST))
+    settling: deque[SurvivalSign] = field(default_factory=lambda: deque(maxlen=Progress.LATEST))
     asked: int = 0
     obeyed: int = 0
     died: int = 0

@@ -11,7 +11,7 @@ FAREWELL = 12
 MOST = 64
 
 
-class ToldEpoch(NamedTuple):
+class EpochCount(NamedTuple):
     """An epoch as one kind of line tells it: how often so far, and how often each one before it was told.
 
     `each` is 0 before a second epoch, and -1 where they were not told alike. `is_cut` tells that lines of
@@ -25,7 +25,7 @@ class ToldEpoch(NamedTuple):
     each: int = 0
     is_cut: bool = False
 
-    def followed_by(self, later: ToldEpoch) -> ToldEpoch:
+    def followed_by(self, later: EpochCount) -> EpochCount:
         """Give what is known when one more line tells an epoch.
 
         Of a long log only parts are read: behind a gap the first epoch may have been told more often.
@@ -45,9 +45,9 @@ class ToldEpoch(NamedTuple):
 class Epochs:
     """The epochs of one file."""
 
-    _told: dict[str, ToldEpoch] = field(default_factory=dict)
+    _told: dict[str, EpochCount] = field(default_factory=dict)
 
-    def tell(self, series: str, told: ToldEpoch, *, is_through: bool | None) -> None:
+    def tell(self, series: str, told: EpochCount, *, is_through: bool | None) -> None:
         """Note a line; `is_through` tells whether its count of batches is at its end, None without one."""
         before = self._told.get(series)
         if before is None and len(self._told) >= MOST:
@@ -64,7 +64,7 @@ class Epochs:
         last = max(self._told.values(), key=lambda told: told.line, default=None)
         return last is not None and last.epoch < last.of - 1
 
-    def reached(self, last_line: int) -> ToldEpoch | None:
+    def reached(self, last_line: int) -> EpochCount | None:
         """Give the last of all epochs if the text ends with it, told as often as each one before."""
         last = max(self._told.values(), key=lambda told: told.line, default=None)
         if last is None or last.epoch < last.of or last.times != last.each:

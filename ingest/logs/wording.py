@@ -78,7 +78,7 @@ def is_prose(body: str) -> bool:
     return len(_CLAUSE.findall(body)) > FEW_CLAUSES
 
 
-def shrugs(body: str) -> bool:
+def says_it_continues(body: str) -> bool:
     """Tell whether a line says that its program goes on without what failed."""
     return _SHRUGGED.search(body) is not None
 

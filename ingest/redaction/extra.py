@@ -102,15 +102,15 @@ def _kinds_of_names(names: tuple[str, ...]) -> tuple[SecretKind, ...]:
     foreign = [name for name in names if not name.isascii()]
     exact = rf"(?<![A-Za-z0-9])(?:{'|'.join((*plain, *map(re.escape, foreign)))})"
     coded = "|".join((*plain, decode_named("|".join(foreign)))) if foreign else "|".join(plain)
-    sieve = f"(?:{coded})"
+    prefilter = f"(?:{coded})"
     cuts = " ".join(_PARTED.sub(sign, name) for name in names for sign in ("_", "-"))
     return (
-        kind_of_name(KIND, exact, sieve, rf"{VALUE}{{1,4000}}", "{1,4000}", cuts, _is_value),
-        kind_of_flag(KIND, exact, sieve, r"[^\s'\"-][^\s'\"]{0,4000}", cuts, _is_value),
+        kind_of_name(KIND, exact, prefilter, rf"{VALUE}{{1,4000}}", "{1,4000}", cuts, _is_value),
+        kind_of_flag(KIND, exact, prefilter, r"[^\s'\"-][^\s'\"]{0,4000}", cuts, _is_value),
         # | NAME | X |, <name>X</name>
         SecretKind(
             KIND,
-            rf"(?i){sieve}['\"`]?[ \t]*[|>]",
+            rf"(?i){prefilter}['\"`]?[ \t]*[|>]",
             rf"(?i:{exact})['\"`]?(?:[ \t]{{0,60}}\|[ \t]{{0,4}}`?{NOTHING}(?P<cell>[^|`\n]{{1,400}}?)[ "
             rf"\t`]*(?:\||$)|>{NOTHING}(?P<secret>[^<>\n]{{1,400}})</)",
             check=_is_value,
@@ -120,7 +120,7 @@ def _kinds_of_names(names: tuple[str, ...]) -> tuple[SecretKind, ...]:
         # setenv NAME X, ENV NAME X, name: NAME value: X, which may stand in the row below
         SecretKind(
             KIND,
-            rf"(?i)(?:setenv|\bset|\benv|\barg|name['\"]?[ ]?[:=])[^\n]{{0,40}}{sieve}",
+            rf"(?i)(?:setenv|\bset|\benv|\barg|name['\"]?[ ]?[:=])[^\n]{{0,40}}{prefilter}",
             rf"(?i:\b(?:setenv|set[ ]-\w{{1,3}}|env|arg)[ ]{exact}[ \t]{{1,4}}|"
             rf"name['\"]?[ ]?[:=][ ]?['\"]?{exact}['\"]?,?\s{{1,20}}['\"]?value['\"]?[ ]?[:=][ ]?)"
             rf"{_QUOTED}",

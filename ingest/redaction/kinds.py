@@ -89,10 +89,10 @@ def going_on_as(run: str) -> Callable[[bytes, int], Probed]:
 class SecretKind:
     """One row: what is masked is the named group that matched, else the whole match.
 
-    `sieve` is an expression for Hyperscan that matches in the first row of each match. `starts` are literals
+    `prefilter` is a Hyperscan expression that matches in the first row of each match. `starts` are literals
     that the end of a row may cut, `after` is what follows them. `check` looks at a found secret and may let
     it stand. `back` and `ahead` say how many bytes a match may go beyond its row; a kind that `wraps` is
-    looked for over row ends: where the row ends with what the sieve found, or anywhere in it (`far`), or
+    looked for over row ends: where the row ends with what the prefilter found, or anywhere in it (`far`), or
     where the next row begins with what `below` says; what the next row adds must look drawn by chance where
     not the shape alone tells the secret. One that `yields` is left where another kind is found. The
     expression of a `linear` one is a user's: Hyperscan alone reads it, whose time no text can stretch. What

@@ -50,12 +50,12 @@ def name_of(expression: ast.expr, assigned: Mapping[str, ast.expr], depth: int =
         case ast.Subscript(value=mapping, slice=ast.Constant(value=str(key))):
             return _keyed(_plain(mapping), key)
         case ast.Call(func=called, args=args):
-            return _asked(called, args)
+            return _name_looked_up(called, args)
         case _:
             return ""
 
 
-def _asked(called: ast.expr, args: list[ast.expr]) -> str:
+def _name_looked_up(called: ast.expr, args: list[ast.expr]) -> str:
     """Give what a call asks a mapping or an object for by its name."""
     name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
     keys = [arg.value for arg in args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]

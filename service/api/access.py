@@ -38,7 +38,7 @@ class PageKeyError(UnauthorizedError):
 
 
 @dataclass(frozen=True)
-class Visit:
+class PageVisitor:
     """A request to a page beside the API: who makes it.
 
     A page is many requests, and what it does is in some of them.
@@ -108,8 +108,8 @@ class Authorizer:
         return Principal(Caller("api", record.id), record.scopes, f"key {record.id}")
 
     def _by_place(self, peer: str, headers: Mapping[str, str]) -> Principal:
-        # A key that was revoked counts too, and one that the database has lost: who had keys once does not
-        # mean the door to be open now.
+        # A key that was revoked counts too, and one that the database has lost: a server that ever had keys
+        # asks for one.
         if not self._is_keyed and self._boundary.is_local(peer, headers):
             return Principal(Caller("api", "local"), SCOPES, f"address {peer}")
         raise UnauthorizedError(Message("errors.send-authorization-bearer-whycrash"))
@@ -117,7 +117,8 @@ class Authorizer:
     async def _refresh(self) -> None:
         if monotonic() - self._read_at < FRESH:
             return
-        # Whoever comes meanwhile waits: an empty list of keys that is only not read yet would open the door.
+        # Requests that come meanwhile wait: before the keys were read, their list is empty, and anyone
+        # would be let in.
         async with self._reading:
             if monotonic() - self._read_at >= FRESH:
                 self._keys, keyed = await asyncio.to_thread(self._read)

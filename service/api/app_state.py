@@ -47,10 +47,10 @@ class AppState:
         self,
         begin: Callable[[], Iterator[Event]],
         ended: Callable[[], None] = nothing,
-        forsaken: Callable[[], None] = nothing,
+        abandoned: Callable[[], None] = nothing,
     ) -> EventFlow:
         """Start to work out events; raises BusyError."""
-        return EventFlow(begin, self.threads, self.settings.request_deadline + GRACE, ended, forsaken)
+        return EventFlow(begin, self.threads, self.settings.request_deadline + GRACE, ended, abandoned)
 
 
 def get_app_state(request: Request) -> AppState:
@@ -79,7 +79,7 @@ async def _principal(
     return found
 
 
-def _with(scope: Scope | None) -> Callable[..., object]:
+def _principal_with(scope: Scope | None) -> Callable[..., object]:
     async def check(
         app_state: Annotated[AppState, Depends(_app_state)],
         principal: Annotated[Principal, Depends(_principal)],
@@ -89,10 +89,10 @@ def _with(scope: Scope | None) -> Callable[..., object]:
     return check
 
 
-House = Annotated[AppState, Depends(_app_state)]
-Anyone = Annotated[Principal, Depends(_with(None))]
-Triager = Annotated[Principal, Depends(_with("triage"))]
-Batcher = Annotated[Principal, Depends(_with("batch"))]
+CurrentAppState = Annotated[AppState, Depends(_app_state)]
+Anyone = Annotated[Principal, Depends(_principal_with(None))]
+TriagePrincipal = Annotated[Principal, Depends(_principal_with("triage"))]
+BatchPrincipal = Annotated[Principal, Depends(_principal_with("batch"))]
 IdempotencyKey = Annotated[
     str,
     Header(

@@ -17,13 +17,19 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from corpus.message import Message
 from service.api import pages, submissions, uploads
 from service.api.access import own_batch
-from service.api.app_state import AppState, Batcher, House, IdempotencyKey, idempotent_request
+from service.api.app_state import (
+    AppState,
+    BatchPrincipal,
+    CurrentAppState,
+    IdempotencyKey,
+    idempotent_request,
+)
 from service.api.bodies import BatchRequest, Language, Words
 from service.api.idempotency import REPLAYED
 from service.api.knowledge import Lang
 from service.api.pages import After, Limit, Paged
 from service.api.problems import documented_problems
-from service.api.read_deadline import Patience, while_wanted
+from service.api.read_deadline import ReadDeadline, run_until_deadline
 from service.api.submissions import JSON, MULTIPART, invalid
 from service.api.triages import as_json
 from service.api.uploads import MultipartUpload
@@ -140,8 +146,8 @@ class BatchSubmission:
 )
 async def submit_batch(
     request: Request,
-    app_state: House,
-    principal: Batcher,
+    app_state: CurrentAppState,
+    principal: BatchPrincipal,
     key: IdempotencyKey = "",
     name: Annotated[
         Words, Query(max_length=300, description="What to call it, where the body is one file.")
@@ -163,10 +169,10 @@ async def submit_batch(
         if old is not None:
             return _accepted(await run_in_threadpool(app_state.batches.get, old.body), {REPLAYED: "true"})
         try:
-            record = await while_wanted(
+            record = await run_until_deadline(
                 request,
                 partial(keep_batch, app_state, order, principal),
-                Patience(app_state, sum(file.size for file in spool.files)),
+                ReadDeadline(app_state, sum(file.size for file in spool.files)),
             )
         except BaseException:
             await run_in_threadpool(memory.abandon)
@@ -182,9 +188,9 @@ def _accepted(record: BatchRecord, headers: dict[str, str]) -> Response:
 
 
 def keep_batch(
-    app_state: AppState, order: BatchSubmission, principal: Principal, read_deadline: Patience
+    app_state: AppState, order: BatchSubmission, principal: Principal, read_deadline: ReadDeadline
 ) -> BatchRecord:
-    """Read what was handed in, as long as there is patience, and keep it as a batch.
+    """Read what was handed in, up to the deadline, and keep it as a batch.
 
     Raises InvalidRequestError where there is no job in it, TooLargeError, DiskFullError, LateError.
     """
@@ -288,7 +294,11 @@ async def _of_file(
 
 @router.get("/batches", response_model=Paged[BatchRecord], responses=documented_problems())
 def list_batches(
-    request: Request, app_state: House, principal: Batcher, after: After = None, limit: Limit = 20
+    request: Request,
+    app_state: CurrentAppState,
+    principal: BatchPrincipal,
+    after: After = None,
+    limit: Limit = 20,
 ) -> Response:
     """List batches, newest first; with the scope admin everybody's, else your own."""
     items, following = app_state.triage_service.store.batches.page(after, limit, principal.only)
@@ -296,7 +306,7 @@ def list_batches(
 
 
 @router.get("/batches/{batch_id}", response_model=BatchRecord, responses=documented_problems(404))
-def get_batch(app_state: House, principal: Batcher, batch_id: BatchId) -> Response:
+def get_batch(app_state: CurrentAppState, principal: BatchPrincipal, batch_id: BatchId) -> Response:
     """Say how far a batch is: how many jobs are in each state."""
     return as_json(own_batch(app_state.triage_service, principal, batch_id))
 
@@ -304,8 +314,8 @@ def get_batch(app_state: House, principal: Batcher, batch_id: BatchId) -> Respon
 @router.get("/batches/{batch_id}/jobs", response_model=Paged[JobRecord], responses=documented_problems(404))
 def list_jobs(
     request: Request,
-    app_state: House,
-    principal: Batcher,
+    app_state: CurrentAppState,
+    principal: BatchPrincipal,
     batch_id: BatchId,
     state: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
     after: Annotated[
@@ -324,7 +334,7 @@ def list_jobs(
 @router.post(
     "/batches/{batch_id}/cancel", response_model=BatchRecord, responses=documented_problems(404, 409)
 )
-def cancel_batch(app_state: House, principal: Batcher, batch_id: BatchId) -> Response:
+def cancel_batch(app_state: CurrentAppState, principal: BatchPrincipal, batch_id: BatchId) -> Response:
     """End a batch; what is done stays."""
     own_batch(app_state.triage_service, principal, batch_id)
     record = app_state.batches.cancel(batch_id)
@@ -333,7 +343,7 @@ def cancel_batch(app_state: House, principal: Batcher, batch_id: BatchId) -> Res
 
 
 @router.delete("/batches/{batch_id}", status_code=204, responses=documented_problems(404))
-def delete_batch(app_state: House, principal: Batcher, batch_id: BatchId) -> None:
+def delete_batch(app_state: CurrentAppState, principal: BatchPrincipal, batch_id: BatchId) -> None:
     """Delete a batch with its results."""
     own_batch(app_state.triage_service, principal, batch_id)
     app_state.batches.delete(batch_id)
@@ -353,8 +363,8 @@ def delete_batch(app_state: House, principal: Batcher, batch_id: BatchId) -> Non
 )
 def get_results(
     request: Request,
-    app_state: House,
-    principal: Batcher,
+    app_state: CurrentAppState,
+    principal: BatchPrincipal,
     batch_id: BatchId,
     form: Annotated[
         Literal["", "jsonl", "csv"],
@@ -401,8 +411,8 @@ def _blocks(rows: Iterator[str]) -> Iterator[str]:
 )
 def get_summary(
     request: Request,
-    app_state: House,
-    principal: Batcher,
+    app_state: CurrentAppState,
+    principal: BatchPrincipal,
     batch_id: BatchId,
     lang: Lang = "",
     form: Annotated[

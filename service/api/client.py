@@ -74,7 +74,7 @@ class Client:
         """
         with _handed(log, configs, telemetry, name, language, model, outcome) as sent:
             return Diagnosis.model_validate_json(
-                self._ask("POST", "/v1/triage", headers=_once(idempotency_key), **sent)
+                self._ask("POST", "/v1/triage", headers=_idempotency_header(idempotency_key), **sent)
             )
 
     def stream(
@@ -145,7 +145,13 @@ class Client:
         with _opened([("log", path) for path in files]) as parts:
             fields = {"name": name, "language": language}
             return BatchRecord.model_validate_json(
-                self._ask("POST", "/v1/batches", data=fields, files=parts, headers=_once(idempotency_key))
+                self._ask(
+                    "POST",
+                    "/v1/batches",
+                    data=fields,
+                    files=parts,
+                    headers=_idempotency_header(idempotency_key),
+                )
             )
 
     def batch_of(
@@ -181,7 +187,10 @@ class Client:
 
     def results(self, batch_id: str) -> Iterator[Diagnosis]:
         """Give a batch's results as they are so far, job by job."""
-        with self._told(), self._http.stream("GET", f"/v1/batches/{batch_id}/results") as response:
+        with (
+            self._translated_errors(),
+            self._http.stream("GET", f"/v1/batches/{batch_id}/results") as response,
+        ):
             _check(response)
             yield from map(Diagnosis.model_validate_json, filter(None, response.iter_lines()))
 
@@ -202,20 +211,23 @@ class Client:
         return model.model_validate_json(self._ask("GET", path))
 
     def _ask(self, method: str, path: str, **sent: Any) -> bytes:
-        with self._told():
+        with self._translated_errors():
             response = self._http.request(method, path, **sent)
         _check(response)
         return response.content
 
     def _events(self, path: str, **sent: Any) -> Iterator[Event]:
-        with self._told(), self._http.stream("POST", path, params={"stream": "true"}, **sent) as response:
+        with (
+            self._translated_errors(),
+            self._http.stream("POST", path, params={"stream": "true"}, **sent) as response,
+        ):
             _check(response)
             yield from _to_the_last(
                 line.removeprefix("data: ") for line in response.iter_lines() if line.startswith("data: ")
             )
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except httpx.TimeoutException as error:
@@ -261,7 +273,7 @@ def _check(response: httpx.Response) -> None:
     raise error_of(TriageFailed.model_validate(failed))
 
 
-def _once(key: str) -> dict[str, str]:
+def _idempotency_header(key: str) -> dict[str, str]:
     return {"idempotency-key": key} if key else {}
 
 

@@ -9,7 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from service.api import metrics as figures
-from service.api.app_state import Anyone, House, get_app_state
+from service.api.app_state import Anyone, CurrentAppState, get_app_state
 from service.api.bodies import Status
 from service.api.problems import documented_problems
 from service.api.triages import as_json
@@ -50,7 +50,7 @@ async def readyz(request: Request) -> Response:
     },
     response_class=Response,
 )
-def metrics(request: Request, app_state: House, _principal: Anyone) -> Response:
+def metrics(request: Request, app_state: CurrentAppState, _principal: Anyone) -> Response:
     """Give the server's figures to Prometheus; any key may read them."""
     if figures.OPEN_METRICS in request.headers.get("accept", ""):
         media_type = f"{figures.OPEN_METRICS}; version=1.0.0; charset=utf-8"
@@ -59,7 +59,7 @@ def metrics(request: Request, app_state: House, _principal: Anyone) -> Response:
 
 
 @router.get("/v1/status", response_model=Status, responses=documented_problems())
-def status(app_state: House, principal: Anyone) -> Response:
+def status(app_state: CurrentAppState, principal: Anyone) -> Response:
     """Say what is wrong, if anything, in words; with the scope admin, else as `/readyz`."""
     checks = app_state.triage_service.ready()
     told = (

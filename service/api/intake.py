@@ -44,7 +44,7 @@ class BodyReader:
     async def __call__(self) -> AsgiMessage:
         """Give the next message."""
         # After its end, a body's next message is that the client has gone, which may be never.
-        message = await (self._receive() if self.over else self._soon())
+        message = await (self._receive() if self.over else self._receive_in_time())
         if message["type"] == "http.request":
             self.bytes += len(message.get("body", b""))
             self.over = not message.get("more_body", False)
@@ -55,9 +55,9 @@ class BodyReader:
                 raise SlowClientError(Message("errors.body-comes-less-bytes", rate=f"{self._pace.rate:g}"))
         return message
 
-    async def _soon(self) -> AsgiMessage:
+    async def _receive_in_time(self) -> AsgiMessage:
         try:
-            # Not wait_for: see `streams.Flow.next`.
+            # Not wait_for: see `service.api.streams.EventFlow.next`.
             async with asyncio.timeout(self._pace.idle):
                 return await self._receive()
         except TimeoutError as error:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from corpus.schema import Case
 from service.api import pages
-from service.api.app_state import House, Triager
+from service.api.app_state import CurrentAppState, TriagePrincipal
 from service.api.bodies import CasePage, CaseRow, CauseRow, Hits, Language
 from service.api.pages import After, Limit, Paged
 from service.api.problems import documented_problems
@@ -22,7 +22,7 @@ _Word = Annotated[str, Query(max_length=100, pattern=r"^[^\x00]*$")]
 
 
 @router.get("/causes", response_model=Paged[CauseRow], responses=documented_problems())
-def causes(app_state: House, _principal: Triager, lang: Lang = "") -> Response:
+def causes(app_state: CurrentAppState, _principal: TriagePrincipal, lang: Lang = "") -> Response:
     """List the root causes that an answer can name."""
     chosen = lang or "en"
     rows = [
@@ -35,8 +35,8 @@ def causes(app_state: House, _principal: Triager, lang: Lang = "") -> Response:
 @router.get("/cases", response_model=Paged[CaseRow], responses=documented_problems())
 def cases(
     request: Request,
-    app_state: House,
-    _principal: Triager,
+    app_state: CurrentAppState,
+    _principal: TriagePrincipal,
     after: After = None,
     limit: Limit = 50,
     cause: _Word = "",
@@ -59,8 +59,8 @@ def cases(
 
 @router.get("/cases/{framework}/{name}", response_model=CasePage, responses=documented_problems(404))
 def case(
-    app_state: House,
-    _principal: Triager,
+    app_state: CurrentAppState,
+    _principal: TriagePrincipal,
     framework: Annotated[str, Path(max_length=100, examples=["ray"])],
     name: Annotated[str, Path(max_length=200, examples=["memory-monitor-kill"])],
     lang: Lang = "",
@@ -88,8 +88,8 @@ def _row(case: Case, lang: Literal["en", "zh"]) -> CaseRow:
 
 @router.get("/search", response_model=Hits, responses=documented_problems(504))
 def search(
-    app_state: House,
-    _principal: Triager,
+    app_state: CurrentAppState,
+    _principal: TriagePrincipal,
     q: Annotated[
         str,
         Query(

@@ -22,7 +22,7 @@ from corpus.message import Message
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
 from service.api import problems
-from service.api.access import Authorizer, Visit
+from service.api.access import Authorizer, PageVisitor
 from service.api.browsers import OriginPolicy
 from service.api.intake import MIB, AsgiMessage, BodyRateLimits, BodyReader, Receive, too_large
 from service.api.metrics import Metrics
@@ -104,7 +104,7 @@ class RequestMiddleware:
             return
         headers = Headers(scope=scope)
         request_id = scope["request_id"] = secrets.token_hex(8)
-        refused = self._refusal(scope, headers) or await self._stranger(scope, headers)
+        refused = self._refusal(scope, headers) or await self._page_refusal(scope, headers)
         if scope["type"] == "websocket":
             if refused:
                 await send({"type": "websocket.close", "code": 1008})
@@ -141,7 +141,7 @@ class RequestMiddleware:
             metrics.running.inc()
         try:
             if refused is not None:
-                await self._told(scope, intake, send, passage, refused)
+                await self._send_problem(scope, intake, send, passage, refused)
             else:
                 await self._app(scope, intake, send)
         except ClientDisconnect:
@@ -150,14 +150,14 @@ class RequestMiddleware:
             # Nobody but the web server ends a request so: it stops, and has waited for it long enough. Raised
             # on, it would be a stack in the log, and 500 to the client.
             _LOG.warning("%s was cut: the server is stopping", scope["request_id"])
-            await self._told(scope, intake, send, passage, StoppingError(Message(STOPPING), 5.0))
+            await self._send_problem(scope, intake, send, passage, StoppingError(Message(STOPPING), 5.0))
         except Exception as error:  # noqa: BLE001 - the client gets an answer whatever it is
             problems.log_problem(scope["request_id"], error)
-            await self._told(scope, intake, send, passage, error)
+            await self._send_problem(scope, intake, send, passage, error)
         finally:
             self._note(scope, passage, metrics)
 
-    async def _told(
+    async def _send_problem(
         self, scope: Scope, intake: BodyReader, send: Send, passage: _RequestInFlight, error: Exception
     ) -> None:
         """Tell an error, unless another answer has begun."""
@@ -177,7 +177,7 @@ class RequestMiddleware:
             else None
         )
 
-    async def _stranger(self, scope: Scope, headers: Headers) -> Exception | None:
+    async def _page_refusal(self, scope: Scope, headers: Headers) -> Exception | None:
         """Give why a page is not shown to somebody; API routes ask for their keys themselves."""
         path: str = scope["path"]
         if path.startswith((*_API, *self._rules.signed)) or not (access := self._access()):
@@ -185,7 +185,10 @@ class RequestMiddleware:
         try:
             client = scope.get("client")
             principal = await access.authorize_reader(client[0] if client else "", headers)
-            scope["caller"], scope["visit"] = principal.caller.name, Visit(principal, access.admission)
+            scope["caller"], scope["visitor"] = (
+                principal.caller.name,
+                PageVisitor(principal, access.admission),
+            )
         except Exception as error:  # noqa: BLE001 - nobody is let in whose key could not be looked up
             if not isinstance(error, RequestError):
                 problems.log_problem(scope["request_id"], error)

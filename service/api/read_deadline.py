@@ -20,7 +20,7 @@ from service.schemas.errors import AbandonedError, LateError, StoppingError
 T = TypeVar("T")
 
 
-class Patience:
+class ReadDeadline:
     """Work goes on until a deadline, while its client is there and the server runs.
 
     The deadline is later where more came in.
@@ -30,30 +30,32 @@ class Patience:
         self._seconds = app_state.settings.request_deadline + size / SLOWEST
         self._ends = monotonic() + self._seconds
         self._stopping = app_state.stopping
-        self.forsaken = Event()
+        self.abandoned = Event()
 
     def check(self) -> None:
         """Raise LateError, StoppingError or AbandonedError where the work is to end."""
         if self._stopping.is_set():
             raise StoppingError(Message("errors.server-stopping-hand-again"), 5.0)
-        if self.forsaken.is_set():
+        if self.abandoned.is_set():
             raise AbandonedError(Message("errors.whoever-handed-left-before-read"))
         if monotonic() > self._ends:
             raise LateError(Message("errors.not-read-within-seconds", seconds=f"{self._seconds:.0f}"))
 
 
-async def while_wanted(request: Request, work: Callable[[Patience], T], read_deadline: Patience) -> T:
+async def run_until_deadline(
+    request: Request, work: Callable[[ReadDeadline], T], read_deadline: ReadDeadline
+) -> T:
     """Run work in a thread that learns when its client leaves."""
 
     async def note_leaving() -> None:
         await client_left(request)
-        read_deadline.forsaken.set()
+        read_deadline.abandoned.set()
 
     watching = asyncio.create_task(note_leaving())
     try:
         return await run_in_threadpool(work, read_deadline)
     except asyncio.CancelledError:
-        read_deadline.forsaken.set()
+        read_deadline.abandoned.set()
         raise
     finally:
         watching.cancel()

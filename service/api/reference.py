@@ -74,13 +74,13 @@ def _route(method: str, path: str, route: Mapping[str, Any]) -> Html:
     return folded(
         summary,
         *(paragraph(coded(text)) for text in said[1:]),
-        *_asked(route),
+        *_parameters_and_body(route),
         _answered(route),
         class_="route",
     )
 
 
-def _asked(route: Mapping[str, Any]) -> Iterator[Html]:
+def _parameters_and_body(route: Mapping[str, Any]) -> Iterator[Html]:
     """Render what a route takes: its parameters, and its body by media type."""
     rows = [
         (

@@ -58,11 +58,9 @@ class EventThreads:
 class EventFlow:
     """The events of one triage or one turn, worked out in a thread from `begin` on.
 
-    `ended` is called when the work is over.
-
-    Where nobody listens any more, work that was begun goes on to its end, which its deadline brings: its
-    answer is kept. `forsaken` is called then, in any thread and perhaps more than once, to spare what was not
-    begun.
+    `ended` is called when the work is over. Where the client leaves, work that was begun goes on to its end
+    or its deadline, and its answer is kept; `abandoned` is then called, in any thread and perhaps more than
+    once, so that work that was not begun can be dropped.
     """
 
     def __init__(
@@ -71,11 +69,11 @@ class EventFlow:
         threads: EventThreads,
         deadline: float,
         ended: Callable[[], None] = nothing,
-        forsaken: Callable[[], None] = nothing,
+        abandoned: Callable[[], None] = nothing,
     ) -> None:
         self._begin = begin
         self._ended = ended
-        self._forsaken = forsaken
+        self._abandoned = abandoned
         self._loop = asyncio.get_running_loop()
         self._ends = self._loop.time() + deadline
         self.queue: asyncio.Queue[Event | Exception | None] = asyncio.Queue()
@@ -90,7 +88,7 @@ class EventFlow:
             return
         self._left.set()
         if not self.over:
-            self._loop.run_in_executor(None, self._forsaken)
+            self._loop.run_in_executor(None, self._abandoned)
 
     async def next(self, read_deadline: float | None = None) -> Event | None:
         """Give the next event, None at the end.
@@ -129,7 +127,7 @@ class EventFlow:
     def _put(self, item: Event | Exception | None) -> None:
         if self._left.is_set():
             # Whoever left may have done so before there was anything to spare.
-            self._forsaken()
+            self._abandoned()
             return
         # A server that has stopped has no loop, and nobody left to tell.
         with suppress(RuntimeError):

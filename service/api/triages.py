@@ -15,7 +15,13 @@ from starlette.responses import Response, StreamingResponse
 from corpus.message import Message
 from service.api import pages, submissions
 from service.api.access import own_triage
-from service.api.app_state import AppState, House, IdempotencyKey, Triager, idempotent_request
+from service.api.app_state import (
+    AppState,
+    CurrentAppState,
+    IdempotencyKey,
+    TriagePrincipal,
+    idempotent_request,
+)
 from service.api.bodies import Judgement, Language, Question, Switch, TriageRequest, TriageRow
 from service.api.idempotency import REPLAYED, IdempotentRequest, StoredAnswer
 from service.api.pages import After, Limit, Paged
@@ -126,8 +132,8 @@ _STREAMS: dict[int | str, dict[str, Any]] = {
 )
 async def submit_triage(
     request: Request,
-    app_state: House,
-    principal: Triager,
+    app_state: CurrentAppState,
+    principal: TriagePrincipal,
     key: IdempotencyKey = "",
     stream: Annotated[Switch, Query(description="Answer with server-sent events, as they come.")] = False,
 ) -> Response:
@@ -165,11 +171,11 @@ async def _begun(
     memory: IdempotentRequest,
     begin: Callable[[], Iterator[Event]],
     ended: Callable[[], None] = nothing,
-    forsaken: Callable[[], None] = nothing,
+    abandoned: Callable[[], None] = nothing,
 ) -> EventFlow:
     """Start to work out events; a key whose request could not even begin is free again."""
     try:
-        return app_state.flow(lambda: _kept(app_state, memory, begin), ended, forsaken)
+        return app_state.flow(lambda: _kept(app_state, memory, begin), ended, abandoned)
     except RequestError:
         await run_in_threadpool(memory.abandon)
         raise
@@ -240,8 +246,8 @@ def as_json(value: BaseModel, status: int = 200) -> Response:
 @router.get("/triages", response_model=Paged[TriageRow], responses=documented_problems())
 def list_triages(
     request: Request,
-    app_state: House,
-    principal: Triager,
+    app_state: CurrentAppState,
+    principal: TriagePrincipal,
     after: After = None,
     limit: Limit = 20,
     q: Annotated[
@@ -262,8 +268,8 @@ def list_triages(
 
 @router.get("/triages/{triage_id}", response_model=TriageRecord, responses=documented_problems(404, 504))
 def get_triage(
-    app_state: House,
-    principal: Triager,
+    app_state: CurrentAppState,
+    principal: TriagePrincipal,
     triage_id: TriageId,
     lang: Annotated[
         Language, Query(description="Language of the answer, made of what was kept; empty is its own.")
@@ -278,14 +284,14 @@ def get_triage(
 
 
 @router.delete("/triages/{triage_id}", status_code=204, responses=documented_problems(404))
-def delete_triage(app_state: House, principal: Triager, triage_id: TriageId) -> None:
+def delete_triage(app_state: CurrentAppState, principal: TriagePrincipal, triage_id: TriageId) -> None:
     """Delete a triage with all that belongs to it."""
     own_triage(app_state.triage_service, principal, triage_id)
     app_state.triage_service.forget(triage_id, principal.caller)
 
 
 @router.get("/triages/{triage_id}/excerpt", response_model=Excerpt, responses=documented_problems(404))
-def get_excerpt(app_state: House, principal: Triager, triage_id: TriageId) -> Response:
+def get_excerpt(app_state: CurrentAppState, principal: TriagePrincipal, triage_id: TriageId) -> Response:
     """Give what is kept of the log, redacted, by line numbers."""
     own_triage(app_state.triage_service, principal, triage_id)
     return as_json(app_state.triage_service.excerpt(triage_id))
@@ -294,7 +300,7 @@ def get_excerpt(app_state: House, principal: Triager, triage_id: TriageId) -> Re
 @router.get(
     "/triages/{triage_id}/messages", response_model=Paged[MessageRecord], responses=documented_problems(404)
 )
-def list_messages(app_state: House, principal: Triager, triage_id: TriageId) -> Response:
+def list_messages(app_state: CurrentAppState, principal: TriagePrincipal, triage_id: TriageId) -> Response:
     """Give the conversation about a triage, oldest first."""
     own_triage(app_state.triage_service, principal, triage_id)
     return as_json(Paged(items=list(app_state.triage_service.messages(triage_id))))
@@ -307,8 +313,8 @@ def list_messages(app_state: House, principal: Triager, triage_id: TriageId) -> 
 )
 async def ask_question(
     request: Request,
-    app_state: House,
-    principal: Triager,
+    app_state: CurrentAppState,
+    principal: TriagePrincipal,
     triage_id: TriageId,
     body: Question,
     key: IdempotencyKey = "",
@@ -332,7 +338,11 @@ async def ask_question(
     responses=documented_problems(404, 409),
 )
 def add_feedback(
-    app_state: House, principal: Triager, triage_id: TriageId, body: Judgement, key: IdempotencyKey = ""
+    app_state: CurrentAppState,
+    principal: TriagePrincipal,
+    triage_id: TriageId,
+    body: Judgement,
+    key: IdempotencyKey = "",
 ) -> Response:
     """Say whether an answer was right, what the real cause was, and what fixed it."""
     own_triage(app_state.triage_service, principal, triage_id)

@@ -21,7 +21,7 @@ from ingest.redaction.redactor import Redactor
 from service.app.admission import Admission, Caller
 from service.batches.batches import open_store
 from service.llm.conversation import message_text
-from service.persistence.crashes import EVERYBODY, Circle
+from service.persistence.crashes import EVERYBODY, TriageScope
 from service.persistence.store import Store
 from service.pipeline.triage import Report, Triage, no_progress
 from service.schemas.diagnosis import CaseHit, Diagnosis
@@ -48,7 +48,7 @@ from service.workers.tasks import (
     PromptTask,
     QuestionTask,
     RetellTask,
-    Retold,
+    RetoldDiagnosis,
     SearchHits,
     SearchTask,
     Submission,
@@ -134,7 +134,7 @@ class TriageService:
             )
         )
         try:
-            known = self.store.crashes.confirmed(Circle(caller.name, task.channel))
+            known = self.store.crashes.confirmed(TriageScope(caller.name, task.channel))
             handle = self.pool.submit(
                 replace(task, known=known),
                 seconds,
@@ -174,20 +174,20 @@ class TriageService:
         items, following = self.store.triages.page(words, after, limit, caller)
         return Page(tuple(items), following)
 
-    def earlier(self, triage_id: str, fingerprint: str, circle: Circle = EVERYBODY) -> Recurrence | None:
+    def earlier(self, triage_id: str, fingerprint: str, scope: TriageScope = EVERYBODY) -> Recurrence | None:
         """Give what is known of earlier triages of the same crash; None where this is the first."""
-        return self.store.crashes.earlier(triage_id, fingerprint, circle)
+        return self.store.crashes.earlier(triage_id, fingerprint, scope)
 
-    def crash(self, fingerprint: str, circle: Circle) -> Crash:
+    def crash(self, fingerprint: str, scope: TriageScope) -> Crash:
         """Give a crash with its triages counted; raises NotFoundError."""
-        found = self.store.crashes.get(fingerprint, circle)
+        found = self.store.crashes.get(fingerprint, scope)
         if found is None:
             raise NotFoundError(Message("errors.no-crash", fingerprint=repr(fingerprint)))
         return found
 
-    def note_crash(self, fingerprint: str, note: CrashNote, caller: Caller, circle: Circle) -> Crash:
+    def note_crash(self, fingerprint: str, note: CrashNote, caller: Caller, scope: TriageScope) -> Crash:
         """Keep what a person says of a crash that they may see; raises NotFoundError."""
-        self.crash(fingerprint, circle)
+        self.crash(fingerprint, scope)
         clean = Redactor().clean
         made = CrashNoteRecord(
             state=note.state,
@@ -197,9 +197,9 @@ class TriageService:
             caller=caller.name,
             created=datetime.now(UTC),
         )
-        self.store.crashes.note(made, circle.channel)
+        self.store.crashes.note(made, scope.channel)
         self.note(caller, "note-crash", fingerprint, note.state)
-        return self.crash(fingerprint, circle)
+        return self.crash(fingerprint, scope)
 
     def messages(self, triage_id: str) -> Sequence[MessageRecord]:
         """Give the conversation about a triage, oldest first."""
@@ -235,7 +235,7 @@ class TriageService:
         task = RetellTask(self._material(record, told), language)
         deadline = min(seconds or self.settings.request_deadline, self.settings.request_deadline)
         for message in self.pool.submit(task, deadline):
-            if isinstance(message, Retold):
+            if isinstance(message, RetoldDiagnosis):
                 return message.diagnosis or told
             _raise(message)
         raise LateError(Message("errors.no-answer"))
@@ -329,7 +329,7 @@ def _events(first: Event | None, handle: TaskHandle) -> Iterator[Event]:
     if first is not None:
         yield first
     for message in handle:
-        if not isinstance(message, TriageMaterial | PromptShown | Retold | SearchHits):
+        if not isinstance(message, TriageMaterial | PromptShown | RetoldDiagnosis | SearchHits):
             yield message
 
 

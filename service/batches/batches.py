@@ -78,7 +78,7 @@ class BatchService:
             options=options or BatchOptions(),
         )
         try:
-            self._keep(journal, record, specs, {} if left_out is None else left_out)
+            self._store_batch(journal, record, specs, {} if left_out is None else left_out)
         except BaseException:
             self.discard(batch)
             raise
@@ -127,7 +127,7 @@ class BatchService:
         """
         with _alone(self._settings.home):
             lost = self._has_lost()
-            return sum(self._mended(journal, lost) for journal in journals(self._settings.home))
+            return sum(self._restore_if_lost(journal, lost) for journal in journals(self._settings.home))
 
     def sweep(self, before: datetime, now: datetime | None = None) -> int:
         """Remove the journals of batches that began before a time and that the database has forgotten.
@@ -145,7 +145,7 @@ class BatchService:
                 count += 1
         return count
 
-    def _keep(
+    def _store_batch(
         self,
         journal: Journal,
         record: BatchRecord,
@@ -180,7 +180,7 @@ class BatchService:
         """
         return not self._settings.database.get_secret_value() or not self._store.batches.page(limit=1)[0]
 
-    def _mended(self, journal: Journal, lost: bool) -> bool:
+    def _restore_if_lost(self, journal: Journal, lost: bool) -> bool:
         record = self._known(journal)
         if record is not None:
             if record.state != "running":

@@ -229,11 +229,11 @@ class BatchEngine:
             act()
             pause.end()
         except DamagedStoreError as error:
-            self._mend(error, pause)
+            self._replace_store(error, pause)
         except (StoreError, DiskFullError) as error:
             _LOG.warning("batches wait %.1f s for the database: %s", pause.begin(), error)
 
-    def _mend(self, damage: DamagedStoreError, pause: Backoff) -> None:
+    def _replace_store(self, damage: DamagedStoreError, pause: Backoff) -> None:
         """Go on with a new database, whose jobs come from the journals; what is at hand is of the old one."""
         _LOG.error("%s", damage)
         pause.begin()

@@ -99,14 +99,14 @@ class ExecutorSlot:
 
     def drop(self, job_id: str) -> None:
         """Have a job that was read forgotten."""
-        if handle := self._taken(job_id):
+        if handle := self._take_handle(job_id):
             self._tell(lambda executor: executor.drop(handle))
 
     def abandon(self, job_id: str) -> None:
         """Stop work on a job that is no longer wanted."""
         self._waiting = deque(command for command in self._waiting if command.id != job_id)
         self._returns.pop(job_id, None)
-        if handle := self._taken(job_id):
+        if handle := self._take_handle(job_id):
             self._tell(lambda executor: executor.abandon(handle))
 
     def outcomes(self, timeout: float) -> list[StepResult]:
@@ -138,24 +138,26 @@ class ExecutorSlot:
             handle = self._handles[command.id] = f"{command.id}~{next(self._numbers)}"
             self._out[handle] = command
             executor.submit(replace(command, id=handle))
-        found = [told for outcome in executor.outcomes(timeout) if (told := self._told(executor, outcome))]
+        found = [
+            told for outcome in executor.outcomes(timeout) if (told := self._result_of(executor, outcome))
+        ]
         if found:
             self._pause.end()
         return found
 
-    def _told(self, executor: Executor, outcome: StepResult) -> StepResult | None:
+    def _result_of(self, executor: Executor, outcome: StepResult) -> StepResult | None:
         command = self._out.get(outcome.id)
         if command is None:
             if isinstance(outcome, JobWasRead):
                 executor.drop(outcome.id)
             return None
         if isinstance(outcome, JobReturned):
-            self._taken(command.id)
+            self._take_handle(command.id)
             return self._again(command)
         if isinstance(outcome, JobWasRead):
             self._read.add(command.id)
         else:
-            self._taken(command.id)
+            self._take_handle(command.id)
             self._returns.pop(command.id, None)
         return replace(outcome, id=command.id)
 
@@ -167,7 +169,7 @@ class ExecutorSlot:
         self._waiting.appendleft(command)
         return None
 
-    def _taken(self, job_id: str) -> str | None:
+    def _take_handle(self, job_id: str) -> str | None:
         """Take a job's handle back."""
         self._read.discard(job_id)
         handle = self._handles.pop(job_id, None)

@@ -77,7 +77,7 @@ class _Page:
         told = self.word(
             "sub",
             source=self.word(summary.source),
-            created=_moment(summary.created),
+            created=_date_and_time(summary.created),
             jobs=number(summary.jobs),
         )
         state = [paragraph(self.word(summary.state), class_="notice")] if summary.state != "done" else []
@@ -324,7 +324,8 @@ class _Page:
             rows.append(
                 (
                     "between",
-                    _moment(crash.first) + (f" – {_moment(crash.last)}" if crash.last != crash.first else ""),
+                    _date_and_time(crash.first)
+                    + (f" – {_date_and_time(crash.last)}" if crash.last != crash.first else ""),
                 )
             )
         if crash.nodes_hit:
@@ -391,7 +392,7 @@ def _share(part: float, whole: float) -> str:
     return f"{share:.1%}" if 0 < share < 0.01 else f"{share:.0%}"
 
 
-def _moment(when: datetime) -> str:
+def _date_and_time(when: datetime) -> str:
     return f"{when:%Y-%m-%d %H:%M}"
 
 

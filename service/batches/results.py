@@ -80,9 +80,9 @@ def csv_lines(jobs: Iterable[JobRecord], lookup: Lookup, language: Language = "e
     writer = csv.writer(held, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     for job, diagnosis in answered(jobs, lookup, language):
-        yield _taken(held)
+        yield _take_text(held)
         writer.writerow([escape_formula(str(cell)) for cell in _cells(job, diagnosis, language)])
-    yield _taken(held)
+    yield _take_text(held)
 
 
 def escape_formula(cell: str) -> str:
@@ -115,7 +115,7 @@ def _cells(job: JobRecord, diagnosis: Diagnosis, language: Language) -> tuple[ob
     )
 
 
-def _taken(held: io.StringIO) -> str:
+def _take_text(held: io.StringIO) -> str:
     text = held.getvalue()
     held.seek(0)
     held.truncate()

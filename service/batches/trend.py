@@ -66,7 +66,7 @@ class BatchSummaries:
         with suppress(OSError, ValidationError):
             return Summary.model_validate_json(path.read_bytes())
         made = self._made(record, language)
-        _keep(path, made)
+        _keep_summary(path, made)
         return made
 
     def _made(self, record: BatchRecord, language: Language) -> Summary:
@@ -131,7 +131,7 @@ def _point(summary: Summary) -> TrendPoint:
     )
 
 
-def _keep(path: Path, summary: Summary) -> None:
+def _keep_summary(path: Path, summary: Summary) -> None:
     """Keep a summary for the next time; where that is not possible, it is made again."""
     if not path.parent.is_dir():
         return

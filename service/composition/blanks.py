@@ -34,7 +34,7 @@ class LogValues:
 
     def value(self, name: str) -> str | None:
         """Give what the log tells under a name (`port.port`), if it is plain enough for a command."""
-        return next((value for value in self._told(name) if PLAIN.fullmatch(value)), None)
+        return next((value for value in self._values_named(name) if PLAIN.fullmatch(value)), None)
 
     def filled(self, text: str, language: Language) -> tuple[str, str]:
         """Give a check or a command with its blanks filled, and how those are found that stay."""
@@ -66,7 +66,7 @@ class LogValues:
     def _blanks(self) -> Mapping[str, Blank]:
         return {blank.word: blank for blank in reversed(self.library.blanks)}
 
-    def _told(self, name: str) -> Iterator[str]:
+    def _values_named(self, name: str) -> Iterator[str]:
         kind, _, part = name.partition(".")
         if kind == "message":
             yield from filter(None, [self.message.values.get(part) if self.message else None])

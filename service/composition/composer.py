@@ -31,7 +31,7 @@ from service.schemas.diagnosis import (
     Votes,
 )
 from service.scoring.assessment import Assessment
-from service.scoring.retrieval import Ranked
+from service.scoring.retrieval import RankedHit
 from service.scoring.telemetry_evidence import telemetry_of
 from service.scoring.verdict import Conclusion, conclude
 
@@ -151,7 +151,7 @@ def _checks(
     return tuple(known.checks(shown, language))
 
 
-def _hit(item: Ranked, library: Library, language: Language) -> CaseHit:
+def _hit(item: RankedHit, library: Library, language: Language) -> CaseHit:
     case = library.cases.get(item.owner)
     return CaseHit(
         id=item.owner,

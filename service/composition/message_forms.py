@@ -160,11 +160,11 @@ def _computed(groups: Mapping[str, str | None], form: MessageForm) -> Mapping[st
         words = (groups[group] or "").split()
         told[name] = ", ".join(word.partition("=")[0] for word in words if _OPTION.match(word))
     if form.listed:
-        told |= _slip(groups["named"] or "", groups["choices"] or "")
+        told |= _misspelled_name(groups["named"] or "", groups["choices"] or "")
     return told
 
 
-def _slip(named: str, listed: str) -> dict[str, str]:
+def _misspelled_name(named: str, listed: str) -> dict[str, str]:
     """Give the name of a message that is like one of those that it lists, and that one."""
     choices = _QUOTED.findall(listed)
     for given in _QUOTED.findall(named):

@@ -25,7 +25,7 @@ from service.llm.claims import Claims, schema
 from service.llm.client import LlmClient, added_tokens
 from service.llm.contacts import NODES, lead
 from service.llm.deadline import FIRST_SHARE, Deadline
-from service.llm.grounding import Grounded, GroundedQuote, ground_claims
+from service.llm.grounding import GroundedClaims, GroundedQuote, ground_claims
 from service.llm.investigation import SCHEMAS, SINGLE_SHOT, Investigation, LookLimits, begin_investigation
 from service.llm.models import ChatModel, open_models
 from service.llm.prompt import shown
@@ -40,7 +40,7 @@ from service.remediation.proposals import MAX_CHANGES
 from service.schemas.diagnosis import Diagnosis, Dropped, Evidence, ProposedChange, Tokens, TraceStep, Votes
 from service.schemas.errors import ModelError
 from service.scoring.assessment import Assessment, Vote
-from service.scoring.fusion import SOUND, decided, fuse, vote_weights
+from service.scoring.fusion import SOUND, fuse, outcome_named, vote_weights
 from service.settings import Settings
 
 # How much longer an answer gets before it is looked at again.
@@ -167,7 +167,7 @@ class _ModelExplanation:
     triage_context: TriageContext
     prompt_context: PromptContext
     investigation: Investigation
-    grounded: Grounded | None = None
+    grounded: GroundedClaims | None = None
     fused: Assessment | None = None
     vote: Vote | None = None
     kept: VerifiedText = field(default_factory=VerifiedText)
@@ -187,7 +187,7 @@ class _ModelExplanation:
     def decided(self) -> str:
         """What the answer names: a cause, `insufficient-evidence` or `no-failure`."""
         assert self.fused is not None  # noqa: S101 - grounded first
-        return decided(self.fused, self.triage_context.library)
+        return outcome_named(self.fused, self.triage_context.library)
 
     @property
     def is_on_answer(self) -> bool:
@@ -285,15 +285,15 @@ def _joined(
         update["model_explanation"] = talk.kept.text
     if talk.kept.holds or grounded.vote:
         update["name"] = name
-    noted = _noted(answer, [*told, *_told(talk)], talk.prompt_context.language, talk.dropped)
+    noted = _noted(answer, [*told, *_notes_on_vote(talk)], talk.prompt_context.language, talk.dropped)
     return noted.model_copy(update={"engine": noted.engine.model_copy(update=update)})
 
 
-def _told(talk: _ModelExplanation) -> list[str]:
+def _notes_on_vote(talk: _ModelExplanation) -> list[str]:
     """Say what the vote did, and what was left out of the model's words."""
     grounded = talk.grounded
     assert grounded is not None  # noqa: S101 - listened to
-    by_rules = decided(talk.prompt_context.assessment, talk.triage_context.library)
+    by_rules = outcome_named(talk.prompt_context.assessment, talk.triage_context.library)
     rows: list[str] = []
     if grounded.vote is not None and grounded.vote.choice != by_rules:
         chosen = grounded.vote.choice

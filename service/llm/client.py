@@ -112,7 +112,7 @@ class LlmClient:
         for attempt in range(TRIES):
             form = schema(kind) if self._takes_schema else None
             try:
-                yield from self._once(messages, partial(self.model.stream, messages, form))
+                yield from self._one_request(messages, partial(self.model.stream, messages, form))
             except ModelSchemaError:
                 self._takes_schema = False
             except ModelUnavailableError as error:
@@ -135,7 +135,7 @@ class LlmClient:
             raise ModelToolsError(Message("model.model-server-takes-no-tools", said=self.model.name))
         for attempt in range(TRIES):
             try:
-                yield from self._once(messages, partial(self.model.stream_with_tools, messages, tools))
+                yield from self._one_request(messages, partial(self.model.stream_with_tools, messages, tools))
             except ModelUnavailableError as error:
                 self._wait(error, attempt, last=is_said() or attempt + 1 == TRIES)
             else:
@@ -149,7 +149,7 @@ class LlmClient:
             raise error
         self.sleep(seconds)
 
-    def _once(
+    def _one_request(
         self, messages: Sequence[ChatMessage], answer: Callable[[], Iterator[AnswerPiece]]
     ) -> Iterator[str]:
         heard = _ReceivedAnswer()

@@ -42,7 +42,7 @@ COMMAND = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _ADDRESS = re.compile(
-    # With a scheme, also one that was made harmless for eyes alone; a share; `www`.
+    # With a scheme, also one that was defanged (`hxxp`) and that a reader still understands; a share; `www`.
     r"[a-z][a-z0-9+.-]{1,15}\s*(?::|\[:\])\s*/\s*/\S*|\bh(?:xx|\*\*|tt_)ps?\b\S*|(?<!\w)\\\\[\w.-]+|"
     r"\bwww\s*[.\[(]\S*|\b(?:mailto|tel|sms|javascript|data):\S+|"
     # A dot written otherwise.
@@ -159,9 +159,9 @@ def masked(text: str) -> str:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """Give a text as eyes read it.
+    """Give a text as a reader sees it: without invisible characters and with look-alikes folded.
 
-    Without invisible signs, look-alikes folded, and once without the letters' accents.
+    The second form is without the letters' accents, too.
     """
     folded = unicodedata.normalize("NFKC", INVISIBLE.sub("", text))
     yield folded

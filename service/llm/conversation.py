@@ -48,7 +48,7 @@ class Turn:
 
 
 @dataclass
-class _HeardReply:
+class _ModelReply:
     """What became of one question: the answer of the model `name`, None where none gave one."""
 
     answer: ModelReply | None = None
@@ -157,7 +157,7 @@ class Conversation:
         self, prompt_context: PromptContext, plain: str
     ) -> Generator[LookStage | TextStage, None, tuple[str, Engine]]:
         """Let a model answer; where all fail or too little stands, give the plain answer and say so."""
-        heard = _HeardReply()
+        heard = _ModelReply()
         yield from self._listen(prompt_context, heard)
         language, looking, answer = prompt_context.language, heard.looking, heard.answer
         engine = Engine(tokens=added_tokens(heard.taken), trace=tuple(heard.trace))
@@ -179,7 +179,7 @@ class Conversation:
             return kept.text, engine.model_copy(update={**update, "name": heard.name})
         return plain, engine.model_copy(update=update)
 
-    def _listen(self, prompt_context: PromptContext, heard: _HeardReply) -> Iterator[LookStage]:
+    def _listen(self, prompt_context: PromptContext, heard: _ModelReply) -> Iterator[LookStage]:
         """Ask one model after the other until one answers, and pass on what each looks at."""
         deadline = Deadline(self._seconds)
         room = budget_beside_tools(self._budget, self._limits)

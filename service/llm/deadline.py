@@ -60,12 +60,12 @@ def within(deadline: Deadline, stream: Callable[[], Iterator[AnswerPiece]]) -> I
 
     threading.Thread(target=run, name="whycrash-model", daemon=True).start()
     try:
-        yield from _taken(pieces, deadline)
+        yield from _received_pieces(pieces, deadline)
     finally:
         stop.set()
 
 
-def _taken(pieces: queue.Queue[AnswerPiece | _End], deadline: Deadline) -> Iterator[AnswerPiece]:
+def _received_pieces(pieces: queue.Queue[AnswerPiece | _End], deadline: Deadline) -> Iterator[AnswerPiece]:
     while True:
         try:
             item = pieces.get(timeout=max(deadline.left, 1e-3))

@@ -127,7 +127,7 @@ def misdirects(text: str, own: OwnAdvice, names: Collection[str] = ()) -> str:
     if _BLAME.search(text):
         return Message("model.blames-somebody")
     words = advice_words.load()
-    for order in _orders(text):
+    for order in _directive_clauses(text):
         told = [word for word in stems(_NAMES.sub(" ", order)) if word not in words.ordinary]
         if foreign := next((word for word in told if word not in own.vocabulary.stems | {*names}), ""):
             return Message("model.tells-do-foreign", word=_spelled(foreign, order))
@@ -168,22 +168,22 @@ def advises_strangely(text: str, lines: str, own: OwnAdvice) -> str:
 
 def is_order(text: str) -> bool:
     """Tell whether a text tells its reader to do something, and does not only describe."""
-    return any(True for _ in _orders(text))
+    return any(True for _ in _directive_clauses(text))
 
 
-def _orders(text: str) -> Iterator[str]:
+def _directive_clauses(text: str) -> Iterator[str]:
     """Yield the clauses that tell the reader to do something, or that something is to be done."""
     for clause in _CLAUSE.split(text):
         plain = _LEADING.sub("", clause)
         told = _ADVICE.search(plain)
         advised = _LEADING.sub("", told["told"]) if told else ""
-        if _begins_order(plain) or _MODAL.search(plain):
+        if _begins_directive(plain) or _MODAL.search(plain):
             yield plain
-        elif _begins_order(advised):
+        elif _begins_directive(advised):
             yield advised
 
 
-def _begins_order(plain: str) -> bool:
+def _begins_directive(plain: str) -> bool:
     """Tell whether a clause has no subject, or begins with the doing of what is grave."""
     if not plain[:1].isalpha():
         return False

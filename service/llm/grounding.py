@@ -43,7 +43,7 @@ class GroundedQuote:
 
 
 @dataclass(frozen=True)
-class Grounded:
+class GroundedClaims:
     """What stands of a model's claims.
 
     `named` is the cause that it names, whether it may count or not; `vote` what it decides for, None where it
@@ -59,7 +59,7 @@ class Grounded:
     dropped: tuple[Dropped, ...] = ()
 
 
-def ground_claims(claims: Claims, prompt_context: PromptContext, prompt: Prompt) -> Grounded:
+def ground_claims(claims: Claims, prompt_context: PromptContext, prompt: Prompt) -> GroundedClaims:
     """Check all claims but the prose."""
     dropped: list[Dropped] = []
     quotes = _quotes(claims.quotes, prompt, dropped)
@@ -84,7 +84,7 @@ def ground_claims(claims: Claims, prompt_context: PromptContext, prompt: Prompt)
         )
     cause = named if named in prompt_context.library.causes else prompt_context.first.cause or UNKNOWN_CAUSE
     changes = _picked(claims.changes, cause, prompt_context, prompt, dropped)
-    return Grounded(named, vote, quotes, cases, changes, tuple(dropped))
+    return GroundedClaims(named, vote, quotes, cases, changes, tuple(dropped))
 
 
 def _quotes(quotes: Sequence[Quote], prompt: Prompt, dropped: list[Dropped]) -> tuple[GroundedQuote, ...]:

@@ -27,8 +27,8 @@ _QUOTED = 300
 
 def describe_lines(text: str, prompt_context: PromptContext) -> str:
     """Say of each line that a question names what it says and is; empty where it names none."""
-    asked = _asked(text, prompt_context.report)
-    return "\n\n".join(_line(file, number, prompt_context) for file, number in asked)
+    asked = _lines_named(text, prompt_context.report)
+    return "\n\n".join(_answer_about(file, number, prompt_context) for file, number in asked)
 
 
 def missing_lines(text: str, report: CrashReport) -> list[int]:
@@ -36,16 +36,16 @@ def missing_lines(text: str, report: CrashReport) -> list[int]:
     parts = report.timeline.parts if report.timeline.has_parts else ()
     numbers = [
         part.first + number - 1
-        for file, number in _asked(text, report)
+        for file, number in _lines_named(text, report)
         for part in parts
         if not file or part.name == file
     ]
     if not parts:
-        numbers = [number for _, number in _asked(text, report)]
+        numbers = [number for _, number in _lines_named(text, report)]
     return [number for number in numbers if number > 0 and number not in report.texts][:MOST]
 
 
-def _asked(text: str, report: CrashReport) -> list[tuple[str, int]]:
+def _lines_named(text: str, report: CrashReport) -> list[tuple[str, int]]:
     """Give the file, where one is named, and the number of each line of the log that a question names."""
     parts = {part.name for part in report.timeline.parts} if report.timeline.has_parts else set()
     found: dict[tuple[str, int], None] = {}
@@ -59,7 +59,7 @@ def _asked(text: str, report: CrashReport) -> list[tuple[str, int]]:
     return list(found)[:MOST]
 
 
-def _line(file: str, number: int, prompt_context: PromptContext) -> str:
+def _answer_about(file: str, number: int, prompt_context: PromptContext) -> str:
     report, language = prompt_context.report, prompt_context.language
 
     def is_asked(line: int) -> bool:

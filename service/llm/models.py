@@ -146,7 +146,7 @@ def _built(settings: Settings) -> BaseChatModel:
         Exception
     ) as error:  # each provider's package raises what it likes for a wrong name or a missing key
         raise ModelSetupError(
-            Message("model.model-cannot-set-up", model=repr(settings.model), said=_said(error))
+            Message("model.model-cannot-set-up", model=repr(settings.model), said=_error_text(error))
         ) from error
     return made
 
@@ -198,7 +198,7 @@ class LangChainModel:
         try:
             structured = self._model.with_structured_output(dict(schema), method="json_schema", **strict)
         except (TypeError, ValueError, NotImplementedError) as error:
-            raise ModelSchemaError(f"{self._name} takes no output schema: {_said(error)}") from error
+            raise ModelSchemaError(f"{self._name} takes no output schema: {_error_text(error)}") from error
         # Of the model and its parser only the model is wanted: a parser hands on what it can read, and that
         # at the end.
         bound = getattr(structured, "first", None)
@@ -278,7 +278,7 @@ def _usage(chunk: AIMessage) -> tuple[int, int]:
 def translated(error: Exception, asked_schema: bool = False, asked_tools: bool = False) -> ModelError:
     """Put a provider's error into one of ours, by what can be done about it."""
     status = getattr(error, "status_code", None)
-    said = _said(error)
+    said = _error_text(error)
     if any(word in type(error).__name__ for word in _REFUSALS):
         return ModelRefusedError(Message("model.model-refuses", bounded=said))
     if status == 429:
@@ -299,7 +299,7 @@ def translated(error: Exception, asked_schema: bool = False, asked_tools: bool =
     return ModelRejectedError(Message("model.model-server-not-take", status=status, said=said))
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return _bounded(str(error) or type(error).__name__)
 
 

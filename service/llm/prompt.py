@@ -40,7 +40,7 @@ _SECTIONS: tuple[tuple[str, str, bool], ...] = (
 
 def for_answer(prompt_context: PromptContext, budget: int) -> Prompt:
     """Make the prompt for an answer, of at most `budget` tokens by our estimate."""
-    system = _told(ANSWER, prompt_context, but=", but in the changes that you propose")
+    system = _filled_instructions(ANSWER, prompt_context, but=", but in the changes that you propose")
     return _built(prompt_context, system, (), _rest(budget, system, Claims), Claims)
 
 
@@ -51,7 +51,7 @@ def for_turn(
 
     `talk` ends with the question, and what is oldest is cut first.
     """
-    system = _told(TURN, prompt_context)
+    system = _filled_instructions(TURN, prompt_context)
     if constraints:
         system += "\nconstraints:\n" + "\n".join(f"- {neutralize(row, 200)}" for row in constraints)
     latest = list(_latest(talk, budget // 4))
@@ -75,7 +75,7 @@ def for_repair(kind: type[Claim], answer: str, problem: str, budget: int) -> tup
     return ChatMessage("system", REPAIR), ChatMessage("user", task)
 
 
-def _told(
+def _filled_instructions(
     instructions: str, prompt_context: PromptContext, but: str = ", and no setting but an offered one"
 ) -> str:
     return instructions.format(language=LANGUAGES[prompt_context.language], open=OPEN, close=CLOSE, but=but)

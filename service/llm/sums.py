@@ -63,7 +63,11 @@ def answer_sum(text: str, prompt_context: PromptContext, changes: Sequence[Propo
         if not (_COUNTED.match(text, number.end()) or _VERSION.search(text, 0, number.start()))
     ]
     asked = (meant or numbers)[0]
-    change = _meant(text, [change for change in changes if _value(change.to) is not None]) if meant else None
+    change = (
+        _change_named(text, [change for change in changes if _value(change.to) is not None])
+        if meant
+        else None
+    )
     if change is None or change.proof is None:
         weighed = _weighed(text, asked, prompt_context) if meant else ""
         return weighed or words("replies.sum-unknown", language, asked=asked[0].strip())
@@ -105,7 +109,7 @@ def _without_lines(text: str) -> str:
     )
 
 
-def _meant(text: str, changes: Sequence[ProposedChange]) -> ProposedChange | None:
+def _change_named(text: str, changes: Sequence[ProposedChange]) -> ProposedChange | None:
     """Give the change whose setting is named, by its key or as people call it; None for another."""
     for change in changes:
         # The key's last level, with dashes, underscores or spaces.

@@ -195,7 +195,7 @@ def _read_events(context: ToolContext, arguments: Arguments) -> Found:
     report = context.prompt_context.report
     first, last = _span(context, arguments)
     rank = _rank(arguments)
-    begin, end = _moments(arguments)
+    begin, end = _time_range(arguments)
     # An event without a time is of no span.
     is_any_time = not arguments.get("since") and not arguments.get("until")
     events = [
@@ -208,7 +208,7 @@ def _read_events(context: ToolContext, arguments: Arguments) -> Found:
     shown = sorted(events, key=lambda event: (event.role not in ("root", "collateral"), event.line))[
         :MAX_EVENTS
     ]
-    told = tuple(_told(context, event) for event in sorted(shown, key=lambda event: event.line))
+    told = tuple(_event_row(context, event) for event in sorted(shown, key=lambda event: event.line))
     left = (f"{len(events) - len(shown)} more events are not shown.",) if len(events) > len(shown) else ()
     says = Message("model.looked-events", count=len(events))
     if rank:
@@ -216,7 +216,7 @@ def _read_events(context: ToolContext, arguments: Arguments) -> Found:
     return Found(says, {event.line: event.text for event in shown}, ours=(*told, *left) or ("None.",))
 
 
-def _moments(arguments: Arguments) -> tuple[float, float]:
+def _time_range(arguments: Arguments) -> tuple[float, float]:
     """Give the optional arguments `since` and `until` in seconds since the epoch; all time without them."""
     found = [-math.inf, math.inf]
     for place, name in enumerate(("since", "until")):
@@ -228,7 +228,7 @@ def _moments(arguments: Arguments) -> tuple[float, float]:
     return found[0], found[1]
 
 
-def _told(context: ToolContext, event: Event) -> str:
+def _event_row(context: ToolContext, event: Event) -> str:
     parts = [event.role, event.kind, f"x{event.count}" if event.count > 1 else ""]
     parts.append(f"last at {_place(context, event.last)}" if event.last > event.line else "")
     parts.append(f"ranks {', '.join(map(str, event.ranks[:16]))}" if event.ranks else "")
@@ -364,7 +364,7 @@ def _read_telemetry(context: ToolContext, arguments: Arguments) -> Found:
     snapshot = context.prompt_context.assessment.snapshot
     if snapshot is None:
         return Found(Message("model.looked-no-telemetry"), ours=("Telemetry is not available for this job.",))
-    begin, end = _moments(arguments)
+    begin, end = _time_range(arguments)
     wanted = arguments.get("name", "").lower()
     found = readings_of(snapshot.model_dump(mode="json", exclude={"history"}), "")
     readings = {name: value for name, value in found if wanted in name.lower()}

@@ -253,14 +253,14 @@ class _OutputPump:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             with suppress(KeyError, ValueError):
                 self._selector.unregister(0)
-            self._let_go()
+            self._close_other_files()
             self._take = lambda _target, _data: None
             while self.is_open:
                 for key, _ in self._selector.select():
                     self._pass(key.fd, key.data)
         os._exit(0)
 
-    def _let_go(self) -> None:
+    def _close_other_files(self) -> None:
         """Close all files but those of the job's output: the buffer's would keep their room on the disk."""
         assert isinstance(self._selector, selectors.EpollSelector)  # noqa: S101 - Linux has no other default
         kept = {self._selector.fileno(), *self._selector.get_map(), 1, 2}

@@ -54,7 +54,7 @@ class Watcher:
         try:
             for ended in self.place.find(self.known.since):
                 met.append(ended.key)
-                count += ended.key not in self.known and self._deal(ended)
+                count += ended.key not in self.known and self._triage_job(ended)
         except (ServiceError, OSError) as error:
             _LOG.warning("%s could not be looked at: %s", self.place.name, Redactor().clean(str(error)))
             return count
@@ -66,10 +66,10 @@ class Watcher:
         self._note(lambda: self.known.tidy(met))
         return count
 
-    def _deal(self, ended: EndedJob) -> bool:
+    def _triage_job(self, ended: EndedJob) -> bool:
         """Triage a job and tell; gives whether it is dealt with, whatever came of it."""
         diagnosis = self._answer(ended.spec)
-        if diagnosis is not None and not self._told(ended, diagnosis):
+        if diagnosis is not None and not self._notify_targets(ended, diagnosis):
             return False
         # Before it is shown: standard output may be closed, and targets that were told must not be told
         # again.
@@ -106,7 +106,7 @@ class Watcher:
             read = self.triage.read(source, self.language, configs, outcome=spec.outcome)
         return self.triage.diagnose(read).first
 
-    def _told(self, ended: EndedJob, diagnosis: Diagnosis) -> bool:
+    def _notify_targets(self, ended: EndedJob, diagnosis: Diagnosis) -> bool:
         """Tell all who were not told yet; gives whether no further try is made."""
         waiting = self._left.pop(ended.key, list(self.targets))
         left = [target for target in waiting if not self._reached(target, ended.spec, diagnosis)]

@@ -24,7 +24,7 @@ _JUDGED = case((_IS_RIGHT, _COLUMNS.cause), else_=FEEDBACK.c.cause)
 
 
 @dataclass(frozen=True)
-class Circle:
+class TriageScope:
     """Whose triages are looked through: those of one channel, else of one caller, else everybody's."""
 
     caller: str | None = None
@@ -38,7 +38,7 @@ class Circle:
 
 
 # Whose triages an administrator sees.
-EVERYBODY = Circle()
+EVERYBODY = TriageScope()
 
 
 class CrashRepository:
@@ -47,11 +47,11 @@ class CrashRepository:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def earlier(self, triage: str, fingerprint: str, circle: Circle = EVERYBODY) -> Recurrence | None:
+    def earlier(self, triage: str, fingerprint: str, scope: TriageScope = EVERYBODY) -> Recurrence | None:
         """Give what is known of the triages of the same crash before this one."""
         if not fingerprint:
             return None
-        same = (_COLUMNS.fingerprint == fingerprint, _COLUMNS.id < triage, circle.holds(TRIAGES))
+        same = (_COLUMNS.fingerprint == fingerprint, _COLUMNS.id < triage, scope.holds(TRIAGES))
         counted = select(
             func.count(), func.min(_COLUMNS.created), func.max(_COLUMNS.created), func.max(_COLUMNS.id)
         ).where(*same)
@@ -70,7 +70,7 @@ class CrashRepository:
             fix, cause = (connection.execute(query).scalar() or "" for query in (told, judged))
             job = connection.execute(select(_COLUMNS.source).where(_COLUMNS.id == newest)).scalar()
             created = connection.execute(select(_COLUMNS.created).where(_COLUMNS.id == triage)).scalar()
-            note = _note(connection, fingerprint, circle)
+            note = _note(connection, fingerprint, scope)
         return Recurrence(
             times=times,
             first=first,
@@ -83,12 +83,12 @@ class CrashRepository:
             is_back=_is_back(note, created or last),
         )
 
-    def confirmed(self, circle: Circle) -> tuple[ConfirmedCause, ...]:
+    def confirmed(self, scope: TriageScope) -> tuple[ConfirmedCause, ...]:
         """Give what persons confirmed of crashes, the latest first, each crash once."""
         query = (
             select(_COLUMNS.fingerprint, _JUDGED.label("cause"), FEEDBACK.c.created)
             .join(TRIAGES, FEEDBACK.c.triage == _COLUMNS.id)
-            .where(circle.holds(TRIAGES), _COLUMNS.fingerprint != "")
+            .where(scope.holds(TRIAGES), _COLUMNS.fingerprint != "")
             .where(or_(_IS_RIGHT, FEEDBACK.c.cause.is_not(None)))
             .order_by(FEEDBACK.c.id.desc())
             .limit(CONFIRMED)
@@ -107,29 +107,29 @@ class CrashRepository:
         with self._database.write() as connection:
             connection.execute(insert(CRASH_NOTES), note.model_dump() | texts | {"channel": channel})
 
-    def get(self, fingerprint: str, circle: Circle = EVERYBODY) -> Crash | None:
+    def get(self, fingerprint: str, scope: TriageScope = EVERYBODY) -> Crash | None:
         """Give one crash; None where no triage is of it."""
-        found, _ = self._page(circle, 1, _COLUMNS.fingerprint == fingerprint)
+        found, _ = self._page(scope, 1, _COLUMNS.fingerprint == fingerprint)
         return found[0] if found else None
 
     def page(
-        self, after: str | None = None, limit: int = 20, circle: Circle = Circle()
+        self, after: str | None = None, limit: int = 20, scope: TriageScope = TriageScope()
     ) -> tuple[tuple[Crash, ...], str | None]:
         """Give crashes, that which came last first, and what to pass as `after` for more."""
         newest = func.max(_COLUMNS.id)
-        return self._page(circle, limit, having=None if after is None else newest < after)
+        return self._page(scope, limit, having=None if after is None else newest < after)
 
-    def among(self, fingerprints: Collection[str], circle: Circle = EVERYBODY) -> Mapping[str, Crash]:
+    def among(self, fingerprints: Collection[str], scope: TriageScope = EVERYBODY) -> Mapping[str, Crash]:
         """Give the crashes with these fingerprints."""
         wanted = {crash for crash in fingerprints if crash}
         if not wanted:
             return {}
-        found, _ = self._page(circle, len(wanted), _COLUMNS.fingerprint.in_(wanted))
+        found, _ = self._page(scope, len(wanted), _COLUMNS.fingerprint.in_(wanted))
         return {crash.fingerprint: crash for crash in found}
 
-    def since(self, moment: datetime, circle: Circle, limit: int = 20) -> tuple[Crash, ...]:
+    def since(self, moment: datetime, scope: TriageScope, limit: int = 20) -> tuple[Crash, ...]:
         """Give the crashes that came since a moment, counted from then on."""
-        return self._page(circle, limit, _COLUMNS.created >= moment)[0]
+        return self._page(scope, limit, _COLUMNS.created >= moment)[0]
 
     def channels(self, moment: datetime) -> tuple[str, ...]:
         """Name the channels in which triages of crashes were asked for since a moment."""
@@ -139,7 +139,7 @@ class CrashRepository:
 
     def _page(
         self,
-        circle: Circle,
+        scope: TriageScope,
         limit: int,
         *narrower: ColumnElement[bool],
         having: ColumnElement[bool] | None = None,
@@ -153,28 +153,28 @@ class CrashRepository:
                 func.max(_COLUMNS.created).label("last"),
                 newest.label("triage"),
             )
-            .where(_COLUMNS.fingerprint != "", circle.holds(TRIAGES), *narrower)
+            .where(_COLUMNS.fingerprint != "", scope.holds(TRIAGES), *narrower)
             .group_by(_COLUMNS.fingerprint)
             .order_by(newest.desc())
             .limit(limit + 1)
         )
         with self._database.read() as connection:
             rows = connection.execute(query if having is None else query.having(having)).all()
-            found = tuple(_crash(connection, row, circle, narrower) for row in rows[:limit])
+            found = tuple(_crash(connection, row, scope, narrower) for row in rows[:limit])
         return found, found[-1].triage if len(rows) > limit else None
 
 
 def _crash(
-    connection: Connection, row: Row[Any], circle: Circle, narrower: Sequence[ColumnElement[bool]]
+    connection: Connection, row: Row[Any], scope: TriageScope, narrower: Sequence[ColumnElement[bool]]
 ) -> Crash:
-    same = (_COLUMNS.fingerprint == row.fingerprint, circle.holds(TRIAGES), *narrower)
+    same = (_COLUMNS.fingerprint == row.fingerprint, scope.holds(TRIAGES), *narrower)
     sources = connection.execute(
         select(_COLUMNS.source).where(*same).order_by(_COLUMNS.id.desc()).limit(4 * JOBS)
     ).scalars()
     cause, headline = connection.execute(
         select(_COLUMNS.cause, _COLUMNS.headline).where(_COLUMNS.id == row.triage)
     ).one()
-    note = _note(connection, row.fingerprint, circle)
+    note = _note(connection, row.fingerprint, scope)
     return Crash(
         **row._mapping,
         cause=cause,
@@ -185,9 +185,9 @@ def _crash(
     )
 
 
-def _note(connection: Connection, fingerprint: str, circle: Circle) -> CrashNoteRecord | None:
+def _note(connection: Connection, fingerprint: str, scope: TriageScope) -> CrashNoteRecord | None:
     names = [CRASH_NOTES.c[name] for name in CrashNoteRecord.model_fields]
-    query = select(*names).where(CRASH_NOTES.c.fingerprint == fingerprint, circle.holds(CRASH_NOTES))
+    query = select(*names).where(CRASH_NOTES.c.fingerprint == fingerprint, scope.holds(CRASH_NOTES))
     found = connection.execute(query.order_by(CRASH_NOTES.c.id.desc()).limit(1)).mappings().first()
     return None if found is None else CrashNoteRecord(**found)
 

@@ -57,7 +57,7 @@ def claim(
         row
         for load in waiting
         if (number := given.get(load.batch))
-        for row in _take(connection, load, number, now)
+        for row in _claim_rows(connection, load, number, now)
     ]
     changes = {"state": "running", "owner": owner, "leased_until": until}
     for key, numbers in _numbers(taken):
@@ -123,7 +123,7 @@ def shares(loads: Sequence[BatchLoad], count: int) -> Mapping[str, int]:
     return {batch: number for batch, number in given.items() if number}
 
 
-def _take(connection: Connection, load: BatchLoad, count: int, now: datetime) -> list[Row[Any]]:
+def _claim_rows(connection: Connection, load: BatchLoad, count: int, now: datetime) -> list[Row[Any]]:
     taken: list[Row[Any]] = []
     for query, waiting in ((_LEFT_ONES, load.left), (_QUEUED_ONES, load.queued)):
         if waiting and count > len(taken):
@@ -162,7 +162,7 @@ def _waiting() -> Select[Any]:
     )
 
 
-def _ones(which: Any) -> Select[Any]:
+def _claimable_rows(which: Any) -> Select[Any]:
     # A job that another claims at this moment is passed over. SQLite has no such words, and one writer at a
     # time.
     of_batch = select(JOBS).where(_COLUMNS.batch == bindparam("batch", type_=_COLUMNS.batch.type), which)
@@ -171,8 +171,8 @@ def _ones(which: Any) -> Select[Any]:
 
 # Built once: a claim comes every few jobs, and such queries take longer to build than to answer.
 _WAITING = _waiting()
-_LEFT_ONES = _ones(_LEFT)
-_QUEUED_ONES = _ones(_QUEUED)
+_LEFT_ONES = _claimable_rows(_LEFT)
+_QUEUED_ONES = _claimable_rows(_QUEUED)
 _WORKED_ON = (
     select(
         _COLUMNS.batch,

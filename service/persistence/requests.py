@@ -37,7 +37,7 @@ class RequestRepository:
         """Give what this request was answered before; None where it is new, and now begins.
 
         Raises ConflictError where the key was used for another request, or the first one still runs; one that
-        began more than `patience` seconds ago and has no answer lost its server, and may be made again.
+        began more than `timeout` seconds ago and has no answer lost its server, and may be made again.
         """
         name = _key(key, caller)
         lost = and_(

@@ -61,7 +61,7 @@ class Store:
     def open(cls, settings: Settings, *, replace_damaged: bool = False, timeout: float = PATIENCE) -> Store:
         """Open the database, made or brought up to date where need be.
 
-        `patience` is how many seconds a writer waits for others.
+        `timeout` is how many seconds a writer waits for others.
 
         Raises StoreError, of which DamagedStoreError is one unless `replace_damaged` moves the damaged file
         aside; SettingsError where the URL cannot be used.

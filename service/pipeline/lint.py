@@ -85,7 +85,7 @@ def findings(library: Library, table: PatternTable, cache: Path | None = None) -
     found += [text for cause in library.causes.values() for text in _cause(cause, library, table)]
     found += _guidance(library)
     found += _examples(table, cache)
-    found += _twins(library)
+    found += _identical_signatures(library)
     found += [
         f"{spec.framework}: {spec.key}: no rule {spec.rule}"
         for spec in library.specs.values()
@@ -164,7 +164,7 @@ def _blanks(text: Text, filled: Set[str], where: str) -> Iterator[str]:
         yield f"{where}: English and Chinese have other blanks: {text.en!r}"
 
 
-def _twins(library: Library) -> Iterator[str]:
+def _identical_signatures(library: Library) -> Iterator[str]:
     """Find cases that always match together: nothing in a log could choose between them."""
     seen: dict[object, str] = {}
     for case in library.cases.values():

@@ -24,7 +24,7 @@ BY_WORDS, BY_VECTORS = 4, 3
 
 
 @dataclass(frozen=True)
-class Likeness:
+class SearchPlaces:
     """Each cause's best place, from 0, among the cases that the two searches find."""
 
     words: Mapping[str, int]
@@ -36,17 +36,17 @@ class Likeness:
         return tuple(dict.fromkeys([*list(self.words)[:BY_WORDS], *list(self.dense)[:BY_VECTORS]]))
 
 
-def likeness(retrieval: Retrieval, library: Library) -> Likeness:
+def likeness(retrieval: Retrieval, library: Library) -> SearchPlaces:
     """Look up whose cases are like the log."""
     places: dict[str, dict[str, int]] = {"words": {}, "dense": {}}
     for name, found in places.items():
         for place, owner in enumerate(retrieval.by_retriever.get(name, ())[:DEPTH]):
             if owner in library.cases:
                 found.setdefault(library.cases[owner].cause, place)
-    return Likeness(places["words"], places["dense"])
+    return SearchPlaces(places["words"], places["dense"])
 
 
-def features_for(cause: str, score: float, report: CrashReport, like: Likeness) -> Signs:
+def features_for(cause: str, score: float, report: CrashReport, like: SearchPlaces) -> Signs:
     """Give the signs for a cause; `score` is what the evidence alone gives it, from 0 to 1.
 
     Case and root line are in the score already. Signs of their own for them, and for causes that explain each
@@ -73,7 +73,7 @@ def _of_others(cause: str, root: Event, standing: Sequence[Event]) -> dict[str, 
     }
 
 
-def _of_likeness(cause: str, like: Likeness) -> dict[str, float]:
+def _of_likeness(cause: str, like: SearchPlaces) -> dict[str, float]:
     signs = {
         name: 1.0 / (1 + places[cause])
         for name, places in (("words", like.words), ("vectors", like.dense))

@@ -62,7 +62,7 @@ def fuse(assessment: Assessment, vote: Vote, library: Library) -> Assessment:
         return assessment
     priors = rule_shares(assessment)
     signs = vote_signs(assessment, vote, library)
-    shares = weighed(priors, vote.choice, base_share(priors, vote.choice), signs, vote_weights().signs)
+    shares = weigh_vote(priors, vote.choice, base_share(priors, vote.choice), signs, vote_weights().signs)
     if vote.choice != UNKNOWN_CAUSE and max(shares, key=lambda name: shares[name]) != vote.choice:
         # What speaks for the rules' answer weighs more: a vote that loses takes nothing from it.
         return assessment
@@ -85,11 +85,11 @@ def fuse(assessment: Assessment, vote: Vote, library: Library) -> Assessment:
     fused = replace(
         assessment, report=report, candidates=tuple(candidates), vote=vote, sound=sound, silence=doubt
     )
-    before, after = (decided(item, library) for item in (assessment, fused))
+    before, after = (outcome_named(item, library) for item in (assessment, fused))
     return replace(fused, vote=replace(vote, against=before)) if before != after else fused
 
 
-def decided(assessment: Assessment, library: Library) -> str:
+def outcome_named(assessment: Assessment, library: Library) -> str:
     """Give what an assessment names: a cause, `insufficient-evidence` or `no-failure`."""
     cause = conclude(assessment, library).cause
     return SOUND if cause is None else cause.id
@@ -117,7 +117,7 @@ def base_share(priors: Mapping[str, float], choice: str) -> float:
     return max(priors.get(choice, 0.0), UNNAMED * (1.0 - max(rivals, default=0.0)), 1e-4)
 
 
-def weighed(
+def weigh_vote(
     priors: Mapping[str, float],
     choice: str,
     base: float,

@@ -38,7 +38,7 @@ class SignatureMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedHit:
     """A retrieved case, note or report. `parts` gives the rank in each retriever that found it, from 1."""
 
     owner: str
@@ -53,7 +53,7 @@ class Retrieval:
     """Everything found for one report."""
 
     signatures: tuple[SignatureMatch, ...]
-    ranked: tuple[Ranked, ...]
+    ranked: tuple[RankedHit, ...]
     query: str = ""
     by_retriever: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -104,7 +104,7 @@ class Retriever:
             return []
         return self._index.dense(self._embedder.embed([query])[0], count)
 
-    def search(self, text: str, count: int = 10) -> list[Ranked]:
+    def search(self, text: str, count: int = 10) -> list[RankedHit]:
         """Search cases, notes and past reports with a person's words."""
         lists: dict[str, tuple[str, ...]] = {}
         documents: dict[str, Document] = {}
@@ -180,7 +180,7 @@ def _match(case: Case, view: ReportView) -> SignatureMatch:
     return SignatureMatch(case, asked, any(holds(text, at_root) for text in own))
 
 
-def fuse_rankings(lists: Mapping[str, Sequence[str]], documents: Mapping[str, Document]) -> list[Ranked]:
+def fuse_rankings(lists: Mapping[str, Sequence[str]], documents: Mapping[str, Document]) -> list[RankedHit]:
     """Fuse ranked lists of owners into one; the score is the share of the best possible."""
     best = sum(WEIGHTS[name] for name in lists) / (RRF + 1)
     ranks: dict[str, dict[str, int]] = {}
@@ -188,7 +188,7 @@ def fuse_rankings(lists: Mapping[str, Sequence[str]], documents: Mapping[str, Do
         for rank, owner in enumerate(owners, 1):
             ranks.setdefault(owner, {})[name] = rank
     found = [
-        Ranked(
+        RankedHit(
             owner,
             documents[owner].kind if owner in documents else "case",
             sum(WEIGHTS[name] / (RRF + rank) for name, rank in parts.items()) / best,

@@ -136,7 +136,7 @@ def telemetry_of(
     wanted = dict.fromkeys(
         cause for cause in (named, *findings.decided, *others) if cause and cause != UNKNOWN_CAUSE
     )
-    causes = tuple(_of(cause, findings, language) for cause in wanted)
+    causes = tuple(_telemetry_of(cause, findings, language) for cause in wanted)
     first = next((item for item in causes if item.cause == named), None)
     return Telemetry(
         says=first.says if first else "not available",
@@ -147,7 +147,7 @@ def telemetry_of(
     )
 
 
-def _of(cause: str, findings: TelemetryFindings, language: Language) -> CauseTelemetry:
+def _telemetry_of(cause: str, findings: TelemetryFindings, language: Language) -> CauseTelemetry:
     about = [item for item in findings.found if cause in item.rule.causes]
     held = findings.holding(cause)
     if not held:

@@ -60,7 +60,7 @@ class Recorder(Protocol):
         """Ask for a gauge's values whenever measures are sent."""
 
 
-class _Nothing:
+class _UnrecordedSpan:
     """A span that nobody records."""
 
     def add(self, attributes: Attributes) -> None:
@@ -76,7 +76,7 @@ class _Nothing:
         """Pass over it."""
 
 
-_NOTHING = _Nothing()
+_NOTHING = _UnrecordedSpan()
 _installed: list[Recorder] = []
 
 

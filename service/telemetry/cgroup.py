@@ -54,7 +54,7 @@ def read_cgroup(root: Path = ROOT, membership: Path = SELF) -> Cgroup:
     try:
         rows = membership.read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        return _nothing(f"{membership} cannot be read: {error.strerror or error}")
+        return _no_cgroup(f"{membership} cannot be read: {error.strerror or error}")
     places = {
         controllers: path
         for row in rows
@@ -73,10 +73,10 @@ def read_cgroup(root: Path = ROOT, membership: Path = SELF) -> Cgroup:
             return _value(folder / name, file.old_key, file)
 
         return _group(path, old)
-    return _nothing(f"{root} holds no control groups")
+    return _no_cgroup(f"{root} holds no control groups")
 
 
-def _nothing(why: str) -> Cgroup:
+def _no_cgroup(why: str) -> Cgroup:
     return _group("", lambda _: unavailable(why))
 
 

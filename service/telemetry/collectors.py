@@ -128,7 +128,7 @@ def _page(address: str) -> tuple[str, str]:
         return "", f"could not be read: {str(error) or type(error).__name__}"
 
 
-def heard(snapshot: Snapshot, earlier: Snapshot | None) -> Snapshot:
+def with_earlier_xids(snapshot: Snapshot, earlier: Snapshot | None) -> Snapshot:
     """Add to a watched snapshot the Xid events that earlier samples heard."""
     if earlier is None:
         return snapshot

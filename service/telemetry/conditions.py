@@ -126,7 +126,7 @@ class SnapshotContext(EvaluationContext):
         name = next(each.name for each in arguments if isinstance(each, Name))
         if function == "smallest":
             return _smallest(name, self)
-        return _extreme(function, name, self) if function in _EXTREMES else _course(function, name, self)
+        return _extreme(function, name, self) if function in _EXTREMES else _test_series(function, name, self)
 
     def items(self, part: str) -> Sequence[EvaluationContext] | None:
         """Give a context for each item of a part of which there are several."""
@@ -212,7 +212,7 @@ def _reading(item: SnapshotPart, name: str, context: SnapshotContext) -> Reading
     return reading
 
 
-def _courses(path: str, context: SnapshotContext) -> list[Series]:
+def _series_until_crash(path: str, context: SnapshotContext) -> list[Series]:
     """Give the courses of a reading up to the crash; one that ended long before it does not tell of it."""
     found = []
     for series in context.snapshot.history:
@@ -229,7 +229,7 @@ def _courses(path: str, context: SnapshotContext) -> list[Series]:
 
 
 def _extreme(function: str, name: str, context: SnapshotContext) -> ConditionResult:
-    courses = _courses(name, context)
+    courses = _series_until_crash(name, context)
     if not courses:
         seen = SeenReading(name, unavailable=Message("readings.snapshot-holds-no-course"))
         return ConditionResult(None, (seen,))
@@ -237,10 +237,10 @@ def _extreme(function: str, name: str, context: SnapshotContext) -> ConditionRes
     return ConditionResult(value, (SeenReading(f"{function} {name}", round(value, 3)),))
 
 
-def _course(shape: str, name: str, context: SnapshotContext) -> ConditionResult:
+def _test_series(shape: str, name: str, context: SnapshotContext) -> ConditionResult:
     courses = [
         series
-        for series in _courses(name, context)
+        for series in _series_until_crash(name, context)
         if (len(series.points) >= MIN_POINTS and series.points[-1][0] - series.points[0][0] >= MIN_SPAN_S)
     ]
     if not courses:

@@ -124,7 +124,7 @@ def parse_kernel_log(
                     update={"text": clean(printable(event.text)), "process": clean(printable(event.process))}
                 )
             )
-    return Kernel(since=since, events=known(tuple(_once(events))[-MAX_EVENTS:]))
+    return Kernel(since=since, events=known(tuple(_without_repeats(events))[-MAX_EVENTS:]))
 
 
 def _time(row: str, boot_time: float | None, year: int | None, utc_offset_s: float) -> float | None:
@@ -163,7 +163,7 @@ def _event(row: str, at: float | None) -> KernelEvent | None:
     return None
 
 
-def _once(events: Iterable[KernelEvent]) -> list[KernelEvent]:
+def _without_repeats(events: Iterable[KernelEvent]) -> list[KernelEvent]:
     """Keep of the lines of one event the first: an OOM kill is told by its constraint and by its victim."""
     seen: dict[tuple[object, ...], KernelEvent] = {}
     for event in events:

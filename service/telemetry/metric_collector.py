@@ -72,15 +72,15 @@ def collect_parts(lines: Iterable[MetricSeries], who: str, until: float = math.i
         for part in ("host", "cgroup", "ray", "serving", "scheduler")
     }
     return CollectedParts(
-        gpus=tuple(_gpu(key, by_name, values, who) for key, values in _things("gpus", found)),
+        gpus=tuple(_gpu(key, by_name, values, who) for key, values in _values_of_part("gpus", found)),
         disks=tuple(
             Disk(path=":".join(filter(None, key)), **_fields("disks", values, who))
-            for key, values in _things("disks", found)
+            for key, values in _values_of_part("disks", found)
         ),
-        nics=tuple(_nic(key, values, who) for key, values in _things("nics", found)),
+        nics=tuple(_nic(key, values, who) for key, values in _values_of_part("nics", found)),
         nodes=tuple(
             ClusterNode(name=key[0], **_fields("nodes", values, who))
-            for key, values in _things("nodes", found)
+            for key, values in _values_of_part("nodes", found)
             if key[0]
         ),
         host=Host.model_validate(single["host"]),
@@ -97,7 +97,7 @@ Key = tuple[Part, tuple[str, ...]]
 Values = dict[str, Reading[Any]]
 
 
-def _things(part: Part, found: Mapping[Key, Values]) -> list[tuple[tuple[str, ...], Values]]:
+def _values_of_part(part: Part, found: Mapping[Key, Values]) -> list[tuple[tuple[str, ...], Values]]:
     return [(key, values) for (of, key), values in sorted(found.items()) if of == part]
 
 

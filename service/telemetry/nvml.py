@@ -72,8 +72,8 @@ def read_gpus(
 
     With `listen_s` it waits so long for Xid events, which NVML tells only while it is listened to.
     """
-    out, why = _asked([*command, f"{listen_s:g}"], timeout_s + listen_s)
-    return _nothing(why) if why else _read(out)
+    out, why = _run_child([*command, f"{listen_s:g}"], timeout_s + listen_s)
+    return _no_gpus(why) if why else _read(out)
 
 
 class PersistentSampler:
@@ -105,12 +105,14 @@ class PersistentSampler:
                 code = self._child.exitcode
             why = f"NVML's child process ended with exit code {code}"
         self.close()
-        return _nothing(why)
+        return _no_gpus(why)
 
     def _begun(self) -> Connection:
         context = multiprocessing.get_context("fork")
         self._pipe, theirs = context.Pipe()
-        self._child = context.Process(target=_stay, args=(theirs, self._pipe, self._ask), daemon=True)
+        self._child = context.Process(
+            target=_serve_requests, args=(theirs, self._pipe, self._ask), daemon=True
+        )
         self._child.start()
         theirs.close()
         return self._pipe
@@ -134,7 +136,7 @@ class PersistentSampler:
         self.close()
 
 
-def _stay(pipe: Connection, parents: Connection, ask: Callable[[float], GpuList]) -> None:
+def _serve_requests(pipe: Connection, parents: Connection, ask: Callable[[float], GpuList]) -> None:
     """Be the child that stays: answer until the parent is gone."""
     # Held open here too, the parent's end would never be at its end.
     parents.close()
@@ -147,10 +149,10 @@ def _read(out: bytes) -> GpuList:
     try:
         return TypeAdapter(GpuList).validate_json(out)
     except ValidationError:
-        return _nothing("NVML's child process gave no readable answer")
+        return _no_gpus("NVML's child process gave no readable answer")
 
 
-def _nothing(why: str, word: str = "") -> GpuList:
+def _no_gpus(why: str, word: str = "") -> GpuList:
     return GpuList(
         driver_version=unavailable(why),
         driver_error=known(word) if word else unavailable(why),
@@ -158,7 +160,7 @@ def _nothing(why: str, word: str = "") -> GpuList:
     )
 
 
-def _asked(command: Sequence[str], timeout_s: float) -> tuple[bytes, str]:
+def _run_child(command: Sequence[str], timeout_s: float) -> tuple[bytes, str]:
     child = subprocess.Popen(  # noqa: S603 - our own module
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
@@ -212,11 +214,11 @@ def collect(listen_s: float) -> GpuList:
     try:
         import pynvml  # the one place that may hang, and not there on machines without it
     except ImportError:
-        return _nothing("the package nvidia-ml-py is not installed")
+        return _no_gpus("the package nvidia-ml-py is not installed")
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        return _nothing(f"NVML: {error}", WORDS.get(getattr(error, "value", 0), "failed"))
+        return _no_gpus(f"NVML: {error}", WORDS.get(getattr(error, "value", 0), "failed"))
     xids = _xids(pynvml, listen_s) if listen_s > 0 else None
     count = int(pynvml.nvmlDeviceGetCount())
     cards = tuple(read_gpu(pynvml, number, xids) for number in range(count))

@@ -39,10 +39,10 @@ def read_ray_state(dashboard: str, token: str = "", timeout_s: float = TIMEOUT_S
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
         with httpx.Client(base_url=dashboard, timeout=timeout_s, headers=headers, trust_env=False) as client:
-            listed = _asked(client, "/api/v0/nodes", {"detail": "1", "limit": str(MAX_NODES)})["result"][
+            listed = _fetch_data(client, "/api/v0/nodes", {"detail": "1", "limit": str(MAX_NODES)})["result"][
                 "result"
             ]
-            summary = _asked(client, "/nodes", {"view": "summary"})["summary"]
+            summary = _fetch_data(client, "/nodes", {"view": "summary"})["summary"]
         shares = {row.get("raylet", {}).get("nodeId"): _share(row) for row in summary}
         clean = Redactor().clean
         nodes = tuple(
@@ -64,7 +64,7 @@ def no_ray_state(why: str) -> RayClusterState:
     return RayClusterState(RayState(**{name: unavailable(why) for name in RayState.model_fields}))
 
 
-def _asked(client: httpx.Client, path: str, params: Mapping[str, str]) -> Any:
+def _fetch_data(client: httpx.Client, path: str, params: Mapping[str, str]) -> Any:
     response = client.get(path, params=dict(params))
     response.raise_for_status()
     return response.json()["data"]

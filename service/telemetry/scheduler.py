@@ -31,15 +31,17 @@ TELLING = (
 def read_scheduler(job: str, command: Sequence[str] = COMMAND, timeout_s: float = TIMEOUT_S) -> Scheduler:
     """Ask for a job; where it cannot be asked, the state is not available."""
     if not _JOB.match(job):
-        return _nothing("no Slurm job is named: SLURM_JOB_ID is not set")
+        return _no_scheduler("no Slurm job is named: SLURM_JOB_ID is not set")
     try:
         done = subprocess.run(  # noqa: S603 - no shell, and the id is checked
             [*command, job], capture_output=True, text=True, timeout=timeout_s, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return _nothing(f"sacct could not be asked: {getattr(error, 'strerror', '') or type(error).__name__}")
+        return _no_scheduler(
+            f"sacct could not be asked: {getattr(error, 'strerror', '') or type(error).__name__}"
+        )
     if done.returncode != 0:
-        return _nothing(f"sacct: {done.stderr.strip()[:160] or done.returncode}")
+        return _no_scheduler(f"sacct: {done.stderr.strip()[:160] or done.returncode}")
     return parse_sacct(done.stdout)
 
 
@@ -49,7 +51,7 @@ def parse_sacct(text: str) -> Scheduler:
     states = [row[1].split()[0] for row in rows if row[1].strip()]
     state = next((word for word in TELLING if word in states), states[0] if states else "")
     if not state:
-        return _nothing("sacct knows no such job")
+        return _no_scheduler("sacct knows no such job")
     ended = slurm_exit_code(next((row[2] for row in rows if row[1].startswith(state)), ""))
     return Scheduler(
         kind="slurm",
@@ -58,5 +60,5 @@ def parse_sacct(text: str) -> Scheduler:
     )
 
 
-def _nothing(why: str) -> Scheduler:
+def _no_scheduler(why: str) -> Scheduler:
     return Scheduler(state=unavailable(why), exit_code=unavailable(why))

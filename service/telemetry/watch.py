@@ -27,7 +27,7 @@ def watch_machine(
         listening = replace(sources, cards=cards.read)
         while True:
             made = collectors.take_snapshot(listening, base)
-            made = collectors.heard(made, last)
+            made = collectors.with_earlier_xids(made, last)
             made = made.model_copy(update={"history": _grown(last.history if last else (), made)})
             yield made
             base, last = base or made, made

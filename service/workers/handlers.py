@@ -46,7 +46,7 @@ from service.workers.tasks import (
     PromptTask,
     QuestionTask,
     RetellTask,
-    Retold,
+    RetoldDiagnosis,
     SearchHits,
     SearchTask,
     Submission,
@@ -66,7 +66,7 @@ SPANS: Mapping[type, str] = {
 }
 _TELL = Callable[[Event], None]
 
-Answer = Event | TriageMaterial | PromptShown | Retold | SearchHits
+Answer = Event | TriageMaterial | PromptShown | RetoldDiagnosis | SearchHits
 
 
 def handle_task(triage: Triage, settings: Settings, task: Task, tell: _TELL) -> Iterator[Answer]:
@@ -75,11 +75,11 @@ def handle_task(triage: Triage, settings: Settings, task: Task, tell: _TELL) -> 
         case Submission():
             yield from _triaged(triage, settings, task, tell)
         case QuestionTask():
-            yield from _asked(triage, task)
+            yield from _answer_question(triage, task)
         case PromptTask():
             yield PromptShown(triage.prompt(_triage_context(triage, task.kept)))
         case RetellTask():
-            yield Retold(_retold(triage, task))
+            yield RetoldDiagnosis(_retold(triage, task))
         case SearchTask():
             yield SearchHits(tuple(_hits(triage, task)))
 
@@ -223,7 +223,7 @@ def _retold(triage: Triage, task: RetellTask) -> Diagnosis | None:
     return retell(task.kept.diagnosis, new, triage.library, task.language)
 
 
-def _asked(triage: Triage, task: QuestionTask) -> Iterator[Answer]:
+def _answer_question(triage: Triage, task: QuestionTask) -> Iterator[Answer]:
     talk = triage.conversation(_triage_context(triage, task.kept), with_model=task.model)
     talk.resume(ChatMessage(item.role, item.text) for item in task.talk)
     for piece in talk.ask(task.question):

@@ -37,7 +37,7 @@ from service.workers import worker_program
 from service.workers.queue import TaskQueue
 from service.workers.tasks import (
     PromptShown,
-    Retold,
+    RetoldDiagnosis,
     SearchHits,
     Submission,
     Task,
@@ -57,7 +57,7 @@ TURN = 1.0
 STOPPING = "errors.server-stopping-hand-again"
 FORSAKEN = "errors.whoever-handed-left-before"
 
-WorkerMessage = Event | TriageMaterial | PromptShown | Retold | SearchHits
+WorkerMessage = Event | TriageMaterial | PromptShown | RetoldDiagnosis | SearchHits
 Keep = Callable[[WorkerMessage], None]
 
 

@@ -124,7 +124,7 @@ class PromptShown:
 
 
 @dataclass(frozen=True)
-class Retold:
+class RetoldDiagnosis:
     """A kept answer in another language; None where too little was kept to come to the same one."""
 
     diagnosis: Diagnosis | None

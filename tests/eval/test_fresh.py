@@ -19,7 +19,7 @@ from eval.errors import EvalError, FetchError, InvalidRoundError
 from eval.fresh import __main__ as command
 from eval.fresh import curve, rounds, texts
 from eval.fresh.rounds import Figure, FirstSight, FreshLog, Pointer, Round
-from eval.fresh.scoring import Scored, figures, fresh_score, laid_out
+from eval.fresh.scoring import ScoredLog, figures, fresh_score, laid_out
 from eval.incidents import Incident
 from tests.factories import whole_corpus
 from tests.tables import each_row
@@ -254,7 +254,7 @@ def test_what_was_not_scored_has_no_figure(tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text(TRAINED, encoding="utf-8")
     answer = Answer(log.id, "no-failure", (), None, lines=(), changes=())
     score = fresh_score(Incident(log.label(), tmp_path), log, answer, whole_corpus())
-    found = figures([Scored(log, answer, score)])
+    found = figures([ScoredLog(log, answer, score)])
     assert found["cause_top1"] == Figure(value=None, low=None, high=None, count=0)
     assert found["healthy"].value == 1.0
     kept = FirstSight.model_validate(

@@ -150,7 +150,7 @@ SECRET = "of-the-owner.log"  # noqa: S105 - a name that is looked for in what ot
 
 
 @dataclass
-class House:
+class CurrentAppState:
     """A server with a key of each kind."""
 
     settings: Settings
@@ -207,18 +207,18 @@ class House:
 
 
 @pytest.fixture(scope="module")
-def app_state(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def app_state(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CurrentAppState]:
     """Serve page and API with a key of each kind."""
     yield from _served(warm, tmp_path_factory, rate_limit=0)
 
 
 @pytest.fixture(scope="module")
-def strict(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def strict(warm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CurrentAppState]:
     """Serve with few requests a minute."""
     yield from _served(warm, tmp_path_factory, rate_limit=6)
 
 
-def _served(warm: Path, folders: pytest.TempPathFactory, rate_limit: int) -> Iterator[House]:
+def _served(warm: Path, folders: pytest.TempPathFactory, rate_limit: int) -> Iterator[CurrentAppState]:
     home = shutil.copytree(warm, folders.mktemp("doors") / "home")
     settings = Settings(home=home, embedding_model="hash")
     with Store.open(settings) as store:
@@ -227,7 +227,7 @@ def _served(warm: Path, folders: pytest.TempPathFactory, rate_limit: int) -> Ite
         started = Server(home, {"RATE_LIMIT": str(rate_limit)}).start()
         try:
             with httpx.Client(base_url=started.url, timeout=PATIENCE) as client:
-                yield House(settings, store, client, tokens)
+                yield CurrentAppState(settings, store, client, tokens)
         finally:
             started.stop()
 
@@ -241,7 +241,7 @@ def _key(store: Store, kind: str) -> str:
     return token
 
 
-def _asked(app_state: House, kind: str, method: str, path: str, body: Any) -> str:
+def _asked(app_state: CurrentAppState, kind: str, method: str, path: str, body: Any) -> str:
     sent: dict[str, Any] = {"headers": app_state.sent(kind)}
     if isinstance(body, str):
         sent |= {"content": body, "headers": {**sent["headers"], "content-type": "application/x-ndjson"}}
@@ -273,7 +273,7 @@ def _told(status: int, text: str, kind: str, name: str) -> str:
     return found
 
 
-def _page(app_state: House) -> tuple[Mapping[str, Any], int]:
+def _page(app_state: CurrentAppState) -> tuple[Mapping[str, Any], int]:
     """Give the events of the page by their names, and the number of its component."""
     if app_state.page is None:
         app_state.page = app_state.client.get("/config", headers=app_state.sent("admin")).json()
@@ -282,7 +282,7 @@ def _page(app_state: House) -> tuple[Mapping[str, Any], int]:
     return events, next(item["id"] for item in config["components"] if item["type"] == "html")
 
 
-def _event(app_state: House, kind: str, name: str, sent: Mapping[str, Any]) -> str:
+def _event(app_state: CurrentAppState, kind: str, name: str, sent: Mapping[str, Any]) -> str:
     events, component = _page(app_state)
     session = secrets.token_hex(8)
     body = {
@@ -301,7 +301,7 @@ def _event(app_state: House, kind: str, name: str, sent: Mapping[str, Any]) -> s
     return _told(found.status_code, found.text, kind, name)
 
 
-def _call(app_state: House, kind: str, name: str, sent: Mapping[str, Any]) -> str:
+def _call(app_state: CurrentAppState, kind: str, name: str, sent: Mapping[str, Any]) -> str:
     _, component = _page(app_state)
     body = {
         "session_hash": secrets.token_hex(8),
@@ -313,7 +313,7 @@ def _call(app_state: House, kind: str, name: str, sent: Mapping[str, Any]) -> st
     return _told(answer.status_code, answer.text, kind, name)
 
 
-def test_that_each_kind_of_key_gets_what_it_may_from_every_route(app_state: House) -> None:
+def test_that_each_kind_of_key_gets_what_it_may_from_every_route(app_state: CurrentAppState) -> None:
     """And nobody else gets anything."""
     wrong = [
         (method, path, kind, found, expected)
@@ -324,7 +324,9 @@ def test_that_each_kind_of_key_gets_what_it_may_from_every_route(app_state: Hous
     assert wrong == []
 
 
-def test_that_each_kind_of_key_gets_what_it_may_from_every_event_of_the_page(app_state: House) -> None:
+def test_that_each_kind_of_key_gets_what_it_may_from_every_event_of_the_page(
+    app_state: CurrentAppState,
+) -> None:
     """As from the API: the page is another way to the same things, not a way round."""
     wrong = [
         (name, sent, kind, found, expected)
@@ -336,7 +338,7 @@ def test_that_each_kind_of_key_gets_what_it_may_from_every_event_of_the_page(app
     assert wrong == []
 
 
-def test_that_every_route_and_event_has_a_row(app_state: House) -> None:
+def test_that_every_route_and_event_has_a_row(app_state: CurrentAppState) -> None:
     """What is new and forgotten here would be tested by nobody: a route of the API, an event, a call, a route
     of the page's guard.
     """
@@ -363,7 +365,7 @@ def test_that_every_route_and_event_has_a_row(app_state: House) -> None:
 
 
 @pytest.mark.long
-def test_that_what_else_gradio_offers_is_not_there(app_state: House) -> None:
+def test_that_what_else_gradio_offers_is_not_there(app_state: CurrentAppState) -> None:
     """Its routes for development, sharing and recording, and those that an update brings: nobody gets there,
     not with any key.
     """
@@ -393,7 +395,7 @@ def test_that_what_else_gradio_offers_is_not_there(app_state: House) -> None:
 
 
 @pytest.mark.long
-def test_that_a_path_of_either_takes_its_own_methods_alone(app_state: House) -> None:
+def test_that_a_path_of_either_takes_its_own_methods_alone(app_state: CurrentAppState) -> None:
     """The page lies behind every path of the API: what no route takes is told 405, and what is taken."""
     rows = (
         ("TRACE", "/v1/triage", "POST"),
@@ -410,7 +412,7 @@ def test_that_a_path_of_either_takes_its_own_methods_alone(app_state: House) -> 
     assert wrong == []
 
 
-def test_that_a_session_of_the_page_is_its_own_keys(app_state: House) -> None:
+def test_that_a_session_of_the_page_is_its_own_keys(app_state: CurrentAppState) -> None:
     """Who learns its name reads nothing of it, and puts nothing into it."""
     session = secrets.token_hex(8)
     asked = {"params": {"session_hash": session}}
@@ -429,7 +431,7 @@ def test_that_a_session_of_the_page_is_its_own_keys(app_state: House) -> None:
 
 
 @pytest.mark.long
-def test_that_the_page_and_the_api_count_together(strict: House) -> None:
+def test_that_the_page_and_the_api_count_together(strict: CurrentAppState) -> None:
     """Six a minute are six, whichever way they come; and one key's do not count for another's."""
     answers = [strict.client.get("/v1/causes", headers=strict.sent("triage")).status_code for _ in range(3)]
     told = [

@@ -12,7 +12,7 @@ from pydantic import Field
 from service.api.access import own_batch
 from service.api.app_state import AppState
 from service.api.batches import BatchSubmission, keep_batch
-from service.api.read_deadline import Patience
+from service.api.read_deadline import ReadDeadline
 from service.app.admission import Caller, Principal
 from service.batches.answers import job_result
 from service.batches.sources import upload
@@ -73,8 +73,8 @@ class BatchController:
                 "",
                 lambda copies: upload.find_jobs(files, copies, shared.settings),
             )
-            patience = Patience(shared, sum(path.stat().st_size for _, path in found))
-            record = keep_batch(shared, order, replace(principal, caller=Caller("chat", caller)), patience)
+            deadline = ReadDeadline(shared, sum(path.stat().st_size for _, path in found))
+            record = keep_batch(shared, order, replace(principal, caller=Caller("chat", caller)), deadline)
         return {"batch": record.id}
 
     def show(self, named: BatchReference, principal: Principal) -> dict[str, Any]:

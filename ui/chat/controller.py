@@ -22,7 +22,7 @@ from service.app.triage_service import TriageService
 from service.composition import ticket
 from service.html.markup import EMPTY, Html, join
 from service.patching.patches import ConfigFile
-from service.persistence.crashes import Circle
+from service.persistence.crashes import TriageScope
 from service.schemas.errors import RequestError
 from service.schemas.events import Event, ExplanationParagraph, FinalAnswer, FirstAnswer, TurnAnswered
 from service.schemas.failures import failure_of
@@ -249,7 +249,7 @@ class ChatController:
         """List past triages: one's own, or all where one may see them."""
         page = self._triage_service.records(wanted.words, wanted.after, PER_PAGE, principal.only)
         prints = [item.diagnosis.fingerprint for item in page.items if item.diagnosis is not None]
-        crashes = self._triage_service.store.crashes.among(prints, Circle(principal.only))
+        crashes = self._triage_service.store.crashes.among(prints, TriageScope(principal.only))
         now, batches = datetime.now(UTC), EMPTY
         if not (wanted.words or wanted.after) and principal.may("batch"):
             latest, _ = self._triage_service.store.batches.page(limit=LATEST, caller=principal.only)
@@ -272,7 +272,7 @@ class ChatController:
             record.diagnosis.fingerprint if record.diagnosis else "",
             CrashNote(state=noted.state, owner=noted.owner, fixed_by=noted.fixed_by),
             _caller(principal),
-            Circle(principal.only),
+            TriageScope(principal.only),
         )
 
     def prompt(self, named: TriageReference, principal: Principal) -> str:
@@ -314,10 +314,10 @@ class ChatController:
         """Give the parts of a view that tell of other triages of its crash."""
         if view.diagnosis is None or not (crash := view.diagnosis.fingerprint):
             return {}
-        circle = Circle(principal.only)
+        scope = TriageScope(principal.only)
         return {
-            "recurrence": self._triage_service.earlier(view.triage, crash, circle),
-            "crash": self._triage_service.store.crashes.get(crash, circle),
+            "recurrence": self._triage_service.earlier(view.triage, crash, scope),
+            "crash": self._triage_service.store.crashes.get(crash, scope),
         }
 
     def _enriched(self, view: TriageView, event: Event, principal: Principal) -> TriageView:

@@ -22,7 +22,7 @@ from starlette.routing import BaseRoute
 
 from corpus.message import Message
 from service.api import problems
-from service.api.access import PageKeyError, Visit
+from service.api.access import PageKeyError, PageVisitor
 from service.api.methods import methods_at
 from service.api.uploads import MultipartLimits, read_multipart
 from service.app.admission import Principal
@@ -142,8 +142,8 @@ class Guard:
 
     def _keep_room(self, scope: Mapping[str, Any], held: ExitStack) -> None:
         """Keep a place among those who send, and room for what is sent; raises BusyError."""
-        visit = visit_of(scope)
-        held.enter_context(visit.admission.uploads.slot(visit.principal.caller.name))
+        visitor = visitor_of(scope)
+        held.enter_context(visitor.admission.uploads.slot(visitor.principal.caller.name))
         announced = dict(scope["headers"]).get(b"content-length", b"")
         size = int(announced) if announced.isdigit() else self._uploads.largest
         held.enter_context(self._uploads.room(size))
@@ -186,21 +186,21 @@ class Guard:
             if methods:
                 raise problems.method_not_allowed(scope["method"], methods)
             raise NotFoundError(Message("errors.nothing-path", method=scope["method"]))
-        (route, match), visit = found, visit_of(scope)
+        (route, match), visitor = found, visitor_of(scope)
         if route.takes:
-            visit.admit(next(filter(visit.principal.may, route.takes), route.takes[0]))
+            visitor.admit(next(filter(visitor.principal.may, route.takes), route.takes[0]))
         asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("session_hash", [])
         for session in (*asked, *match.groupdict().values()):
-            self._sessions.bind(session, visit.principal)
+            self._sessions.bind(session, visitor.principal)
         return route
 
 
-def visit_of(scope: Mapping[str, Any]) -> Visit:
+def visitor_of(scope: Mapping[str, Any]) -> PageVisitor:
     """Give who the API's gate found to ask; raises PageKeyError where no gate has asked them."""
-    visit = scope.get("visit")
-    if not isinstance(visit, Visit):
+    visitor = scope.get("visitor")
+    if not isinstance(visitor, PageVisitor):
         raise PageKeyError(Message("errors.log-any-name-api"))
-    return visit
+    return visitor
 
 
 def admitted(request: Any, action: str, sessions: Sessions) -> Principal:
@@ -210,8 +210,8 @@ def admitted(request: Any, action: str, sessions: Sessions) -> Principal:
     """
     # Calls beside the events get the web framework's own request, events one of Gradio's around it.
     plain: Any = getattr(request, "request", None) or request
-    visit = visit_of(plain.scope)
-    principal = visit.admit(ACTIONS[action])
+    visitor = visitor_of(plain.scope)
+    principal = visitor.admit(ACTIONS[action])
     if session := getattr(request, "session_hash", None):
         sessions.bind(str(session), principal)
     return principal

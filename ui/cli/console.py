@@ -38,7 +38,7 @@ def err() -> Console:
 
 
 def load_settings() -> Settings:
-    """Load the settings, and tell on standard error what the current folder's file said in vain.
+    """Load the settings, and tell on standard error what the current folder's file says without effect.
 
     What they hold for secret is masked from now on. Raises SettingsError.
     """

@@ -38,7 +38,7 @@ def add(name: str, scopes: Sequence[str]) -> int:
 
 
 def show() -> int:
-    """List the keys: never what opens the door, only what tells them apart."""
+    """List the keys: never their secrets, only what tells them apart."""
     with open_store(load_settings()) as store:
         found, were_ever = store.keys.all(), store.keys.were_ever()
     if not found:

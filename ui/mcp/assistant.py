@@ -129,7 +129,7 @@ class Assistant:
 
     def case(self, case_id: str, lang: Lang) -> CaseText:
         """Give one case; raises UnknownCaseError, which names near ones."""
-        return _told(self._library.case(case_id), self._library, _language(lang))
+        return _case_text(self._library.case(case_id), self._library, _language(lang))
 
     def causes(self) -> list[dict[str, str]]:
         """List the causes that an answer may name."""
@@ -211,7 +211,7 @@ def _hit(case_id: str, score: float, library: Library, language: Language) -> Ca
     )
 
 
-def _told(case: Case, library: Library, language: Language) -> CaseText:
+def _case_text(case: Case, library: Library, language: Language) -> CaseText:
     changes = [
         CaseChange(
             framework=change.framework,

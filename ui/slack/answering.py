@@ -14,7 +14,7 @@ from ingest.errors import IngestError
 from service.app.admission import Caller, Principal
 from service.app.triage_service import TriageService
 from service.llm.conversation import message_text
-from service.persistence.crashes import Circle
+from service.persistence.crashes import TriageScope
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import BusyError, ServiceError
 from service.schemas.events import (
@@ -156,7 +156,9 @@ class Answerer:
     def _earlier(self, diagnosis: Diagnosis, place: str) -> Recurrence | None:
         """Look up the same crash in what was asked in this channel; None where the store cannot tell."""
         try:
-            return self._triage_service.earlier(diagnosis.id, diagnosis.fingerprint, Circle(channel=place))
+            return self._triage_service.earlier(
+                diagnosis.id, diagnosis.fingerprint, TriageScope(channel=place)
+            )
         except ServiceError as error:
             LOGGER.error("Earlier crashes could not be looked up: %s", error)
             return None

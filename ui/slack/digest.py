@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from corpus.schema import Language
 from service.app.triage_service import TriageService
-from service.persistence.crashes import Circle
+from service.persistence.crashes import TriageScope
 from service.schemas.errors import RequestError
 from service.schemas.records import Crash
 from service.settings import Settings
@@ -70,7 +70,7 @@ class DigestPoster:
             channel = place.rpartition("/")[2]
             if not place.startswith(PLACE) or channel.startswith(_DIRECT):
                 continue
-            crashes = store.crashes.since(now - _DAY, Circle(channel=place), _KINDS)
+            crashes = store.crashes.since(now - _DAY, TriageScope(channel=place), _KINDS)
             message = digest(crashes, self._settings)
             if message is None or not store.seen.is_first(_SEEN, f"{place}:{now.date()}", now):
                 continue

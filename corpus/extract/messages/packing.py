@@ -35,7 +35,7 @@ class SiteKey(NamedTuple):
 
 
 @dataclass
-class _Gathered:
+class _GatheredSites:
     """All sites with the line in each version, and the versions that were read of each package."""
 
     sites: dict[SiteKey, dict[str, int]] = field(default_factory=dict)
@@ -64,7 +64,7 @@ def pack(folders: Iterable[Path], table: Mapping[str, AtlasPackage], target: Pat
     for key in found.sites:
         messages.setdefault(tuple(sorted(key.groups)), []).append(key)
     first_weights = _weights(messages)
-    told = [row for row in messages.items() if _said(row[0], first_weights) >= LEAST_BITS]
+    told = [row for row in messages.items() if _total_weight(row[0], first_weights) >= LEAST_BITS]
     rows = sorted(told, key=lambda row: row[1][0][:3])
     weights = _weights([groups for groups, _ in rows])
     numbers = {row[0]: place for place, row in enumerate(packages)}
@@ -74,15 +74,15 @@ def pack(folders: Iterable[Path], table: Mapping[str, AtlasPackage], target: Pat
             pages.append([])
         sites = [_site(key, numbers, found) for key in keys]
         begin = next((group for group in keys[0].groups if group in weights), 0)
-        pages[-1].append([round(_said(groups, weights), 1), begin, sites])
+        pages[-1].append([round(_total_weight(groups, weights), 1), begin, sites])
     count = sum(len(keys) for _, keys in rows)
     head = {"packages": packages, "sites": count, "messages": len(rows)}
     _write(target, head, _buckets([groups for groups, _ in rows], weights), pages)
     return count, len(rows)
 
 
-def _gathered(folders: Iterable[Path]) -> _Gathered:
-    found = _Gathered()
+def _gathered(folders: Iterable[Path]) -> _GatheredSites:
+    found = _GatheredSites()
     for folder in folders:
         pages = {path.name.removesuffix(".jsonl"): path for path in folder.glob("*.jsonl")}
         found.versions[folder.name] = ordered(pages)
@@ -105,11 +105,11 @@ def _weights(messages: Collection[Sequence[int]]) -> dict[int, float]:
     }
 
 
-def _said(groups: Iterable[int], weights: Mapping[int, float]) -> float:
+def _total_weight(groups: Iterable[int], weights: Mapping[int, float]) -> float:
     return sum(weights.get(group, 0.0) for group in groups)
 
 
-def _site(key: SiteKey, numbers: Mapping[str, int], found: _Gathered) -> list[Any]:
+def _site(key: SiteKey, numbers: Mapping[str, int], found: _GatheredSites) -> list[Any]:
     """Give a site's row; its lines as differences, over a version that lacks it the line before."""
     versions, lines = found.versions[key.package], found.sites[key]
     present = [place for place, version in enumerate(versions) if version in lines]

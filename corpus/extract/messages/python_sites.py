@@ -92,11 +92,11 @@ class _SiteReader:
     ) -> Iterator[FoundSite]:
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             kind = _last_name(node.exc.func)
-            yield from _told(node.exc, "raise", kind, guards, symbol, scope)
+            yield from _sites_of_call(node.exc, "raise", kind, guards, symbol, scope)
         elif isinstance(node, ast.Assert) and node.msg is not None:
             made = ast.Call(func=node.test, args=[node.msg], keywords=[])
             ast.copy_location(made, node)
-            yield from _told(made, "assert", "AssertionError", (node.test,), symbol, scope)
+            yield from _sites_of_call(made, "assert", "AssertionError", (node.test,), symbol, scope)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             yield from _of_call(node.value, guards, symbol, scope)
 
@@ -105,23 +105,23 @@ def _of_call(node: ast.Call, guards: tuple[ast.expr, ...], symbol: str, scope: S
     name = _last_name(node.func)
     holder = _last_name(node.func.value) if isinstance(node.func, ast.Attribute) else ""
     if name in _LOGGED and (holder.lower().endswith(("log", "logger", "logging")) or holder in _LOGGERS):
-        yield from _told(node, "log", "", guards, symbol, scope)
+        yield from _sites_of_call(node, "log", "", guards, symbol, scope)
     elif name == "error" and "parser" in holder:
-        yield from _told(node, "raise", "SystemExit", guards, symbol, scope)
+        yield from _sites_of_call(node, "raise", "SystemExit", guards, symbol, scope)
     elif name in _CHECKS and len(node.args) > 1:
         message = node.args[1]
         made = ast.Call(func=node.func, args=[getattr(message, "body", message)], keywords=[])
         ast.copy_location(made, node)
-        yield from _told(made, "check", _CHECKS[name], (node.args[0],), symbol, scope)
+        yield from _sites_of_call(made, "check", _CHECKS[name], (node.args[0],), symbol, scope)
     elif name in _EXITS:
-        yield from _told(node, "raise", "SystemExit", guards, symbol, scope)
+        yield from _sites_of_call(node, "raise", "SystemExit", guards, symbol, scope)
     elif (
         name == "__init__" and symbol.split(".")[0].endswith(_ERROR_NAMES) and "super" in ast.dump(node.func)
     ):
-        yield from _told(node, "raise", symbol.split(".")[0], guards, symbol, scope)
+        yield from _sites_of_call(node, "raise", symbol.split(".")[0], guards, symbol, scope)
 
 
-def _told(
+def _sites_of_call(
     node: ast.Call, kind: SiteKind, exception: str, guards: tuple[ast.expr, ...], symbol: str, scope: Scope
 ) -> Iterator[FoundSite]:
     """Give a site for each text that the message may have."""

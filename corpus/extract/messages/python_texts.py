@@ -163,11 +163,11 @@ def dotted(node: ast.expr) -> str:
         key = node.slice.value if isinstance(node.slice, ast.Constant) else None
         return f"{inner}.{key}" if inner and isinstance(key, str) else ""
     if isinstance(node, ast.Call):
-        return _got(node)
+        return _name_looked_up(node)
     return ""
 
 
-def _got(node: ast.Call) -> str:
+def _name_looked_up(node: ast.Call) -> str:
     """Give what `x.get("y")`, `getattr(x, "y")` and `os.getenv("Y")` read."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     if name not in _READERS or not node.args:

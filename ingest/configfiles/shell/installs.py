@@ -55,10 +55,10 @@ class InstallPlace:
 
 def installs(script: Script) -> list[InstallPlace]:
     """Find what the script installs."""
-    return [place for command in script.commands for place in _asked(script, command)]
+    return [place for command in script.commands for place in _installed_packages(script, command)]
 
 
-def _asked(script: Script, command: ShellCommand) -> Iterator[InstallPlace]:
+def _installed_packages(script: Script, command: ShellCommand) -> Iterator[InstallPlace]:
     texts = [word.text for word in command.words]
     found = _INSTALL.match(" ".join(texts[:6]))
     if found is None:

@@ -20,7 +20,7 @@ from ingest.artefacts.rank_table import rank_table
 from ingest.artefacts.ras_status import RasStatus, gone_records, ras_table, read_ras
 from ingest.artefacts.records import curve_records, memory_records, rank_records, stack_records
 from ingest.artefacts.stack_dumps import ProcessStacks, read_stacks
-from ingest.artefacts.stack_table import stack_verdict, stands
+from ingest.artefacts.stack_table import process_positions, stack_verdict
 from ingest.artefacts.status_documents import read_status
 from ingest.errors import ArtefactError, InputError
 from ingest.logs.inputs.compression import codec_of
@@ -78,7 +78,7 @@ class _Found:
             yield from _source(f"{name} (memory)", memory_records(cards))
         if self.dumps:
             yield from _source(f"flight recorder ({len(self.dumps)})", rank_records(rank_table(self.dumps)))
-        if verdict := stack_verdict(stands(self.processes)):
+        if verdict := stack_verdict(process_positions(self.processes)):
             yield from _source(f"stacks ({len(self.processes)})", stack_records(verdict))
 
 

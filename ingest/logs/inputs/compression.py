@@ -47,8 +47,11 @@ class Decoder(Protocol):
         """Give at most `max_length` bytes; what is left of `data` is kept."""
 
 
-class _Inflate:
-    """Give zlib the manners of bz2 and lzma; where the data breaks, what stood before comes first."""
+class _ZlibDecompressor:
+    """A zlib decompressor with the interface of those of bz2 and lzma.
+
+    Of damaged data, what stands before the damage is given first.
+    """
 
     def __init__(self, window: int) -> None:
         self._zlib = zlib.decompressobj(window)
@@ -160,7 +163,7 @@ class Codec:
 
 
 CODECS = (
-    Codec("gzip", re.compile(rb"\x1f\x8b"), partial(_Inflate, 16 + zlib.MAX_WBITS)),
+    Codec("gzip", re.compile(rb"\x1f\x8b"), partial(_ZlibDecompressor, 16 + zlib.MAX_WBITS)),
     Codec("zstd", re.compile(re.escape(_ZSTD) + rb"|" + _SKIPPABLE.pattern), _ZstdFrame),
     Codec(
         "xz",
@@ -171,7 +174,7 @@ CODECS = (
     Codec("bzip2", re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), bz2.BZ2Decompressor, _SLOW_STEP),
 )
 # Inside a zip archive, deflated data has no frame of its own.
-DEFLATE = Codec("zip", re.compile(rb"(?!)"), partial(_Inflate, -zlib.MAX_WBITS))
+DEFLATE = Codec("zip", re.compile(rb"(?!)"), partial(_ZlibDecompressor, -zlib.MAX_WBITS))
 
 
 def codec_of(head: bytes) -> Codec | None:

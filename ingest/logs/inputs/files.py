@@ -144,7 +144,7 @@ class BorrowedStream:
         """Leave the stream open."""
 
 
-class _Given(io.FileIO):
+class _OpenedFile(io.FileIO):
     """A file as it was opened; of a pipe a byte may have been read already.
 
     None is what a pipe without one gives at once.
@@ -182,10 +182,10 @@ def check_given(path: Path) -> None:
     _opened(path).close()
 
 
-def _opened(path: Path) -> _Given:
+def _opened(path: Path) -> _OpenedFile:
     """Open a file without waiting, as a pipe that nobody writes to would make one."""
     try:
-        return _Given(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+        return _OpenedFile(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     except FileNotFoundError as error:
         raise MissingInputError(Message("errors.no-file", path=path)) from error
     except OSError as error:
@@ -197,7 +197,7 @@ def _opened(path: Path) -> _Given:
         raise MissingInputError(Message("errors.no-file-name-holds")) from error
 
 
-def _is_written(pipe: _Given) -> bool:
+def _is_written(pipe: _OpenedFile) -> bool:
     """Wait a while for somebody who writes to a pipe; one who is there may be as slow as he likes."""
     poll = select.poll()
     poll.register(pipe, select.POLLIN)

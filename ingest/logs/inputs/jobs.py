@@ -88,10 +88,10 @@ class JobSource:
             if source is None:
                 continue
             count += 1
-            yield from self._lent(source)
+            yield from self._closed_after_use(source)
         for told in self._told_by_artefacts():
             count += 1
-            yield from self._lent(told)
+            yield from self._closed_after_use(told)
         if not count:
             raise _nothing(self.name, self.skipped)
 
@@ -103,7 +103,7 @@ class JobSource:
 
         return read_artefacts(self.artefacts, self.skipped)
 
-    def _lent(self, source: LogSource) -> Iterator[LogSource]:
+    def _closed_after_use(self, source: LogSource) -> Iterator[LogSource]:
         """Give a log until the next one is asked for, and note what it left out."""
         try:
             yield source

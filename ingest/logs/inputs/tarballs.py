@@ -162,7 +162,7 @@ def _members(
             contents.stop(member.name)
             return
         if _is_wanted(member, contents):
-            _take(member, stream, spool, contents)
+            _add_member(member, stream, spool, contents)
     if stream.damaged or not stream.ended:
         told = (
             f"{stream.damaged} headers cannot be read"
@@ -189,7 +189,9 @@ def _is_wanted(member: tarfile.TarInfo, contents: Contents) -> bool:
     return False
 
 
-def _take(member: tarfile.TarInfo, stream: _TarStream, spool: BinaryIO | None, contents: Contents) -> None:
+def _add_member(
+    member: tarfile.TarInfo, stream: _TarStream, spool: BinaryIO | None, contents: Contents
+) -> None:
     if spool is None:
         contents.add(
             member.name, partial(FileSlice, cast("BinaryIO", stream.file), member.offset_data, member.size)

@@ -16,7 +16,7 @@ LONGEST_NAME = 200
 # What is told where a place holds no job: nothing at all, or nothing that was not left out.
 NO_JOBS, NO_JOBS_BUT_LOST = "errors.holds-no-job-log", "errors.holds-no-job-log-left"
 
-Told = dict[str, int | str]
+PhaseLine = dict[str, int | str]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class FoundJobs:
 
     make: Callable[[], Iterable[JobSpec]] = field(repr=False)
     count: int
-    left_out: Told = field(default_factory=dict)
+    left_out: PhaseLine = field(default_factory=dict)
 
     @property
     def specs(self) -> Iterator[JobSpec]:
@@ -33,12 +33,12 @@ class FoundJobs:
         return iter(self.make())
 
 
-def collect_jobs(specs: Sequence[JobSpec], left_out: Told | None = None) -> FoundJobs:
+def collect_jobs(specs: Sequence[JobSpec], left_out: PhaseLine | None = None) -> FoundJobs:
     """Give jobs that are at hand as what was found."""
     return FoundJobs(lambda: specs, len(specs), clean_spec(left_out or {}))
 
 
-def clean_spec(left_out: Told) -> Told:
+def clean_spec(left_out: PhaseLine) -> PhaseLine:
     """Give what was left out as it may be kept: files' names hold secrets, too."""
     return {
         reason: _encodable(Redactor().clean(told)) if isinstance(told, str) else told
@@ -46,7 +46,7 @@ def clean_spec(left_out: Told) -> Told:
     }
 
 
-def check_limits(count: int, where: str, settings: Settings, left_out: Told) -> None:
+def check_limits(count: int, where: str, settings: Settings, left_out: PhaseLine) -> None:
     """Raise InvalidRequestError where there is no job, TooLargeError where there are too many."""
     if not count:
         told = "; ".join(

@@ -147,7 +147,7 @@ def _failed(client: httpx.Client, asked: RayJobQuery) -> list[RayJob]:
             listed = _RayJobList.model_validate({"jobs": json.loads(_bounded(response))})
     except (httpx.HTTPError, httpx.InvalidURL, ValidationError, ValueError, RecursionError) as error:
         raise InvalidRequestError(
-            Message("errors.ray-dashboard-not-asked", base_url=client.base_url, reason=_told(error))
+            Message("errors.ray-dashboard-not-asked", base_url=client.base_url, reason=_error_text(error))
         ) from error
     since = asked.since.timestamp() * 1000 if asked.since else 0
     failed = [
@@ -158,7 +158,7 @@ def _failed(client: httpx.Client, asked: RayJobQuery) -> list[RayJob]:
     return sorted(failed, key=lambda job: (job.end_time or 0, job.name))
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     if isinstance(error, httpx.HTTPStatusError) and error.response.status_code in (401, 403):
         return "it wants a token; set RAY_AUTH_TOKEN to the cluster's"
     return (

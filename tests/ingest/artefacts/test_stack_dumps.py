@@ -13,7 +13,7 @@ import pytest
 from ingest.artefacts.file_heads import HEAD, artefact_kind
 from ingest.artefacts.records import stack_records
 from ingest.artefacts.stack_dumps import ProcessStacks, read_stacks
-from ingest.artefacts.stack_table import StackVerdict, stack_verdict, stands
+from ingest.artefacts.stack_table import StackVerdict, process_positions, stack_verdict
 from ingest.errors import ArtefactError
 from tests.ingest.artefacts.stack_files import (
     BARRIER,
@@ -44,7 +44,7 @@ def verdict(*stacks: Sequence[Call], write: Writer = py_spy) -> StackVerdict:
     found = [
         process for rank, calls in enumerate(stacks) for process in read(write(calls), f"rank_{rank}.txt")
     ]
-    told = stack_verdict(stands(found))
+    told = stack_verdict(process_positions(found))
     assert told is not None
     return told
 
@@ -89,7 +89,7 @@ def test_the_majority_tells_who_stands_elsewhere(
 def test_a_rank_without_a_stack_is_named() -> None:
     """A gap in the ranks that were looked at: its process may be gone."""
     found = [process for rank in (0, 1, 3) for process in read(py_spy(REDUCE), f"rank{rank}.txt")]
-    told = stack_verdict(stands(found))
+    told = stack_verdict(process_positions(found))
     assert told is not None
     assert (told.kind, told.missing) == ("same-wait", (2,))
     assert next(iter(stack_records(told))).endswith("no_dump=2")
@@ -110,7 +110,7 @@ def test_labels_of_a_launcher_tell_rank_or_host(
         row for rows in zip(*(text.rstrip("\n").split("\n") for text in texts), strict=False) for row in rows
     )
     assert artefact_kind(woven.encode()[:HEAD]) == "stacks" or labels[0] == "0"
-    told = stack_verdict(stands(read(woven + "\n" + texts[2], "all.txt")))
+    told = stack_verdict(process_positions(read(woven + "\n" + texts[2], "all.txt")))
     assert told is not None
     assert (told.kind, ranks(told)) == ("elsewhere", expected)
 
@@ -119,19 +119,21 @@ def test_several_processes_in_one_file_are_told_by_their_numbers() -> None:
     """`ray stack` prints one after the other; a rank may stand in the command."""
     text = "Stack dump for user\n" + py_spy(REDUCE, 11) + "\n" + py_spy(LOADS, 12) + "\n" + py_spy(REDUCE, 13)
     assert artefact_kind(text.encode()[:HEAD]) == "stacks"
-    told = stack_verdict(stands(read(text, "stacks.txt")))
+    told = stack_verdict(process_positions(read(text, "stacks.txt")))
     assert told is not None
     assert "processes=12 others=11,13 count=2 op=all_reduce" in next(iter(stack_records(told)))
-    told = stack_verdict(stands(read(py_spy(LOADS, 12, "python train.py --local_rank=3"), "x.txt")))
+    told = stack_verdict(
+        process_positions(read(py_spy(LOADS, 12, "python train.py --local_rank=3"), "x.txt"))
+    )
     assert told is not None
     assert told.others[0].process.rank == 3
 
 
 def test_native_calls_do_not_hide_what_python_waits_in() -> None:
     """py-spy --native and --locals; gdb knows compiled calls alone."""
-    (stand,) = stands(read(NATIVE, "rank_0"))
+    (stand,) = process_positions(read(NATIVE, "rank_0"))
     assert (stand.operation, stand.own and stand.own.function) == ("all_reduce", "train_step")
-    (stand,) = stands(read(GDB, "rank_1.txt"))
+    (stand,) = process_positions(read(GDB, "rank_1.txt"))
     assert (stand.waits, stand.operation) == (True, "wait")
 
 

@@ -124,7 +124,7 @@ def test_a_secret_in_several_forms_of_a_line_counts_once() -> None:
     st.integers(0, 400),
 )
 @settings(derandomize=True, deadline=None, max_examples=150)
-def test_the_sieve_loses_nothing(parts: list[str], between: str, cut: int) -> None:
+def test_the_prefilter_loses_nothing(parts: list[str], between: str, cut: int) -> None:
     """What the expressions find at any row they find behind the prefilter too."""
     text = between.join(parts)[cut:]
     assert Redactor().clean(text) == whole_table(text)
@@ -287,7 +287,7 @@ _OWN = ("AGE-SECRET-KEY-1" + "Q" * 58,)
 
 
 @pytest.mark.long
-def test_the_sieve_is_kept_and_loaded(tmp_path: Path) -> None:
+def test_the_prefilter_is_kept_and_loaded(tmp_path: Path) -> None:
     """What was compiled once is read from its folder the next time, and finds the same."""
     data = "\n".join(item.text for item in SECRETS[:60]).encode()
     first = prefilter.Prefilter(tmp_path).spots(data)

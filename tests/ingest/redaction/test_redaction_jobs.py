@@ -75,7 +75,7 @@ def test_a_job_s_masked_line_stays_as_it_is() -> None:
         assert Redactor().clean(once) == once
 
 
-def test_the_sieve_loses_nothing_of_a_job_s_secrets() -> None:
+def test_the_prefilter_loses_nothing_of_a_job_s_secrets() -> None:
     """What the expressions find at any row they find behind the prefilter too."""
     for item in SECRETS[::7]:
         data = item.text.encode()

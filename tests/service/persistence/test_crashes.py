@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.persistence.crashes import Circle
+from service.persistence.crashes import TriageScope
 from service.persistence.store import Store
 from service.schemas.diagnosis import UNKNOWN_CAUSE
 from service.schemas.records import CrashNoteRecord, CrashState, FeedbackRecord, Recurrence
@@ -29,7 +29,7 @@ def test_that_earlier_triages_of_a_crash_are_counted(store: Store) -> None:
         judged="disk-full",
         job="train.log",
     )
-    assert store.crashes.earlier("T4", "ab12", Circle("ann")) == Recurrence(
+    assert store.crashes.earlier("T4", "ab12", TriageScope("ann")) == Recurrence(
         times=2,
         first=later(1),
         last=later(2),
@@ -76,13 +76,13 @@ def test_that_the_latest_note_on_a_crash_holds_and_one_that_comes_again_is_back(
     assert found is not None
     assert (found.note, found.is_back) == (noted("fixed", 3), False)
     store.triages.add(triage(id="T2", caller="ann", created=later(9), source="b.log", diagnosis=crash))
-    found = store.crashes.get("ab12", Circle("ann"))
+    found = store.crashes.get("ab12", TriageScope("ann"))
     assert found is not None
     assert (found.times, found.jobs, found.is_back) == (2, ("b.log", "train.log"), True)
     seen = store.crashes.earlier("T2", "ab12")
     assert seen is not None
     assert (seen.note, seen.is_back) == (noted("fixed", 3), True)
-    assert store.crashes.get("ab12", Circle("eve")) is None
+    assert store.crashes.get("ab12", TriageScope("eve")) is None
 
 
 def test_that_crashes_are_listed_once_each_the_latest_first(store: Store) -> None:
@@ -95,7 +95,7 @@ def test_that_crashes_are_listed_once_each_the_latest_first(store: Store) -> Non
     assert [(crash.fingerprint, crash.times) for crash in page] == [("c3", 1), ("a1", 2)]
     rest, end = store.crashes.page(following, limit=2)
     assert ([crash.fingerprint for crash in rest], end) == (["b2"], None)
-    assert [crash.fingerprint for crash in store.crashes.since(later(3), Circle())] == ["c3", "a1"]
+    assert [crash.fingerprint for crash in store.crashes.since(later(3), TriageScope())] == ["c3", "a1"]
     assert set(store.crashes.among(["a1", "zz", ""])) == {"a1"}
 
 
@@ -104,11 +104,11 @@ def test_that_a_channel_sees_its_own_crashes_alone(store: Store) -> None:
     crash = diagnosis(fingerprint="ab12")
     for number, channel in enumerate(("C1", "C2", "C1"), 1):
         store.triages.add(triage(id=f"T{number}", caller=f"U{number}", channel=channel, diagnosis=crash))
-    found = store.crashes.get("ab12", Circle(channel="C1"))
+    found = store.crashes.get("ab12", TriageScope(channel="C1"))
     assert found is not None
     assert found.times == 2
     store.crashes.note(noted("fixed", 3), "C2")
-    again = store.crashes.get("ab12", Circle(channel="C1"))
+    again = store.crashes.get("ab12", TriageScope(channel="C1"))
     assert again is not None
     assert again.note is None
 
@@ -123,9 +123,9 @@ def test_that_what_persons_confirmed_is_given_once_a_crash(store: Store) -> None
         store.triages.add_feedback(
             FeedbackRecord(triage=name, caller="ann", created=NOW, right=right, cause=cause)
         )
-    found = store.crashes.confirmed(Circle())
+    found = store.crashes.confirmed(TriageScope())
     assert [(item.fingerprint, item.cause, item.on) for item in found] == [("a1", "disk-slow", NOW)]
-    assert store.crashes.confirmed(Circle("eve")) == ()
+    assert store.crashes.confirmed(TriageScope("eve")) == ()
 
 
 def test_that_a_note_goes_with_the_last_triage_of_its_crash(store: Store) -> None:

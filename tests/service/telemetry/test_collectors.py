@@ -123,7 +123,7 @@ def test_that_a_long_course_gets_coarser_and_keeps_its_ends() -> None:
 
 def test_that_what_an_earlier_sample_heard_is_not_lost() -> None:
     earlier = made(gpus=(Gpu(id="a", xids=known((31,))),), kernel=kernel(xid(79)))
-    found = collectors.heard(made(gpus=(Gpu(id="a", xids=known((79, 31))), Gpu(id="b"))), earlier)
+    found = collectors.with_earlier_xids(made(gpus=(Gpu(id="a", xids=known((79, 31))), Gpu(id="b"))), earlier)
     assert [card.xids.value for card in found.gpus] == [(31, 79), None]
     assert [item.code for item in found.kernel.events.value or ()] == [79]
 

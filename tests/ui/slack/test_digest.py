@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from service.persistence.crashes import Circle
+from service.persistence.crashes import TriageScope
 from service.persistence.store import Store
 from service.schemas.records import Crash, CrashNoteRecord, Recurrence
 from service.settings import Settings
@@ -99,7 +99,7 @@ def test_that_each_channel_gets_its_own_once_a_day_at_its_hour(store: Store) -> 
         ("C1", "Crashes in this channel in the last day: 2; different ones: 1"),
         ("C2", "Crashes in this channel in the last day: 1; different ones: 1"),
     ]
-    assert store.crashes.since(SEVEN - timedelta(days=1), Circle(channel="slack:T/C3")) == ()
+    assert store.crashes.since(SEVEN - timedelta(days=1), TriageScope(channel="slack:T/C3")) == ()
 
 
 def test_that_an_answer_tells_of_earlier_crashes_of_its_kind() -> None:
