@@ -80,6 +80,7 @@ SERVICE = [
     "patching",
     "llm",
     "pipeline",
+    "bundle",
     "persistence",
     "workers",
     "batches",

@@ -35,6 +35,7 @@ COMMANDS = (
     "snapshot",
     "allow",
     "init",
+    "collect",
     "hook",
     "completion",
 )

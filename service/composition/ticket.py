@@ -20,31 +20,31 @@ def text(view: DiagnosisView) -> str:
 
 
 def _parts(view: DiagnosisView) -> Iterator[str]:
-    yield f"## {_told(view.headline)}"
+    yield f"## {plainly(view.headline)}"
     known = (view.cause and f"`{view.cause}`", view.standing_words, view.end_known)
     if told := " · ".join(part for part in known if part):
-        yield _told(told)
+        yield plainly(told)
     if view.root is not None:
-        yield f"{view.root.place}:\n\n{_fenced(view.proof)}"
+        yield f"{view.root.place}:\n\n{fenced(view.proof)}"
     if view.first_changes:
         yield _list(view.words("changes"), [_change(change) for change in view.first_changes])
     elif view.steps:
-        steps = (f"{_code(step.run)} — {_told(step.why)}" for step in view.steps)
+        steps = (f"{_code(step.run)} — {plainly(step.why)}" for step in view.steps)
         yield _list(view.words("steps"), list(steps))
     if view.patch:
-        yield _fenced(view.patch.rstrip("\n"), "diff")
+        yield fenced(view.patch.rstrip("\n"), "diff")
     elif view.command:
-        yield _fenced(view.command, "bash")
+        yield fenced(view.command, "bash")
     if view.resume:
-        yield _told(view.resume) + (f"\n\n{_fenced(view.resumes_with, 'bash')}" if view.resumes_with else "")
+        yield plainly(view.resume) + (f"\n\n{fenced(view.resumes_with, 'bash')}" if view.resumes_with else "")
     if view.checks:
         yield _list(
             view.words("look" if view.checks_come_first else "checks"),
-            list(map(_told, view.checks[:_CHECKS])),
+            list(map(plainly, view.checks[:_CHECKS])),
         )
     if view.names_cause and view.alternatives:
         others = (
-            f"{percent(item.confidence)} % `{item.cause}`: {_told(item.tell_apart)}"
+            f"{percent(item.confidence)} % `{item.cause}`: {plainly(item.tell_apart)}"
             for item in view.alternatives[:_OTHERS]
         )
         yield _list(view.words("alternatives"), list(others))
@@ -52,11 +52,16 @@ def _parts(view: DiagnosisView) -> Iterator[str]:
 
 def _change(change: ChangeView) -> str:
     was = change.was(mark=_code)
-    told = [_code(as_written(change)) + (f" ({was})" if was else ""), _told(change.why), _told(change.costs)]
+    told = [
+        _code(as_written(change)) + (f" ({was})" if was else ""),
+        plainly(change.why),
+        plainly(change.costs),
+    ]
     return " — ".join(part for part in told if part)
 
 
-def _told(text: str) -> str:
+def plainly(text: str) -> str:
+    """Write text so that nothing of it is a link, an image or a tag; code in it stays code."""
     return _CODE_OR_OPENING.sub(lambda found: found["code"] or f"\\{found[0]}", text)
 
 
@@ -69,7 +74,7 @@ def _code(plain: str) -> str:
     return plain if "`" in plain else f"`{plain}`"
 
 
-def _fenced(plain: str, name: str = "") -> str:
+def fenced(plain: str, name: str = "") -> str:
     """Give rows as a block that no row of theirs can end."""
     fence = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(plain)), default=0))
     return f"{fence}{name}\n{plain}\n{fence}"

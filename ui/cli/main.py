@@ -19,10 +19,13 @@ from service.schemas.errors import ServiceError
 from ui.cli.codes import COMPLETES, MISUSE
 from ui.cli.options import (
     ApplyPatch,
+    AsIssue,
     AsJson,
     BatchName,
     BatchPaths,
     BatchUsers,
+    BundleFile,
+    BundleJob,
     ConfigFiles,
     CsvFile,
     DiagnosisFile,
@@ -72,6 +75,7 @@ from ui.cli.options import (
     WatchedPlace,
     WatchedUsers,
     Webhook,
+    WithoutAsking,
     WorkerCount,
 )
 
@@ -315,13 +319,7 @@ def snapshot(watch: SnapshotInterval = 0, out: SnapshotFile = None, since: Earli
 
 
 @app.command(short_help="Let a folder's file of settings count, as it is now.")
-def allow(
-    file: SettingsFile = None,
-    forget: ForgetFile = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Do not ask; for scripts that have read the file.")
-    ] = False,
-) -> None:
+def allow(file: SettingsFile = None, forget: ForgetFile = False, yes: WithoutAsking = False) -> None:
     """Show what a folder's whycrash.toml sets, and let it count until it changes; without FILE, list all."""
     from ui.cli import allow as command
 
@@ -342,6 +340,21 @@ def init(shown: ShowSettings = False, lang: Lang = "") -> None:
     from ui.cli import init as command
 
     raise typer.Exit(command.run(shown=shown, lang=lang))
+
+
+@app.command(short_help="Gather what tells of a dead or hanging job into one archive.")
+def collect(
+    logs: Logs = None,
+    job: BundleJob = "",
+    out: BundleFile = None,
+    issue: AsIssue = False,
+    config: ConfigFiles = None,
+    lang: Lang = "",
+) -> None:
+    """Gather logs, stacks, dumps, what machine and scheduler say, by commands that only read; no secrets."""
+    from ui.cli import collect as command
+
+    raise typer.Exit(command.run(logs or [], job, out, config or [], lang, issue=issue))
 
 
 @app.command(short_help="Print the lines that install whycrash where jobs run.")

@@ -304,6 +304,27 @@ ForgetFile = Annotated[bool, typer.Option("--forget", help="Let the file count n
 ShowSettings = Annotated[
     bool, typer.Option("--print", help="Print what would be written, and write nothing.")
 ]
+WithoutAsking = Annotated[
+    bool, typer.Option("--yes", help="Do not ask; for scripts that have read the file.")
+]
+BundleJob = Annotated[
+    str,
+    typer.Option(
+        "--job",
+        metavar="ID",
+        help="A Slurm job, [NAMESPACE/]POD, a container, a Ray submission, or pid:NUMBER with its children.",
+    ),
+]
+BundleFile = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="The archive to write. Default: whycrash-TIME.tar.gz here."),
+]
+AsIssue = Annotated[
+    bool,
+    typer.Option(
+        "--issue", help="Print the text of an issue for the framework's maintainers instead of an archive."
+    ),
+]
 HookPlace = Annotated[
     str,
     typer.Argument(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 
 from ingest.artefacts.file_heads import HEAD, ArtefactKind, artefact_kind, is_dump
@@ -108,6 +108,17 @@ def read_artefacts(members: Sequence[Member], skipped: Skipped) -> Iterator[LogS
         except (InputError, OSError):
             skipped.add("not_readable", member.label)
     yield from found.told()
+
+
+def stacks_of(members: Sequence[Member]) -> list[ProcessStacks]:
+    """Give the stacks among the files; what is damaged is left out."""
+    found: list[ProcessStacks] = []
+    for member in members[:MOST_DUMPS]:
+        with suppress(ArtefactError, InputError, OSError):
+            data = _content(member)
+            if artefact_kind(data[:HEAD]) == "stacks":
+                found += read_stacks(data, member.name)
+    return found
 
 
 def _source(name: str, records: Iterable[str]) -> Iterator[LogSource]:
