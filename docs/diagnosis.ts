@@ -32,6 +32,7 @@ export interface Diagnosis {
   checks: string[];
   telemetry: Telemetry;
   frameworks: SeenFramework[];
+  curves: Curve[];
   engine: Engine;
   outcome: Outcome;
   resumption: Resumption | null;
@@ -96,6 +97,26 @@ export interface Confirmation {
   cause: string;
   on: string;
   counted: boolean;
+}
+
+/**
+ * How a number went that the job printed or logged over its steps, by a part of its points. `points` are
+ * steps with values, None where one is no finite number; `counts_steps` tells whether they stand at steps,
+ * else at lines. `finding` says what went wrong in it: it stayed no finite number, stayed at nothing,
+ * leapt, grew all along, or steps took a multiple; `since` is the step and `line` the line from which on,
+ * `before` the value until then, and `full_at` the step at which what grows would reach the machine's
+ * limit.
+ */
+export interface Curve {
+  name: string;
+  points: unknown[][];
+  counts_steps: boolean;
+  finding: "broken" | "zero" | "jump" | "rise" | "slow" | null;
+  since: number | null;
+  line: number | null;
+  file: string | null;
+  before: number | null;
+  full_at: number | null;
 }
 
 /** A claim that did not pass grounding, and why. */

@@ -9,6 +9,7 @@ from corpus.frameworks import known_frameworks
 from corpus.log_patterns import Pattern
 from ingest.logs.configs import launch
 from ingest.logs.configs.launch import LaunchReader, Setting, SettingLog
+from ingest.logs.curves import CurveLog
 from ingest.logs.facts import Fact, Value
 from ingest.logs.frameworks import FrameworkLog
 from ingest.logs.job_progress import JobProgress
@@ -19,6 +20,8 @@ from ingest.logs.stacks.tracebacks import Frame
 from ingest.logs.wording import is_statement
 
 MAX_FACTS = 2000
+# The fact that a reading of the host's memory is.
+HOST_MEMORY = "host_memory"
 # What only a progress line tells: how far the preparation of the data was.
 TOLD_BY_PROGRESS = frozenset({"preprocess"})
 # The names of facts that tell how many ranks a job has.
@@ -41,6 +44,7 @@ class JobNotes:
         self.frameworks = FrameworkLog()
         self.launch = LaunchReader(masking.redactor)
         self.facts: list[Fact] = []
+        self.curves = CurveLog()
         self.streams: list[tuple[int, str]] = []
         self.seen: set[str] = set()
         self.world = 0
@@ -76,6 +80,9 @@ class JobNotes:
         """Note a fact that a line states."""
         if kind == "config_key" and "key" in fields:
             self.frameworks.see_text(str(fields["key"]), number)
+        if kind == HOST_MEMORY and isinstance(used := fields.get("used_gib"), int | float):
+            limit = fields.get("limit_gib")
+            self.curves.see_memory(used, limit if isinstance(limit, int | float) else 0.0, number)
         if len(self.facts) < MAX_FACTS:
             self.facts.append(Fact(kind, number, fields))
             if stream:
@@ -98,7 +105,9 @@ class JobNotes:
             self.progress.close(row, line)
         self.progress.excuse(row, line)
         if row.kind == "progress":
-            self.progress.count(row, line, fields)
+            step = self.progress.count(row, line, fields)
+            if step is not None:
+                self.curves.see(row, line, step)
         self.progress.work(row, line.number, fields)
         if row.phase or (row.fact == "phase" and "name" in fields):
             self.progress.enter(row.phase or str(fields["name"]), line.number)

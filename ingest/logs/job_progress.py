@@ -113,8 +113,11 @@ class JobProgress:
         """Note a line that tells a phase."""
         self.phases.tell(number, phase, self.first)
 
-    def count(self, row: Pattern, line: Line, fields: Mapping[str, Value]) -> None:
-        """Note a line that counts steps, or only shows that the job is at work."""
+    def count(self, row: Pattern, line: Line, fields: Mapping[str, Value]) -> float | None:
+        """Note a line that counts steps, or only shows that the job is at work.
+
+        Gives the step, -1 where it tells none; None for a bar, which may count anything.
+        """
         step = fields.get("step")
         counted = float(step) if isinstance(step, (int, float)) else -1.0
         is_bar = _BAR.search(line.text) is not None
@@ -142,6 +145,7 @@ class JobProgress:
             self.runs[-1].step = counted
             self.timeline.count(line.number, counted)
             self.phases.count(line.number, self.first, counted)
+        return None if is_bar else counted
 
     @property
     def finished(self) -> int:

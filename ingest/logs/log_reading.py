@@ -116,6 +116,7 @@ class LogReading:
             rows = [self._table.rows[row] for row in dict.fromkeys(match.row for match in found)]
             rows = [] if samples.enclose(line.number, line.source) else spoken_rows(rows, line)
             self._line(rows, PlacedLine(line, block, offset, parsed), sight)
+        self._notes.curves.sample(block.data, block.line, block.start, block.stop)
         # A traceback that runs on beyond the block's own part meets its last line's patterns in the next.
         self._tracebacks.flush(before=block.line + newlines(block.data, 0, block.stop))
         self._last = block
@@ -217,6 +218,7 @@ class LogReading:
             timeline=progress.timeline,
             novel=self._novel(),
             command=(command.number, self._masking.clean(command.body)),
+            curves=notes.curves.curves(source.series if isinstance(source, JobSource) else {}),
         )
 
     def _limits(self, source: LogSource | JobSource) -> Limits:

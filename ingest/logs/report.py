@@ -12,6 +12,7 @@ from ingest.logs import phases
 from ingest.logs.checkpoints import Checkpoint
 from ingest.logs.conditions import ReportView
 from ingest.logs.configs.launch import Setting
+from ingest.logs.curves import LoggedCurve
 from ingest.logs.events import Event, masked
 from ingest.logs.facts import Fact
 from ingest.logs.frameworks import Framework, dated_versions
@@ -56,7 +57,8 @@ class CrashReport:
     since the last start; `checkpoint` is the last one that is known to be whole; `command` the line and text
     of the command that started the job, where the log shows it; `launches` the job's own files, each with
     its name in the last line; `is_whole` tells that every line that is not blank is held; `failing_source` is
-    what the code on the machine says of the root's calls, where it was to be read.
+    what the code on the machine says of the root's calls, where it was to be read; `curves` are the numbers
+    that were printed or logged over steps, those that went wrong first.
     """
 
     source: str
@@ -84,6 +86,7 @@ class CrashReport:
     nearby: tuple[tuple[int, str], ...] = ()
     is_whole: bool = False
     failing_source: FailingSource = field(default_factory=FailingSource)
+    curves: tuple[LoggedCurve, ...] = ()
 
     @property
     def standing(self) -> tuple[Event, ...]:

@@ -13,6 +13,7 @@ from service.composition import reasons
 from service.composition.alternatives import alternatives_of
 from service.composition.blanks import LogValues
 from service.composition.code_advice import with_code_advice
+from service.composition.curves import curves_of
 from service.composition.evidence import cascade_of, evidence_of
 from service.composition.explanation import Explanation
 from service.composition.failure_text import ranks_in_words
@@ -85,6 +86,7 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
         else (),
         checks=_checks(judged, end, library, language, LogValues(report, library, words.message)),
         frameworks=_frameworks(report),
+        curves=curves_of(report),
         telemetry=telemetry,
         engine=Engine(
             votes=Votes(rules=_rules_votes(assessment)),

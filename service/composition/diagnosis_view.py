@@ -12,6 +12,7 @@ from corpus.message import words
 from corpus.schema import Action, ChangeKind, Language, Scalar
 from ingest.logs.lines import message_of
 from service.composition import phrases, shortening
+from service.composition.curves import curve_words
 from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import (
     Alternative,
@@ -217,6 +218,7 @@ class DiagnosisView:
     cause. `ended` says how the job ended, empty where nobody told; `end_known` also what the log tells of
     it, its last step and which process failed; `resume` from which checkpoint it can go on,
     `resumes_with` what to write for that.
+    `curve_words` say which numbers went wrong over the steps.
     `confirmed_words` tell that a person confirmed the named cause for the same crash, empty where nobody did.
     `changes` are all that may cure, in the order of their worth; `first_changes` those that the patch makes,
     else the first few, and `other_changes` the rest, those that read the same for several
@@ -259,6 +261,7 @@ class DiagnosisView:
     telemetry: Telemetry
     redactions: int
     confirmed_words: str
+    curve_words: tuple[str, ...]
 
     def words(self, row: str, **values: object) -> str:
         """Give a title or a note that several renderings share."""
@@ -374,6 +377,7 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
         telemetry=diagnosis.telemetry,
         redactions=diagnosis.redactions,
         confirmed_words=_confirmed(diagnosis, language),
+        curve_words=tuple(curve_words(diagnosis.curves, language)),
     )
 
 

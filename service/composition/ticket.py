@@ -21,7 +21,7 @@ def text(view: DiagnosisView) -> str:
 
 def _parts(view: DiagnosisView) -> Iterator[str]:
     yield f"## {plainly(view.headline)}"
-    known = (view.cause and f"`{view.cause}`", view.standing_words, view.end_known)
+    known = (view.cause and f"`{view.cause}`", view.standing_words, view.end_known, *view.curve_words)
     if told := " · ".join(part for part in known if part):
         yield plainly(told)
     if view.root is not None:

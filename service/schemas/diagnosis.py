@@ -148,6 +148,27 @@ class Resumption(Part):
         return place_of(self.file, self.line)
 
 
+class Curve(Part):
+    """How a number went that the job printed or logged over its steps, by a part of its points.
+
+    `points` are steps with values, None where one is no finite number; `counts_steps` tells whether they
+    stand at steps, else at lines. `finding` says what went wrong in it: it stayed no finite number, stayed
+    at nothing, leapt, grew all along, or steps took a multiple; `since` is the step and `line` the line
+    from which on, `before` the value until then, and `full_at` the step at which what grows would
+    reach the machine's limit.
+    """
+
+    name: str
+    points: tuple[tuple[float, float | None], ...]
+    counts_steps: bool = True
+    finding: Literal["broken", "zero", "jump", "rise", "slow"] | None = None
+    since: float | None = None
+    line: int | None = None
+    file: str | None = None
+    before: float | None = None
+    full_at: float | None = None
+
+
 class SeenFramework(Part):
     """A framework that the log shows."""
 
@@ -415,6 +436,7 @@ class Diagnosis(Part):
     checks: tuple[str, ...] = ()
     telemetry: Telemetry = Telemetry()
     frameworks: tuple[SeenFramework, ...] = ()
+    curves: tuple[Curve, ...] = ()
     engine: Engine = Engine()
     outcome: Outcome = Outcome()
     resumption: Resumption | None = None

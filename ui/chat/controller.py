@@ -37,6 +37,7 @@ from ui.chat import (
     cascade,
     cases,
     conversation,
+    curves,
     evidence,
     feedback,
     history,
@@ -143,6 +144,7 @@ class PanelCache:
             "evidence": (evidence.render, lambda view: (view.diagnosis, view.language, view.excerpt)),
             "cascade": (cascade.render, _answer_of),
             "cases": (cases.render, _answer_of),
+            "curves": (curves.render, lambda view: (view.diagnosis, view.language)),
             "machine": (
                 partial(telemetry.render, library=corpus),
                 lambda view: (view.diagnosis, view.language, view.snapshot),

@@ -63,6 +63,7 @@ _TRIED = (
 _CHANGES = 3
 _STEPS = 3
 _CHECKS = 3
+_CURVES = 2
 # What is less likely is no reason to look elsewhere first.
 _LIKELY = 0.1
 
@@ -79,6 +80,7 @@ def _head(view: DiagnosisView, width: int, rows_of_proof: int = _ROWS_PROOF) -> 
         rows.append(Text(named, style="dim"))
     if view.end_known:
         rows.append(Text(view.end_known, style="dim"))
+    rows += [Text(words, style="dim") for words in view.curve_words[:_CURVES]]
     if view.root is not None:
         # The whole line stands among the evidence.
         taken = len(view.root.place) + 6

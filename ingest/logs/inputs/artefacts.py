@@ -82,12 +82,12 @@ class _Found:
             yield from _source(f"stacks ({len(self.processes)})", stack_records(verdict))
 
 
-def read_artefacts(members: Sequence[Member], skipped: Skipped) -> Iterator[LogSource]:
+def read_artefacts(members: Sequence[Member], skipped: Skipped, series: Points) -> Iterator[LogSource]:
     """Read what tools wrote beside the logs, and give what each kind of it tells as a log.
 
-    What is damaged or no dump at all is noted as left out.
+    What is damaged or no dump at all is noted as left out. Numbers over steps are put into `series`, too.
     """
-    found = _Found()
+    found = _Found(series=series)
     left = MOST_OF_JOB
     files = 0
     for member in members:

@@ -57,7 +57,8 @@ class JobSource:
     """All that one job wrote, its parts in order: the driver's log first, then by natural sort.
 
     `configs` are the job's own scripts and settings, by name. `omitted` says what was left out and why, and
-    is complete when the last part was read.
+    is complete when the last part was read, as `series` is: the numbers that files beside the logs hold, by
+    name and step.
     """
 
     name: str
@@ -70,6 +71,7 @@ class JobSource:
     on_close: list[Callable[[], None]] = field(default_factory=list, repr=False)
     skipped: Skipped = field(default_factory=Skipped, repr=False)
     artefacts: list[Member] = field(default_factory=list, repr=False)
+    series: dict[str, dict[int, float]] = field(default_factory=dict, repr=False)
 
     def parts(self) -> Iterator[LogSource]:
         """Yield each readable file, open; it is closed when the next is asked for.
@@ -101,7 +103,7 @@ class JobSource:
         # Few jobs have any, and an answer does not wait for what reads them.
         from ingest.logs.inputs.artefacts import read_artefacts
 
-        return read_artefacts(self.artefacts, self.skipped)
+        return read_artefacts(self.artefacts, self.skipped, self.series)
 
     def _closed_after_use(self, source: LogSource) -> Iterator[LogSource]:
         """Give a log until the next one is asked for, and note what it left out."""

@@ -16,6 +16,7 @@ from service.pipeline.triage import Triage
 from service.schemas.diagnosis import (
     Alternative,
     CascadeEntry,
+    Curve,
     Diagnosis,
     ProcedureStep,
     ProposedChange,
@@ -39,7 +40,19 @@ from service.telemetry.snapshot import Series, Snapshot
 from tests.parsed_html import Seen
 from tests.tables import each_row
 from tests.warm import HEALTHY, answered, log_lines
-from ui.chat import answer, cascade, conversation, diff, evidence, history, privacy, stages, telemetry, words
+from ui.chat import (
+    answer,
+    cascade,
+    conversation,
+    curves,
+    diff,
+    evidence,
+    history,
+    privacy,
+    stages,
+    telemetry,
+    words,
+)
 from ui.chat.controller import PanelCache, examples
 from ui.chat.view import NOTHING, TriageView, after, of_record
 
@@ -485,6 +498,19 @@ def test_that_a_history_is_plotted(triage: Triage, diagnosis: Diagnosis) -> None
     assert html.index("host.memory_available_gib") < html.index("gpu.power_w")
     assert html.count(",", html.index("points="), html.index("vector-effect")) <= telemetry.MAX_POINTS + 1
     assert "from 100 to 50.01 over 13:53:10" in html
+
+
+def test_that_the_jobs_own_numbers_are_plotted(diagnosis: Diagnosis) -> None:
+    """A gap where a value is no number, a mark where it went wrong, words for those who see no plot."""
+    loss = Curve(
+        name="loss", points=((1, 2.0), (2, None), (3, 1.0), (4, 0.0)), finding="zero", since=4, before=1.0
+    )
+    html = curves.render(view(diagnosis.model_copy(update={"curves": (loss,)})))
+    assert html.count("<polyline") == 2
+    assert html.count('class="since"') == 1
+    assert "loss: from 2 to 0, between 0.0 and 2.0" in html
+    assert "The loss stays at 0 from step 4 on (before: 1)." in texts(html)
+    assert curves.render(view(diagnosis)) == ""
 
 
 def test_that_what_is_not_measured_is_not_fine(triage: Triage, diagnosis: Diagnosis) -> None:
