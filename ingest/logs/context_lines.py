@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ingest.logs.lines import MAX_TEXT
-from ingest.logs.scanner import Block, newlines
+from ingest.logs.scanner import Block
 
 SURROUNDINGS = 8
 # Rows beside those that are shown are judged with them: a secret may begin above what is shown, or end below
@@ -50,7 +50,7 @@ def last_rows(block: Block) -> list[tuple[int, bytes]]:
     rows = _whole_rows(block.data, end, TAIL + BESIDE) or [
         block.data[block.data.rfind(b"\n", 0, end) + 1 : end]
     ]
-    first = block.line + newlines(block.data, 0, end) - len(rows) + 1
+    first = block.number(end) - len(rows) + 1
     return [(first + place, raw) for place, raw in enumerate(rows)]
 
 

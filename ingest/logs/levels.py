@@ -8,7 +8,7 @@ from itertools import islice
 
 from ingest.logs import lines
 from ingest.logs.lines import Line
-from ingest.logs.scanner import Block, newlines
+from ingest.logs.scanner import Block
 
 # How far from the end such lines are looked for, how many lines with the word are read, and how many of them
 # taken.
@@ -30,15 +30,13 @@ def error_levels(block: Block) -> Iterator[Line]:
 
     A word in the message is none.
     """
-    number, counted, found = block.line, 0, 0
+    counted = found = 0
     for match in islice(_WORD.finditer(block.data, max(0, len(block.data) - REACH)), TRIED):
         begin, end = block.line_bounds(match.start())
         if begin < counted or found == MOST:
             continue
-        number += newlines(block.data, counted, begin)
-        counted = begin
-        line = lines.parse_line(block.data[begin:end], number, match.start() - begin)
+        line = lines.parse_line(block.data[begin:end], block.number(begin), match.start() - begin)
         if is_error(line.level):
             found += 1
             yield line
-        number, counted = number + 1, end + 1
+        counted = end + 1

@@ -28,7 +28,7 @@ from ingest.logs.repeats import FULL, LINE_HEAD, STACKS, Repeats, Sighting, stac
 from ingest.logs.report import CrashReport, Limits
 from ingest.logs.run_starts import RunStarts, with_runs
 from ingest.logs.samples import SampleMarks, spoken_rows
-from ingest.logs.scanner import Block, Match, Tally, newlines
+from ingest.logs.scanner import Block, Match, Tally
 from ingest.logs.split_messages import with_messages_below
 from ingest.logs.templates import Templates
 from ingest.logs.traceback_log import TracebackLog
@@ -118,7 +118,7 @@ class LogReading:
             self._line(rows, PlacedLine(line, block, offset, parsed), sight)
         self._notes.curves.sample(block.data, block.line, block.start, block.stop)
         # A traceback that runs on beyond the block's own part meets its last line's patterns in the next.
-        self._tracebacks.flush(before=block.line + newlines(block.data, 0, block.stop))
+        self._tracebacks.flush(before=block.number(block.stop))
         self._last = block
 
     def _sighting(self, block: Block, number: int, begin: int, rows: tuple[int, ...]) -> Sighting | None:
@@ -259,7 +259,7 @@ class LogReading:
 def _last_bytes(block: Block) -> Iterable[tuple[int, bytes]]:
     """Give the numbered rows of a block's last bytes; the first of them may be a part of one."""
     begin = max(0, len(block.data) - LAST_BYTES)
-    return enumerate(block.data[begin:].split(b"\n"), block.line + newlines(block.data, 0, begin))
+    return enumerate(block.data[begin:].split(b"\n"), block.number(begin))
 
 
 def _pieces(block: Block, matches: list[Match]) -> Iterator[tuple[int, int, list[Match]]]:

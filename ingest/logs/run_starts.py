@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from ingest.logs import phases
 from ingest.logs.events import Event
 from ingest.logs.progress import Progress
-from ingest.logs.scanner import Block, newlines
+from ingest.logs.scanner import Block
 from ingest.logs.timeline import Timeline
 
 # So many of a file's first lines are looked for again, and so many of them must come, in their order, within
@@ -53,12 +53,11 @@ class _Head:
         """Note the lines of the block's own part from which on the first lines are said again."""
         if len(self.pieces) < ALIKE:
             return
-        place, counted, number = block.start, 0, block.line
+        place = block.start
         while self.count < MOST and (place := block.data.find(self.pieces[0], place, block.stop)) >= 0:
-            number, counted = number + newlines(block.data, counted, place), place
             self.count += 1
             if self.count > 1 and self._goes_on(block.data, place):
-                self.starts.append(number)
+                self.starts.append(block.number(place))
             place += len(self.pieces[0])
 
     def _goes_on(self, data: bytes, place: int) -> bool:

@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import re
 import threading
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,12 +20,12 @@ from itertools import chain
 from pathlib import Path
 
 import hyperscan
-import numpy as np
 
 from corpus.errors import InvalidCorpusError
 from corpus.log_patterns import Pattern
 from ingest import shipped
 from ingest.errors import InvalidExpressionError
+from ingest.logs.line_index import LineIndex
 from ingest.logs.scan_windows import LONG_LINE, SAMPLED_OVER, signed_lines, windows
 
 BLOCK = 4 << 20
@@ -66,35 +65,20 @@ class Block:
     start: int
     stop: int
     notes: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _places: dict[bytes, list[int]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    index: LineIndex = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Index the lines, when somebody first asks for them."""
+        object.__setattr__(self, "index", LineIndex(self.data))
 
     def line_bounds(self, offset: int) -> tuple[int, int]:
         """Give start and end (without its newline) of the line that holds `offset`."""
         end = self.data.find(b"\n", offset)
         return self.data.rfind(b"\n", 0, offset) + 1, len(self.data) if end < 0 else end
 
-    def places(self, word: bytes) -> list[int]:
-        """Give where a word stands in the block, in order; it is looked for once."""
-        found = self._places.get(word)
-        if found is None:
-            found = self._places[word] = [match.start() for match in re.finditer(re.escape(word), self.data)]
-        return found
-
-    def lines_above(self, offset: int, word: bytes, within: int) -> Iterator[tuple[int, int, int]]:
-        """Give the lines that hold a word among the next so many above one.
-
-        Of each: where it begins and ends, and how many lines it stands above. The nearest comes first;
-        `offset` is where the line below them begins.
-        """
-        places, data = self.places(word), self.data
-        below, above, end = bisect_left(places, offset), 0, offset
-        while below:
-            begin = data.rfind(b"\n", 0, places[below - 1]) + 1
-            above += newlines(data, begin, end)
-            if above > within:
-                return
-            yield begin, data.find(b"\n", begin), above
-            end, below = begin, bisect_left(places, begin, 0, below)
+    def number(self, place: int) -> int:
+        """Give the number of the line that a place is in."""
+        return self.line + self.index.before(place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,29 +123,20 @@ def blocks(chunks: Iterable[bytes], tally: Tally, size: int = BLOCK, first: int 
             # At the last line's end before the size that is wished for, or amid a line that is longer.
             line_end = data.rfind(b"\n", start, start + size) + 1
             stop = line_end if line_end > start else start + size
-            yield Block(data, line, start, stop)
+            block = Block(data, line, start, stop)
+            yield block
             # How many bytes before `stop` nobody needs any more: whole lines, or a piece of one without end.
             wish = max(0, stop - BEFORE)
             newline = data.rfind(b"\n", 0, wish) + 1
             drop = newline if newline or wish < LONG_LINE else wish
-            line += newlines(data, 0, drop)
+            line = block.number(drop)
             data, start = data[drop:], stop - drop
         parts, filled = [data], len(data)
     data = b"".join((*parts, _plain(carry + ESCAPES.sub(b"", held))))
-    tally.lines = line - first + newlines(data, 0, len(data)) + (bool(data) and not data.endswith(b"\n"))
+    block = Block(data, line, start, len(data))
+    tally.lines = block.number(len(data)) - first + (bool(data) and not data.endswith(b"\n"))
     if len(data) > start:
-        yield Block(data, line, start, len(data))
-
-
-def newlines(data: bytes, begin: int, end: int) -> int:
-    """Count the newlines of a slice; several times faster than `bytes.count` where lines are short."""
-    if end - begin < 4096:
-        return data.count(b"\n", begin, end)
-    view = np.frombuffer(data, np.uint8, end - begin, begin)
-    # By pieces, since each comparison makes an array of the piece's size.
-    return sum(
-        int(np.count_nonzero(view[place : place + (1 << 18)] == 10)) for place in range(0, len(view), 1 << 18)
-    )
+        yield block
 
 
 def _plain(text: bytes) -> bytes:
@@ -247,12 +222,9 @@ class Scanner:
     def matches(self, block: Block) -> list[Match]:
         """Give the matches of the block's own part, by line, each pattern once a line."""
         found: list[Match] = []
-        line, counted = block.line, 0
         for end, row in self._ends(block):
             begin = max(0, end - 1)
-            line += newlines(block.data, counted, begin)
-            counted = begin
-            found.append(Match(row, line, begin))
+            found.append(Match(row, block.number(begin), begin))
         return found
 
     def peek(self, data: bytes) -> list[Match]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice, takewhile
 
 from ingest.logs.lines import Line, printable
-from ingest.logs.scanner import Block, newlines
+from ingest.logs.scanner import Block
 from ingest.logs.stacks import boxed_traceback, native, panics, stack
 from ingest.logs.stacks.stack import Frame, Traceback
 from ingest.logs.stacks.woven import read_woven
@@ -144,7 +144,7 @@ def last(block: Block) -> Traceback | None:
     if place < 0:
         return None
     known: dict[int, Line] = {}
-    lines = stack.LinesBelow(block, place, block.line + newlines(block.data, 0, place), known)
+    lines = stack.LinesBelow(block, place, block.number(place), known)
     first = next(lines)
     # Of what dumps all threads, on request too, no frame has the comma.
     frame = _CALL.match(first.body) or (
@@ -249,7 +249,7 @@ def _stand_above(
         for word in words
         for row in (
             stack.parsed(block, start, end, line.number - above, known)
-            for start, end, above in block.lines_above(begin, word, within)
+            for start, end, above in block.index.lines_above(begin, word, within)
         )
     )
 

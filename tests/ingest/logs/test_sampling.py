@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from corpus.log_patterns import PatternTable
 from ingest.logs import scan_windows, scanner
+from ingest.logs.line_index import LineIndex
 from ingest.logs.reader import Reader
 from ingest.logs.scan_windows import BEHIND, HEAD, SAMPLED_OVER, TAIL
-from ingest.logs.scanner import BLOCK, FEW, FEWER, Block, Match, Scanner, Tally, blocks, newlines
+from ingest.logs.scanner import BLOCK, FEW, FEWER, Block, Match, Scanner, Tally, blocks
 from tests.factories import OOM, ReadLog
 from tests.ingest.logs.test_scanner import cut, lines_of, pattern, whole
 from tests.tables import each_row
@@ -200,13 +201,35 @@ def _compiled() -> Scanner:
     cuts=st.tuples(st.floats(0, 1), st.floats(0, 1)),
 )
 @settings(max_examples=200, deadline=None, derandomize=True)
-def test_newlines_are_counted_as_python_counts_them(
+def test_that_lines_are_counted_as_python_counts_them(
     piece: bytes, size: int, cuts: tuple[float, float]
 ) -> None:
-    """For any slice, also across the pieces that are looked at one by one."""
+    """Before any place, also across the stretches that are counted once."""
     data = (piece * (1 + size // len(piece)))[:size]
-    begin, end = sorted(int(cut * len(data)) for cut in cuts)
-    assert newlines(data, begin, end) == data.count(b"\n", begin, end)
+    index = LineIndex(data)
+    for share in (0, 1, *cuts):
+        place = int(share * len(data))
+        assert index.before(place) == data.count(b"\n", 0, place)
+
+
+@given(
+    rows=st.lists(st.sampled_from([b"", b"word", b"a word, a word", b"wor", b"d", b"x" * 1500]), max_size=40),
+    ends=st.booleans(),
+    within=st.integers(0, 12),
+)
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_that_lines_with_a_word_are_found_from_the_nearest_up(
+    rows: list[bytes], ends: bool, within: int
+) -> None:
+    """Above each line, with how far above it each stands."""
+    data = b"\n".join(rows) + b"\n" * ends
+    index, begin = LineIndex(data), 0
+    for number, row in enumerate(rows):
+        near = range(number - 1, max(-1, number - 1 - within), -1)
+        found = [(rows[above], number - above) for above in near if b"word" in rows[above]]
+        told = index.lines_above(begin, b"word", within)
+        assert [(data[first:last], above) for first, last, above in told] == found
+        begin += len(row) + 1
 
 
 @given(

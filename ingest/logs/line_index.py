@@ -1,0 +1,94 @@
+"""Where the lines of a block stand: how many begin before a place, and which of them hold a word."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+_NEWLINE = ord("\n")
+# Newlines are counted once for each stretch of so many bytes; the counts of its eight-byte words, added up,
+# still fit into a byte each.
+_STRIDE_BITS = 10
+_STRIDE = 1 << _STRIDE_BITS
+_WORD_BYTES = 8
+# So many bytes are compared at once, since each comparison makes an array of their size.
+_PIECE = 1 << 18
+
+
+class WordLines(NamedTuple):
+    """The lines that hold a word: where each begins, and how many lines stand above it."""
+
+    begins: list[int]
+    numbers: list[int]
+
+
+class LineIndex:
+    """Counts the lines of some bytes; what is found out is kept. Two threads may ask, each finds the same."""
+
+    __slots__ = ("_before", "_data", "_newlines", "_words")
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._before: list[int] | None = None
+        self._newlines: np.ndarray[tuple[int], np.dtype[np.intp]] | None = None
+        self._words: dict[bytes, WordLines] = {}
+
+    def before(self, place: int) -> int:
+        """Count the newlines before a place."""
+        if self._before is None:
+            self._before = _counts(self._data)
+        stretch = place >> _STRIDE_BITS
+        return self._before[stretch] + self._data.count(b"\n", stretch << _STRIDE_BITS, place)
+
+    def lines_with(self, word: bytes) -> WordLines:
+        """Give the lines that hold a word, in order; they are looked for once."""
+        found = self._words.get(word)
+        if found is None:
+            found = self._words[word] = self._found(word)
+        return found
+
+    def lines_above(self, offset: int, word: bytes, within: int) -> Iterator[tuple[int, int, int]]:
+        """Give the lines that hold a word among the next so many above one.
+
+        Of each: where it begins and ends, and how many lines it stands above. The nearest comes first;
+        `offset` is where the line below them begins.
+        """
+        begins, numbers = self.lines_with(word)
+        at = bisect_left(begins, offset)
+        if not at:
+            return
+        below = self.before(offset)
+        for place in range(at - 1, -1, -1):
+            above = below - numbers[place]
+            if above > within:
+                return
+            yield begins[place], self._data.find(b"\n", begins[place]), above
+
+    def _found(self, word: bytes) -> WordLines:
+        places, place = [], self._data.find(word)
+        while place >= 0:
+            places.append(place)
+            place = self._data.find(word, place + len(word))
+        if not places:
+            return WordLines([], [])
+        if self._newlines is None:
+            self._newlines = np.flatnonzero(np.frombuffer(self._data, np.uint8) == _NEWLINE)
+        numbers = np.unique(np.searchsorted(self._newlines, places))
+        begins = np.where(numbers > 0, self._newlines[numbers - 1] + 1, 0) if len(self._newlines) else numbers
+        return WordLines(begins.tolist(), numbers.tolist())
+
+
+def _counts(data: bytes) -> list[int]:
+    """Give how many newlines stand before each stretch of bytes."""
+    whole = len(data) >> _STRIDE_BITS
+    view = np.frombuffer(data, np.uint8, whole << _STRIDE_BITS)
+    found = [np.zeros(1, np.intp)]
+    for place in range(0, len(view), _PIECE):
+        hits = (view[place : place + _PIECE] == _NEWLINE).view(np.uint64)
+        words = hits.reshape(-1, _STRIDE // _WORD_BYTES).sum(axis=1)
+        found.append(words.view(np.uint8).reshape(-1, _WORD_BYTES).sum(axis=1, dtype=np.intp))
+    counts: list[int] = np.cumsum(np.concatenate(found)).tolist()
+    return counts
