@@ -62,6 +62,8 @@ class Line:
     @property
     def source(self) -> str:
         """Name the stream that printed the line; equal for lines of one process."""
+        if not (self.rank or self.actor or self.pid or self.node):
+            return ""
         return _source(self.actor, self.rank, self.pid, self.node)
 
 

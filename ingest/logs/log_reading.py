@@ -30,6 +30,7 @@ from ingest.logs.run_starts import RunStarts, with_runs
 from ingest.logs.samples import SampleMarks, spoken_rows
 from ingest.logs.scanner import Block, Match, Tally
 from ingest.logs.split_messages import with_messages_below
+from ingest.logs.stacks.stack import parsed_at
 from ingest.logs.templates import Templates
 from ingest.logs.traceback_log import TracebackLog
 from ingest.logs.wording import holds
@@ -104,15 +105,14 @@ class LogReading:
         """Take in a block with its matches, which are ordered by place."""
         self._starts.see(block)
         parsed: dict[int, lines.Line] = {}
-        samples = self._samples = SampleMarks(self._table, block, matches)
+        samples = self._samples = SampleMarks(self._table, block, matches, parsed)
         telling = [match for match in matches if not self._table.rows[match.row].sample]
         for number, begin, found in _pieces(block, telling):
             sight = self._sighting(block, number, begin, tuple(match.row for match in found))
             if sight is None:
                 continue
             offset = found[0].offset
-            start, end = block.line_bounds(offset)
-            line = lines.parse_line(block.data[start:end], found[0].line, offset - start)
+            line = parsed_at(block, offset, found[0].line, parsed)
             rows = [self._table.rows[row] for row in dict.fromkeys(match.row for match in found)]
             rows = [] if samples.enclose(line.number, line.source) else spoken_rows(rows, line)
             self._line(rows, PlacedLine(line, block, offset, parsed), sight)

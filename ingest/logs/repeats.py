@@ -57,13 +57,16 @@ def _last_row(data: bytes, begin: int, mark: bytes) -> int:
     that a flood of them costs what it is long.
     """
     last, links, is_linked = -1, 0, False
-    place = data.find(mark, begin)
-    while 0 <= place < begin + STACK_REACH:
+    # A process that says no more would else be looked for to the end of the block.
+    stop = begin + STACK_REACH + len(mark) - 1
+    place = data.find(mark, begin, stop)
+    while place >= 0:
         row = place + len(mark)
-        below = data.find(mark, row)
+        below = data.find(mark, row, stop)
         is_indented = data[row : row + 1].isspace()
         if last >= 0:
             is_blank = data[row : row + 1] in (b"\n", b"\r")
+            below = data.find(mark, row) if is_blank and below < 0 else below
             goes_on = is_blank and below >= 0 and data.startswith(_BETWEEN, below + len(mark))
             if not is_indented or (is_blank and not goes_on) or links == LINKS:
                 break
@@ -76,7 +79,7 @@ def _last_row(data: bytes, begin: int, mark: bytes) -> int:
             is_linked = False
         elif not is_indented:
             last = place
-        place = below
+        place = below if below < begin + STACK_REACH else -1
     return last
 
 

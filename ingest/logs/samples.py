@@ -14,8 +14,9 @@ from functools import lru_cache
 from itertools import islice
 
 from corpus.log_patterns import Pattern, PatternTable
-from ingest.logs.lines import Line, parse_line
+from ingest.logs.lines import Line
 from ingest.logs.scanner import Block, Match
+from ingest.logs.stacks.stack import parsed_at
 
 # How many lines a sample may have between two of its headings, how many proposed headings are tried, and
 # among how many marks of all kinds.
@@ -140,8 +141,11 @@ def _value_end(text: str, begin: int) -> int:
 class SampleMarks:
     """The headings and delimiters of samples in one block, as the scanner proposes them."""
 
-    def __init__(self, table: PatternTable, block: Block, matches: Sequence[Match]) -> None:
-        self._block = block
+    def __init__(
+        self, table: PatternTable, block: Block, matches: Sequence[Match], parsed: dict[int, Line]
+    ) -> None:
+        """Take the marks among a block's matches; `parsed` keeps its parsed lines, as in `PlacedLine`."""
+        self._block, self._parsed = block, parsed
         self._marks = [(match, row) for match in matches if (row := table.rows[match.row]).sample]
         self._lines = [match.line for match, _ in self._marks]
         # The places of the marks of each family.
@@ -186,7 +190,6 @@ class SampleMarks:
         """Give the stream that printed a proposed mark; None where it is none."""
         key = match.offset, match.row
         if key not in self._told:
-            start, end = self._block.line_bounds(match.offset)
-            mark = parse_line(self._block.data[start:end], match.line, match.offset - start)
+            mark = parsed_at(self._block, match.offset, match.line, self._parsed)
             self._told[key] = mark.source if row.compiled.search(mark.body) else None
         return self._told[key]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -153,6 +154,21 @@ class LinesBelow(Iterator[Line]):
             if line.source == like.source:
                 yield line
 
+    def has_below(self, words: Sequence[bytes], until: int) -> bool:
+        """Tell whether a line, of whatever process, from the next one to a number holds one of some words.
+
+        Parts of a redrawn row that are still to come may hold any.
+        """
+        if self._parts:
+            return True
+        first, last = self._number - self._block.line, until - self._block.line
+        for word in words:
+            numbers = self._block.index.lines_with(word).numbers
+            at = bisect_left(numbers, first)
+            if at < len(numbers) and numbers[at] <= last:
+                return True
+        return False
+
     def _pass(self, end: int) -> None:
         self._begin, self._number, self._left = end + 1, self._number + 1, self._left - 1
 
@@ -263,10 +279,15 @@ def of(like: Line, lines: Iterator[Line], most: int = MAX_LINES) -> Iterator[Lin
 
 def near(lines: Iterator[Line], start: int, end: Line, own: int) -> Iterator[Line]:
     """Give the few lines of the same process below `end`, no farther than the stack's lines are apart."""
-    reach = end.number + MAX_BELOW * (1 + (end.number - start) // max(1, own))
+    until = reach(start, end.number, own)
     if isinstance(lines, LinesBelow):
-        return islice(lines.own(end, reach), MAX_BELOW)
-    return of(end, takewhile(lambda line: line.number <= reach, lines), MAX_BELOW)
+        return islice(lines.own(end, until), MAX_BELOW)
+    return of(end, takewhile(lambda line: line.number <= until, lines), MAX_BELOW)
+
+
+def reach(start: int, end: int, own: int) -> int:
+    """Give the last line in which a stack of so many frames of its own may go on behind its end."""
+    return end + MAX_BELOW * (1 + (end - start) // max(1, own))
 
 
 def links(body: str) -> bool:
@@ -280,3 +301,11 @@ def parsed(block: Block, begin: int, end: int, number: int, known: dict[int, Lin
     if line is None:
         line = known[begin] = parse_line(block.data[begin : min(end, begin + LONGEST)], number)
     return line
+
+
+def parsed_at(block: Block, offset: int, number: int, known: dict[int, Line]) -> Line:
+    """Give the line that holds `offset`; of a redrawn or wide one the part there, which is parsed each time."""
+    begin, end = block.line_bounds(offset)
+    if end - begin > MAX_TEXT or block.data.find(b"\r", begin, end) >= 0:
+        return parse_line(block.data[begin:end], number, offset - begin)
+    return parsed(block, begin, end, number, known)

@@ -65,6 +65,8 @@ _BOUND = re.compile("|".join(row.pattern for row in (_WARNS, _WARNED, _START)))
 _WARNING_WORDS = (b"Warning:",)
 _FRAME_WORDS = (b"File",)
 _TELLING = (b"terminated with the following error:", b"During handling of", b"The above exception was")
+# Of lines below an exception that tell nothing of its message, none counts without one of these.
+_GOING_ON = (b"Traceback", b"File", b"above exception")
 # How far from the end the last frame of a stack may stand that nothing announces.
 REACH = 16 << 10
 _REPEATED = re.compile(r"\s*\[Previous line repeated \d{1,9} more times?\]")
@@ -447,6 +449,9 @@ class _OpenTraceback:
         """Look below the exception; tell whether Ray's next part begins there."""
         is_linked = False
         opens = _OPENS.search(self.found[-1].message) is not None
+        until = stack.reach(self._start, self._last.number, len(self.frames))
+        if not opens and isinstance(lines, stack.LinesBelow) and not lines.has_below(_GOING_ON, until):
+            return False
         for line in stack.near(lines, self._start, self._last, len(self.frames)):
             body = self.cut(line.body)
             if _START.search(body) or _FRAME.match(body):

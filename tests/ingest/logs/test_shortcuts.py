@@ -15,7 +15,7 @@ from ingest.logs.lines import Line, parse_line
 from ingest.logs.placed_line import PlacedLine
 from ingest.logs.scanner import Block
 from ingest.logs.stacks import tracebacks
-from ingest.logs.stacks.stack import LinesAbove, RememberedRows
+from ingest.logs.stacks.stack import LinesAbove, LinesBelow, RememberedRows
 from ingest.logs.traceback_log import CLOCK_ABOVE, TracebackLog
 from tests.factories import OOM, ReadLog, traceback
 from tests.tables import each_row
@@ -30,6 +30,7 @@ SAID = (
     '  File "/job/a.py", line 7, in main',
     "    main()",
     "ValueError: no good",
+    "The above exception was the direct cause of the following exception:",
     "Traceback (most recent call last):",
     "",
     "2026-05-03 10:00:07,123 all is well",
@@ -101,6 +102,7 @@ def test_that_what_stands_above_is_the_same_where_every_row_is_parsed(
         with pytest.MonkeyPatch.context() as patch:
             if not is_short:
                 patch.setattr(tracebacks, "_stand_above", lambda *_words: True)
+                patch.setattr(LinesBelow, "has_below", lambda *_words: True)
             told.append(
                 [
                     (
