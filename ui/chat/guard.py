@@ -163,7 +163,7 @@ class Guard:
             spool.close()
             raise
         files = [file for _, file in upload.files]
-        places = self._uploads.keep(files, visit_of(scope).principal.caller.name)
+        places = self._uploads.keep(files, visitor_of(scope).principal.caller.name)
         await JSONResponse(places)(scope, receive, send)
 
     def _check(self, scope: Mapping[str, Any]) -> Route:

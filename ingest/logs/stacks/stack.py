@@ -304,7 +304,7 @@ def parsed(block: Block, begin: int, end: int, number: int, known: dict[int, Lin
 
 
 def parsed_at(block: Block, offset: int, number: int, known: dict[int, Line]) -> Line:
-    """Give the line that holds `offset`; of a redrawn or wide one the part there, which is parsed each time."""
+    """Give the line that holds `offset`; of a redrawn or wide one the part there, parsed each time."""
     begin, end = block.line_bounds(offset)
     if end - begin > MAX_TEXT or block.data.find(b"\r", begin, end) >= 0:
         return parse_line(block.data[begin:end], number, offset - begin)
