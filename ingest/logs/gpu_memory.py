@@ -50,6 +50,12 @@ FIT_FIELDS = frozenset(
 # What a trained parameter takes with Adam in mixed precision: weight, gradient, master copy, two moments.
 BYTES_TRAINED = 16
 
+# Processes on a card that were started together: how many at least are listed beside this one, how far apart
+# their ids may be, and how many times more or less than this one each may hold.
+LEAST_STARTED = 3
+NEXT_IDS = 4
+ALIKE = 2.0
+
 # The processes that a message lists: the id of each, and the GiB that it holds.
 Listing = Sequence[tuple[str, float]]
 # A card as a message names it: its number, and its size in GiB.
@@ -109,6 +115,25 @@ def _ranks_on_card(failed: Sequence[Fact], listed: Mapping[int, Listing]) -> set
     return found
 
 
+def _started_together(entries: Listing, own_gib: float | None) -> set[str]:
+    """Give the ids of listed processes that one launcher started with this one; none where it does not show.
+
+    Ranks are started one after the other: their ids follow one another, and each holds about as much as this
+    process. Of a stranger's job at least one of both is otherwise.
+    """
+    if not own_gib:
+        return set()
+    alike = sorted(int(pid) for pid, held in entries if own_gib / ALIKE <= held <= own_gib * ALIKE)
+    groups: list[list[int]] = []
+    for pid in alike:
+        if groups and pid - groups[-1][-1] <= NEXT_IDS:
+            groups[-1].append(pid)
+        else:
+            groups.append([pid])
+    largest = max(groups, key=len, default=[])
+    return {str(pid) for pid in largest} if len(largest) >= LEAST_STARTED else set()
+
+
 def _with_shares(fact: Fact, entries: Listing, own_ids: Collection[str], ranks: Collection[str]) -> Fact:
     """Add what others hold of the card, how often the request fits without them, and what is idle.
 
@@ -137,6 +162,7 @@ def _with_shares(fact: Fact, entries: Listing, own_ids: Collection[str], ranks: 
         fields["reserved_per_asked"] = round(reserved / asked, 3)
     pool = total if total is not None else None if allocated is None else allocated + (reserved or 0.0)
     others = _of_others(fields, pool, entries)
+    ranks = {*ranks, *_started_together(entries, number_in(fields, "process_gib"))}
     together = sum(pid in ranks for pid, _ in entries)
     if together:
         fields["card_ranks_n"] = together + 1

@@ -98,6 +98,19 @@ def test_that_ranks_on_one_card_are_no_strangers(read: ReadLog) -> None:
     assert all("card_ranks_n" not in fact.fields for fact in read("".join(NODES)).facts)
 
 
+def test_that_processes_that_were_started_together_are_ranks_of_the_job(read: ReadLog) -> None:
+    """Their ids follow one another and each holds about what this one does; strangers differ in one of both."""
+    ranks = [OTHER.format(pid, "3.18") for pid in (1665042, 1665044, 1665045)]
+    apart = [OTHER.format(pid, "3.18") for pid in (1665042, 1700001, 1800002)]
+    large = [OTHER.format(pid, "16.40") for pid in (1665042, 1665044, 1665045)]
+    told = []
+    for listed in (ranks, apart, large, ranks[:2]):
+        log = refused(*listed, OWN.format("2.80"), asked="224.00 MiB", card=24)
+        fact = next(fact.fields for fact in read(log).facts if fact.kind == "gpu_oom")
+        told.append(fact.get("card_ranks_n"))
+    assert told == [4, None, None, None]
+
+
 def test_that_weights_are_set_against_the_card_they_stand_on(read: ReadLog) -> None:
     """By the engine's own figure, else by the model's name; of a trainer only the model is known."""
     found = []
