@@ -37,7 +37,8 @@ def main() -> int:
         (folder / "logs").mkdir()
         with SoakTarget(folder / "home", given.workers) as target:
             load = Load(target.url, folder / "logs", given.seed)
-            _load_and_kill(target, load, given.minutes * 60, random.Random(given.seed))  # noqa: S311 - no secret
+            draws = random.Random(given.seed)  # noqa: S311 - no secret
+            _load_and_kill(target, load, given.minutes * 60, draws)
             found = checks.check(target.url, load.asked, target.samples, PATIENCE)
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(report.page(target, load.asked, found, given.minutes), encoding="utf-8")

@@ -225,9 +225,7 @@ def _toned_down(row: Pattern, line: Line, traceback: Traceback | None) -> Patter
     elif row.last_resort and (warns or line.level == "W"):
         row = row.model_copy(update={"passing": True})
     if traceback is not None:
-        # Of an exception without words of its own the rows below may tell, and be known.
-        is_bare = traceback.is_wordless and traceback.end == line.number and row.role == "origin"
-        return row.model_copy(update={"role": "wrapper"}) if is_bare else row
+        return row
     is_remark = line.level in REMARKS or line.body.startswith("NCCL INFO ")
     if is_remark and not row.said_at_info:
         # A remark that mentions a failure's words: it stands only where nothing else does.

@@ -16,15 +16,16 @@ _SHRUGGED = re.compile(
     r"?back (?:to|on)|will be (?:disabled|skipped|ignored)|"
     r"continuing (?:without|(?:to|with|on) (?:the )?(?:next|rest|remaining|others?))|"
     r"(?:mov(?:e|ing)|go(?:ing)?) on (?:to|with) (?:the )?(?:next|rest|remaining|others?)|"
-    r"继续处理(?:下一|其余|剩余)|^\W{0,3}skip(?:ped|ping)?\b|[,;:—-] ?skipp(?:ing|ed)(?: (?:it|this|them))?[ .!]*$|"
+    r"继续处理(?:下一|其余|剩余)|^\W{0,3}skip(?:ped|ping)?\b|"
+    r"[,;:—-] ?skipp(?:ing|ed)(?: (?:it|this|them))?[ .!]*$|"
     r"non-?fatal|not fatal|inotify_(?:add_watch|init)|(?:error|exception|failure)s? "
     r"(?:is|are|was|were|will be)? ?ignored"
 )
 # What general words of a failure are beside: the run has another try, does without, counts none, or ends
 # since it gets no better.
 _GOES_ON = re.compile(
-    r"(?i)\b(?:retr(?:y|ies|ied|ying)|re-?start(?:ed|ing)|re-?connect(?:ed|ing)|skip(?:ped|ping)|(?<=^\[)skip(?=\])|"
-    r"recover(?:ed|ing)|resum(?:ed|ing)|"
+    r"(?i)\b(?:retr(?:y|ies|ied|ying)|re-?start(?:ed|ing)|re-?connect(?:ed|ing)|"
+    r"skip(?:ped|ping)|(?<=^\[)skip(?=\])|recover(?:ed|ing)|resum(?:ed|ing)|"
     r"(?:0|no) (?:\w+ )?(?:fail(?:ed|ures?)|errors?|crash\w*)|"
     r"without (?:\w+ ){0,3}(?:fail(?:ed|ing|ures?)|errors?|exceptions?|crash\w*|oom|out of memory)\b|"
     r"(?:did|does|do|has|have)(?: not|n't) (?:fail|crash|run out of memory)(?:ed)?\b|"

@@ -111,7 +111,8 @@ COMMANDS = (
         entropy.is_key,
     ),
     _command(
-        r"(?:certutil|twine|sqlcmd|veracrypt|bcp|racadm|psexec|cqlsh|cypher-shell|mosquitto_[a-z]{3}|mysqladmin|devpi|"
+        r"(?:certutil|twine|sqlcmd|veracrypt|bcp|racadm|psexec|cqlsh|cypher-shell|"
+        r"mosquitto_[a-z]{3}|mysqladmin|devpi|"
         r"rabbitmqadmin|sqoop)\W",
         rf"\b(?:certutil|twine|sqlcmd|veracrypt|bcp|racadm|psexec|cqlsh|cypher-shell|"
         rf"mosquitto_\w{{3}}|devpi|rabbitmqadmin|"

@@ -25,7 +25,8 @@ _SHORTEST = 20
 _NAME = re.compile(rb"([A-Za-z][\w.-]{0,60})['\"]?\]?(?:[ ]?[=:]|[ ](?:is|was|=>|->))?[ ]?b?['\"(]?\Z")
 # Names of what is drawn and opens nothing.
 _EXPLAINS = re.compile(
-    rb"(?i)(?:hash|digest|sha\d|(?<![a-z])h\d|md5|crc|etag|checksum|integrity|fingerprint|nonce|salt|boundary|public|peer|"
+    rb"(?i)(?:hash|digest|sha\d|(?<![a-z])h\d|md5|crc|etag|checksum|integrity|fingerprint|nonce|"
+    rb"salt|boundary|public|peer|"
     rb"signature|sig|accept|cursor|snapshot|revision|artifact|writer|trace|span|request|ray|"
     rb"(?<![a-z])(?:id|ids|iv|run|job|pod|node|host|name|image|tag|ref|url|uri|path|file|dir|version|seed|"
     rb"cert|certificate|data|bytes|blob|tensor|payload|info|map|state))(?![a-z])"
@@ -34,6 +35,8 @@ _EXPLAINS = re.compile(
 _OTHERS = re.compile(
     rb"_{0,2}Z[A-Z]{0,3}\d|_{1,2}Z|AAAA|MII[A-Z]|eyJ|iVBOR|/9j/|R0lGOD|UklGR|H4sI|UEsDB|gA[SR]"
 )
+# A card's or a partition's id, `GPU-` before a UUID.
+_NAMED_UUID = re.compile(rb"(?i)[a-z]{2,8}[_-][0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _PUBLIC_KEY = re.compile(rb"(?i)(?:public|peer|host)[ _-]?key[^\w\n]{1,8}\Z")
 # A host of which only a digest is known.
 _HASHED_HOST = re.compile(rb"\|1\|[^\s|]*\|?\Z")
@@ -48,7 +51,12 @@ def find_drawn(text: bytes) -> Iterator[FoundValue]:
 
 def is_drawn_run(value: bytes) -> bool:
     """Tell whether a run has a part of letters of both cases and digits that chance has drawn."""
-    if _OTHERS.match(value) or entropy.is_identified(value) or entropy.is_hexadecimal(value):
+    if (
+        _OTHERS.match(value)
+        or _NAMED_UUID.match(value)
+        or entropy.is_identified(value)
+        or entropy.is_hexadecimal(value)
+    ):
         return False
     parts = re.split(rb"[_/-]", value)
     core = max(parts, key=len)

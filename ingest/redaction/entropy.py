@@ -23,7 +23,8 @@ _PATH = re.compile(rb"~?\.{0,2}/(?:[A-Za-z_.][a-z_.-]+|[\w.-]+/[\w./-]+\.\w{2,5}
 _NONE = re.compile(
     rb"(?i)(?:none|null|nil|true|false|empty|dummy|default|required|missing|undefined|unset|files|prompt|"
     rb"changeme|placeholder|[\[(<]?(?:redacted|hidden|masked|filtered|removed|scrubbed|sanitized|nil)[\])>]?|"
-    rb"(?:[a-z0-9]{1,10}[_-]){0,3}x{3,}|\.{3,}|\*{2,}|(?:\w{1,6}[_-])?(?:your|insert|enter)[_-].*|.*_here|incorrect|invalid|wrong|"
+    rb"(?:[a-z0-9]{1,10}[_-]){0,3}x{3,}|\.{3,}|\*{2,}|(?:\w{1,6}[_-])?(?:your|insert|"
+    rb"enter)[_-].*|.*_here|incorrect|invalid|wrong|"
     rb"expired|expected|"
     rb"updated|rotated|reset|rejected|mismatch\w*|failed|denied|authentication|accepted|unknown|changed|"
     rb"(?:not|no|none)[-_ ](?:needed|required|used|set|necessary|provided|available|applicable)|"
@@ -43,7 +44,8 @@ _CALL = re.compile(
     rb"(?:token|key|passw(?:or)?d|secret|credentials?)"
     rb"\Z|"
     rb"(?:[A-Z]{2,}_){3,}[A-Z]{2,}\Z|(?:[A-Z]+_)*(?:PASSWORD|TOKEN|SECRET|KEY|PASS)\Z|"
-    rb"[A-Za-z_][\w.]*\((?:\w+=|\.{3})?['\"]?\Z|[a-z]\w*(?:[_.]\w+)+\((?:[a-z][\w.]*|\d{1,6})?\Z|![A-Za-z]{2,10}\Z|"
+    rb"[A-Za-z_][\w.]*\((?:\w+=|\.{3})?['\"]?\Z|[a-z]\w*(?:[_.]\w+)+\((?:[a-z][\w.]*|\d{1,6})?\Z|"
+    rb"![A-Za-z]{2,10}\Z|"
     # What a build mounts, by its id and its place.
     rb"(?:id|type|src|source|target|env)=[\w./$~-]+(?:,(?:id|type|src|source|target|env)=[\w./$~-]+)*\Z|"
     # A part of a model by its place in it (words with dots may be a password); a file in a folder.
@@ -169,8 +171,10 @@ _SAID = re.compile(
 def is_given(value: bytes) -> bool:
     """Tell whether what stands behind a name whose last word is a secret's is one.
 
-    No number, path, address, or word that is said of one.
+    No number, path, address, or word that is said of one, also where Markdown's sign ends it.
     """
+    if b"`" in value[-2:]:
+        value = value[: value.rindex(b"`")]
     return (
         not (
             _NUMBER.fullmatch(value)
@@ -318,7 +322,8 @@ _IDENTIFIES = re.compile(
     rb"ids?|uid|"
     rb"sha\d*|md5|hash|digest|etag|build|img|vol|ssh|rsa|pod|node|actor|model|ckpt|checkpoint|step|gen|"
     rb"rs|ws|fc|"
-    rb"srvtoolu|container|image|blob|layer|exp|trial|sweep|worker|log|cache|tmp|version|v\d*(?=[._-]\d)|part|chunk|"
+    rb"srvtoolu|container|image|blob|layer|exp|trial|sweep|worker|log|cache|tmp|version|"
+    rb"v\d*(?=[._-]\d)|part|chunk|"
     rb"shard|"
     rb"object|key|snap|ami|vpc|eni|sg|subnet|igw|lib|_?zn\w*|_zt\w*|torch|triton|cutlass|nccl|sm\d*)[._-]"
 )

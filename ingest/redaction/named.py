@@ -55,7 +55,8 @@ def decode_named(words: str) -> str:
 
 
 PASSWORDS = (
-    r"(?:passw(?:or)?d|passphrase|(?<![a-z])(?:pwd|psk)|(?<=[a-z0-9][_-])pass|sshpass|rediscli_auth|密码|口令|密碼|授权码|"
+    r"(?:passw(?:or)?d|passphrase|(?<![a-z])(?:pwd|psk)|(?<=[a-z0-9][_-])pass|sshpass|"
+    r"rediscli_auth|密码|口令|密碼|授权码|"
     r"パスワード|비밀번호|암호|пароль|Пароль|passwort|kennwort|contraseña|mot de passe)(?:[_-]?\d{1,2})?"
 )
 _PASSWORDS_SIEVE = (

@@ -225,16 +225,19 @@ class Prefilter:
                     if number not in self._probes or self._probes[number](plain, place).is_worth
                 ]
                 break
+            counts = number not in self._linear
             if (probe := self._probes.get(number)) is not None:
-                # One run of letters meets the condition at many of its places.
+                # One run of letters meets the condition at many of its places, and counts once.
                 if place > probed.get(number, _UNPROBED).until:
                     probed[number] = probe(plain, place)
+                else:
+                    counts = False
                 if not probed[number].is_worth:
                     continue
             if not begin <= place - 1 <= end or (end - begin >= ON and end - place < LEFT):
                 begin, end = _row(plain, place - 1)
             found, wanted = self._kinds[number], rows[begin, end]
-            wanted.hits += number not in self._linear
+            wanted.hits += counts
             wanted.first = min(wanted.first, place)
             if not found <= wanted.kinds:
                 wanted.kinds |= found

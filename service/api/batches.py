@@ -141,7 +141,7 @@ class BatchSubmission:
     "/batches",
     status_code=202,
     response_model=BatchRecord,
-    responses=documented_problems(409, 415, 504, 507),
+    responses=documented_problems(404, 409, 415, 504, 507),
     openapi_extra=_BODY,
 )
 async def submit_batch(

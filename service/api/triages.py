@@ -127,7 +127,7 @@ _STREAMS: dict[int | str, dict[str, Any]] = {
 @router.post(
     "/triage",
     response_model=Diagnosis,
-    responses=_STREAMS | documented_problems(409, 415, 504, 507),
+    responses=_STREAMS | documented_problems(404, 409, 415, 504, 507),
     openapi_extra=_BODY,
 )
 async def submit_triage(

@@ -24,6 +24,7 @@ HOMONYMS = frozenset({"env", "hydra", "python", "host"})
 # Where a literal means another thing than the framework of a job, by file.
 NAMED: dict[str, tuple[set[str], str]] = {
     "corpus/frameworks.py": ({"kubernetes"}, "a format of manifests"),
+    "service/bundle/job_processes.py": ({"slurm"}, "whose number of a job `--job` gives"),
     "service/patching/manifest.py": ({"kubernetes"}, "a format of manifests"),
     "service/patching/directives.py": ({"mpi"}, "an option of Slurm"),
     "corpus/extract/messages/archives.py": ({"pip"}, "the program that downloads packages"),

@@ -10,8 +10,6 @@ from ingest.logs.stacks.tracebacks import Traceback
 
 # A message may run over some lines after the one that names the exception.
 MESSAGE_LINES = 6
-# A message that begins with an empty row stands in the second row below its exception.
-_WORDS_BELOW = 2
 
 
 @dataclass(slots=True)
@@ -55,21 +53,13 @@ class Stacks:
             stack.is_matched = True
 
     def of(self, source: str, number: int) -> Traceback | None:
-        """Give the traceback that a line ends, which is thereby known, or whose message it goes on with.
-
-        Of an exception whose row holds nothing behind its colon, the row below is what it says.
-        """
+        """Give the traceback that a line ends, which is thereby known, or whose message it goes on with."""
         ends = self._ends.get(source, {})
         if number in ends:
             ends[number].is_matched = True
             return ends[number].traceback
         near = (ends[place] for place in range(number - 1, number - 1 - MESSAGE_LINES, -1) if place in ends)
-        stack = next(near, None)
-        if stack is None:
-            return None
-        if stack.traceback.is_wordless and number <= stack.traceback.end + _WORDS_BELOW:
-            stack.is_matched = True
-        return stack.traceback
+        return next((stack.traceback for stack in near), None)
 
     def close(self, source: str | None = None, before: int | None = None) -> Iterator[Stack]:
         """Take out the tracebacks of one stream, or of all; give those that no pattern knew."""

@@ -102,11 +102,6 @@ class Traceback:
         """
         return self.language in ("python", "go", "java")
 
-    @property
-    def is_wordless(self) -> bool:
-        """Tell whether the exception's row ends with its colon: what it says begins in a row below."""
-        return not self.message.strip() and self.text.rstrip().endswith(":")
-
 
 class LinesBelow(Iterator[Line]):
     """The line that holds a place in a block, and those after it; of a redrawn row its later parts too.

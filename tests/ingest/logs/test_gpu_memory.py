@@ -99,7 +99,7 @@ def test_that_ranks_on_one_card_are_no_strangers(read: ReadLog) -> None:
 
 
 def test_that_processes_that_were_started_together_are_ranks_of_the_job(read: ReadLog) -> None:
-    """Their ids follow one another and each holds about what this one does; strangers differ in one of both."""
+    """Their ids follow one another and each holds about as much; strangers differ in one of both."""
     ranks = [OTHER.format(pid, "3.18") for pid in (1665042, 1665044, 1665045)]
     apart = [OTHER.format(pid, "3.18") for pid in (1665042, 1700001, 1800002)]
     large = [OTHER.format(pid, "16.40") for pid in (1665042, 1665044, 1665045)]

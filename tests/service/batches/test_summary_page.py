@@ -94,7 +94,7 @@ def test_that_the_page_says_what_died_what_it_cost_and_what_to_change() -> None:
         "2 of the 3 jobs that died (67%)",
         "184 GPU hours, 95% of what was lost",
         "It costs: a slower step",
-        "NCCL_IB_TIMEOUT = 22",
+        "NCCL_IB_TIMEOUT=22",
         "One of the jobs may simply be run again.",
         "1 job ended well.",
         "It is host-oom-kill",

@@ -44,7 +44,7 @@ def test_that_every_procedure_looks_before_it_acts() -> None:
     wrong = []
     for row in whole_corpus().procedures:
         lines = [*(look.run for look in row.look), row.act.run]
-        filled = [re.sub(r"\{\w+\.\w+\|(\w+)\}", r"\1", line) for line in lines]
+        filled = [re.sub(r"\{(?:\w+\.\w+\|)+(\w+)\}", r"\1", line) for line in lines]
         wrong += [f"{row.cause}: no shell: {line}" for line in filled if not is_bash(line)]
         for line in filled[:-1]:
             for words in commands(line):

@@ -54,6 +54,7 @@ CONTRACT = {
     "statements",
     "seconds",
     "fingerprint",
+    "curves",
 }
 PARTS = {
     "alternatives": {"cause", "confidence", "tell_apart"},

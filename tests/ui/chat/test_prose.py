@@ -109,10 +109,10 @@ def test_that_what_differs_within_a_row_is_marked() -> None:
 
 
 def test_that_a_patch_keeps_its_rows() -> None:
-    """Each row has its kind, and what it says is all there."""
+    """Each row has its kind, and what it says is all there but the file's name, which stands above."""
     patch = "--- a/x.yaml\n+++ b/x.yaml\n@@ -1,2 +1,2 @@\n a: <1>\n-b: 2\n+b: 3\n"
     seen = Seen(diff.render(patch, "en"))
     kinds = [attributes["class"] for tag, attributes in seen.elements if tag == "span"]
-    assert kinds == ["d file", "d file", "d hunk", "d same", "d del", "d add"]
-    assert "".join(seen.texts).endswith("--- a/x.yaml+++ b/x.yaml@@ -1,2 +1,2 @@ a: <1>-b: 2+b: 3")
+    assert kinds == ["d hunk", "d same", "d del", "d add"]
+    assert "".join(seen.texts).endswith("@@ -1,2 +1,2 @@ a: <1>-b: 2+b: 3")
     assert diff.files(patch) == ["x.yaml"]
