@@ -29,7 +29,7 @@ from ingest.logs.report import CrashReport, Limits
 from ingest.logs.run_starts import RunStarts, with_runs
 from ingest.logs.samples import SampleMarks, spoken_rows
 from ingest.logs.scanner import Block, Match, Tally
-from ingest.logs.split_messages import with_messages_below
+from ingest.logs.split_messages import with_calls_of_chain, with_messages_below
 from ingest.logs.stacks.stack import parsed_at
 from ingest.logs.templates import Templates
 from ingest.logs.traceback_log import TracebackLog
@@ -177,6 +177,7 @@ class LogReading:
         serves = bool(shown & known_frameworks().engines) and not shown & known_frameworks().trainers
         facts = derive_facts(notes.facts, notes.streams, notes.settings, serves=serves)
         events = with_messages_below(self._events.all(notes.world, self._good.events))
+        events = with_calls_of_chain(events)
         job = ReportView(events, None, facts, notes.frameworks.all(), notes.settings, seen=notes.seen)
         events = refine_events(events, job, self._table)
         progress.timeline.settle(events)

@@ -1,4 +1,4 @@
-"""Exceptions whose message begins below their name: `ImportError:`, and the reason in the next row."""
+"""Exceptions parts of which stand elsewhere: the message in the row below, the calls in the next stack."""
 
 from __future__ import annotations
 
@@ -39,3 +39,23 @@ def with_messages_below(events: Sequence[Event]) -> tuple[Event, ...]:
             )
     taken = {event.line for event in joined.values()}
     return tuple(joined.get(event.line, event) for event in events if event.line not in taken)
+
+
+def with_calls_of_chain(events: Sequence[Event]) -> tuple[Event, ...]:
+    """Give an exception whose own stack is cut off the calls of the one that it led to, of the same pattern.
+
+    A log that begins amid a chain shows only there for whom the first one was raised.
+    """
+    # The last exception of the chain that goes on below, by the process that printed it.
+    ends: dict[str, Event] = {}
+    joined: list[Event] = []
+    for event in reversed(events):
+        if event.kind == "error":
+            end = ends.get(event.source)
+            goes_on = end is not None and end.linked and end.pattern == event.pattern
+            if end is not None and goes_on and not event.frames:
+                event = replace(event, frames=end.frames)
+            elif event.frames and not (goes_on and event.linked):
+                ends[event.source] = event
+        joined.append(event)
+    return tuple(reversed(joined))

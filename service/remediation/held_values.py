@@ -39,6 +39,8 @@ _PORT = re.compile(
     r"|\bin range: (?P<first>\d{2,5})-\d"
 )
 _NAME = re.compile(r"(?<![\w/.@:-])[\w.-]{2,96}/[\w.-]{2,96}(?![\w/])")
+# A path that a script writes behind a variable of its own.
+_BELOW_VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})/(?P<tail>[^$`]+)\Z")
 # Variables that every shell has, and names of which values are no place of this job.
 _SHELL = re.compile(r"^(?:HOME|PWD|OLDPWD|USER|SHELL|PATH|LOGNAME|_)$")
 # Names of settings that hold a place, by which a short or relative value counts too.
@@ -134,6 +136,12 @@ def _likeness(path: str, value: str, key: str, *, deep: bool) -> float:
         return WHOLE if "/" in path or "." in path else 0.0
     if "/" not in path or len(value) < LEAST or value.isdigit():
         return 0.0
+    if below := _BELOW_VARIABLE.match(value):
+        # What the shell put before it is not told here; what it wrote behind that is.
+        tail = below["tail"]
+        is_part = path.endswith(f"/{tail}") or f"/{tail}/" in path
+        # The variable that others are built on is the one to mend.
+        return 0.75 - len(tail) / len(path) / 4 if is_part and (is_place or "/" in tail) else 0.0
     if path.startswith(f"{value}/"):
         behind = path[len(value) :].count("/")
         is_telling = "/" in value.strip("/") or (is_place and behind < BEHIND)

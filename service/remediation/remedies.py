@@ -134,14 +134,21 @@ def _of_job(
         return any(library.setting(framework, unsigned(item.key)) for framework in seen)
 
     found = [item for item in settings if compiled(row.own).search(item.key)]
+    if is_guidance(row.to):
+        # What takes a path or a name is no switch, whatever its name ends in (`overwrite_output_dir`).
+        found = [item for item in found if item.value.strip("'\"").lower() not in _SWITCHED]
     fitting = [item for item in found if phase_of(item.key) in ("", failing)]
-    for setting in sorted(fitting, key=lambda item: phase_of(item.key) != failing):
+    # What a file of the job calls it, before the words of a print.
+    for setting in sorted(fitting, key=lambda item: (phase_of(item.key) != failing, not item.file)):
         is_given = setting.value.strip("'\"").lower() not in _NOT_GIVEN
         longer = (item for item in settings if _may_make(item, setting) and is_known(item))
         if not is_known(setting) and (is_given or row.rule) and next(longer, None) is None:
             kind: ChangeKind = "flag" if setting.key.startswith("--") else "setting"
             yield row.model_copy(update={"key": setting.key, "kind": kind})
             return
+
+
+_SWITCHED = frozenset({"true", "false"})
 
 
 def _may_make(item: Setting, other: Setting) -> bool:

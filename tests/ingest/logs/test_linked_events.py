@@ -260,3 +260,29 @@ def test_that_whoever_caught_a_look_up_says_what_was_not_there(first: str, line:
     root = read(traceback(first, "newest", "runs[-1]") + caught + traceback(second)).root
     assert root is not None
     assert root.body == {"first": first, "second": second}[line]
+
+
+CUT_CHAIN = (
+    "urllib3.exceptions.SSLError: [SSL: UNEXPECTED_EOF_WHILE_READING] EOF occurred (_ssl.c:1007)\n\n"
+    "The above exception was the direct cause of the following exception:\n\n"
+    "Traceback (most recent call last):\n"
+    '  File "/env/lib/python3.10/site-packages/{package}", line 66, in send\n'
+    "    return super().send(request)\n"
+    "requests.exceptions.SSLError: [SSL: UNEXPECTED_EOF_WHILE_READING] EOF occurred (_ssl.c:1007)\n"
+)
+
+
+@each_row(
+    "package, cause",
+    [
+        ("huggingface_hub/utils/_http.py", "hub-unreachable"),
+        ("wandb/sdk/lib/retry.py", "external-service-failed"),
+    ],
+)
+def test_that_a_chain_whose_begin_is_cut_off_tells_for_whom_it_was_called(
+    package: str, cause: str, read: ReadLog
+) -> None:
+    """The first exception of the log has no calls of its own; it has those of the one that it led to."""
+    root = read(CUT_CHAIN.format(package=package)).root
+    assert root is not None
+    assert (root.line, root.cause) == (1, cause)

@@ -1,7 +1,7 @@
 """Which words of a line speak of a failure, and which only of one that may come."""
 
 from ingest.logs.wording import happened
-from tests.factories import ReadLog
+from tests.factories import ReadLog, steps
 from tests.tables import each_row
 
 MODAL = [
@@ -126,3 +126,16 @@ def test_that_what_could_not_be_done_is_the_failure_of_a_log_that_ends_with_it(
     """In the midst of a log the program lived with it, and a warning of it gives way to a later line."""
     found = read(log).root
     assert (found.line if found else None) == root
+
+
+@each_row(
+    "line",
+    [
+        "[skip] Failed to load a.ckpt: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        "Skipping b.ckpt: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        "CUDA out of memory. Tried to allocate 2.00 GiB, skipping it.",
+    ],
+)
+def test_that_what_a_program_says_it_skips_has_not_ended_it(line: str, read: ReadLog) -> None:
+    """It goes on with the next and comes to its end."""
+    assert read(f"{line}\n{steps(9)}Results saved to out/eval.csv\n").root is None

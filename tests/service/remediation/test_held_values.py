@@ -32,6 +32,8 @@ JOB = {
     "HOME": "/home/ada",
     "CKPT": "/job/run7/step_40/weights.pt",
     "cache_dir": "None",
+    "VENV_PATH": "$HERE/.venv",
+    "PYTHON": "$VENV_PATH/bin/python",
 }
 
 
@@ -42,6 +44,9 @@ JOB = {
         ("path", "No such file or directory: '/job/run7/step_40/weights.pt'", ["resume"]),
         ("path", "cannot open corpus/train.jsonl", ["--train-file"]),
         ("path", "weights at /job/run7/step_40/weights.pt do not exist, look again", ["resume"]),
+        # What a script writes behind a variable of its own; the one that others are built on.
+        ("path", "./go.sh: line 7: /srv/ada/.venv/bin/python: No such file or directory", ["VENV_PATH"]),
+        ("path", "./go.sh: line 7: /srv/ada/.venvs/bin/pip: No such file or directory", []),
         # A folder far above, a value within another word, a number, a shell's own, and where the run writes.
         ("path", "No such file or directory: '../qa/model/a/b/c/d/e.pt'", []),
         ("path", "No such file or directory: '../qa/models/current.pt'", []),
