@@ -178,8 +178,8 @@ class ChangeView:
         return words("diagnosis.unverified", self.language) if self.is_unchecked else ""
 
     def was(self, row: Literal["was", "instead-of"] = "was", mark: Callable[[str], str] = str) -> str:
-        """Say what the job has instead, its value through `mark`; empty where that is not known."""
-        if self.before is None:
+        """Say what the job has instead, its value through `mark`; empty where it is unknown or the same."""
+        if self.before is None or self.before == str(self.to):
             return ""
         if self.before.strip() in _NOT_SET:
             return words("diagnosis.not-set-before", self.language)

@@ -30,7 +30,7 @@ from service.remediation.own_values import advised_flags, divided_values, own_va
 from service.remediation.packages.changes import fitting_changes
 from service.remediation.packages.named import named_installs
 from service.remediation.ranking import ENOUGH_CHANGES, UNADVISED, shown
-from service.remediation.refusals import valued_switches
+from service.remediation.refusals import missigned_options, valued_switches
 from service.remediation.remedies import applicable
 from service.remediation.renames import find_refused, find_renames, read_in_vain
 from service.remediation.told_values import told_values
@@ -135,7 +135,8 @@ def _from_cases(
         refusals = [*told, *(option for option in refusals if canonical(option.key) not in keys)]
     if "unknown-setting" in named:
         keys = {canonical(option.key) for option in refusals}
-        unknown = [*valued_switches(report, settings), *find_refused(report, settings, renamed)]
+        written = [*missigned_options(report), *valued_switches(report, settings)]
+        unknown = [*written, *find_refused(report, settings, renamed)]
         refusals += [option for option in unknown if canonical(option.key) not in keys]
     packages = []
     if not is_known:

@@ -20,6 +20,8 @@ from service.remediation.own_names import own_option
 _LEFT_OVER = re.compile(r"(?i)\bunrecognized (?:arguments|options): (?P<words>-.+)")
 _LEFT_WORDS = re.compile(r"(?i)\bunrecognized (?:arguments|options): (?P<words>.+)")
 _TRUE, _FALSE = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})
+# An option behind a sign that no parser takes: three dashes.
+_MISSIGNED = re.compile(r"(?P<sign>-{3,})(?P<name>[A-Za-z][\w.-]*)(?:=(?P<value>.*))?")
 _LISTED = re.compile(
     r"(?i)\b(?:not used by the \w+Parser|(?:unknown|unused|unexpected|unrecogni[sz]ed|extra|invalid) "
     r"(?:\w+ )?(?:keys?|fields?|options?|arguments?|parameters?|settings?|overrides?))\b[^\[\n]{0,40}"
@@ -81,6 +83,24 @@ def valued_switches(report: CrashReport, settings: Sequence[Setting]) -> list[Na
             is_on = value.lower() in _TRUE
             why = in_both(f"changes.switch-{'on' if is_on else 'off'}", key=key, value=value)
             found.setdefault(key, NamedOption(key, value, value=str(is_on), why=why, proves=True))
+    return list(found.values())
+
+
+def missigned_options(report: CrashReport) -> list[NamedOption]:
+    """Give the options that a command gives behind a sign which no parser takes, rightly written."""
+    found: dict[str, NamedOption] = {}
+    for event in report.standing:
+        match = _LEFT_WORDS.search(event.body) if event.kind == "error" else None
+        words = _split(match["words"]) if match else []
+        for word, following in pairwise([*words, "-"]):
+            option = _MISSIGNED.fullmatch(word)
+            if option is None:
+                continue
+            is_value = not following.startswith("-")
+            value = option["value"] or (following if is_value else "")
+            key = f"--{option['name']}"
+            why = in_both("changes.sign", sign=option["sign"], key=key)
+            found.setdefault(key, NamedOption(key, None, value=value or "true", why=why, proves=True))
     return list(found.values())
 
 

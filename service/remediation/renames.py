@@ -113,7 +113,7 @@ def find_refused(
         NamedOption(setting.key, setting.value, unknown=True)
         for setting in settings
         if any(
-            re.search(rf"(?:['\"`]|--){pattern(setting.key)}(?![\w.-])", text) and _UNKNOWN.search(text)
+            re.search(rf"(?:['\"`]|(?<!-)--){pattern(setting.key)}(?![\w.-])", text) and _UNKNOWN.search(text)
             for text in texts
         )
     ]
