@@ -20,15 +20,17 @@ from ui.cli.console import check_language, err, language, load_settings
 
 
 def write_patch(answer: Diagnosis, path: Path) -> None:
-    """Write an answer's patch to a file, and say so; without a patch the file is left as it is."""
-    if answer.patch is None:
+    """Write an answer's patch, else its suggested diff of code, to a file, and say which."""
+    diff = answer.patch if answer.patch is not None else answer.suggestion
+    if diff is None:
         _say("no-patch", answer.language)
         return
     try:
-        path.write_text(answer.patch, encoding="utf-8", newline="")
+        path.write_text(diff, encoding="utf-8", newline="")
     except OSError as error:
         raise MissingInputError(Message("errors.file-not-written", path=path)) from error
-    _say("patch-masked" if MASK in answer.patch else "patch-written", answer.language, path=path)
+    written = "patch-written" if answer.patch is not None else "suggestion-written"
+    _say("patch-masked" if MASK in diff else written, answer.language, path=path)
 
 
 def offer_edits(edits: Sequence[FileEdit], answer: Diagnosis, home: Path) -> None:

@@ -117,7 +117,7 @@ def test_that_the_page_may_load_nothing_of_another_site(page: Page, server: Serv
         "/etc/passwd",
         "{root}/../../etc/passwd",
         pytest.param("/proc/self/environ", marks=pytest.mark.long),
-        pytest.param("{root}", marks=pytest.mark.long),
+        pytest.param("{root}/x.log", marks=pytest.mark.long),
     ],
 )
 def test_that_only_uploads_are_read(page: Page, place: str) -> None:
@@ -134,5 +134,5 @@ def test_that_only_uploads_are_read(page: Page, place: str) -> None:
 def _renamed(body: str, place: str) -> str:
     sent = json.loads(body)
     own = sent["event_data"]["files"][0]
-    own["place"] = place.format(root=own["place"].rsplit("/", 2)[0])
+    own["place"] = place.format(root=own["place"])
     return json.dumps(sent)

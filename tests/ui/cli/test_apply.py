@@ -100,3 +100,22 @@ def test_that_without_a_patch_nothing_is_asked_or_written(warm: Path, tmp_path: 
     assert "There is no patch" in ended.err
     assert "[y/N]" not in ended.err
     assert (tmp_path / "fix.patch").read_text() == "old"
+
+
+def test_that_a_suggested_change_of_the_code_is_written_and_called_one(warm: Path, tmp_path: Path) -> None:
+    """The screen shows some rows of it and promises that `--patch` writes all; it applies."""
+    code = "import torch\n\nlogits = model(batch)\nscores = logits.numpy()\nprint(scores.mean())\n"
+    (tmp_path / "train.py").write_text(code)
+    (tmp_path / "job.log").write_text(
+        'Traceback (most recent call last):\n  File "train.py", line 4, in <module>\n'
+        "    scores = logits.numpy()\n"
+        "RuntimeError: Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead\n"
+    )
+    ended = whycrash(
+        warm, "explain", "job.log", "--config", "train.py", "--patch", "fix.patch", folder=tmp_path
+    )
+    assert ended.code == EXPLAINED
+    assert "hypothesis" in ended.err
+    patched = subprocess.run(["patch", "-p1", "-s", "-i", "fix.patch"], cwd=tmp_path, check=False)
+    assert patched.returncode == 0
+    assert (tmp_path / "train.py").read_text() == code.replace(".numpy()", ".detach().numpy()")
