@@ -31,6 +31,10 @@ class RedactionBudget:
         """Take away what something has cost."""
         self.left -= cost + CALL
 
+    def charge_share(self, before: int, part: int, whole: int) -> None:
+        """Count a part of what looking at some bytes has cost since `before`: the rest is looked at again."""
+        self.left = before + (self.left - before) * part // whole
+
     def affords(self, cost: int) -> bool:
         """Take away what something will cost, where there is enough left for it."""
         if cost > self.left:

@@ -72,8 +72,10 @@ class Redactor:
             # What there is so far is read once more bytes have come: of the last of them, nothing waits.
             if len(data) > HOLD:
                 whole = lead + data if lead else data
+                before = self._budget.left
                 found = search.find_secrets(whole, self._budget)
                 cut = _sure(whole, found, len(lead))
+                self._budget.charge_share(before, cut, len(whole))
                 yield self.masked(whole, found, len(lead), cut)
                 lead = b"" if whole[cut - 1 : cut] == b"\n" else whole[max(0, cut - LEAD) : cut]
                 data = whole[cut:]

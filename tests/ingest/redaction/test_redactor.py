@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import string
 
+import pytest
+
+from ingest.redaction import redactor as redact
+from ingest.redaction.budget import RedactionBudget
 from ingest.redaction.redactor import Redactor
 from ingest.redaction.table import KINDS
 from tests.ingest.redaction import planted
@@ -244,3 +248,24 @@ def test_a_hostile_line_costs_no_time(text: str) -> None:
     What would cost too much is masked unread.
     """
     assert Redactor().clean(text)
+
+
+def test_what_waits_for_the_next_block_is_paid_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log full of secrets costs a stream about what it costs as a whole.
+
+    Else the rows of one are masked unread that the other reads.
+    """
+    rows = [text.format(secret) for _, text, secret in SECRETS if "PRIVATE" not in secret]
+    text = "\n".join(f"step {number} loss 0.5\n{row}" for number in range(6) for row in rows)
+    monkeypatch.setattr(redact, "BLOCK", 2 << 10)
+    monkeypatch.setattr(redact, "HOLD", 6 << 10)
+    spent: list[int] = []
+    for is_stream in (False, True):
+        redactor = Redactor()
+        if is_stream:
+            cleaned = b"".join(redactor.stream([text.encode()])).decode()
+        else:
+            whole = redactor.clean(text)
+        spent.append(RedactionBudget().left - redactor._budget.left)
+    assert cleaned == whole
+    assert spent[1] < 1.5 * spent[0]
