@@ -24,7 +24,8 @@ _LAST = (
     r"access[_.-]?token|hub[_.-]?token|refresh[_.-]?token|"
     r"(?:api|secret|access|private|auth|encryption|signing|master|account|license|wandb|ssh|client|server|"
     r"application|app|insert|ingest|unseal|recovery|cipher|shared|"
-    r"storage|service|hmac)[_.-]?key|token)"
+    # A grammar's token is a word of the language that is parsed.
+    r"storage|service|hmac)[_.-]?key|(?<!unexpected[ ])(?<!illegal[ ])(?<!expected[ ])(?<!near[ ])token)"
 )
 _LAST_SIEVE = (
     r"(?:passw(?:or)?d|phrase|passcode|pass|pwd|pw|secret|creds?|credentials?|auth|[a-z0-9_.-]key|token|jwt|"

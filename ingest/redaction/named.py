@@ -66,7 +66,7 @@ _PASSWORDS_SIEVE = (
 SECRETS = (
     r"(?:(?<!existing)(?<!pull)secret(?:[._-]?access)?(?:[._-]?(?:key|cookie))?(?:[_-]?id)?|"
     r"api[_-]?(?:secret|key)|"
-    r"access[._-]?key(?:[_-]?(?:id|secret))?|"
+    r"access[._-]?(?:key(?:[_-]?(?:id|secret))?|id)|"
     r"(?<![a-z])(?:private|encryption|signing|master|auth|account|license|service|storage|certificate|"
     r"deploy|admin|hmac|subscription|ssh|"
     r"wandb|openai|hf|huggingface|comet|swanlab|neptune|dashscope|deepseek|zhipu|glm|moonshot|kimi|minimax|"
@@ -79,7 +79,7 @@ SECRETS = (
 )
 # Of names and of flags both, which would cost a second expression.
 _SECRETS_SIEVE = (
-    rf"(?:secret|[aeghinorstibf._-]key|credential|code_verifier|client_assertion|samlresponse|"
+    rf"(?:secret|[aeghinorstibf._-]key|access[._-]?id|credential|code_verifier|client_assertion|samlresponse|"
     rf"{decode_named('密钥|秘钥|金鑰|私钥|私鑰|凭证|凭据|憑證')})[a-z0-9_-]{{0,14}}"
 )
 # A tokenizer's special tokens and token counts are settings; they must stay readable.

@@ -45,6 +45,11 @@ def _in_base64(name: str) -> list[str]:
 _ENCODED = "|".join(sorted({part for name in _ENCODED_NAMES for part in _in_base64(name) if len(part) > 5}))
 _HEX_NAMES = "|".join(name.encode().hex() for name in (*_ENCODED_NAMES, "api-key", "PRIVATE KEY", "pwd="))
 _BELOW_KEYS = r"(?:api|access|private|certificate|encryption|unseal|recovery|licen[cs]e)[ _-]key"
+# What a code of digits is sent for.
+_CODE_FOR = (
+    r"(?:verification|security|login|2fa|mfa|two[ -]factor|second[ -]factor|sms|confirmation|backup|unlock|"
+    r"pairing|sign-?in|authenticator)"
+)
 _BAR = r"(?:\||│|┃|║)"
 _LICENCE = r"(?:licen[cs]e|(?:serial|activation|product)[ _-]?(?:key|code|number|no))"
 _SHAPE = r"[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}"
@@ -101,11 +106,11 @@ PROSE = (
     ),
     # A number that opens a device or an account.
     _said(
-        r"(?:\bpin|\botp|one[ -]time[ ](?:code|password)|(?:verification|security|login)[ ]code|"
+        rf"(?:\bpin|\botp|one[ -]time[ ](?:code|password)|{_CODE_FOR}[ ]code|"
         rf"{decode_named('验证码|動態密碼|인증번호')})[^\n]{{0,40}}?(?:\Wis|是|：|\W)"
         r"[^\n]?[ ]?\d{4}",
         r"(?:(?-i:\bPIN|\bOTP)(?:[ ]code)?|\bpin[ ]code|one[ -]time[ ](?:code|password)|"
-        r"(?:verification|security|login)[ ]code|验证码|動態密碼|인증번호)"
+        rf"{_CODE_FOR}[ ]code|验证码|動態密碼|인증번호)"
         r"(?:[ ](?:for|of|to)(?:[ ][^\s:=]{1,30}){1,4})?(?:[ ]is|[ ]?[:=]|是|：)[ ]?"
         r"(?P<secret>\d{4,10}(?:[ -]\d{3,4})?)(?![\w.%])",
         name="password",
@@ -267,8 +272,9 @@ PROSE = (
         check=entropy.is_key,
     ),
     _said(
-        r"(?:with|using|use)(?:\s|%20)(?:(?:the|my|this|our)(?:\s|%20))?key(?:\s|%20)",
-        r"\b(?:with|using|use)[ ](?:(?:the|my|this|our)[ ])?key[ ](?P<secret>[A-Za-z0-9_-]{24,400})(?![\w.])",
+        r"(?:with|using|use|(?:client|account):?)(?:\s|%20)(?:(?:the|my|this|our)(?:\s|%20))?key(?:\s|%20)",
+        r"\b(?:with|using|use|(?:client|account):?)[ ](?:(?:the|my|this|our)[ ])?key[ ]"
+        r"(?P<secret>[A-Za-z0-9_-]{24,400})(?![\w.])",
         name="secret",
         check=entropy.is_key,
     ),
