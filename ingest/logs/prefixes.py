@@ -86,7 +86,7 @@ _ROWS: tuple[PrefixForm, ...] = (
     _form(
         "[IWEF",
         rf"\[?(?P<level>[IWEF])(?P<time>(?:\d{{8}}|\d{{3,4}})? {_CLOCK}(?:\.\d+)?)\s+"
-        rf"(?:\d+\s+)?{_WHERE}\](?: |$)",
+        rf"(?:\d+\s+)?(?:[\w.]+\s+)?{_WHERE}\](?: |$)",
         inside="IWEF",
     ),
     _form("[", rf"\[(?P<level>[IWEF]) {_WHERE}\](?: |$)", inside="IWEF"),

@@ -133,3 +133,15 @@ def _worded_by(message: str) -> frozenset[str]:
     matches = shipped().look_up(message)
     sites = (site for match in matches[:1] for site in match.sites if site.kind != "log")
     return frozenset(site.framework or site.package for site in sites)
+
+
+def option_owner(report: CrashReport) -> str:
+    """Name the framework that a job's own options count for, the first one that it configures.
+
+    What only places or launches the program has options of its own.
+    """
+    mine, rows = settable_frameworks(report), known_frameworks().rows
+    shown = (
+        found.name for found in report.frameworks if found.name in mine and rows[found.name].layer != "place"
+    )
+    return next(shown, "python")

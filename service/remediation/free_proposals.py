@@ -24,7 +24,7 @@ from corpus.schema import Change, ChangeKind, Language, Scalar, SettingSpec, Tex
 from ingest.logs.report import CrashReport
 from service.remediation.changes import check_change
 from service.remediation.feasibility import key_at, same, value_of
-from service.remediation.framework_relations import settable_frameworks, shown_frameworks
+from service.remediation.framework_relations import option_owner, settable_frameworks, shown_frameworks
 from service.remediation.setting_values import is_guidance, typed_value
 from service.schemas.diagnosis import ProposedChange
 from service.scoring.assessment import Assessment
@@ -185,7 +185,7 @@ def _unknown(
     proved = isinstance(own, int) and type(own) is type(to) and not _LOADS_CODE.search(proposal.key)
     sure = proved and not _is_of_log({proposal.key}, proposal.to, assessment, shown)
     return ProposedChange(
-        framework=framework if framework in known.rows else min(settable_frameworks(report), default=""),
+        framework=framework if framework in known.rows else option_owner(report),
         kind=next((kind for kind in KINDS if kind == proposal.kind), "setting"),
         key=proposal.key,
         from_=now,

@@ -19,7 +19,7 @@ from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own, own_call
 from service.remediation.feasibility import value_of
-from service.remediation.framework_relations import settable_frameworks
+from service.remediation.framework_relations import option_owner, settable_frameworks
 from service.remediation.named_options import NamedOption, is_stray_command, read_options
 from service.remediation.own_names import (
     defined_fields,
@@ -308,15 +308,8 @@ def _refusing_framework(report: CrashReport) -> str:
 
 
 def _owner(report: CrashReport) -> str:
-    """Name the framework that the job's own options count for, the first one that it configures.
-
-    What only places or launches the program has options of its own.
-    """
-    mine, rows = settable_frameworks(report), known_frameworks().rows
-    shown = (
-        found.name for found in report.frameworks if found.name in mine and rows[found.name].layer != "place"
-    )
-    return _refusing_framework(report) or next(shown, "python")
+    """Name the framework that the job's own options count for: the refusing one, else its first."""
+    return _refusing_framework(report) or option_owner(report)
 
 
 def _by_own_names(old: str, report: CrashReport, settings: Sequence[Setting]) -> str:
