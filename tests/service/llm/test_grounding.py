@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.llm.claims import Claims, Quote
+from service.llm.claims import Claims, Proposal, Quote
 from service.llm.grounding import ground_claims, place_of
 from service.llm.prompt_context import Prompt, PromptContext
 from service.pipeline.triage import Triage
+from service.schemas.diagnosis import ProposedChange
 from tests.service.llm.answering import BARE, OFFLOAD, asked, context_and_prompt, torn
 from tests.tables import each_row
 
@@ -44,6 +45,25 @@ def test_a_quote_is_looked_up_and_its_line_is_only_a_hint(
 ) -> None:
     """The line that holds the words counts, not the number that the model gives."""
     assert place_of(Quote(line=line, text=text), told[OFFLOAD][1]) == expected
+
+
+def test_a_command_that_is_offered_counts(told: dict[str, tuple[PromptContext, Prompt]]) -> None:
+    """As it is offered, and the instructions say so; one of a model's own does not."""
+    context, prompt = told[OFFLOAD]
+    command = ProposedChange(
+        framework="slurm", kind="command", key="scontrol", to="scontrol requeue 7", why="", status="verified"
+    )
+    context = replace(context, offered=(*context.offered, command))
+    picks = [
+        Proposal(framework="slurm", kind="command", key="scontrol", to=to)
+        for to in ("scontrol requeue 7", "scontrol cancel 7")
+    ]
+    kept = [
+        ground_claims(Claims(cause=context.first.cause, changes=[pick]), context, prompt).changes
+        for pick in picks
+    ]
+    assert kept == [(command,), ()]
+    assert "Of commands an offered one counts" in prompt.messages[0].text
 
 
 TEXT = st.text(max_size=40)
