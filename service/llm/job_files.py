@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 # Rows of one answer, those around a row that holds the words, and the longest row.
 MOST, AROUND, LONGEST = 100, 4, 400
+# A call that a row is of is shown whole where it has at most so many rows above or below.
+MOST_OF_CALL = 40
+_NOTEBOOK = ".ipynb"
+# Texts and remarks: a bracket in one opens nothing.
+_QUOTED = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|#.*")
+_OPENS, _CLOSES = re.compile(r"[(\[{]"), re.compile(r"[)\]}]")
 
 
 def read_file(
-    launches: Sequence[str], name: str, first: str, words: str
+    launches: Sequence[str], name: str, first: str, words: str, told_of: Callable[[str], str] = lambda _: ""
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Give rows of a file with their numbers, and what is to be said of those that are not given.
 
-    `launches` are texts of files, each with its name behind the last row; they are redacted. Raises
-    ValueError, in words for a model, where there is no such file.
+    `launches` are texts of files, each with its name behind the last row; they are redacted. Of a notebook
+    the sources of its cells are read. What `told_of` says of a file makes the numbers of its rows void: they
+    are none of the run's. Raises ValueError, in words for a model, where there is no such file.
     """
     files = {title: body.split("\n") for body, _, title in (text.rpartition("\n") for text in launches)}
     wanted = name.strip().replace("\\", "/")
@@ -25,26 +34,83 @@ def read_file(
     if len(found) != 1:
         there = ", ".join(files) or "none"
         raise ValueError(f"the job has no one file of that name; its files: {there}")
-    rows = files[found[0]]
+    rows, remark = files[found[0]], told_of(found[0])
     if first and not first.isdecimal():
         raise ValueError("a row is a number")
+    if found[0].endswith(_NOTEBOOK) and (sources := notebook_sources("\n".join(rows))) is not None:
+        rows = sources
     places = _holding(rows, words) if words else range(max(0, int(first or 1) - 1), len(rows))
     shown = [place for place in places if rows[place].strip()]
-    told = tuple(f"{place + 1}: {rows[place][:LONGEST]}" for place in shown[:MOST])
+    told = tuple(_numbered(rows, shown[:MOST], is_counted=not remark))
+    more = (f"{found[0]}: {remark}",) if remark else ()
     if len(shown) > MOST:
-        return told, (
-            f"{len(shown) - MOST} more rows of {len(rows)}: ask for them with first {shown[MOST] + 1}.",
-        )
-    return told, () if told else ("No row is such.",)
+        rest = f"{len(shown) - MOST} more rows of {len(rows)}: ask for them with first {shown[MOST] + 1}."
+        return told, (*more, rest)
+    return told, more if told else (*more, "No row is such.")
+
+
+def notebook_sources(text: str) -> list[str] | None:
+    """Give the rows of a notebook's cells, code and text, without what they printed; None for other texts.
+
+    The format: https://nbformat.readthedocs.io/en/latest/format_description.html
+    """
+    try:
+        held = json.loads(text)
+    except ValueError:
+        return None
+    cells = held.get("cells") if isinstance(held, dict) else None
+    if not isinstance(cells, list):
+        return None
+    rows: list[str] = []
+    for number, cell in enumerate((cell for cell in cells if isinstance(cell, Mapping)), 1):
+        rows += [f"# cell {number}, {cell.get('cell_type', '')}", *_source(cell).split("\n")]
+    return rows
+
+
+def _source(cell: Mapping[str, Any]) -> str:
+    held = cell.get("source", "")
+    return "".join(map(str, held)) if isinstance(held, list) else str(held)
+
+
+def _numbered(rows: Sequence[str], shown: Sequence[int], *, is_counted: bool) -> Iterator[str]:
+    """Write rows with their numbers, or without, and a mark where others stand between."""
+    above = None
+    for place in shown:
+        if is_counted:
+            yield f"{place + 1}: {rows[place][:LONGEST]}"
+            continue
+        if above is not None and any(rows[between].strip() for between in range(above + 1, place)):
+            yield "..."
+        yield rows[place][:LONGEST]
+        above = place
 
 
 def _holding(rows: Sequence[str], words: str) -> list[int]:
-    """Give the places of rows that hold one of some words, and of the rows around them."""
+    """Give the places of rows that hold one of some words, with the whole call of each and what is around."""
     needle = re.compile("|".join(map(re.escape, words.replace("|", " ").split())), re.IGNORECASE)
-    near = {
-        place
-        for at, row in enumerate(rows)
-        if needle.search(row)
-        for place in range(max(0, at - AROUND), min(len(rows), at + AROUND + 1))
-    }
+    open_above = _open_brackets(rows)
+    near: set[int] = set()
+    for at in (at for at, row in enumerate(rows) if needle.search(row)):
+        first, last = _bracketed(open_above, at)
+        near.update(range(max(0, first - AROUND), min(len(rows), last + AROUND + 1)))
     return sorted(near)
+
+
+def _open_brackets(rows: Sequence[str]) -> list[int]:
+    """Count the brackets that are open where each row begins, and behind the last."""
+    counts = [0]
+    for row in rows:
+        bare = _QUOTED.sub("", row)
+        counts.append(max(0, counts[-1] + len(_OPENS.findall(bare)) - len(_CLOSES.findall(bare))))
+    return counts
+
+
+def _bracketed(open_above: Sequence[int], at: int) -> tuple[int, int]:
+    """Give the first and the last row of the outermost brackets around a row; the row where they are long."""
+    first = last = at
+    while open_above[first] and at - first < MOST_OF_CALL:
+        first -= 1
+    while open_above[last + 1] and last - at < MOST_OF_CALL and last + 2 < len(open_above):
+        last += 1
+    # The brackets of a whole file of data are no call.
+    return (at if open_above[first] else first), (at if open_above[last + 1] else last)

@@ -31,6 +31,11 @@ FIRST_HITS, LAST_HITS = 20, 10
 # Characters that are shown of a long row around the words that it holds.
 PIECE = 560
 _MARK = re.compile(r"\[?(?:(?P<file>[^\n]+):)?\s?L?(?P<line>\d{1,12})\]?", re.IGNORECASE)
+# A word, or several in quotation marks that stand together.
+_UNIT = re.compile(r'"([^"]+)"|(\S+)')
+# What begins a traceback, and who says so.
+_TRACEBACK = "Traceback (most recent call last)"
+_SPEAKER = re.compile(r"^(?:[\[(][^\])]{1,60}[\])]:?\s?){1,3}")
 # So long one reading of a large log may take, that others have their turn.
 READ_SECONDS = 10.0
 # A row without an end is searched in pieces of this size.
@@ -238,6 +243,22 @@ def _needle(word: str, *, as_words: bool) -> re.Pattern[str]:
         return re.compile(f"(?i:{plain})")
     inner = f"|(?<=[a-z0-9]){re.escape(word[0].upper())}(?i:{re.escape(word[1:])})"
     return re.compile(rf"(?<![^\W_])(?i:{plain}){inner}")
+
+
+def units(said: str) -> list[str]:
+    """Give the words of a search; several in quotation marks are one."""
+    return [match[1] or match[2] for match in _UNIT.finditer(said)]
+
+
+def written(unit: str) -> str:
+    """Write what `units` gave as it was asked for."""
+    return f'"{unit}"' if " " in unit else unit
+
+
+def begins_late(text: str) -> bool:
+    """Tell whether a traceback begins amid a row, such as that of a progress bar which was not ended."""
+    head, traceback, _ = text.partition(_TRACEBACK)
+    return bool(traceback and _SPEAKER.sub("", head).strip())
 
 
 def around(text: str, wanted: Sequence[Sequence[str]]) -> str:

@@ -21,7 +21,7 @@ from ingest.logs.events import Event
 from ingest.logs.timeline import YEAR
 from service.llm.cause_lookups import describe_cause
 from service.llm.job_files import read_file
-from service.llm.log_view import LogView, Writer, around, line_number
+from service.llm.log_view import LogView, Writer, around, begins_late, line_number, units, written
 from service.llm.prompt_context import PromptContext
 from service.llm.prompt_injection import LONGEST_ROW, neutralize, withhold
 from service.llm.prompt_lines import own_names
@@ -163,14 +163,14 @@ def _read_lines(context: ToolContext, arguments: Arguments) -> Found:
 
 def _search_log(context: ToolContext, arguments: Arguments) -> Found:
     said = arguments.get("words", "")
-    wanted = [part.split()[:MAX_WORDS] for part in said.split("|")]
+    wanted = [units(part)[:MAX_WORDS] for part in said.split("|")]
     wanted = [[word[:LONGEST_WORD] for word in words] for words in wanted if words]
     rank, stream = _rank(arguments), arguments.get("stream", "").lower().split()
     if any(len(max(words, key=len)) < 2 for words in wanted) or not (wanted or rank or stream):
         raise ToolError("words of at least two characters are looked for, or a rank, or a stream")
     hits = context.view.search(wanted or [[""]], _span(context, arguments), Writer(rank, tuple(stream)))
     of = " ".join(filter(None, [f"rank {rank}" if rank else "", *stream]))
-    said = " | ".join(" ".join(words) for words in wanted)
+    said = " | ".join(" ".join(map(written, words)) for words in wanted)
     of_whom = f"{said} ({of})" if said and of else said or of
     more = "More such lines stand between the first and the last of them: ask for a span with first and last."
     return Found(
@@ -265,9 +265,11 @@ def _last_normal_lines(context: ToolContext, arguments: Arguments) -> Found:
     root = report.root
     # Without a failure, what the log ends with.
     failed = (root.traceback or root.line) if root else report.limits.lines + 1
-    notable = {line for event in report.events for line in (event.line, event.last)}
+    notable = {line for event in report.events for line in (event.line, event.last)} if root else set()
     part = report.timeline.parts[report.timeline.number(failed)].first if report.timeline.parts else 1
-    before = context.view.lines([(max(part, failed - NORMAL), failed - 1)])
+    before = context.view.lines([(max(part, failed - NORMAL), failed)])
+    if root and not (root.traceback == failed and begins_late(before.get(failed, ""))):
+        before.pop(failed, None)
     normal = [number for number, text in before.items() if text.strip() and number not in notable]
     rows = {number: before[number] for number in normal[-max(1, min(int(count), MAX_NORMAL)) :]}
     if not rows:
@@ -419,7 +421,8 @@ _ROWS = (
     ),
     Tool(
         "search_log",
-        "Find lines that hold words, in any order and case; `|` stands between alternatives. No expressions. "
+        "Find lines that hold words, in any order and case; `|` stands between alternatives, and words in "
+        'quotation marks stand together ("out of memory"). No expressions. '
         "Of a rank or stream alone, by what stands before its lines; without words, all of its lines.",
         {
             "words": "such as: killed process | out of memory",
@@ -460,7 +463,8 @@ _ROWS = (
     ),
     Tool(
         "read_job_file",
-        "Read rows of one of the job's own files, or those that hold words with the rows around them.",
+        "Read rows of one of the job's own files, or those that hold words, each with its whole call "
+        "and the rows around it.",
         {"name": "the file's name", "first": "number of the first row", "words": "such as a name of code"},
         _read_file,
         frozenset({"first", "words"}),

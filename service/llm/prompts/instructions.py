@@ -1,6 +1,6 @@
 """The instructions to a model.
 
-Placeholders: `language`, `open`, `close` (the marks around log text), `but` (what may be written all the same).
+Placeholders: `language`, `open` and `close` (the marks around log text), `but` (what may be written though).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Your answer is checked by a program. What does not pass is thrown away, so:
 - Quote only words that stand in the lines shown, and cite lines only by their marks, such as [L12].
 - Cite cases only as [case:id], with an id that is listed, and telemetry as [telemetry]. End every paragraph \
 with a citation.
-- Write no number, name, setting, path or link that is not in the text below{but}. Write no shell command outside \
-`changes`.
+- Write no number, name, setting, path or link that is not in the text below{but}. Write no shell command \
+outside `changes`.
 - Write {language}, in short plain sentences. Write no HTML and no links.
 - Where the text does not show something, say that it is not shown."""
 
@@ -59,8 +59,8 @@ count, unless telemetry shows it. For `no-failure`, lines of the good end, or no
 framework, key and value (a better value counts where no arithmetic stands beside ours); else your own, with \
 the key as the job's program spells it and a value that the job has not, in words where only its user knows \
 it. An option of the job's own script or file is of framework \
-`script`. Of commands an offered one counts, as it is offered, and an install of your own (key `pip install`, \
-value `name==version`). Of the job's own code: \
+`script`. Of commands an offered one counts, as it is offered, and an install of your own (key \
+`pip install`, value `name==version`). Of the job's own code: \
 kind and framework `code`, key `<file>:<line>`, `before` the statement there, copied, `to` what it is to be; \
 where you do not see it, `to` in words. Where something else cures (free a disk, reboot a node), our own \
 steps are shown: advise in `explanation`. None where nothing is to be changed."""

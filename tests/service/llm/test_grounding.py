@@ -51,7 +51,12 @@ def test_a_command_that_is_offered_counts(told: dict[str, tuple[PromptContext, P
     """As it is offered, and the instructions say so; one of a model's own does not."""
     context, prompt = told[OFFLOAD]
     command = ProposedChange(
-        framework="slurm", kind="command", key="scontrol", to="scontrol requeue 7", why="", status="verified"
+        framework="slurm",
+        kind="command",
+        key="scontrol",
+        to="scontrol requeue 7",
+        why="It waits.",
+        status="verified",
     )
     context = replace(context, offered=(*context.offered, command))
     picks = [
@@ -59,7 +64,7 @@ def test_a_command_that_is_offered_counts(told: dict[str, tuple[PromptContext, P
         for to in ("scontrol requeue 7", "scontrol cancel 7")
     ]
     kept = [
-        ground_claims(Claims(cause=context.first.cause, changes=[pick]), context, prompt).changes
+        ground_claims(Claims(cause=BARE, changes=[pick], explanation=""), context, prompt).changes
         for pick in picks
     ]
     assert kept == [(command,), ()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ import pytest
 
 from ingest.logs.inputs import jobs, sources
 from service.llm.deadline import Deadline
+from service.llm.job_files import read_file
 from service.llm.log_view import LogView, Reopen
 from service.llm.prompt_context import build_prompt_context
 from service.llm.tools import MAX_ROWS, TOOLS, Found, ToolContext, ToolError, call_tool
@@ -163,6 +165,26 @@ def test_a_traceback_is_read_from_its_first_line(triage: Triage) -> None:
 def test_the_last_normal_lines_end_before_the_failure(triage: Triage) -> None:
     """Neither the traceback nor what follows it."""
     assert list(run(tools_on(triage), "last_normal_lines", count="3").rows) == [398, 399, 400]
+
+
+@each_row(
+    ("log", "expected"),
+    [
+        ("a warning: it may be slow\nRuntimeWarning: it is slow\n", [1, 2]),
+        (f"step 1\nTraining:  1%| | 1/90 [00:02]{LOG[LOG.index('Traceback') :]}", [1, 2]),
+        (f"step 1\n{LOG[LOG.index('[rank1]: Traceback') :]}", [1]),
+    ],
+)
+def test_the_very_last_normal_line_is_among_them(log: str, expected: list[int], triage: Triage) -> None:
+    """Also where a traceback begins in it, and of a log without a failure whatever that line says."""
+    assert list(run(tools_on(triage, log), "last_normal_lines").rows) == expected
+
+
+def test_words_in_quotation_marks_stand_together(triage: Triage) -> None:
+    """A phrase is one thing that is looked for, beside other words and alternatives."""
+    tools = tools_on(triage, "memory is out of reach\nrank 1 is out of memory\nout of memory\n")
+    assert list(run(tools, "search_log", words='"out of memory"').rows) == [2, 3]
+    assert list(run(tools, "search_log", words='"out of memory" rank | "is out of r"').rows) == [1, 2]
 
 
 def test_settings_are_listed_by_prefix_and_explained(triage: Triage) -> None:
@@ -388,3 +410,53 @@ def test_the_jobs_own_files_are_read_by_rows_and_words(triage: Triage) -> None:
     assert "hf_qWeRtYuIoP" not in held[-1]
     with pytest.raises(ToolError, match=r"src/train\.py"):
         run(tools, "read_job_file", name="other.py")
+
+
+CALL = "\n".join(
+    [
+        *(f"x{number} = {number}" for number in range(40)),
+        "trainer = Trainer(",
+        "    model=model,",
+        *(f"    option_{number}=values[{number}]," for number in range(20)),
+        "    text=')',  # no end )",
+        "    last=True,",
+        ")",
+        *(f"y{number} = {number}" for number in range(40)),
+    ]
+)
+
+
+def test_the_call_around_words_is_read_to_its_end(triage: Triage) -> None:
+    """However many rows it has, up to a bound; brackets in texts and remarks end nothing."""
+    for words in ("Trainer(", "option_7", "last="):
+        rows, _ = read_file([f"{CALL}\ntrain.py"], "train.py", "", words)
+        assert rows[0] == "37: x36 = 36"
+        assert rows[-1] == "69: y3 = 3"
+    flat, _ = read_file([f"{CALL}\ntrain.py"], "train.py", "", "y20")
+    assert len(flat) == 9
+    data = "[\n" + "\n".join(f"  {number}," for number in range(1000, 1300)) + "\n]"
+    held, _ = read_file([f"{data}\ndata.json"], "data.json", "", "1150")
+    assert len(held) == 9
+
+
+def test_of_a_notebook_the_sources_are_read() -> None:
+    """Not what its cells printed; a notebook that is no JSON is read as it stands."""
+    cells = [
+        {
+            "cell_type": "code",
+            "source": ["import torch\n", "model = build(30)"],
+            "outputs": [{"text": "30 rows"}],
+        },
+        {"cell_type": "markdown", "source": "# The model"},
+    ]
+    whole = json.dumps({"cells": cells, "nbformat": 4}, indent=1)
+    rows, _ = read_file([f"{whole}\nrun.ipynb"], "run.ipynb", "", "")
+    assert rows == (
+        "1: # cell 1, code",
+        "2: import torch",
+        "3: model = build(30)",
+        "4: # cell 2, markdown",
+        "5: # The model",
+    )
+    assert read_file([f"{whole}\nrun.ipynb"], "run.ipynb", "", "rows")[0] == ()
+    assert read_file([f"{whole[:-2]}\nrun.ipynb"], "run.ipynb", "", "rows")[0]
