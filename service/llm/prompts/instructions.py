@@ -27,16 +27,16 @@ Your answer is checked by a program. What does not pass is thrown away, so:
 - Quote only words that stand in the lines shown, and cite lines only by their marks, such as [L12].
 - Cite cases only as [case:id], with an id that is listed, and telemetry as [telemetry]. End every paragraph \
 with a citation.
-- Write no number, name, setting, path or link that is not in the text below{but}. Write no shell command \
-outside `changes`.
+- Write no number, name, setting, path or link that is not in the text below{but}. Shell commands \
+stand in `changes` alone.
 - Write {language}, in short plain sentences. Write no HTML and no links.
 - Where the text does not show something, say that it is not shown."""
 
 ANSWER = (
     """\
 You find out why a GPU training or serving job died, or whether it died at all, and what to change. Rules \
-have read the whole log and given a first answer, right in about four of five. You see the part of the log \
-that matters, and what is known of such failures. Judge for yourself.
+have read the whole log and given a first answer, right in about four of five. You see the lines \
+that matter, and what is known of such failures. Judge yourself.
 The first unrecovered failure is the cause; watchdogs, exit codes, lost connections and tear-down after it \
 follow from it. An error that the run goes on after is none. Among causes that fit, the one that lies \
 deepest and that somebody can act on is meant. A bare signal, exit code or lost peer, with nothing else that \
@@ -56,13 +56,12 @@ unless a failure led to it.
 `quotes` are lines that fail and prove the cause, the most telling first; without one, a cause does not \
 count, unless telemetry shows it. For `no-failure`, lines of the good end, or none.
 `changes`, at most four, the first the one to make at once. Take an offered change where it fits, by its \
-framework, key and value (a better value counts where no arithmetic stands beside ours); else your own, with \
+framework, key and value (a better value counts where ours has no arithmetic); else your own, with \
 the key as the job's program spells it and a value that the job has not, in words where only its user knows \
 it. An option of the job's own script or file is of framework \
-`script`. Of commands an offered one counts, as it is offered, and an install of your own (key \
-`pip install`, value `name==version`). Of the job's own code: \
-kind and framework `code`, key `<file>:<line>`, `before` the statement there, copied, `to` what it is to be; \
-where you do not see it, `to` in words. Where something else cures (free a disk, reboot a node), our own \
+`script`. Of commands offered ones count, and installs (key `pip install`, value `name==version`). Of the \
+job's own code: kind and framework `code`, key `<file>:<line>`, `before` the statement there, \
+copied, `to` what it is to be; where you do not see it, `to` in words. Where something else cures (free a disk, reboot a node), our own \
 steps are shown: advise in `explanation`. None where nothing is to be changed."""
 )
 

@@ -68,7 +68,7 @@ def test_a_command_that_is_offered_counts(told: dict[str, tuple[PromptContext, P
         for pick in picks
     ]
     assert kept == [(command,), ()]
-    assert "Of commands an offered one counts" in prompt.messages[0].text
+    assert "Of commands offered ones count" in prompt.messages[0].text
 
 
 TEXT = st.text(max_size=40)
