@@ -122,10 +122,19 @@ class Timeline:
             self._course = self._course[::2]
             self._stride *= 2
 
-    def steps_within(self, first: int, last: int) -> tuple[float, float] | None:
-        """Give the least and the greatest step that is known to be counted in these lines."""
-        steps = [step for line, step in self._course if first <= line <= last]
-        return (min(steps), max(steps)) if steps else None
+    def steps_within(self, first: int, last: int) -> list[tuple[float, float]]:
+        """Give the steps that are known to be counted in these lines, in order: each count from where to where.
+
+        A new one begins where a step is lower than the one before it, as at a new epoch or attempt.
+        """
+        counts: list[tuple[float, float]] = []
+        for line, step in self._course:
+            if first <= line <= last:
+                if counts and step >= counts[-1][1]:
+                    counts[-1] = (counts[-1][0], step)
+                else:
+                    counts.append((step, step))
+        return counts
 
     def event(self, line: int, time: str) -> None:
         """Note the time of an event's line."""

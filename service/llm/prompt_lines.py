@@ -27,6 +27,11 @@ GAP = 2
 # A row of marks below a statement, and what a launcher writes before a rank's rows.
 _UNDERLINE = re.compile(r"(?:\[[\w:. ]{1,40}\]:?)?[ \t]*[~^][~^ ]*")
 _BEFORE = re.compile(r"^\[[\w:. ]{1,40}\]:? ?")
+# Counts of steps, one after the other, that are told.
+MAX_COUNTS = 4
+# A call in a stack, as Python prints it.
+_CALL = 'File "'
+_PLACE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 # Ranks and streams of one event that are named.
 MAX_NAMED = 8
 # A stack of more rows is shown in parts.
@@ -73,7 +78,7 @@ def log_rows(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
         for number in range(event.traceback or event.line, event.line + 1)
         if event.line - event.traceback < LONGEST_STACK
     }
-    repeated = _repeated_calls(report)
+    repeated = _repeated_calls(report) | frozenset(_passed_again(report))
     marks = frozenset(_underlines(report))
     told: dict[str, int] = {}
 
@@ -131,7 +136,8 @@ def _repeated_calls(report: CrashReport) -> frozenset[int]:
     """Give the rows of stacks that another one says word for word, but for whose rank says it."""
     seen: dict[tuple[str, ...], int] = {}
     found: set[int] = set()
-    for event in sorted(report.standing, key=lambda event: event.role != "root"):
+    standing = {event.line for event in report.standing}
+    for event in sorted(report.events, key=lambda event: (event.role != "root", event.line not in standing)):
         begin = event.traceback or event.line
         if event.line - begin < LONGEST_STACK:
             texts = report.texts
@@ -146,6 +152,31 @@ def _repeated_calls(report: CrashReport) -> frozenset[int]:
                     break
                 found.add(again)
     return frozenset(found)
+
+
+def _passed_again(report: CrashReport) -> Iterator[int]:
+    """Yield the rows of calls in packages that went through the very same place before, in one stack.
+
+    What wraps each module's call, or walks down a tree, says no more the second time; the innermost call and
+    those of the job's own code stay.
+    """
+    for event in report.events:
+        begin = event.traceback or event.line
+        numbers = [number for number in range(begin, event.line) if number in report.texts]
+        if not event.frames or event.line - begin >= LONGEST_STACK:
+            continue
+        texts = {number: _BEFORE.sub("", report.texts[number]).strip() for number in numbers}
+        heads = [number for number in numbers if texts[number].startswith(_CALL)]
+        shown: set[tuple[str, ...]] = set()
+        own = {(frame.file, frame.line) for frame in event.frames if is_own(frame)}
+        for head, following in pairwise(heads):
+            rows = [number for number in numbers if head <= number < following]
+            place = _PLACE.match(texts[head])
+            is_of_job = place is None or (place["file"], int(place["line"])) in own
+            said = tuple(texts[number] for number in rows)
+            if said in shown and not is_of_job:
+                yield from rows
+            shown.add(said)
 
 
 def _bare(text: str) -> str:
@@ -207,10 +238,20 @@ def gap_row(report: CrashReport, above: int, below: int, *, is_brief: bool = Fal
     kind = "" if parts or is_brief else "routine "
     if kinds := list(dict.fromkeys(fact.kind for fact in report.facts if first <= fact.line <= last)):
         parts.append(f"facts: {_listed(kinds)}")
-    if steps := report.timeline.steps_within(first, last):
-        parts.insert(0, f"steps {steps[0]:g} to {steps[1]:g}")
+    if counts := report.timeline.steps_within(first, last):
+        parts.insert(0, _counted(counts))
     more = f" ({'; '.join(parts)})" if parts and not is_brief else ""
     return f"... {count} {kind}{'line is' if count == 1 else 'lines are'} not shown{more}"
+
+
+def _counted(counts: Sequence[tuple[float, float]]) -> str:
+    """Say which steps were counted, in order; of many counts, that there are so many."""
+    if len(counts) > MAX_COUNTS:
+        lows, highs = zip(*counts, strict=True)
+        return f"steps {min(lows):g} to {max(highs):g}, counted {len(counts)} times anew"
+    return "steps " + ", then ".join(
+        f"{low:g} to {high:g}" if high > low else f"{low:g}" for low, high in counts
+    )
 
 
 def _listed(names: Sequence[object]) -> str:

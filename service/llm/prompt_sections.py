@@ -46,6 +46,8 @@ FIRST_FOUND = 5
 _LONGEST = 400
 # Facts of one kind, failing stacks and their frames: more of them say little more.
 OF_A_KIND, STACKS, FRAMES = 6, 4, 12
+# Verdicts under which a log without a failure has no use for what all causes mean.
+QUIET = frozenset({"no-failure", "unknown"})
 # Candidates whose borders with the causes that are no candidates are told.
 TOLD_APART = 1
 _WORD = re.compile(r"[A-Za-z][\w.-]{2,60}")
@@ -444,13 +446,19 @@ def _notes(prompt_context: PromptContext) -> Iterator[PromptRow]:
 def _causes(prompt_context: PromptContext) -> Iterator[PromptRow]:
     """Give every other cause with what it means: one that is not told cannot be named.
 
-    Where the log may not tell, also what a cause needs for which a bare death is easily taken.
+    Where the log may not tell, also what a cause needs for which a bare death is easily taken. Where nothing
+    failed, those alone come with words, and the others by their ids.
     """
     told = {candidate.cause for candidate in _likely(prompt_context)}
     language, first = prompt_context.language, prompt_context.first
     is_open = first.verdict != "no-failure" and first.standing != "established"
+    is_quiet = first.verdict in QUIET and not prompt_context.report.standing
+    by_id: list[str] = []
     for place, cause in enumerate(prompt_context.library.causes.values(), 1):
         if cause.id in told or cause.id == UNKNOWN_CAUSE:
+            continue
+        if is_quiet and not any(other.cause == UNKNOWN_CAUSE for other in cause.confused_with):
+            by_id.append(cause.id)
             continue
         # What is no candidate is told in short; `describe_cause` tells it whole.
         means = _EXAMPLE.sub("", cause.means.to(language))
@@ -459,6 +467,10 @@ def _causes(prompt_context: PromptContext) -> Iterator[PromptRow]:
             if other.cause == UNKNOWN_CAUSE and is_open:
                 text = f"- {cause.id} or {other.cause}: {other.to(language)}"
                 yield PromptRow("causes", 2.1, text, number=place)
+    if by_id:
+        yield PromptRow(
+            "causes", -1.0, f"- by id alone, nothing having failed: {', '.join(by_id)}", number=9999
+        )
 
 
 SECTIONS: Sequence[Callable[[PromptContext], Iterable[PromptRow]]] = (

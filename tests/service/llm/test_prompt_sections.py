@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from ingest.logs.inputs import sources
+from ingest.logs.timeline import Timeline
 from service.llm.claim_verifier import VerifiedText, verification_context, verify_text
 from service.llm.claims import Quote
 from service.llm.grounding import place_of
@@ -132,6 +133,49 @@ def test_a_gap_in_which_a_failure_may_stand_is_not_routine() -> None:
     }
     assert {lines: gap_row(told, *lines) for lines in table} == table
     assert gap_row(told, 5, 40, is_brief=True) == "... 34 lines are not shown"
+
+
+def test_the_steps_of_a_gap_are_told_in_order() -> None:
+    """A count that begins anew is told as such; of many, the bounds and how many they are."""
+    timeline = Timeline()
+    for line, step in enumerate([8, 9, 10, 1, 2, 3, 1], 2):
+        timeline.count(line, step)
+    told = replace(report(failed(50)), timeline=timeline)
+    assert gap_row(told, 1, 9) == "... 7 routine lines are not shown (steps 8 to 10, then 1 to 3, then 1)"
+    for line in range(10, 40):
+        timeline.count(line, 40 - line)
+    assert "steps 1 to 30, counted 32 times anew" in gap_row(told, 1, 49)
+
+
+WRAPPED = """  File "/opt/site-packages/torch/nn/modules/module.py", line 1739, in _wrapped_call_impl
+    return self._call_impl(*args, **kwargs)
+  File "/opt/site-packages/torch/nn/modules/module.py", line 1750, in _call_impl
+    return forward_call(*args, **kwargs)
+"""
+
+
+def test_a_place_that_a_stack_goes_through_again_is_told_once(triage: Triage) -> None:
+    """Calls in packages, but the innermost; the job's own are all told, whatever their place."""
+    own = [f'  File "/job/net.py", line {40 + row % 2}, in forward\n    x = f(x)\n' for row in range(6)]
+    log = f"Traceback (most recent call last):\n{WRAPPED.join(own)}{WRAPPED}{OOM}\n"
+    _, prompt = sent(triage, log, 20000)
+    texts = list(prompt.lines.values())
+    # The last stands before the innermost call: to leave out two rows costs as much as they do.
+    assert sum("_wrapped_call_impl" in text for text in texts) == 2
+    assert sum("in _call_impl" in text for text in texts) == 2
+    assert sum("/job/net.py" in text for text in texts) == 6
+
+
+def test_where_nothing_failed_the_causes_are_told_by_id(triage: Triage) -> None:
+    """All of them may still be named; those that a bare end is taken for are told with their words."""
+    prompt_context, prompt = sent(triage, steps(*range(1, 9)), 20000)
+    rows = section(prompt, "Other causes")
+    last = rows[-1].split(": ")[1].split(", ")
+    told = [row.removeprefix("- ").split(":")[0] for row in rows[:-1]]
+    assert {*last, *told} >= set(prompt_context.library.causes) - {"insufficient-evidence"}
+    assert "host-oom-kill" in told
+    _, failing = sent(triage, steps(1) + traceback(OOM), 20000)
+    assert len("".join(section(failing, "Other causes"))) > 2 * len("".join(rows))
 
 
 def test_a_stack_is_not_told_twice(triage: Triage) -> None:
