@@ -123,7 +123,7 @@ class Timeline:
             self._stride *= 2
 
     def steps_within(self, first: int, last: int) -> list[tuple[float, float]]:
-        """Give the steps that are known to be counted in these lines, in order: each count from where to where.
+        """Give the steps known to be counted in these lines, in order: each count from where to where.
 
         A new one begins where a step is lower than the one before it, as at a new epoch or attempt.
         """

@@ -62,7 +62,8 @@ it. An option of the job's own script or file is of framework \
 `script`. Of commands offered ones count, and installs (key `pip install`, value `name==version`). Of the \
 job's own code: kind and framework `code`, key `<file>:<line>`, `before` the statement there, \
 copied, `to` what it is to be; where you do not see it, `to` in words. Where something else cures \
-(free a disk, reboot a node), our own steps are shown: advise in `explanation`. None where nothing is to be changed."""
+(free a disk, reboot a node), our own steps are shown: advise in `explanation`. None where \
+nothing is to be changed."""
 )
 
 TURN = (
