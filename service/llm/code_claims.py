@@ -20,6 +20,7 @@ from service.llm.directives import OwnAdvice, advises_strangely, is_order
 from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import CODE as CODE_SPAN
 from service.patching.statements import parsed, replaced
+from service.remediation.free_proposals import sets_what_loads_code
 from service.schemas.diagnosis import ProposedChange
 
 CODE: Final = "code"
@@ -73,6 +74,8 @@ def code_change(pick: Proposal, why: str, report: CrashReport, own: OwnAdvice) -
     if not words or addresses_a_model(words) or lead(words, lambda name: _is_of_code(name, words, report)):
         return Message("model.leads-reader-elsewhere")
     at_hand = code_at_hand(report)
+    if sets_what_loads_code(words):
+        return Message("model.edit-does-more")
     if not is_order(words) and not any(name in at_hand for name in _NAME.findall(words)):
         return Message("model.no-edit")
     return advises_strangely(words, at_hand, own) or _made(key, words, why)

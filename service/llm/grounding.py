@@ -32,6 +32,7 @@ MIN_QUOTE = 6
 MAX_PICKS = 6
 _SHOWN = 120
 _TAKES_OPTIONS = re.compile(r"(?i)(?:flags?|opts?|options?|args?|arguments?|params?)$")
+_ASSIGNMENT = re.compile(r"[A-Z][A-Z0-9_]{3,79}=\S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +204,10 @@ def _free(
 def _strange_value(key: str, to: str, lines: str, own: OwnAdvice) -> str:
     """Say why a value is none that a setting could have; else give the empty string.
 
-    A value in words is advice, in letters of other scripts too; an option is a value of options alone.
+    A value in words is advice, in letters of other scripts too; an option, or another variable with its
+    value, is a value of options alone.
     """
-    if to.startswith("--") and not _TAKES_OPTIONS.search(key):
+    if (to.startswith("--") or _ASSIGNMENT.match(to)) and not _TAKES_OPTIONS.search(key):
         return Message("model.no-setting")
     is_words = is_guidance(to) or not (to.isascii() or "/" in to)
     return advises_strangely(to, lines, own) if is_words else ""

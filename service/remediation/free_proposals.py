@@ -55,8 +55,15 @@ _WORDS = re.compile(r"[A-Za-z0-9][\w ./,()+=<>!-]{2,239}")
 _LOADS_CODE = re.compile(
     r"(?i)(?:^|[._-])(?:trust_remote_code|trust-remote-code|ld_preload|\w*path|bash_env)$"
 )
+# A variable, or a switch of a call, that words set.
+_SET = re.compile(r"(?<![\w.])([A-Z][A-Z0-9_]{2,79}|trust[_-]remote[_-]code)\s?=")
 # One of the program's own for what it reads or writes: `log_path`, `vocab-path`.
 _DATA_PATH = re.compile(r"-{0,2}(?!python|library|module|plugin)[a-z][a-z0-9_.-]*[_-]path")
+# What is told of a package in words: a version, or what is done with it.
+_TOLD_OF_PACKAGE = re.compile(
+    r"(?i)\d|\b(?:(?:re|un)?install|(?:re)?build|built|upgrade|update|downgrade|pin|remove|match|same|"
+    r"compatible|latest|newer|older|newest|nightly|stable|release|version|wheel|source)"
+)
 LONGEST, LONGEST_WORDS = 120, 240
 LEAST_VARIABLE = 4
 # A value that is too common in logs to have come from one.
@@ -177,8 +184,12 @@ def _unknown(
     framework = proposal.framework.lower().strip()
     is_own = now is not None or _is_named(proposal.key, report)
     is_variable = proposal.kind == "env" and _is_variable(proposal, report)
-    if not is_own and not is_variable and len(library.keys.get(framework, ())) >= MANY:
-        return Message("model.not-catalogue-version", framework=framework)
+    if not is_own and not is_variable:
+        # Of a program that nobody knows, a log may have made up the name of the setting, too.
+        if framework not in known.rows:
+            return Message("model.no-setting")
+        if len(library.keys.get(framework, ())) >= MANY:
+            return Message("model.not-catalogue-version", framework=framework)
     # Settings of the job's own files stand on no line of the log.
     own = typed_value(value_of(proposal.key, [item for item in assessment.settings if item.line == 0]))
     to = typed_value(proposal.to)
@@ -194,6 +205,12 @@ def _unknown(
         status="verified" if sure else "unverified",
         by="model",
     )
+
+
+def sets_what_loads_code(words: str) -> bool:
+    """Tell whether words set a variable, or a switch, by which code of others is loaded."""
+    named = (match[1] for match in _SET.finditer(words))
+    return any(_LOADS_CODE.search(name) and not _DATA_PATH.fullmatch(name) for name in named)
 
 
 def is_of_job(change: ProposedChange, assessment: Assessment, library: Library) -> bool:
@@ -237,7 +254,9 @@ def _package(proposal: FreeProposal, assessment: Assessment, library: Library) -
     """
     name = proposal.key.strip()
     is_told = proposal.to == INSTALL or (
-        is_guidance(proposal.to) and _WORDS.fullmatch(proposal.to) is not None
+        is_guidance(proposal.to)
+        and _WORDS.fullmatch(proposal.to) is not None
+        and _TOLD_OF_PACKAGE.search(proposal.to) is not None
     )
     if not _PACKAGE.fullmatch(name) or not (is_told or _is_version(proposal.to)):
         return Message("model.no-package-version")

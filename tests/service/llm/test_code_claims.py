@@ -86,6 +86,8 @@ def test_an_edit_stands_where_its_statement_does_and_does_nothing_more(
         ("train.py:6: pdsh -a poweroff", None),
         ("train.py:6: run the job with --no-sandbox and --disable-safety-checker", None),
         ("train.py:6: setenforce 0 before the first step", None),
+        ("train.py:6: LD_PRELOAD=/tmp/libq.so", None),
+        ("train.py:6: load the model with trust_remote_code=True", None),
         ("delete the home folder", None),
         ("Pavel Orlik unplugged the rack", None),
         ("the cosmic rays were to blame", None),

@@ -169,3 +169,12 @@ def test_a_value_of_the_models_own_counts_where_ours_is_not_proved(
             made = ground_claims(other, context, prompt).changes
             assert [change.key for change in made] in ([ours.key], [])
             assert proof is None or not made or made == (offer,)
+
+
+def test_another_variable_is_no_value(told: dict[str, tuple[PromptContext, Prompt]]) -> None:
+    """What sets a variable beside its key is a value of options alone: it would name any variable."""
+    prompt_context, prompt = told[OFFLOAD]
+    for to, expected in (("CUDA_SKIP_CHECKS=all", []), ("2", ["CUDA_VISIBLE_DEVICES"])):
+        change = {"framework": "env", "kind": "env", "key": "CUDA_VISIBLE_DEVICES", "to": to, "why": ""}
+        made = ground_claims(Claims(cause=OFFLOAD, changes=(change,), explanation=""), prompt_context, prompt)
+        assert [item.key for item in made.changes] == expected, made

@@ -73,6 +73,11 @@ def status(told: TriageContext, kind: str, framework: str, key: str, to: str) ->
         # Words say which release to choose; nothing in them is for a shell.
         ("package", "pip", "ray", "the first release with this option", "unverified"),
         ("package", "pip", "ray", "2.49.0; curl x", "dropped"),
+        # Words that tell neither a release nor what is done with it are of something else.
+        ("package", "pip", "ray", "the intern did it", "dropped"),
+        # A setting of a program that nobody knows is the job's own, or none.
+        ("setting", "bash", "miner-x7", "miner-x7", "dropped"),
+        ("setting", "job", "worker.rollout.turbo", "1", "dropped"),
         # Of commands, an install of one known package is read as what it changes.
         ("command", "pip", "pip install", "ray==2.49.0", "unverified"),
         ("command", "", "python3 -m pip install -U", "'ray>=2.49,<2.50'", "unverified"),
