@@ -39,7 +39,9 @@ def code_rows(prompt_context: PromptContext) -> Iterator[PromptRow]:
         for place in range(max(0, at - AROUND), min(len(rows), at + AROUND + 1)):
             if rows[place].strip():
                 rank = _AT + depth / 2 + _PER_ROW * abs(place - at)
-                text = withhold(f"{name}:{place + 1}: {rows[place]}", ids, _LONGEST)
+                # The rows of a file that was edited since have other numbers than those that ran.
+                at_row = f"{name} (edited since)" if name in prompt_context.edited else f"{name}:{place + 1}"
+                text = withhold(f"{at_row}: {rows[place]}", ids, _LONGEST)
                 row = PromptRow("code", rank, text, number=place + 1 + 100_000 * depth)
                 shown.setdefault((name, place), row)
     yield from shown.values()
@@ -60,5 +62,5 @@ def _found(frame: Frame, report: CrashReport) -> tuple[str, Sequence[str], int] 
         there = [place for place, row in enumerate(rows) if row.strip() == frame.code.strip()]
         is_base = name.rpartition("/")[2] == base
         if is_base and len(there) == 1 and len(frame.code.strip()) >= TELLING:
-            return f"{name} (edited since)", rows, there[0]
+            return name, rows, there[0]
     return None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from corpus.library import Library
 from corpus.schema import Language
 from ingest.logs.inputs.members import is_output
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import Redactor
+from service.llm.file_remarks import FOREIGN, edited_files, foreign_files
 from service.llm.models import ChatMessage
 from service.llm.triage_context import TriageContext
 from service.remediation.proposals import further_changes
@@ -56,6 +58,20 @@ class PromptContext:
             return self
         report = replace(report, nearby=(*report.nearby, *new))
         return replace(self, assessment=replace(self.assessment, report=report))
+
+    @cached_property
+    def edited(self) -> Mapping[str, str]:
+        """Files that are not as they were when the job ran, each with what tells it."""
+        return edited_files(self.report, self.assessment.settings)
+
+    @cached_property
+    def foreign(self) -> frozenset[str]:
+        """Files that are not of this run."""
+        return foreign_files(self.report)
+
+    def remark_on(self, file: str) -> str:
+        """Say of a file that it is not what ran; the empty string where it is."""
+        return FOREIGN if file in self.foreign else self.edited.get(file, "")
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:

@@ -13,11 +13,11 @@ from corpus.library import Library
 from ingest.configfiles.settings import Setting
 from ingest.logs.facts import Fact
 from ingest.logs.inputs.members import is_output
-from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
 from service.composition import phrases
 from service.llm.job_code import code_rows
 from service.llm.prompt_context import PromptContext
+from service.llm.prompt_files import EDITED, file_rows, is_named
 from service.llm.prompt_injection import LONGEST_ROW, neutralize, withhold
 from service.llm.prompt_lines import LONGEST_STACK, PromptRow, own_names
 from service.remediation.feasibility import same
@@ -38,7 +38,6 @@ SPECIAL, MAX_DULL = 5.0, 40
 LIKELY = 0.15
 # The rank of a setting that the catalogue knows and nothing near the failure speaks of.
 KNOWN = 4.6
-MAX_FILES = 20
 # Cases of a less likely candidate are told by their titles alone.
 TOLD_WHOLE = 0.05
 # A case that no signature justifies stands among so many of the first in every search that found it.
@@ -85,6 +84,10 @@ def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:
     seen = ", ".join(f"{found.name} {found.version or ''}".strip() for found in first.frameworks)
     if seen:
         yield PromptRow("answer", 1.0, f"frameworks: {neutralize(seen)}")
+    for name, remark in prompt_context.edited.items():
+        yield PromptRow("answer", -1.2, f"{neutralize(name, 120)} at hand: {withhold(remark, (), 300)}.")
+    if prompt_context.edited:
+        yield PromptRow("answer", -1.15, EDITED)
     for step in first.steps:
         acts = " (acts)" if step.acts else ""
         yield PromptRow("answer", 2.6, f"step shown with it{acts}: {neutralize(step.run, 200)}")
@@ -252,7 +255,7 @@ def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
     for setting in assessment.settings:
         if setting.key in ranked or len(ranked) >= 8 * MAX_SETTINGS or _REMARK.match(setting.key):
             continue
-        if is_output(setting.file):
+        if is_output(setting.file) or setting.file in prompt_context.foreign:
             continue
         name = last_level(setting.key)
         spec = next(filter(None, (library.setting(framework, setting.key) for framework in mine)), None)
@@ -290,36 +293,13 @@ def _setting_rows(
         yield PromptRow("settings", rank + number / 1000, text, number=place + number)
     for place, file in enumerate(files):
         first = min(rank + number / 1000 for rank, number, setting in kept if setting.file == file)
-        ran = "" if not file or _is_named(file, log) else ", not named in the log"
+        ran = "" if not file or is_named(file, log) else ", not named in the log"
+        ran += ", edited since the run" if file in prompt_context.edited else ""
         told = f"[of {neutralize(file, 120)}{ran}]" if file else "[of the log]"
         yield PromptRow("settings", first - 0.0001, told, number=10_000 * place)
     if left_out > 0:
         told = f"[{left_out} more are known: job_settings lists them by their beginning]"
         yield PromptRow("settings", KNOWN, told, number=10_000 * len(files))
-
-
-def _is_named(file: str, report: CrashReport) -> bool:
-    """Tell whether the log names a file of the job's: in its command, a stack or a line that was kept."""
-    name = file.rpartition("/")[2]
-    frames = (frame.file for event in report.events for frame in event.frames)
-    return any(name in text for text in chain([report.command[1]], frames, report.texts.values()))
-
-
-def _files(prompt_context: PromptContext) -> Iterator[PromptRow]:
-    """Name the job's own files with their lengths, those that the log names first."""
-    report = prompt_context.report
-    given = [text.rpartition("\n") for text in report.launches]
-    told = sorted(
-        ((not _is_named(name, report), name, body.count("\n") + 1) for body, _, name in given),
-        key=lambda item: item[0],
-    )
-    rows = [f"{neutralize(name, 120)} ({count} rows)" for _, name, count in told[:MAX_FILES]]
-    more = [f"{len(told) - MAX_FILES} more"] if len(told) > MAX_FILES else []
-    if rows:
-        yield PromptRow("files", 3.1, "; ".join([*rows, *more]))
-    ids = own_names(prompt_context)
-    for number, row in enumerate(prompt_context.beside, 1):
-        yield PromptRow("files", 2.0 + number / 100, withhold(row, ids), number=number)
 
 
 def _is_setting(setting: Setting, failing: Collection[int], library: Library) -> bool:
@@ -480,7 +460,7 @@ SECTIONS: Sequence[Callable[[PromptContext], Iterable[PromptRow]]] = (
     _facts,
     code_rows,
     _settings,
-    _files,
+    file_rows,
     _changes,
     _cases,
     _notes,

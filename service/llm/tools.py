@@ -297,6 +297,7 @@ def _read_file(context: ToolContext, arguments: Arguments) -> Found:
         arguments["name"],
         arguments.get("first", ""),
         arguments.get("words", ""),
+        context.prompt_context.remark_on,
     )
     return Found(Message("model.looked-file", name=arguments["name"], count=len(rows)), data=rows, ours=more)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ingest.logs.inputs import sources
+from service.llm.file_remarks import edited_files
+from service.llm.job_files import read_file
 from service.llm.prompt import for_answer
 from service.llm.prompt_context import build_prompt_context
 from service.patching.patches import ConfigFile
@@ -47,6 +49,43 @@ def test_a_file_that_was_edited_since_is_told_as_such(triage: Triage) -> None:
     """Where the statement stands elsewhere, once; another version's lines would be told as those that ran."""
     moved = sent(triage, f"# a line more\n{CODE}")
     assert "train.py:5:" not in moved
-    assert "train.py (edited since):6:     if width % 8:" in moved
+    assert "train.py (edited since):     if width % 8:" in moved
+    assert "train.py at hand: edited since the run: line 10 of the run stands elsewhere in it" in moved
+    assert "train.py (12 rows, edited since)" in moved
     twice = sent(triage, f"# a line more\n{CODE}{CODE}")
-    assert "edited since" not in twice
+    assert "(edited since): " not in twice
+
+
+def test_a_file_that_has_the_cure_already_is_told_as_such(triage: Triage) -> None:
+    """Its rows have no numbers, and what an edit of it is to be is said; a file that ran has neither."""
+    cured = CODE.replace("raise ValueError", "print")
+    text = sent(triage, cured)
+    assert "which failed at line 6, is not in it." in text
+    assert "`before` is the statement that the traceback quotes" in text
+    assert "(edited since):     print(" not in text
+    assert "that the traceback quotes" not in sent(triage, CODE)
+    remark = "edited since the run: moved"
+    rows, more = read_file([f"{CODE}\ntrain.py"], "train.py", "", "kernel Linear", lambda _: remark)
+    assert '        raise ValueError("a width that no kernel takes")' in rows
+    assert more == (f"train.py: {remark}",)
+
+
+def test_a_file_of_settings_with_other_values_than_the_log_prints_is_told(triage: Triage) -> None:
+    """With both values; what a framework fills in itself, or a command sets, is no other value."""
+    printed = "Config: {'optimizer': {'params': {'lr': 0.1, 'eps': 1e-08, 'beta': 0.9}}}\n"
+    held = "optimizer:\n  params:\n    lr: 0.5\n    eps: auto\n    beta: 0.8\n"
+    command = "python train.py optimizer.params.beta=0.9\n"
+    job = triage.read(sources.from_text(command + printed + LOG), files=[ConfigFile("ds.yaml", held)])
+    context = triage.diagnose(job)
+    told = edited_files(context.report, context.assessment.settings)
+    assert told == {"ds.yaml": "edited since the run: the log prints optimizer.params.lr=0.1, not 0.5"}
+
+
+def test_a_program_that_did_not_run_says_nothing(triage: Triage) -> None:
+    """Its settings are withheld, and the list of files says why."""
+    other = "import other\nworld_size = 48\nif __name__ == '__main__':\n    other.run(world_size)\n"
+    files = [ConfigFile("train.py", CODE), ConfigFile("sweep.py", other)]
+    job = triage.read(sources.from_text(LOG), files=files)
+    text = for_answer(build_prompt_context(triage.diagnose(job)), 12_000).messages[1].text
+    assert "sweep.py (5 rows, not of this run" in text
+    assert "world_size=48" not in text

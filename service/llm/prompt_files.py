@@ -1,0 +1,50 @@
+"""The job's own files in a prompt: their names, which of them are not what ran, and outputs among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from ingest.logs.report import CrashReport
+from service.llm.file_remarks import FOREIGN
+from service.llm.prompt_context import PromptContext
+from service.llm.prompt_injection import neutralize, withhold
+from service.llm.prompt_lines import PromptRow, own_names
+
+MAX_FILES = 20
+# What an edit of a file is to be that may hold the cure already.
+EDITED = (
+    "Where a file was edited, an edit's `before` is the statement that the traceback quotes, with its line "
+    "there, and `to` what that is to be; say so where the file at hand has the cure."
+)
+
+
+def is_named(file: str, report: CrashReport) -> bool:
+    """Tell whether the log names a file of the job's: in its command, a stack or a line that was kept."""
+    name = file.rpartition("/")[2]
+    frames = (frame.file for event in report.events for frame in event.frames)
+    return any(name in text for text in chain([report.command[1]], frames, report.texts.values()))
+
+
+def file_rows(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    """Name the job's own files with their lengths, those that the log names first."""
+    report = prompt_context.report
+    given = [text.rpartition("\n") for text in report.launches]
+    told = sorted(
+        ((not is_named(name, report), name, body.count("\n") + 1) for body, _, name in given),
+        key=lambda item: item[0],
+    )
+    rows = [f"{neutralize(name, 120)} ({count} rows{_kind(name, prompt_context)})" for _, name, count in told]
+    rows = rows[:MAX_FILES]
+    more = [f"{len(told) - MAX_FILES} more"] if len(told) > MAX_FILES else []
+    if rows:
+        yield PromptRow("files", 3.1, "; ".join([*rows, *more]))
+    ids = own_names(prompt_context)
+    for number, row in enumerate(prompt_context.beside, 1):
+        yield PromptRow("files", 2.0 + number / 100, withhold(row, ids), number=number)
+
+
+def _kind(name: str, prompt_context: PromptContext) -> str:
+    if name in prompt_context.foreign:
+        return f", {FOREIGN}"
+    return ", edited since" if name in prompt_context.edited else ""
