@@ -54,6 +54,11 @@ class RunRecord:
         return _HANDED_ON.search(words) is not None or not told or same > len(told) - same
 
 
+def is_run_metadata(text: str) -> bool:
+    """Tell whether a text is what the tracker kept of a run and its machine, with the command or without."""
+    return _SIGN.search(text) is not None
+
+
 def read_record(text: str) -> RunRecord | None:
     """Read what the tracker kept of a run; None for any other text."""
     if not _SIGN.search(text):

@@ -12,7 +12,7 @@ from ingest.logs.stacks.own_calls import is_own
 from ingest.logs.stacks.stack import Frame
 from service.llm.prompt_injection import neutralize
 from service.patching.patches import ConfigFile
-from service.patching.used_files import of_run
+from service.patching.used_files import is_record, of_run
 from service.remediation.code_edits.failing_code import JobFile, file_of, row_of
 from service.remediation.feasibility import same
 from service.remediation.own_edits import job_files
@@ -56,7 +56,9 @@ def edited_files(report: CrashReport, settings: Sequence[Setting]) -> Mapping[st
 def foreign_files(report: CrashReport) -> frozenset[str]:
     """Name the files that are programs and did not run, or scripts that did not start this run."""
     files = [ConfigFile(file.name, file.text) for file in job_files(report)]
-    return frozenset(file.name for file in files) - {file.name for file in of_run(files, report)}
+    # What a tracker kept of the run starts nothing.
+    programs = frozenset(file.name for file in files if not is_record(file))
+    return programs - {file.name for file in of_run(files, report)}
 
 
 def _by_calls(report: CrashReport, files: Sequence[JobFile]) -> Iterator[tuple[str, str]]:

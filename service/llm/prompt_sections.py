@@ -20,6 +20,7 @@ from service.llm.prompt_context import PromptContext
 from service.llm.prompt_files import EDITED, file_rows, is_named
 from service.llm.prompt_injection import LONGEST_ROW, neutralize, withhold
 from service.llm.prompt_lines import LONGEST_STACK, PromptRow, own_names
+from service.llm.setting_kinds import is_no_setting, run_settings
 from service.remediation.feasibility import same
 from service.remediation.framework_relations import settable_frameworks, shown_frameworks
 from service.schemas.diagnosis import UNKNOWN_CAUSE
@@ -252,7 +253,8 @@ def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
     mine = sorted(settable_frameworks(assessment.report))
     failing = {event.line for event in assessment.report.events}
     ranked: dict[str, tuple[float, int, Setting]] = {}
-    for setting in assessment.settings:
+    is_none = is_no_setting(assessment.report)
+    for setting in run_settings(assessment.settings, assessment.report):
         if setting.key in ranked or len(ranked) >= 8 * MAX_SETTINGS or _REMARK.match(setting.key):
             continue
         if is_output(setting.file) or setting.file in prompt_context.foreign:
@@ -260,6 +262,8 @@ def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
         name = last_level(setting.key)
         spec = next(filter(None, (library.setting(framework, setting.key) for framework in mine)), None)
         if spec is None and name not in named and not _is_setting(setting, failing, library):
+            continue
+        if name not in named and spec is None and is_none(setting):
             continue
         rank = 8.5 if setting.spelled == "package" else 7.5
         if spec is None and setting.spelled != "package" and of_calls & set(_PART.findall(name)):
@@ -272,6 +276,9 @@ def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
         elif spec is not None:
             is_default = spec.default is not None and same(setting.value, spec.default)
             rank = 6.5 if is_default else KNOWN
+            if not setting.file and (is_default or is_none(setting)):
+                # A framework prints all that it has; what nobody gave it is no setting of the job's.
+                continue
         ranked[setting.key] = rank, len(ranked) + 1, setting
     ordered = sorted(ranked.values(), key=itemgetter(0, 1))
     near_or_wanted = sum(rank < KNOWN for rank, _, _ in ordered)

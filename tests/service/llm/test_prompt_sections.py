@@ -368,3 +368,26 @@ def test_that_an_output_among_the_files_is_read_as_one(triage: Triage) -> None:
     rows = section(prompt, "The job's own files")
     assert f"job-7.err:3: {told}" in rows
     assert "job-7.err:12: waiting" in rows
+
+
+JOB = """import argparse, torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--width", default=48)
+parser.add_argument("--depth", default=3)
+def evaluate(rounds):
+    total_right = 0.0
+    total_right += torch.softmax(x, dim=7)
+    return total_right
+head = Head(size=12)
+evaluate(rounds=5)
+"""
+RECORD = """{"startedAt": "2026-01-01T00:00:00Z", "program": "/job/train.py", "args": ["--depth", "9"],
+"cpu_count": 64, "disk": {"/": {"total": "134145380352"}}}"""
+
+
+def test_what_is_no_setting_is_left_out(triage: Triage) -> None:
+    """Counters, arguments of others' functions and a machine's sizes; what the run had wins over defaults."""
+    files = [ConfigFile("train.py", JOB), ConfigFile("wandb-metadata.json", RECORD)]
+    _, prompt = context_and_prompt(opened(triage, sources.from_text(traceback(OOM)), "en", files))
+    rows = [row for row in section(prompt, "The job's settings") if "=" in row]
+    assert sorted(rows) == ["depth=9", "rounds=5", "size=12", "width=48"]

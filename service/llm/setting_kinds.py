@@ -1,0 +1,72 @@
+"""Which values of a job's log and files are settings, and which of two of one name is the run's."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from corpus.keys import canonical
+from ingest.configfiles.run_record import is_run_metadata, read_record
+from ingest.configfiles.settings import Setting
+from ingest.logs.report import CrashReport
+from service.remediation.own_edits import job_files
+
+_CODE = ".py"
+# What a log prints of a setting that nobody gave.
+_UNSET = frozenset({"None", "null", ""})
+# A call that makes an object of a class, or reads an option.
+_OF_CLASS = re.compile(r"(?:.*\.)?(?:_?[A-Z]\w*|add_argument|field|from_pretrained)$")
+_DEFINED = re.compile(r"(?m)^\s*(?:async\s+)?def\s+(\w+)")
+
+
+def run_settings(settings: Sequence[Setting], report: CrashReport) -> list[Setting]:
+    """Give the settings, those first that the run is known to have had: of its log, then of its record.
+
+    A value in a file does not stand beside the one of that name which the log printed or the tracker kept.
+    """
+    kept = [file for file in job_files(report) if is_run_metadata(file.text)]
+    known = [item for item in settings if not item.file]
+    for file in kept:
+        record = read_record(file.text)
+        known += [replace(item, file=file.name) for item in (record.settings if record else ())]
+    names = {canonical(item.key) for item in known}
+    # What else the record says is of the machine.
+    of_records = {file.name for file in kept}
+    rest = (item for item in settings if item.file and item.file not in of_records)
+    return [*known, *(item for item in rest if canonical(item.key) not in names)]
+
+
+def is_no_setting(report: CrashReport) -> Callable[[Setting], bool]:
+    """Give what tells a value that is no setting, unless the catalogue knows its name.
+
+    A printed one that was not given, a number that code counts up, an argument of a call that is neither of a
+    class nor of a function of the job's own.
+    """
+    files = {file.name: file.text for file in job_files(report) if file.name.endswith(_CODE)}
+    counters = {name: frozenset(_counters(text)) for name, text in files.items()}
+    own = {name for text in files.values() for name in _DEFINED.findall(text)}
+
+    def is_none(setting: Setting) -> bool:
+        if not setting.file:
+            return setting.spelled == "dump" and setting.value in _UNSET
+        if setting.file not in files:
+            return False
+        called = setting.scope.rpartition(".")[2]
+        is_argument = setting.scope not in ("", "{}") and setting.spelled == "dump"
+        is_foreign = is_argument and not _OF_CLASS.match(setting.scope) and called not in own
+        return is_foreign or (not setting.scope and setting.key in counters[setting.file])
+
+    return is_none
+
+
+def _counters(text: str) -> Iterator[str]:
+    """Yield the names that code adds to."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
