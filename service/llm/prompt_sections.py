@@ -254,10 +254,9 @@ def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
     failing = {event.line for event in assessment.report.events}
     ranked: dict[str, tuple[float, int, Setting]] = {}
     is_none = is_no_setting(assessment.report)
-    for setting in run_settings(assessment.settings, assessment.report):
+    given = run_settings(assessment.settings, assessment.report)
+    for setting in (item for item in given if not is_output(item.file)):
         if setting.key in ranked or len(ranked) >= 8 * MAX_SETTINGS or _REMARK.match(setting.key):
-            continue
-        if is_output(setting.file) or setting.file in prompt_context.foreign:
             continue
         name = last_level(setting.key)
         spec = next(filter(None, (library.setting(framework, setting.key) for framework in mine)), None)
