@@ -76,7 +76,9 @@ class LineIndex:
             return WordLines([], [])
         if self._newlines is None:
             self._newlines = np.flatnonzero(np.frombuffer(self._data, np.uint8) == _NEWLINE)
-        numbers = np.unique(np.searchsorted(self._newlines, places))
+        numbers = np.searchsorted(self._newlines, places)
+        # In order already: `np.unique` would load numpy.ma, which a cold start has no other use for.
+        numbers = numbers[np.flatnonzero(np.diff(numbers, prepend=-1))]
         begins = np.where(numbers > 0, self._newlines[numbers - 1] + 1, 0) if len(self._newlines) else numbers
         return WordLines(begins.tolist(), numbers.tolist())
 
