@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from corpus.message import is_chinese
 from corpus.schema import Language
 from service.batches.page import number
 from service.batches.summary import CrashGroup, JobName, Saving, Summary
@@ -118,9 +119,11 @@ def _crash(crash: CrashGroup, language: Language) -> Html:
     elif crash.step:
         change = element("p", *prose.inline(crash.step))
     proof = shortening.proof(crash.proof, _PROOF, _LONG_PROOF)
+    # A batch is answered in one language; to readers of the other the cause's title and the proof speak.
+    is_told = not proof or is_chinese(crash.headline) == (language == "zh")
     return element(
         "li",
-        element("h3", *prose.inline(crash.headline)),
+        element("h3", *prose.inline(crash.headline)) if is_told else None,
         element("p", told, class_="doubt" if likely and is_doubtful else "by"),
         element("p", element("code", proof), class_="proof") if proof else None,
         change,

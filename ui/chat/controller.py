@@ -256,7 +256,7 @@ class ChatController:
         if not (wanted.words or wanted.after) and principal.may("batch"):
             latest, _ = self._triage_service.store.batches.page(limit=LATEST, caller=principal.only)
             batches = history.batches(latest, wanted.language, now)
-        return str(join(batches, history.render(page, crashes, wanted.language, now)))
+        return str(join(batches, history.render(page, crashes, self.library, wanted.language, now)))
 
     def judge(self, opinion: FeedbackForm, principal: Principal) -> None:
         """Keep what a person thinks of an answer."""

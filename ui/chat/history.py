@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+from corpus.library import Library
+from corpus.message import is_chinese
 from corpus.schema import Language
+from ingest.logs.lines import message_of
 from service.app.triage_service import Page
+from service.composition import shortening
 from service.composition.diagnosis_view import DOUBTFUL, shown_verdict
+from service.composition.phrases import phrase
 from service.html.markup import EMPTY, Html, element, join, visible
+from service.schemas.diagnosis import Diagnosis
 from service.schemas.records import BatchRecord, Crash, CrashNote, TriageRecord
 from ui import sentences
 from ui.chat.words import named, say
 
 
-def render(page: Page, crashes: Mapping[str, Crash], language: Language, now: datetime) -> Html:
+def render(
+    page: Page, crashes: Mapping[str, Crash], library: Library, language: Language, now: datetime
+) -> Html:
     """Render a page of past triages with what is known of their crashes, and the button for the next one."""
     if not page.items:
         return element("p", say("no-history", language), class_="hint")
@@ -30,7 +38,9 @@ def render(page: Page, crashes: Mapping[str, Crash], language: Language, now: da
         if page.next
         else None
     )
-    return join(element("ul", *(_item(record, crashes, language, now) for record in page.items)), more)
+    return join(
+        element("ul", *(_item(record, crashes, library, language, now) for record in page.items)), more
+    )
 
 
 def batches(records: Sequence[BatchRecord], language: Language, now: datetime) -> Html:
@@ -57,9 +67,11 @@ def _batch(record: BatchRecord, language: Language, now: datetime) -> Html:
     )
 
 
-def _item(record: TriageRecord, crashes: Mapping[str, Crash], language: Language, now: datetime) -> Html:
+def _item(
+    record: TriageRecord, crashes: Mapping[str, Crash], library: Library, language: Language, now: datetime
+) -> Html:
     diagnosis = record.diagnosis
-    told = diagnosis.headline if diagnosis is not None else _without(record, language)
+    told = conclusion(diagnosis, library, language) if diagnosis is not None else _without(record, language)
     kind = f"t-{record.state}"
     if diagnosis is not None:
         is_doubtful = diagnosis.verdict == "diagnosed" and diagnosis.confidence < DOUBTFUL
@@ -83,6 +95,19 @@ def _item(record: TriageRecord, crashes: Mapping[str, Crash], language: Language
             class_=kind,
         ),
     )
+
+
+def conclusion(diagnosis: Diagnosis, library: Library, language: Language) -> str:
+    """Give an answer's headline; in other words than the reader's, its verdict or cause and the proof.
+
+    Opening the triage tells all of it anew in the reader's language.
+    """
+    if is_chinese(diagnosis.headline) == (language == "zh"):
+        return diagnosis.headline
+    cause = library.causes.get(diagnosis.cause or "") if diagnosis.verdict == "diagnosed" else None
+    title = cause.title.to(language) if cause else say(f"verdict-{shown_verdict(diagnosis)}", language)
+    proof = "" if diagnosis.root is None else shortening.without_ids(message_of(diagnosis.root.text))
+    return phrase("headline-case", language, title=title, told=proof) if proof else title
 
 
 def _standing(crash: Crash, language: Language) -> Html | None:

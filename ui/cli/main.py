@@ -6,11 +6,15 @@ import gc
 import io
 import os
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+import ui.cli.startup  # noqa: F401 - before any model is built
+
+# isort: split
 from corpus.errors import CorpusError
 from corpus.message import Message
 from eval.errors import EvalError
@@ -95,9 +99,6 @@ app.add_typer(keys_app, name="keys")
 
 def _version(wanted: bool) -> None:
     if wanted:
-        # Imported here, as what the commands need is: each start would wait for it.
-        from importlib.metadata import version
-
         typer.echo(f"whycrash {version('whycrash')}")
         raise typer.Exit
 

@@ -11,6 +11,7 @@ import pytest
 from corpus import message
 from corpus.message import Message
 from corpus.schema import Language
+from ingest.logs.lines import message_of
 from service.app.triage_service import Page
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import (
@@ -675,7 +676,7 @@ def test_that_the_past_tells_when(ago: timedelta, told: str) -> None:
     assert history.ago(NOW - ago, NOW, "en") == told
 
 
-def test_that_the_past_lists_what_is_kept(diagnosis: Diagnosis) -> None:
+def test_that_the_past_lists_what_is_kept(triage: Triage, diagnosis: Diagnosis) -> None:
     """Headline and source; what runs or failed says so; the next page has its button."""
     page = Page(
         (
@@ -685,8 +686,20 @@ def test_that_the_past_lists_what_is_kept(diagnosis: Diagnosis) -> None:
         ),
         "01C",
     )
-    told = texts(history.render(page, {}, "en", NOW))
+    told = texts(history.render(page, {}, triage.library, "en", NOW))
     assert all(part in told for part in (diagnosis.headline, "running", "failed", "<b>.log", "More"))
+
+
+def test_that_the_past_speaks_the_readers_language(triage: Triage, diagnosis: Diagnosis) -> None:
+    """Of an answer in the other language the cause's title and the proof stand, without one its verdict."""
+    assert diagnosis.root is not None
+    own, other = (history.conclusion(diagnosis, triage.library, language) for language in ("en", "zh"))
+    cause = triage.library.causes[diagnosis.cause or ""]
+    assert own == diagnosis.headline
+    assert other.startswith(cause.title.zh)
+    assert other.endswith(message_of(diagnosis.root.text)[-20:])
+    nothing = diagnosis.model_copy(update={"verdict": "unknown", "cause": None, "evidence": ()})
+    assert history.conclusion(nothing, triage.library, "zh") == "日志未显示原因"
 
 
 def test_that_a_record_of_a_stopped_server_says_so(triage: Triage, diagnosis: Diagnosis) -> None:
