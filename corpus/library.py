@@ -258,11 +258,7 @@ def load(root: Path | None = None, cache: Path | None = None) -> Library:
             )
         shelf = CachedCorpus(
             causes=tuple(cause for folder in folders for cause in read_causes(folder / "causes.yaml")),
-            cases=tuple(
-                case
-                for folder in folders
-                for case in (*_cases(folder / "cases"), *_known_issues(folder / KNOWN_ISSUES))
-            ),
+            cases=tuple(case for folder in folders for case in _cases(folder)),
             specs=specs,
             remedies=tuple(remedy for folder in folders for remedy in _remedies(folder / "remedies")),
             guidance=tuple(text for folder in folders for text in _guidance(folder / GUIDANCE)),
@@ -397,16 +393,14 @@ def read_causes(path: Path) -> Iterator[Cause]:
 
 
 def _cases(folder: Path) -> Iterator[Case]:
-    for path in sorted(folder.glob("**/*.md")):
+    """Read the cases: pages, and tables of bugs of frameworks that later versions are without."""
+    written = folder / "cases"
+    for path in sorted(written.glob("**/*.md")):
         case = parse_case(path.read_text(encoding="utf-8"), path)
-        if path.with_suffix("").as_posix().removeprefix(folder.as_posix() + "/") != case.id:
+        if path.with_suffix("").as_posix().removeprefix(written.as_posix() + "/") != case.id:
             raise InvalidCorpusError(f"{path}: its id is {case.id!r}; id and path must be the same")
         yield case
-
-
-def _known_issues(folder: Path) -> Iterator[Case]:
-    """Read bugs of frameworks that later versions are without, as cases."""
-    for path in sorted(folder.glob("*.yaml")):
+    for path in sorted((folder / KNOWN_ISSUES).glob("*.yaml")):
         table = read_yaml(path)
         for row in table["issues"]:
             where = f"{path}: {row.get('id')}"

@@ -144,8 +144,10 @@ class Atlas:
         self._pages = list(accumulate(self.head["pages"], initial=self._buckets[-1]))
         # The caches are the atlas's own: a method's would keep it alive for ever.
         # All buckets, unpacked, are 8 MB; each log asks for other ones.
-        self.bucket = lru_cache(maxsize=1 << BUCKET_BITS)(self._read_bucket)
-        self.page = lru_cache(maxsize=128)(self._read_page)
+        self.bucket = lru_cache(maxsize=1 << BUCKET_BITS)(
+            lambda number: Bucket(self._unpacked(self._buckets, number))
+        )
+        self.page = lru_cache(maxsize=128)(lambda number: json.loads(self._unpacked(self._pages, number)))
 
     @property
     def packages(self) -> Mapping[str, Sequence[str]]:
@@ -211,14 +213,8 @@ class Atlas:
             source,
         )
 
-    def _read_bucket(self, number: int) -> Bucket:
-        packed = self._map[self._buckets[number] : self._buckets[number + 1]]
-        return Bucket(zlib.decompress(packed))
-
-    def _read_page(self, number: int) -> list[Any]:
-        packed = self._map[self._pages[number] : self._pages[number + 1]]
-        rows: list[Any] = json.loads(zlib.decompress(packed))
-        return rows
+    def _unpacked(self, begins: Sequence[int], number: int) -> bytes:
+        return zlib.decompress(self._map[begins[number] : begins[number + 1]])
 
 
 def weight_of(group: int, held: int, of: int) -> float:

@@ -15,6 +15,7 @@ from eval.attack.target import Attack, Target
 _NAME = "whycrash.db"
 # A key that somebody else has made up.
 _ID, _SECRET = "ab" * 6, "x" * 43
+_THEIRS = f"'{_ID}', name, '{sha256(_SECRET.encode()).hexdigest()}', 'admin', created, NULL, NULL"
 
 
 def _deleted(home: Path) -> None:
@@ -27,13 +28,6 @@ def _replaced(home: Path, content: bytes) -> None:
     (home / _NAME).write_bytes(content)
 
 
-def _with_anothers_key(home: Path) -> None:
-    """Write a key into the database that was not made here."""
-    digest = sha256(_SECRET.encode()).hexdigest()
-    row = f"'{_ID}', name, '{digest}', 'admin', created, NULL, NULL"
-    _execute(home, f"INSERT INTO keys SELECT {row} FROM keys LIMIT 1")  # noqa: S608 - our own words
-
-
 def _execute(home: Path, statement: str) -> None:
     with closing(sqlite3.connect(home / _NAME, timeout=20)) as connection:
         connection.execute(statement)
@@ -42,7 +36,10 @@ def _execute(home: Path, statement: str) -> None:
 
 _SPOILED: dict[str, Callable[[Path], None]] = {
     "its keys deleted": partial(_execute, statement="DELETE FROM keys"),
-    "another's key in it": _with_anothers_key,
+    "another's key in it": partial(
+        _execute,
+        statement=f"INSERT INTO keys SELECT {_THEIRS} FROM keys LIMIT 1",  # noqa: S608 - our own words
+    ),
     "deleted": _deleted,
     "emptied": partial(_replaced, content=b""),
     "overwritten": partial(_replaced, content=b"\0no database\xff" * 4000),

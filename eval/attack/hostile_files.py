@@ -12,8 +12,9 @@ import sqlite3
 import stat
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -105,28 +106,15 @@ def _deep_folder(path: Path, _random: Random) -> None:
     (path / "train.log").write_text(FAILURE, encoding="utf-8")
 
 
-def _many_files(path: Path, _random: Random) -> None:
-    path.mkdir()
-    for number in range(3000):
-        (path / f"rank{number}.log").write_text("step 1\n", encoding="utf-8")
-    (path / "train.log").write_text(FAILURE, encoding="utf-8")
+def _beside(others: Mapping[str, str]) -> Callable[[Path, Random], None]:
+    """Give what writes a folder with a failure's log, and other files by their names."""
 
-
-def _settings_of(name: str, content: str) -> Callable[[Path, Random], None]:
     def write(path: Path, _random: Random) -> None:
         path.mkdir()
-        (path / "train.log").write_text(FAILURE, encoding="utf-8")
-        (path / name).write_text(content, encoding="utf-8")
+        for name, content in {"train.log": FAILURE, **others}.items():
+            (path / name).write_text(content, encoding="utf-8")
 
     return write
-
-
-def _unreadable_folder(path: Path, _random: Random) -> None:
-    path.mkdir()
-    (path / "train.log").write_text(FAILURE, encoding="utf-8")
-    (path / "-rf.log").write_text("step 1\n", encoding="utf-8")
-    (path / "a\x1b[31m\nb.log").write_text("step 1\n", encoding="utf-8")
-    (path / os.fsdecode(b"\xff\xfe.log")).write_text("step 1\n", encoding="utf-8")
 
 
 def _database(path: Path, _random: Random) -> None:
@@ -148,17 +136,8 @@ def _linked_zip() -> bytes:
     return _zip([(member, "/etc/passwd")])
 
 
-def _nested_gzip() -> bytes:
-    raw = FAILURE.encode()
-    for _ in range(5):
-        raw = gzip.compress(raw, mtime=0)
-    return raw
-
-
-def _flipped(raw: bytes, place: int) -> bytes:
-    return raw[:place] + bytes([raw[place] ^ 0xFF]) + raw[place + 1 :]
-
-
+# Files that look like an option, write to a terminal, and are no UTF-8.
+_NAMES = ("-rf.log", "a\x1b[31m\nb.log", os.fsdecode(b"\xff\xfe.log"))
 _ALIASES = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{below}: &{below} [{','.join([f'*{above}'] * 9)}]\n"
     for above, below in zip("abcdefghijk", "bcdefghijkl", strict=True)
@@ -168,14 +147,18 @@ _HANDLED = (
     'Traceback (most recent call last):\n  File "a.py", line 1, in f\nValueError: x\n\n'
     "During handling of the above exception, another exception occurred:\n\n"
 )
+_PACKED = lzma.compress(FAILURE.encode() * 100)
 _REFUSED: dict[str, tuple[bytes | Callable[[Random], bytes], str]] = {
     "empty.log": (b"", "empty"),
     "nul.log": (bytes(_MIB), "not text"),
     "program.log": (b"\x7fELF" + bytes(2000), "program"),
     "paper.log": (b"%PDF-1.7\n" + bytes(range(256)) * 20, "PDF"),
     "bomb.log.gz": (lambda _: gzip.compress(bytes(256 * _MIB), 1, mtime=0), "not text"),
-    "nested.log.gz": (_nested_gzip(), "not text"),
-    "broken.log.xz": (_flipped(lzma.compress(FAILURE.encode() * 100), 40), "Nothing"),
+    "nested.log.gz": (
+        reduce(lambda raw, _: gzip.compress(raw, mtime=0), range(5), FAILURE.encode()),
+        "not text",
+    ),
+    "broken.log.xz": (_PACKED[:40] + bytes([_PACKED[40] ^ 0xFF]) + _PACKED[41:], "Nothing"),
     "link.zip": (_linked_zip(), "no log"),
     "devices.tar": (
         _tar(
@@ -237,14 +220,14 @@ FILES = (
     HostileFile("ranks.log", _text("".join(f"[rank{n}]: step 1\n" for n in range(100_000)))),
     HostileFile("times.log", _text("99999-13-45 25:61:61,999 x\n0000-00-00 00:00:00 y\n" * 1000)),
     HostileFile("numbers.log", _text(f"step {'9' * 400}: loss -1e999 lr 1e-{'9' * 400} nan\n" * 200)),
-    HostileFile("aliases", _settings_of("config.yaml", _ALIASES)),
-    HostileFile("deep-yaml", _settings_of("config.yaml", "a: " + "[" * 20_000)),
-    HostileFile("deep-json", _settings_of("config.json", '{"a":' * 20_000)),
-    HostileFile("deep-shell", _settings_of("run.sh", "$(" * 20_000)),
+    HostileFile("aliases", _beside({"config.yaml": _ALIASES})),
+    HostileFile("deep-yaml", _beside({"config.yaml": "a: " + "[" * 20_000})),
+    HostileFile("deep-json", _beside({"config.json": '{"a":' * 20_000})),
+    HostileFile("deep-shell", _beside({"run.sh": "$(" * 20_000})),
     HostileFile("links", _linked),
     HostileFile("deep-folder", _deep_folder),
-    HostileFile("many-files", _many_files),
-    HostileFile("names", _unreadable_folder),
+    HostileFile("many-files", _beside({f"rank{number}.log": "step 1\n" for number in range(3000)})),
+    HostileFile("names", _beside(dict.fromkeys(_NAMES, "step 1\n"))),
 )
 
 

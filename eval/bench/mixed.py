@@ -66,14 +66,6 @@ def _vllm(dice: random.Random, step: int) -> str:
     )
 
 
-def _nccl(dice: random.Random, step: int) -> str:
-    rank = dice.randint(0, 62)
-    return (
-        f"node-{rank // 8}:{step}:{step + 9} [{rank % 8}] NCCL INFO Channel {step % 16:02d}/0 : "
-        f"{rank}[{rank}] -> {rank + 1}[{rank + 1}] via P2P/CUMEM"
-    )
-
-
 def _clock(dice: random.Random) -> str:
     return f"{dice.randint(0, 23):02d}:{dice.randint(0, 59):02d}:{dice.randint(0, 59):02d}"
 
@@ -87,7 +79,10 @@ DIALECTS: tuple[Callable[[random.Random, int], str], ...] = (
         f"[rank{dice.randint(0, 63)}]: 2026-05-03 {_clock(dice)},{step % 1000:03d} - trainer - INFO - "
         f"loss {dice.random():.5f} lr 1.0e-05"
     ),
-    _nccl,
+    lambda dice, step: (
+        f"node-{(rank := dice.randint(0, 62)) // 8}:{step}:{step + 9} [{rank % 8}] NCCL INFO Channel "
+        f"{step % 16:02d}/0 : {rank}[{rank}] -> {rank + 1}[{rank + 1}] via P2P/CUMEM"
+    ),
     # The Trainer of transformers.
     lambda dice, step: (
         f"{{'loss': {dice.random():.4f}, 'grad_norm': {dice.random():.4f}, 'learning_rate': 1e-05, "

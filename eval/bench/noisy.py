@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -52,7 +52,14 @@ CRASH = (
 def pieces(size: int, share: float = SHARE, seed: int = SEED) -> Iterator[bytes]:
     """Give about `size` bytes of whole lines in pieces of `mixed.PIECE` bytes, and the crash at their end."""
     dice = random.Random(seed)  # noqa: S311 - a made log, no secret
-    kinds = (*mixed.DIALECTS * (EVERY // 3), _bar, _record, _dialogue)
+    kinds: tuple[Callable[[random.Random, int], str], ...] = (
+        *mixed.DIALECTS * (EVERY // 3),
+        _bar,
+        _record,
+        lambda dice, step: (
+            f"[prompt] user: {mixed.talk(dice)} assistant: {mixed.talk(dice)} [score] {step % 2}"
+        ),
+    )
     quiet = [kinds[number % len(kinds)](dice, number).encode() + b"\n" for number in range(QUIET)]
     # Of the healthy incidents: single lines that warn or fail, and whole tracebacks.
     notable = [_varied(dice.choice(_units()), dice).encode() for _ in range(NOTABLE)]
@@ -94,11 +101,6 @@ def _record(dice: random.Random, step: int) -> str:
         "msg": f"step {step} loss {dice.random():.4f}",
     }
     return json.dumps(fields)
-
-
-def _dialogue(dice: random.Random, step: int) -> str:
-    words = mixed.talk(dice)
-    return f"[prompt] user: {words} assistant: {mixed.talk(dice)} [score] {step % 2}"
 
 
 @cache

@@ -133,7 +133,12 @@ def _plot(entries: Sequence[CascadeEntry], language: Language) -> Html:
     label = say("cascade-plot", language, lanes=counted("cascade-lanes", "cascade-lane", count, language))
     height = _LANE * len(named) + _AXIS
     names = (
-        element("li", told := _label(lane, language), class_="silent" if lane.is_silent else None, title=told)
+        element(
+            "li",
+            told := say("and-others", language, name=lane.name) if lane.is_first else lane.name,
+            class_="silent" if lane.is_silent else None,
+            title=told,
+        )
         for lane in named
     )
     heights = [f"{_middle(number):g}" for number in range(len(named))]
@@ -153,10 +158,6 @@ def _plot(entries: Sequence[CascadeEntry], language: Language) -> Html:
         aria_label=label,
     )
     return element("div", element("ol", *names, class_="lanes", aria_hidden="true"), svg, class_="plot")
-
-
-def _label(lane: CascadeLane, language: Language) -> str:
-    return say("and-others", language, name=lane.name) if lane.is_first else lane.name
 
 
 def _across(column: int, columns: int) -> float:

@@ -276,7 +276,7 @@ def _print_full(view: DiagnosisView, console: Console) -> None:
     if view.model_explanation:
         console.print(Text(f"\n{view.words('model', model=view.model)}:", style="bold"))
         console.print(markdown(view.model_explanation))
-    for block in (_evidence(view), _statements(view), _sources(view), _lists(view)):
+    for block in (*_proofs(view), _lists(view)):
         if block:
             console.print()
             console.print(Group(*block))
@@ -369,24 +369,25 @@ def _title(view: DiagnosisView, name: str) -> Text:
     return Text(view.words(name), style="bold")
 
 
-def _evidence(view: DiagnosisView) -> list[RenderableType]:
-    rows = [
-        (item.place, Text(item.text[:300]).append(f"  — {item.why}", style="dim")) for item in view.evidence
-    ]
-    return [_title(view, "evidence"), _beside_places(rows)] if rows else []
-
-
-def _statements(view: DiagnosisView) -> list[RenderableType]:
-    rows = [Text(row) for read in view.statements for row in statement_words(read, view.language)]
-    return [_title(view, "statements"), *rows] if rows else []
-
-
-def _sources(view: DiagnosisView) -> list[RenderableType]:
-    rows = []
-    for place in view.sources:
-        told = Text(source_words(place, view.language))
-        rows.append((place.place, told.append(f"\n{place.url}", style="dim") if place.url else told))
-    return [_title(view, "sources"), _beside_places(rows)] if rows else []
+def _proofs(view: DiagnosisView) -> Iterator[list[RenderableType]]:
+    """Give what an answer rests on, each below its title: lines of the log, statements, source code."""
+    if view.evidence:
+        rows = (
+            (item.place, Text(item.text[:300]).append(f"  — {item.why}", style="dim"))
+            for item in view.evidence
+        )
+        yield [_title(view, "evidence"), _beside_places(rows)]
+    if told := [Text(row) for read in view.statements for row in statement_words(read, view.language)]:
+        yield [_title(view, "statements"), *told]
+    if view.sources:
+        rows = (
+            (
+                place.place,
+                Text(source_words(place, view.language)).append(f"\n{place.url}" if place.url else "", "dim"),
+            )
+            for place in view.sources
+        )
+        yield [_title(view, "sources"), _beside_places(rows)]
 
 
 def _beside_places(rows: Iterable[tuple[str, Text]]) -> Table:

@@ -137,20 +137,18 @@ def _kind(wanted: BatchArguments) -> SourceKind:
     return found[0]
 
 
-def _of_slurm(wanted: BatchArguments, _spool: BatchSpool, settings: Settings) -> FoundJobs:
-    now = datetime.now(UTC)
-    return slurm.find_jobs(
-        slurm.SlurmQuery(since_of(wanted.since, now) or now - timedelta(days=1), users=wanted.users), settings
-    )
-
-
 def _of_upload(wanted: BatchArguments, spool: BatchSpool, settings: Settings) -> FoundJobs:
     with wanted.paths[0].open("rb") as file:
         return upload.find_jobs([upload.NamedFile(wanted.paths[0].name, file)], spool, settings)
 
 
 _READERS: Mapping[SourceKind, Callable[[BatchArguments, BatchSpool, Settings], FoundJobs]] = {
-    "slurm": _of_slurm,
+    "slurm": lambda wanted, _spool, settings: slurm.find_jobs(
+        slurm.SlurmQuery(
+            since_of(wanted.since, now := datetime.now(UTC)) or now - timedelta(days=1), users=wanted.users
+        ),
+        settings,
+    ),
     "ray": lambda wanted, spool, settings: ray_jobs.find_jobs(
         ray_jobs.RayJobQuery(wanted.ray, since_of(wanted.since, datetime.now(UTC))), spool, settings
     ),

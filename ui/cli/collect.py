@@ -50,10 +50,11 @@ def run(
     kind, parts = _job(job, table)
     paths = [Path(log) for log in logs]
     context, library, source = _answered(paths, configs, lang) if paths else (None, None, None)
+    variables = frozenset(name for item in table.items for name in item.variables)
     subject = Subject(
         kind,
         parts,
-        job_processes(kind, parts.get("name", ""), table.processes, _variables(table)),
+        job_processes(kind, parts.get("name", ""), table.processes, variables),
         datetime.now() - LOOKS_BACK,
         _wanted(context.first, library) if context is not None and library is not None else None,
     )
@@ -82,10 +83,6 @@ def _job(job: str, table: BundleTable) -> tuple[str, dict[str, str]]:
     if found is None:
         raise InvalidRequestError(Message("errors.no-such-job-id", job=repr(job)))
     return found[0], dict(found[1])
-
-
-def _variables(table: BundleTable) -> frozenset[str]:
-    return frozenset(name for item in table.items for name in item.variables)
 
 
 def _answered(

@@ -16,7 +16,7 @@ from corpus.message import Message, in_language, words
 from ingest.errors import MissingInputError
 from ingest.logs.inputs import jobs
 from ingest.logs.inputs.jobs import JobSource
-from ingest.source_code.source_roots import SourceRoots, given_roots
+from ingest.source_code.source_roots import given_roots
 from service.composition.diagnosis_view import diagnosis_view
 from service.llm.stages import DraftStage, LookStage
 from service.llm.stages import TextStage as Said
@@ -56,7 +56,9 @@ def run(
     if apply and "-" in logs:
         raise InvalidRequestError(Message("errors.apply-needs-answer"))
     source = _opened(logs, configs)
-    roots = _roots(sources)
+    if lost := next((folder for folder in sources if not folder.is_dir()), None):
+        raise MissingInputError(Message("errors.no-source-folder", path=lost))
+    roots = given_roots(sources) if sources else None
     files = [read_config(path, name_in_repository(path)) for path in configs]
     machine = open_telemetry(telemetry, settings) if telemetry else None
     with progress() as report:
@@ -102,14 +104,6 @@ def _opened(logs: list[str], configs: list[Path]) -> JobSource:
                 else Message("errors.no-file", path=path)
             )
     return source
-
-
-def _roots(folders: Sequence[Path]) -> SourceRoots | None:
-    """Give the folders of code that a user names; raises MissingInputError where one is none."""
-    lost = next((folder for folder in folders if not folder.is_dir()), None)
-    if lost is not None:
-        raise MissingInputError(Message("errors.no-source-folder", path=lost))
-    return given_roots(folders) if folders else None
 
 
 def outcome_of(exit_code: int | None, signal: str, state: str) -> Outcome | None:

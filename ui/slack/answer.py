@@ -89,7 +89,10 @@ def answer(diagnosis: Diagnosis, settings: Settings, extras: AnswerExtras = Answ
     ]
     foot = [context(from_markdown(clip(note, _NOTE))) for note in notes[:_NOTES]]
     pieces = [*_leading(view, extras)]
-    buttons = _buttons(diagnosis, page, view.language, has_more=_has_more(view))
+    several = (view.evidence, view.changes, view.checks, view.looks, view.alternatives, view.cited)
+    # The whole answer says more than this message.
+    has_more = any(len(part) > 1 for part in several) or len(paragraphs(view.unquoted)) > 1
+    buttons = _buttons(diagnosis, page, view.language, has_more=has_more)
     fitted, _ = fit(pieces, most=max(SHORT - length([*head, *foot, buttons]), _LEAST))
     return SlackMessage(
         escape(clip(view.headline, _NOTIFICATION)), [*head, *fitted, *foot, buttons], diagnosis.id
@@ -184,12 +187,6 @@ def _leading(view: DiagnosisView, extras: AnswerExtras) -> Iterator[AnswerPiece]
             yield AnswerPiece(view.checks_title, 75 - place, check)
     for place, (title, text) in enumerate(_said(view, extras)):
         yield AnswerPiece(title, 70 - place, clip(text, _PART))
-
-
-def _has_more(view: DiagnosisView) -> bool:
-    """Tell whether the whole answer says more than the first message."""
-    counts = (view.evidence, view.changes, view.checks, view.looks, view.alternatives, view.cited)
-    return any(len(part) > 1 for part in counts) or len(paragraphs(view.unquoted)) > 1
 
 
 def _said(view: DiagnosisView, extras: AnswerExtras) -> list[tuple[str, str]]:
