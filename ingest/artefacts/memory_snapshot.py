@@ -107,7 +107,7 @@ def _card(
     used = [block for block in blocks if block.get("state") == "active_allocated"]
     idle = [_number(block.get("size")) for block in blocks if block.get("state") == "inactive"]
     failed = next((entry for entry in reversed(trace) if entry.get("action") == "oom"), {})
-    calls = _calls(failed.get("frames"))
+    calls = _calls(failed)
     return CardMemory(
         device,
         _number(failed.get("size")),
@@ -127,7 +127,7 @@ def _holders(used: Sequence[Mapping[str, object]]) -> Iterator[Holder]:
     sizes: Counter[tuple[Frame, str]] = Counter()
     counts: Counter[tuple[Frame, str]] = Counter()
     for block in used:
-        calls = _calls(_frames(block))
+        calls = _calls(block)
         if call := _holding_call(calls):
             key = (call, _module(calls))
             sizes[key] += _number(block.get("size"))
@@ -149,7 +149,7 @@ def _growing(trace: Sequence[Mapping[str, object]]) -> Holder | None:
     sizes: Counter[tuple[Frame, str]] = Counter()
     counts: Counter[tuple[Frame, str]] = Counter()
     for place, entry in live.values():
-        calls = _calls(entry.get("frames"))
+        calls = _calls(entry)
         if call := _holding_call(calls):
             key = (call, _module(calls))
             parts.setdefault(key, set()).add(place * _PARTS // len(trace))
@@ -161,16 +161,11 @@ def _growing(trace: Sequence[Mapping[str, object]]) -> Holder | None:
     return None
 
 
-def _frames(block: Mapping[str, object]) -> object:
-    """Give a block's stack; until 2.0 it stood in the first entry of its history."""
-    if "frames" in block:
-        return block["frames"]
-    history = _dicts(block.get("history"), 1)
-    return history[0].get("frames") if history else None
-
-
-def _calls(frames: object) -> tuple[Frame, ...]:
-    """Give a stack's calls of Python, innermost first; those of C++ have no file that is Python's."""
+def _calls(item: Mapping[str, object]) -> tuple[Frame, ...]:
+    """Give the calls of Python in an item's stack, innermost first; those of C++ have no file of Python's."""
+    frames = item.get("frames")
+    if "frames" not in item and (history := _dicts(item.get("history"), 1)):
+        frames = history[0].get("frames")  # where a block's stood until 2.0
     return tuple(
         Frame(_text(frame.get("filename")), _number(frame.get("line")), _text(frame.get("name")))
         for frame in _dicts(frames, _MOST_CALLS)

@@ -195,21 +195,15 @@ class _TextReader:
             process = GoneProcess(-1, dead["host"], int(dead["pid"]), True)
             self.gone[process.host, process.pid] = process
         elif self.kind == "INCOMPLETE" and (listed := _LISTED.match(row)):
-            self._missing(int(listed["rank"]), row)
-        elif self.kind == "MISMATCH":
-            self._mismatch(row)
-
-    def _missing(self, rank: int, row: str) -> None:
-        self.group.missing += (rank,)
-        if managed := _MANAGED.search(row):
-            key = managed["host"], int(managed["pid"])
-            self.gone[key] = GoneProcess(rank, *key, key in self.gone and self.gone[key].is_dead)
-
-    def _mismatch(self, row: str) -> None:
-        if different := _OPERATION.match(row):
+            rank = int(listed["rank"])
+            self.group.missing += (rank,)
+            if managed := _MANAGED.search(row):
+                key = managed["host"], int(managed["pid"])
+                self.gone[key] = GoneProcess(rank, *key, key in self.gone and self.gone[key].is_dead)
+        elif self.kind == "MISMATCH" and (different := _OPERATION.match(row)):
             self.operation = different["operation"]
             self.group.counts[self.operation] = {}
-        elif self.operation:
+        elif self.kind == "MISMATCH" and self.operation:
             self._count(self.group.counts[self.operation], row)
 
     def _count(self, counts: dict[int, int], row: str) -> None:

@@ -50,18 +50,6 @@ def format_of(name: str, text: str) -> Format:
     return next((form for is_form, form in _SIGNS if said and is_form(said, text)), "shell")
 
 
-def _is_json(said: Sequence[str], text: str) -> bool:
-    return said[0].startswith("{") and (
-        re.match(r"\{\s*\"", text.lstrip()) is not None or _parses(json_document.read, text)
-    )
-
-
-def _is_dockerfile(said: Sequence[str], text: str) -> bool:
-    del text
-    begins = re.match(r"(?i)(?:FROM|ARG)\s+\S", said[0]) is not None
-    return begins and any(row.upper().startswith("FROM ") for row in said)
-
-
 def _is_yaml(said: Sequence[str], text: str) -> bool:
     if all(_OVERRIDE.match(row) for row in said):
         return True
@@ -90,8 +78,20 @@ def _parses(read: Callable[[str], object], text: str) -> bool:
 
 # What the content must be like; the first that fits counts.
 _SIGNS: tuple[tuple[Callable[[Sequence[str], str], bool], Format], ...] = (
-    (_is_json, "json"),
-    (_is_dockerfile, "dockerfile"),
+    (
+        lambda said, text: (
+            said[0].startswith("{")
+            and (re.match(r"\{\s*\"", text.lstrip()) is not None or _parses(json_document.read, text))
+        ),
+        "json",
+    ),
+    (
+        lambda said, _: (
+            re.match(r"(?i)(?:FROM|ARG)\s+\S", said[0]) is not None
+            and any(row.upper().startswith("FROM ") for row in said)
+        ),
+        "dockerfile",
+    ),
     (_is_yaml, "yaml"),
     (lambda said, _: all(_ASSIGNMENT.fullmatch(row) for row in said), "dotenv"),
     (_is_requirements, "requirements"),

@@ -30,7 +30,10 @@ def read(text: str) -> list[Setting]:
         raise NotPatchableError(Message("patch.file-longer-characters", max_characters=f"{MAX_CHARACTERS:,}"))
     try:
         tree = ast.parse(text)
-        found = sorted(_settings(tree), key=lambda item: (item[1].lineno, item[1].col_offset))
+        computed = (value for _, value in _reassigned(tree))
+        dropped = {id(node) for node in (*computed, *_told_to_trackers(tree))}
+        kept = (item for item in _values(tree) if id(item[1]) not in dropped)
+        found = sorted(kept, key=lambda item: (item[1].lineno, item[1].col_offset))
         filled = [
             Setting(name, _template(value)[:LONGEST], value.lineno, "dump")
             for name, value in _reassigned(tree)
@@ -56,13 +59,6 @@ def _setting(text: str, rows: list[str], starts: list[int], key: str, node: ast.
     return Setting(key, str(value)[:LONGEST], place.line, "dump", place)
 
 
-def _settings(tree: ast.Module) -> Iterator[tuple[str, ast.expr, str]]:
-    """Give key, value and scope of each plain value that the file may be run with."""
-    computed = (value for _, value in _reassigned(tree))
-    dropped = {id(node) for node in (*computed, *_told_to_trackers(tree))}
-    yield from (item for item in _values(tree) if id(item[1]) not in dropped)
-
-
 def _values(tree: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:
     """Give key, value and scope of each plain value."""
     for node in ast.walk(tree):
@@ -70,8 +66,11 @@ def _values(tree: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_plain(value):
                 yield name, value, ""
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                if _is_plain(default := _default_of(value)):
-                    yield name, default, ""
+                default: ast.expr | None = None
+                if isinstance(value, ast.Call) and _is_field(value):
+                    default = next((each.value for each in value.keywords if each.arg == "default"), None)
+                if _is_plain(default or value):
+                    yield name, default or value, ""
             case ast.Call() if not _is_field(node):
                 yield from _arguments(node)
             case ast.Dict():
@@ -85,13 +84,6 @@ def _values(tree: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:
 def _is_field(node: ast.expr) -> bool:
     """Tell whether a value is the `field(default=...)` of a dataclass or of a model of pydantic."""
     return isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2].lower() == "field"
-
-
-def _default_of(value: ast.expr) -> ast.expr:
-    """Give what a field falls back to; the value itself where it is no call that makes a field."""
-    if isinstance(value, ast.Call) and _is_field(value):
-        return next((keyword.value for keyword in value.keywords if keyword.arg == "default"), value)
-    return value
 
 
 def _template(value: ast.JoinedStr) -> str:

@@ -94,11 +94,6 @@ def _conda_package(file: YamlFile, item: TreeNode) -> Setting | None:
     return Setting(found["name"], found["version"], place.line, "package", place)
 
 
-def _json(text: str) -> list[Setting]:
-    record = read_record(text)
-    return tree_settings.of_json(text) if record is None else record.settings
-
-
 def _requirements(text: str) -> list[Setting]:
     found = []
     for line in packages.read_lines(text):
@@ -178,7 +173,9 @@ _READERS: dict[Format, Callable[[str], list[Setting]]] = {
     "shell": _script,
     "yaml": lambda text: yaml_settings.read(read_yaml(text)),
     "conda": _conda,
-    "json": _json,
+    "json": lambda text: (
+        tree_settings.of_json(text) if (record := read_record(text)) is None else record.settings
+    ),
     "requirements": _requirements,
     "dotenv": _dotenv,
     "dockerfile": _dockerfile,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -73,8 +73,10 @@ class Bars:
         Some of them are known already, so that they are ordered among themselves first.
         """
         last = Bars()
-        for line in _redrawings(rows):
-            last.draw(line)
+        for number, raw in rows:
+            if b"%|" in raw:
+                for part in raw.rsplit(b"\r", REDRAWN)[1 if raw.count(b"\r") > REDRAWN else 0 :]:
+                    last.draw(parse_line(part, number))
         for key, now in last._states.items():
             before = self._states.get(key)
             self._states[key] = now if before is None else now.following(before)
@@ -106,10 +108,3 @@ class Bars:
         if main is None or main.prepares or not since < main.line or last_line - main.line > 1:
             return False
         return 0 < main.step < NEARLY * main.total
-
-
-def _redrawings(rows: Iterable[tuple[int, bytes]]) -> Iterator[Line]:
-    for number, raw in rows:
-        if b"%|" in raw:
-            for part in raw.rsplit(b"\r", REDRAWN)[1 if raw.count(b"\r") > REDRAWN else 0 :]:
-                yield parse_line(part, number)

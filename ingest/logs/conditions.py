@@ -171,13 +171,6 @@ def _patterns(event: Event) -> tuple[str, ...]:
     return (event.pattern, *event.also)
 
 
-def _pattern(name: str, view: ReportView) -> bool:
-    if name in view.names:
-        return True
-    # Most conditions name a pattern as it is called; only the others need to be matched against each.
-    return any(sign in name for sign in "*?[") and any(fnmatchcase(each, name) for each in view.names)
-
-
 def _finds(expression: str, texts: Iterable[str]) -> bool:
     search = compiled(expression).search
     return any(search(text) for text in texts)
@@ -203,7 +196,11 @@ def _settings_named(name: str, view: ReportView) -> Iterator[Setting]:
 
 # What tells whether a test by name holds.
 _TESTS: Mapping[str, Callable[[str, ReportView], bool]] = {
-    "pattern": _pattern,
+    # Most conditions name a pattern as it is called; only the others need to be matched against each.
+    "pattern": lambda name, view: (
+        name in view.names
+        or (any(sign in name for sign in "*?[") and any(fnmatchcase(each, name) for each in view.names))
+    ),
     "root": lambda name, view: (
         view.root is not None and any(fnmatchcase(each, name) for each in _patterns(view.root))
     ),

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import attrgetter
 from statistics import median
 from typing import Literal, NamedTuple
 
@@ -144,7 +145,9 @@ class CurveLog:
             return ()
         for key, course in self._series.items():
             # A row at a block's end may be sampled as well.
-            self._series[key] = list({point.line: point for point in sorted(course, key=_line_of)}.values())
+            self._series[key] = list(
+                {point.line: point for point in sorted(course, key=attrgetter("line"))}.values()
+            )
         if self._memory:
             self._series["host-memory", ""] = self._at_steps() if self._counts else self._memory
         table = curves.load()
@@ -163,10 +166,6 @@ class CurveLog:
         ]
         order = [kind.name for kind in table.kinds]
         return tuple(sorted(told, key=lambda curve: (curve.finding is None, order.index(curve.name))))
-
-
-def _line_of(point: Point) -> int:
-    return point.line
 
 
 def curve_of(

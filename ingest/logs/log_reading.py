@@ -98,7 +98,11 @@ class LogReading:
             if row and not (progress.runs[-1].count or progress.runs[-1].finished):
                 self._failures.note_error_levels(block, row)
         self._tracebacks.end_file()
-        last = _last_bytes(block) if block is not None and block.line >= progress.first else ()
+        last: Iterable[tuple[int, bytes]] = ()
+        if block is not None and block.line >= progress.first:
+            # The first of these rows may be a part of one.
+            begin = max(0, len(block.data) - LAST_BYTES)
+            last = enumerate(block.data[begin:].split(b"\n"), block.number(begin))
         progress.end(tally, self._events.first_after(progress.first), last)
 
     def feed(self, block: Block, matches: list[Match]) -> None:
@@ -255,12 +259,6 @@ class LogReading:
             if raw.strip() and not self._good.has(raw)
         ]
         return self._masking.rows([(number, raw[:MAX_AROUND]) for number, raw in fresh[-NOVEL:]])
-
-
-def _last_bytes(block: Block) -> Iterable[tuple[int, bytes]]:
-    """Give the numbered rows of a block's last bytes; the first of them may be a part of one."""
-    begin = max(0, len(block.data) - LAST_BYTES)
-    return enumerate(block.data[begin:].split(b"\n"), block.number(begin))
 
 
 def _pieces(block: Block, matches: list[Match]) -> Iterator[tuple[int, int, list[Match]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from corpus.log_patterns import PatternTable
@@ -34,20 +34,15 @@ def refine_events(events: Sequence[Event], job: ReportView, table: PatternTable)
     stated: dict[int, dict[int, Fact]] = {}
     for place, fact in enumerate(job.facts):
         stated.setdefault(0 if fact.kind in DERIVED else fact.line, {})[place] = fact
-    refined = (
-        refine_event(event, job, _told_at(event.line, stated), table, outer.get(id(event), ()))
-        for event in events
-    )
+    refined = []
+    for event in events:
+        told = {**stated.get(event.line, {}), **stated.get(0, {})}
+        facts = [told[place] for place in sorted(told)]
+        refined.append(refine_event(event, job, facts, table, outer.get(id(event), ())))
     return tuple(
-        replace(told, handled=True) if id(event) in outer else told
-        for event, told in zip(events, refined, strict=True)
+        replace(exact, handled=True) if id(event) in outer else exact
+        for event, exact in zip(events, refined, strict=True)
     )
-
-
-def _told_at(line: int, stated: Mapping[int, Mapping[int, Fact]]) -> Sequence[Fact]:
-    """Give the facts of a line and those of none, in their order."""
-    found = {**stated.get(line, {}), **stated.get(0, {})}
-    return [found[place] for place in sorted(found)]
 
 
 def refine_by_files(report: CrashReport, table: PatternTable) -> CrashReport:

@@ -301,7 +301,11 @@ class _Hits:
         """Note that a row's expression ends at a place, or its sign."""
         block, data = self._block, self._block.data
         if row in self._signed:
-            self._note_sign(row, end)
+            # Also of a neighbour's part: the row's own match may end further on.
+            if end > self._is_noted[row]:
+                newline = data.find(b"\n", end, end + LONG_LINE)
+                self._is_noted[row] = newline if newline >= 0 else end + LONG_LINE
+                self.signs.append(end)
             return
         if end <= self._quiet[row] or not block.start < end <= block.stop or _is_overrun(data, end):
             return  # said already on this line, a neighbour block's own, or run over the line's end
@@ -318,13 +322,6 @@ class _Hits:
                 self._latest.setdefault(row, deque(maxlen=self._few)).append(end)
                 return
         self.found.append((end, row))
-
-    def _note_sign(self, row: int, end: int) -> None:
-        # Also of a neighbour's part: the row's own match may end further on.
-        if end > self._is_noted[row]:
-            newline = self._block.data.find(b"\n", end, end + LONG_LINE)
-            self._is_noted[row] = newline if newline >= 0 else end + LONG_LINE
-            self.signs.append(end)
 
     def all(self) -> list[tuple[int, int]]:
         """Give ends and rows, by place."""

@@ -57,7 +57,12 @@ class TracebackLog:
         # One that was read along with another, as it is woven into that.
         is_read = self._stacks.begins(line.source, line.number)
         found = [] if is_read else tracebacks.at(at.block, at.offset, line.number, at.parsed)
-        own, clock = self._above(at) if found or is_read else ([], line.time)
+        own: Iterable[Line] = ()
+        clock = line.time
+        if found or is_read:
+            nearest = LinesAbove(at.block, at.offset, line.number, at.parsed, CALM_ABOVE)
+            own = RememberedRows(row for row in nearest.own(line) if row.body.strip())
+            clock = clock or self._clock_above(at)
         # Ranks that print at once have their remarks and headers among each other.
         remark = next((row for row in own if not row.body.startswith("Traceback ")), line)
         if self._is_below_ignored(line.source, remark.number + 1):
@@ -73,13 +78,6 @@ class TracebackLog:
             self._stacks.open(line.source, traceback, line.number, sight)
             self._notes.progress.timeline.event(traceback.end, clock)
             self._notes.see_frames(traceback.frames, line.number)
-
-    def _above(self, at: PlacedLine) -> tuple[Iterable[Line], str]:
-        """Give the nearest rows of a line's process above it, and when it was printed."""
-        line = at.line
-        nearest = LinesAbove(at.block, at.offset, line.number, at.parsed, CALM_ABOVE)
-        own = RememberedRows(row for row in nearest.own(line) if row.body.strip())
-        return own, line.time or self._clock_above(at)
 
     def _clock_above(self, at: PlacedLine) -> str:
         """Give the time of the nearest line above that has one: Python prints none before a traceback."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import permutations
 
 from ingest.redaction import entropy
-from ingest.redaction.kinds import FoundValue, Probed, SecretKind
+from ingest.redaction.kinds import FoundValue, SecretKind, run_around
 
 _SIGNS = rb"[A-Za-z0-9+/_-]"
 # No part of a path, an address, a file's name or a longer run; a sentence may end behind it.
@@ -61,7 +61,11 @@ def is_drawn_run(value: bytes) -> bool:
     parts = re.split(rb"[_/-]", value)
     core = max(parts, key=len)
     # All of base64 is one part; names of models are words between the signs of its other alphabet.
-    if b"=" in value or b"+" in value or (len(value) >= 32 and not any(map(_is_long_word, parts))):
+    if (
+        b"=" in value
+        or b"+" in value
+        or (len(value) >= 32 and not any(len(part) >= 4 and entropy.is_word(part) for part in parts))
+    ):
         core = value
     return (
         len(core) >= _SHORTEST
@@ -72,10 +76,6 @@ def is_drawn_run(value: bytes) -> bool:
         and entropy.is_chance(core, _SHORTEST)
         and not entropy.is_encoded_text(value)
     )
-
-
-def _is_long_word(part: bytes) -> bool:
-    return len(part) >= 4 and entropy.is_word(part)
 
 
 def _is_explained(text: bytes, first: int, last: int) -> bool:
@@ -94,13 +94,6 @@ def _is_explained(text: bytes, first: int, last: int) -> bool:
 _ON = re.compile(_SIGNS + rb"{0,129}={0,2}")
 _ALL_SIGNS = string.ascii_letters.encode() + b"0123456789+/_-"
 
-
-def _is_drawn_place(text: bytes, place: int) -> Probed:
-    before, after = text[max(0, place - 128) : place], _ON.match(text, place)
-    run = before[len(before.rstrip(_ALL_SIGNS)) :] + (after[0] if after else b"")
-    return Probed(len(run) >= _SHORTEST and is_drawn_run(run), after.end() if after else place)
-
-
 _THREE = "|".join("".join(three) for three in permutations(("[a-z]", "[A-Z]", "[0-9]")))
 
 DRAWN = (
@@ -111,6 +104,6 @@ DRAWN = (
         wraps=False,
         yields=True,
         finder=find_drawn,
-        probe=_is_drawn_place,
+        probe=run_around(_ALL_SIGNS, _ON, 128, lambda run: len(run) >= _SHORTEST and is_drawn_run(run)),
     ),
 )

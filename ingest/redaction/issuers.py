@@ -6,22 +6,13 @@ import re
 import string
 
 from ingest.redaction import entropy
-from ingest.redaction.kinds import Probed, SecretKind
+from ingest.redaction.kinds import SecretKind, run_around
 
 _NOT_BEHIND = r"(?<![A-Za-z0-9])"
 _END = r"(?![A-Za-z0-9])"
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _ISSUED_RUN = re.compile(rb"[A-Za-z0-9._-]{0,400}")
 _ISSUED_SIGNS = (string.ascii_letters + string.digits + "._-").encode()
-
-
-def _is_near_issued(text: bytes, place: int) -> Probed:
-    """Tell whether the run around a place is a word and what chance has drawn."""
-    before = text[max(0, place - 300) : place]
-    after = _ISSUED_RUN.match(text, place)
-    run = before[len(before.rstrip(_ISSUED_SIGNS)) :] + (after[0] if after else b"")
-    return Probed(entropy.is_issued(run), after.end() if after else place)
-
 
 # Issuers whose mark no row's end is known to cut.
 _OTHER_ISSUERS = (
@@ -63,7 +54,7 @@ ISSUERS = (
         r"(?<![A-Za-z0-9/._-])(?P<secret>[A-Za-z][A-Za-z0-9]{1,9}(?:[._-][A-Za-z0-9]{1,8}){0,2}?[._-]"
         r"[A-Za-z0-9_.-]{20,400})(?![A-Za-z0-9/])",
         check=entropy.is_issued,
-        probe=_is_near_issued,
+        probe=run_around(_ISSUED_SIGNS, _ISSUED_RUN, 300, entropy.is_issued),
         wraps=False,
         yields=True,
     ),

@@ -74,6 +74,19 @@ class Probed(NamedTuple):
     until: int
 
 
+def run_around(
+    signs: bytes, ahead: re.Pattern[bytes], back: int, holds: Callable[[bytes], bool]
+) -> Callable[[bytes, int], Probed]:
+    """Make a probe for the run of signs around a place: what `ahead` finds, and up to `back` signs before."""
+
+    def probe(text: bytes, place: int) -> Probed:
+        before, after = text[max(0, place - back) : place], ahead.match(text, place)
+        run = before[len(before.rstrip(signs)) :] + (after[0] if after else b"")
+        return Probed(holds(run), after.end() if after else place)
+
+    return probe
+
+
 def going_on_as(run: str) -> Callable[[bytes, int], Probed]:
     """Make a probe for a condition that a row's end meets, too: the row below then begins with such a run."""
     begin = re.compile(views.BEFORE_ROW + b"[\"']?(?:" + run.encode() + b")")
@@ -127,7 +140,11 @@ class SecretKind:
         """Give what the expression, or the function, finds in a text, in its order."""
         if self.finder is not None:
             return self.finder(text)
-        return _linear_matches(self.expression, text) if self.linear else self.compiled().finditer(text)
+        if not self.linear:
+            return self.compiled().finditer(text)
+        # All that any of Hyperscan's matches covers, since it tells of each end.
+        spans = _span_finder(self.expression).spans(text)
+        return (match for begin, end in spans if (match := _ANYTHING.match(text, begin, end)))
 
     def compiled(self) -> re.Pattern[bytes]:
         """Give the expression for bytes; made when it is first needed, since most logs need few of them."""
@@ -140,13 +157,6 @@ def _compiled(expression: str) -> re.Pattern[bytes]:
 
 
 _ANYTHING = re.compile(rb"(?s:.+)")
-
-
-def _linear_matches(expression: str, text: bytes) -> Iterator[re.Match[bytes]]:
-    """Yield what Hyperscan finds: all that any of its matches covers, since it tells of each end."""
-    for begin, end in _span_finder(expression).spans(text):
-        if match := _ANYTHING.match(text, begin, end):
-            yield match
 
 
 @cache
@@ -382,11 +392,6 @@ _PUBLIC = r"(?:[A-Z0-9 ]{0,20} )?(?:CERTIFICATE(?: REQUEST)?|PUBLIC KEY|X509 CRL
 _BEFORE_ROW = r"(?:\([^()\n]{1,80}\) ?|[ \t]{1,24})?"
 _ROW_OF_KEY = rf"{_BEFORE_ROW}(?:[A-Za-z0-9+/]{{64}}|[A-Za-z0-9+/]{{70}}|[A-Za-z0-9+/]{{76}})"
 
-
-def _is_key_text(value: bytes) -> bool:
-    return not value.startswith(b"-----BEGIN") and entropy.is_base64(value)
-
-
 PRIVATE = (
     SecretKind(
         "private-key",
@@ -421,7 +426,7 @@ PRIVATE = (
         rf"-----BEGIN {_PUBLIC}-----(?:[^-]|-(?!-)){{0,16000}}(?:-----END {_PUBLIC}-----)?|"
         rf"(?m:^)(?P<secret>(?:{_ROW_OF_KEY}\r?(?:\n|\Z)){{2,}}+(?:{_BEFORE_ROW}[A-Za-z0-9+/]{{2,69}}={{0,2}}"
         rf"(?=\s|\Z))?)",
-        check=_is_key_text,
+        check=lambda value: not value.startswith(b"-----BEGIN") and entropy.is_base64(value),
         back=200,
         ahead=12_000,
         wraps=False,

@@ -168,13 +168,20 @@ def _guarded(path: Sequence[ast.AST]) -> GuardedStatement:
     function = outer if isinstance(outer, Function) else None
     raises = isinstance(statement, ast.Raise | ast.Assert)
     assigned = _assigned(outer, statement)
-    pieces = _message_of(statement, assigned)
+    match statement:
+        case ast.Assert(msg=ast.expr() as message) | ast.Raise(exc=ast.Call(args=[message, *_])):
+            pieces = pieces_of(message, assigned)
+        case _:
+            pieces = ()
+    # Without the blocks that it holds.
+    text = ast.unparse(statement)
+    head = text.split("\n", 1)[0] if hasattr(statement, "body") else " ".join(text.split())
     conditions = list(islice(_conditions(path[inside:]), MOST_CONDITIONS))
     tests = (_names(item.expression, assigned) for item in conditions if item.expression is not None)
     read = next(filter(None, tests), [])
     said = [name for piece in pieces if isinstance(piece, ast.expr) for name in _names(piece, assigned)]
     return GuardedStatement(
-        _short(_head(statement), LONGEST_STATEMENT),
+        _short(head, LONGEST_STATEMENT),
         function.name if function is not None else "<module>",
         tuple(conditions),
         tuple(dict.fromkeys([*read, *said]))[:MOST_NAMES],
@@ -254,20 +261,6 @@ def _defaults(function: Function) -> dict[str, str]:
     pairs = [*zip(placed[::-1], args.defaults[::-1], strict=False)]
     pairs += [(arg, value) for arg, value in zip(args.kwonlyargs, args.kw_defaults, strict=True) if value]
     return {arg.arg: _short(ast.unparse(value), LONGEST_CONDITION) for arg, value in pairs}
-
-
-def _message_of(statement: ast.AST, assigned: Mapping[str, ast.expr]) -> Pieces:
-    if isinstance(statement, ast.Assert) and statement.msg is not None:
-        return pieces_of(statement.msg, assigned)
-    if isinstance(statement, ast.Raise) and isinstance(statement.exc, ast.Call) and statement.exc.args:
-        return pieces_of(statement.exc.args[0], assigned)
-    return ()
-
-
-def _head(statement: ast.AST) -> str:
-    """Write a statement without the blocks that it holds."""
-    text = ast.unparse(statement)
-    return text.split("\n", 1)[0] if hasattr(statement, "body") else " ".join(text.split())
 
 
 def _short(text: str, most: int) -> str:

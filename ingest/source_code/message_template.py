@@ -25,7 +25,10 @@ def pieces_of(expression: ast.expr, assigned: Mapping[str, ast.expr], depth: int
         case ast.Constant(value=str(text)):
             return (text,)
         case ast.JoinedStr(values=values):
-            return tuple(_piece(part) for part in values[:MOST_PIECES])
+            return tuple(
+                part.value if isinstance(part, ast.FormattedValue) else str(ast.literal_eval(part))
+                for part in values[:MOST_PIECES]
+            )
         case ast.BinOp(left=left, op=ast.Add(), right=right) if depth:
             one, other = pieces_of(left, assigned, depth), pieces_of(right, assigned, depth)
             return (*(one or (left,)), *(other or (right,)))[:MOST_PIECES]
@@ -37,13 +40,6 @@ def pieces_of(expression: ast.expr, assigned: Mapping[str, ast.expr], depth: int
             return pieces_of(assigned[name], assigned, depth - 1)
         case _:
             return ()
-
-
-def _piece(part: ast.expr) -> str | ast.expr:
-    """Give a part of an f-string: fixed words, or the expression within its braces."""
-    if isinstance(part, ast.Constant):
-        return str(part.value)
-    return part.value if isinstance(part, ast.FormattedValue) else part
 
 
 def _percent(text: str, filled: ast.expr) -> Pieces:

@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 
@@ -20,7 +20,7 @@ from corpus.message import Message
 from ingest.logs.inputs.members import CONFIG, kind_of
 from service.patching.patches import ConfigFile
 from service.persistence.spool import Spool, SpooledUpload
-from service.pipeline.triage import MAX_CONFIG_BYTES
+from service.pipeline.triage import read_config
 from service.schemas.errors import BusyError, InvalidRequestError
 from service.telemetry import snapshot
 from service.telemetry.errors import TelemetryError
@@ -184,17 +184,12 @@ def _sorted(files: Sequence[tuple[str, Path]], text: str, pasted: Spool) -> Subm
         file.write(text.encode("utf-8", "replace"))
         file.rewind()
         logs.append((PASTED, file.path))
+    # No path leads back to the files.
     return SubmittedFiles(
-        tuple(logs), tuple(_config(name, path) for name, path in configs), _loaded(snapshots)
+        tuple(logs),
+        tuple(replace(read_config(path, name), path=None) for name, path in configs),
+        _loaded(snapshots),
     )
-
-
-def _config(name: str, path: Path) -> ConfigFile:
-    """Read one of the job's own files, bounded; no path leads back to it."""
-    with path.open("rb") as stream:
-        raw = stream.read(MAX_CONFIG_BYTES)
-    text = raw.decode("utf-8", "replace")
-    return ConfigFile(name, text, exact=text.encode() == raw)
 
 
 def _is_snapshot(name: str, path: Path) -> bool:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 from ingest.logs.inputs.encodings import HOLE
 
@@ -64,13 +63,16 @@ class Holes:
         if held:
             inner = text.lstrip(b"\0")
             text = self._joined(held + len(text) - len(inner), inner[:1]) + inner
-        text = _NULS.sub(partial(self._within, text), text)
+        text = _NULS.sub(
+            lambda hole: self._joined(
+                hole.end() - hole.start(),
+                text[hole.end() : hole.end() + 1],
+                text[max(0, hole.start() - 1) : hole.start()],
+            ),
+            text,
+        )
         self._last = text[-1:]
         return text
-
-    def _within(self, text: bytes, hole: re.Match[bytes]) -> bytes:
-        begin, end = hole.span()
-        return self._joined(end - begin, text[end : end + 1], text[max(0, begin - 1) : begin])
 
     def _joined(self, size: int, after: bytes, before: bytes = b"") -> bytes:
         """Give what stands where NULs stood."""

@@ -78,11 +78,14 @@ def read_zip(name: str, file: BinaryIO, contents: Contents) -> None:
 
 
 def _is_wanted(entry: ZipEntry, contents: Contents) -> bool:
+    # What surely holds nothing: a flood of such entries takes no log's place.
+    least = 2 if entry.method == zipfile.ZIP_DEFLATED else 0
+    is_empty = not entry.flags & _SIZES_FOLLOW and entry.size <= least
     kinds = (
         ("link", stat.S_ISLNK(entry.mode)),
         ("encrypted", bool(entry.flags & _ENCRYPTED)),
         ("unknown_compression", entry.method not in _METHODS),
-        ("empty", _is_empty(entry)),
+        ("empty", is_empty),
     )
     reason = next((reason for reason, is_so in kinds if is_so), None)
     if reason is None:
@@ -90,12 +93,6 @@ def _is_wanted(entry: ZipEntry, contents: Contents) -> bool:
     contents.seen += 1
     contents.skipped.add(reason, entry.name)
     return False
-
-
-def _is_empty(entry: ZipEntry) -> bool:
-    """Tell whether an entry surely holds nothing, so that a flood of such ones takes no log's place."""
-    least = 2 if entry.method == zipfile.ZIP_DEFLATED else 0
-    return not entry.flags & _SIZES_FOLLOW and entry.size <= least
 
 
 def _listed(name: str, file: BinaryIO, contents: Contents) -> list[ZipEntry]:
