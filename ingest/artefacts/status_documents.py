@@ -58,13 +58,12 @@ def _lines(document: Mapping[str, object]) -> Iterator[str]:
     for group in kind.groups if kind else ():
         found = _at(document, group.each) if group.each else [document]
         for item in (found if isinstance(found, list) else [])[:MOST_ITEMS]:
-            yield from (told for line in group.lines if (told := _filled(line, item)))
-
-
-def _filled(line: str, item: object) -> str:
-    """Fill a line's blanks; empty where one is not told."""
-    values = {name: _text(_at(item, name)) for name in _BLANK.findall(line)}
-    return _BLANK.sub(lambda blank: values[blank[1]], line) if all(values.values()) else ""
+            for line in group.lines:
+                # Words and the names of blanks take turns; a line of which a blank is not told is left out.
+                parts = _BLANK.split(line)
+                parts[1::2] = [_text(_at(item, name)) for name in parts[1::2]]
+                if all(parts[1::2]):
+                    yield "".join(parts)
 
 
 def _at(value: object, path: str) -> object:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 
 from corpus.message import Message
 from corpus.schema import Scalar
@@ -94,18 +93,19 @@ def _conda_package(file: YamlFile, item: TreeNode) -> Setting | None:
     return Setting(found["name"], found["version"], place.line, "package", place)
 
 
-def _requirements(text: str) -> list[Setting]:
-    found = []
-    for line in packages.read_lines(text):
-        if asked := arguments.read_requirement(line.body):
-            start = line.start + asked.start("version")
-            place = place_at(text, start, "", partial(_requirement_edit, line))
-            found.append(Setting(asked["name"], asked["version"], line.number, "package", place))
-    return found
-
-
-def _requirement_edit(line: packages.RequirementLine, to: Scalar) -> TextEdit:
-    return TextEdit(line.start, line.end, packages.with_version(line, packages.read_specifier(str(to))))
+def _requirement(text: str, line: packages.RequirementLine) -> Setting | None:
+    asked = arguments.read_requirement(line.body)
+    if asked is None:
+        return None
+    place = place_at(
+        text,
+        line.start + asked.start("version"),
+        "",
+        lambda to: TextEdit(
+            line.start, line.end, packages.with_version(line, packages.read_specifier(str(to)))
+        ),
+    )
+    return Setting(asked["name"], asked["version"], line.number, "package", place)
 
 
 def _dotenv(text: str) -> list[Setting]:
@@ -120,16 +120,15 @@ def _dotenv(text: str) -> list[Setting]:
 
 def _variable(text: str, match: env_file.Assigned, value: str) -> Setting:
     is_open = not env_file.is_unusual(match) and "$" not in match["value"]
-    write = partial(_variable_edit, text, match)
+
+    def write(to: Scalar) -> TextEdit:
+        if env_file.is_composed(str(to)):
+            raise NotPatchableError(Message("patch.variable-removed-composed-hand"))
+        edit = env_file.replacement(text, match, str(to))
+        return edit or TextEdit(*match.span("value"), match["value"])
+
     place = place_at(text, match.start("value"), "", write)
     return Setting(match["key"], value, place.line, "env", place if is_open else None)
-
-
-def _variable_edit(text: str, match: env_file.Assigned, to: Scalar) -> TextEdit:
-    if env_file.is_composed(str(to)):
-        raise NotPatchableError(Message("patch.variable-removed-composed-hand"))
-    edit = env_file.replacement(text, match, str(to))
-    return edit or TextEdit(*match.span("value"), match["value"])
 
 
 def _dockerfile(text: str) -> list[Setting]:
@@ -176,7 +175,9 @@ _READERS: dict[Format, Callable[[str], list[Setting]]] = {
     "json": lambda text: (
         tree_settings.of_json(text) if (record := read_record(text)) is None else record.settings
     ),
-    "requirements": _requirements,
+    "requirements": lambda text: [
+        setting for line in packages.read_lines(text) if (setting := _requirement(text, line))
+    ],
     "dotenv": _dotenv,
     "dockerfile": _dockerfile,
     "sections": sections.read,

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 
 from corpus.schema import Scalar
 from ingest.configfiles import literals
@@ -40,7 +39,14 @@ def _setting(text: str, section: str, offset: int, pair: re.Match[str]) -> Itera
     """Make the setting of a pair in the row at `offset`; none where its key is no setting's name."""
     raw = written_value(pair["value"])
     start = offset + pair.start("value")
-    edit = partial(_written, text, start, start + len(raw))
+
+    def edit(to: Scalar) -> TextEdit:
+        # A string keeps its quotes, and stays without them where it had none and needs none.
+        new = str(to).lower() if isinstance(to, bool) else str(to)
+        is_quoted = text[start : start + 1] in "'\""
+        written = json.dumps(new, ensure_ascii=False) if is_quoted else new
+        return TextEdit(start, start + len(raw), written)
+
     is_whole = _SINGLE.fullmatch(raw) or _QUOTED.fullmatch(raw)
     place = place_at(text, start, section[:-1], edit) if is_whole else None
     line = text.count("\n", 0, offset) + 1
@@ -62,11 +68,3 @@ def unquoted(value: str) -> str:
     if quoted is None:
         return value
     return quoted[1] if quoted[1] is not None else literals.unquoted(quoted[0])
-
-
-def _written(text: str, start: int, end: int, to: Scalar) -> TextEdit:
-    """Write a value: a string keeps its quotes, and stays without them where it had none and needs none."""
-    new = str(to).lower() if isinstance(to, bool) else str(to)
-    return TextEdit(
-        start, end, json.dumps(new, ensure_ascii=False) if text[start : start + 1] in "'\"" else new
-    )

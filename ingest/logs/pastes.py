@@ -130,17 +130,15 @@ class Pastes:
         for match in self._scanner.peek(data):
             if not self._rows[match.row].sample:
                 found[match.line - 1].add(match.row)
-        return [
-            _said([self._rows[number] for number in numbers], text) if numbers else frozenset()
-            for text, numbers in zip(texts, found, strict=True)
-        ]
-
-
-def _said(rows: Sequence[Pattern], text: str) -> frozenset[Pattern]:
-    """Give those of the patterns that the scanner proposed for a row of text that hold for a part of it."""
-    parts = text.split("\r") if any(row.is_anchored for row in rows) else ()
-    lines = [parse_line(part.encode("utf-8", "surrogateescape"), 1) for part in parts]
-    return frozenset(row for row in rows if not row.is_anchored or any(holds(row, line) for line in lines))
+        known = []
+        for text, numbers in zip(texts, found, strict=True):
+            rows = [self._rows[number] for number in numbers]
+            # An anchored one is proposed for a whole row of text, and may hold for a part of it alone.
+            parts = text.split("\r") if any(row.is_anchored for row in rows) else ()
+            lines = [parse_line(part.encode("utf-8", "surrogateescape"), 1) for part in parts]
+            holding = (row for row in rows if not row.is_anchored or any(holds(row, line) for line in lines))
+            known.append(frozenset(holding))
+        return known
 
 
 def _says_more(new: frozenset[Pattern], old: frozenset[Pattern]) -> bool:

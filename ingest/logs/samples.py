@@ -106,20 +106,19 @@ def is_prose(text: str) -> bool:
     return len(_GRAMMAR.findall(text)) >= _PROSE_SHARE * len(words)
 
 
-def _is_told(row: Pattern, text: str) -> bool:
-    """Tell whether prose stands around what the row finds; a record may hold a whole book in one line."""
-    found = row.compiled.search(text)
-    return found is not None and is_prose(text[max(0, found.start() - _AROUND) : found.end() + _AROUND])
-
-
 def spoken_rows(rows: list[Pattern], line: Line) -> list[Pattern]:
     """Give the patterns that match what a line says itself, beside the samples that it quotes."""
-    rows = [row for row in rows if not (row.last_resort and _is_told(row, line.body))]
+    kept = []
+    for row in rows:
+        # Prose may stand around what a last resort finds; a record may hold a whole book in one line.
+        found = row.compiled.search(line.body) if row.last_resort else None
+        if found is None or not is_prose(line.body[max(0, found.start() - _AROUND) : found.end() + _AROUND]):
+            kept.append(row)
     body = without_samples(line.body)
     if body == line.body:
-        return rows
+        return kept
     text = without_samples(line.text)
-    return [row for row in rows if row.compiled.search(body) or row.compiled.search(text)]
+    return [row for row in kept if row.compiled.search(body) or row.compiled.search(text)]
 
 
 def _value_end(text: str, begin: int) -> int:

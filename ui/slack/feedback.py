@@ -55,12 +55,14 @@ class FeedbackHandler:
 
     def more(self, body: Payload) -> None:
         """Put the whole answer into the thread."""
-        self._done(ButtonClick(body), self._more)
+        self._done(
+            ButtonClick(body),
+            lambda where, diagnosis: self._slack_client.post(
+                where.channel, whole(diagnosis, self._settings), where.thread
+            ),
+        )
 
-    def _more(self, where: ButtonClick, diagnosis: Diagnosis) -> None:
-        self._slack_client.post(where.channel, whole(diagnosis, self._settings), where.thread)
-
-    def _done(self, where: ButtonClick, work: Callable[[ButtonClick, Diagnosis], None]) -> None:
+    def _done(self, where: ButtonClick, work: Callable[[ButtonClick, Diagnosis], object]) -> None:
         """Do what a click asks for with the answer that it stands under.
 
         What goes wrong is told to who clicked.

@@ -39,17 +39,16 @@ def resolved(own: Sequence[Setting], shown: Sequence[Setting]) -> tuple[Setting,
 
 
 def _filled(value: str, variables: Mapping[str, str]) -> str:
+    """Give a value with what its references stand for; as it is written where nothing tells one of them."""
+
+    def told(found: re.Match[str]) -> str:
+        held = variables.get(found["bare"] or found["name"])
+        # `X=${X:-8}` names itself: only its default is left.
+        if held is not None and held != found[0]:
+            return held
+        return found["default"] or found[0]
+
     made = value
     for _ in range(_DEPTH):
-        made = _REFERENCE.sub(lambda found: _value(found, variables), made)
+        made = _REFERENCE.sub(told, made)
     return value if "$" in made else made
-
-
-def _value(found: re.Match[str], variables: Mapping[str, str]) -> str:
-    """Give what a reference stands for; the reference itself where nothing tells it."""
-    name = found["bare"] or found["name"]
-    held = variables.get(name)
-    # `X=${X:-8}` names itself: only its default is left.
-    if held is not None and held != found[0]:
-        return held
-    return found["default"] or found[0]
