@@ -183,24 +183,25 @@ def audit(packages: Sequence[LockedPackage], folder: Path) -> Iterator[Match]:
 
 
 def _affects(item: Mapping[str, Any], version: str) -> bool:
-    """Tell whether a version is listed, or within a range (https://ossf.github.io/osv-schema/)."""
+    """Tell whether a version is listed, or in a range: behind what introduced a fault, before what ended it.
+
+    The format: https://ossf.github.io/osv-schema/.
+    """
     if version in item.get("versions", ()):
         return True
-    ranges = (each["events"] for each in item.get("ranges", ()) if each["type"] == "ECOSYSTEM")
-    return any(_within(events, Version(version)) for events in ranges)
-
-
-def _within(events: Sequence[Mapping[str, Any]], version: Version) -> bool:
-    """Tell whether a version lies behind what introduced a fault, and before what ended it."""
-    is_in = False
-    for event in events:
-        if "introduced" in event and Version(str(event["introduced"])) <= version:
-            is_in = True
-        if "fixed" in event and Version(str(event["fixed"])) <= version:
-            is_in = False
-        if "last_affected" in event and Version(str(event["last_affected"])) < version:
-            is_in = False
-    return is_in
+    own = Version(version)
+    for events in (each["events"] for each in item.get("ranges", ()) if each["type"] == "ECOSYSTEM"):
+        is_in = False
+        for event in events:
+            if "introduced" in event and Version(str(event["introduced"])) <= own:
+                is_in = True
+            if "fixed" in event and Version(str(event["fixed"])) <= own:
+                is_in = False
+            if "last_affected" in event and Version(str(event["last_affected"])) < own:
+                is_in = False
+        if is_in:
+            return True
+    return False
 
 
 def _licences(packages: Sequence[LockedPackage]) -> int:

@@ -55,6 +55,13 @@ def _plot(curve: Curve, language: Language) -> Html:
         element("polyline", points=" ".join(piece), vector_effect="non-scaling-stroke")
         for piece in pieces(curve.points, low, high)
     )
+    # Where the curve went wrong, as far as that is inside of it.
+    since = EMPTY
+    if curve.since is not None and curve.finding != "rise":
+        x = round(_across(curve.since, curve.points[0][0], curve.points[-1][0]), 1)
+        since = element(
+            "line", x1=x, y1=0, x2=x, y2=HEIGHT, class_="since", vector_effect="non-scaling-stroke"
+        )
     return element(
         "figure",
         element("figcaption", name),
@@ -70,7 +77,7 @@ def _plot(curve: Curve, language: Language) -> Html:
             element(
                 "svg",
                 *lines,
-                _mark(curve),
+                since,
                 viewBox=f"0 0 {WIDTH} {HEIGHT}",
                 preserveAspectRatio="none",
                 role="img",
@@ -100,11 +107,3 @@ def pieces(points: Sequence[tuple[float, float | None]], low: float, high: float
 
 def _across(step: float, begin: float, end: float) -> float:
     return WIDTH * (step - begin) / ((end - begin) or 1)
-
-
-def _mark(curve: Curve) -> Html:
-    """Draw where the curve went wrong, as far as that is inside of it."""
-    if curve.since is None or curve.finding == "rise":
-        return EMPTY
-    x = round(_across(curve.since, curve.points[0][0], curve.points[-1][0]), 1)
-    return element("line", x1=x, y1=0, x2=x, y2=HEIGHT, class_="since", vector_effect="non-scaling-stroke")
