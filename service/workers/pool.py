@@ -12,6 +12,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 from multiprocessing.connection import Connection
 from time import monotonic
@@ -35,15 +36,7 @@ from service.settings import Settings, without_secrets
 from service.signals import tracing
 from service.workers import worker_program
 from service.workers.queue import TaskQueue
-from service.workers.tasks import (
-    PromptShown,
-    RetoldDiagnosis,
-    SearchHits,
-    Submission,
-    Task,
-    TracedTask,
-    TriageMaterial,
-)
+from service.workers.tasks import PromptShown, RetoldDiagnosis, SearchHits, Submission, Task, TriageMaterial
 
 _LOG = logging.getLogger("whycrash.workers")
 # Seconds until another process is tried where one could not load all that it needs.
@@ -71,9 +64,9 @@ class TaskHandle:
         self, task: Task, seconds: float, keep: Keep | None, over: Callable[[TaskHandle], None]
     ) -> None:
         """Prepare; `over` is called when all messages are kept, before the listener hears the end."""
-        self.task = task
-        # Of whoever asks, here; the thread that hands it over is in no span.
-        self._parent = tracing.current()
+        # The caller's span, noted here: the thread that hands the task over is in none.
+        parent = tracing.current()
+        self.task = replace(task, parent=parent) if parent else task
         self.begun: float | None = None
         self.is_over = False
         self._ends = monotonic() + seconds
@@ -85,11 +78,6 @@ class TaskHandle:
         if keep:
             self.keeper = threading.Thread(target=self._kept, args=(keep,), name="task-keeper", daemon=True)
             self.keeper.start()
-
-    @property
-    def sent(self) -> Task | TracedTask:
-        """What a worker is sent."""
-        return TracedTask(self.task, self._parent) if self._parent else self.task
 
     @property
     def abandon(self) -> float:
@@ -295,7 +283,7 @@ class _Dispatcher(threading.Thread):
         key = next(self._keys)
         handle.begun = handle.begun or monotonic()
         try:
-            self._pool.submit(key, handle.sent, handle.abandon)
+            self._pool.submit(key, handle.task, handle.abandon)
         except Exception as error:  # noqa: BLE001 - a task fails, and the pool goes on
             _LOG.error("a task could not be handed over: %s", failing_frame(error))
             handle.fail(error)

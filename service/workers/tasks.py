@@ -16,8 +16,15 @@ from service.schemas.records import Excerpt, MessageRecord
 from service.telemetry.snapshot import Snapshot
 
 
+@dataclass(frozen=True, kw_only=True)
+class WorkerTask:
+    """What every task carries: `parent` is the span that it belongs to, a W3C traceparent, if any."""
+
+    parent: str = ""
+
+
 @dataclass(frozen=True)
-class Submission:
+class Submission(WorkerTask):
     """One job that a person or a program hands in: the same value from the way in to the worker.
 
     `text` is a pasted log; else `paths` are log files, folders or archives that are one job's output, which
@@ -63,7 +70,7 @@ class KeptTriage:
 
 
 @dataclass(frozen=True)
-class QuestionTask:
+class QuestionTask(WorkerTask):
     """Answer a follow-up question; `talk` is what was said before."""
 
     kept: KeptTriage
@@ -73,14 +80,14 @@ class QuestionTask:
 
 
 @dataclass(frozen=True)
-class PromptTask:
+class PromptTask(WorkerTask):
     """Give what a model would be sent."""
 
     kept: KeptTriage
 
 
 @dataclass(frozen=True)
-class RetellTask:
+class RetellTask(WorkerTask):
     """Give a kept triage's answer in another language, out of what was kept."""
 
     kept: KeptTriage
@@ -88,7 +95,7 @@ class RetellTask:
 
 
 @dataclass(frozen=True)
-class SearchTask:
+class SearchTask(WorkerTask):
     """Search cases, notes and past reports."""
 
     words: str
@@ -97,14 +104,6 @@ class SearchTask:
 
 
 Task = Submission | QuestionTask | PromptTask | RetellTask | SearchTask
-
-
-@dataclass(frozen=True)
-class TracedTask:
-    """A task, and the span that it belongs to, as a W3C traceparent."""
-
-    task: Task
-    parent: str
 
 
 @dataclass(frozen=True)

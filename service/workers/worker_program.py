@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from service.settings import Settings
-    from service.workers.tasks import Task, TracedTask
+    from service.workers.tasks import Task
 
 _LOG = logging.getLogger("whycrash.workers")
 
@@ -40,15 +40,13 @@ class TriageHandler:
         starting.start("worker")
         return wrong
 
-    def handle(self, task: Task | TracedTask, tell: Tell) -> None:
+    def handle(self, task: Task, tell: Tell) -> None:
         """Answer a task; an error is its last message."""
         from service.schemas.errors import ours
         from service.schemas.failures import failing_frame, failure_of
         from service.workers import handlers
-        from service.workers.tasks import TracedTask
 
-        task, parent = (task.task, task.parent) if isinstance(task, TracedTask) else (task, "")
-        with tracing.span(handlers.SPANS[type(task)], parent=parent) as span:
+        with tracing.span(handlers.SPANS[type(task)], parent=task.parent) as span:
             try:
                 for item in handlers.handle_task(self._warm.fresh(), self._settings, task, tell):
                     tell(item)
