@@ -41,12 +41,6 @@ router = APIRouter(prefix="/v1", tags=["triages"])
 TriageId = Annotated[str, Path(max_length=40, pattern=r"^[0-9A-Za-z_-]+$", description="A triage's id.")]
 
 
-def _kinds() -> Iterator[str]:
-    """Yield what each event's `kind` says."""
-    for event in get_args(get_args(Event)[0]):
-        yield event.model_fields["kind"].default
-
-
 # Before OpenAPI 3.2, which gives it a name of its own, the schema of a stream is that of each event.
 _EVENTS = {
     "description": (
@@ -58,7 +52,10 @@ _EVENTS = {
         "required": ["id", "event", "data"],
         "properties": {
             "id": {"type": "string", "pattern": r"^\d+$", "description": "The event's number, from 1 on."},
-            "event": {"type": "string", "enum": list(_kinds())},
+            "event": {
+                "type": "string",
+                "enum": [event.model_fields["kind"].default for event in get_args(get_args(Event)[0])],
+            },
             "data": {
                 "type": "string",
                 "contentMediaType": "application/json",

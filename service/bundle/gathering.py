@@ -90,7 +90,11 @@ def gather(table: BundleTable, subject: Subject, logs: Sequence[Path], work: Pat
 
 def _entries(table: BundleTable, subject: Subject, logs: Sequence[Path], work: Path) -> Iterator[BundleEntry]:
     for path in logs:
-        yield from _copies(_files_below(path), "logs", path.parent if path.is_file() else path, work)
+        if path.is_file():
+            yield from _copies((path,), "logs", path.parent, work)
+        else:
+            files = (Path(root) / name for root, _, names in os.walk(path) for name in sorted(names))
+            yield from _copies(files, "logs", path, work)
     for item in table.items:
         if not item.serves(subject.wanted) or (item.kind and item.kind != subject.kind):
             continue
@@ -156,12 +160,6 @@ def _found(item: BundleItem, blanks: Mapping[str, str], subject: Subject) -> Ite
             )
             if is_kept:
                 yield path
-
-
-def _files_below(path: Path) -> Iterable[Path]:
-    if path.is_file():
-        return (path,)
-    return (Path(root) / name for root, _, names in os.walk(path) for name in sorted(names))
 
 
 def _copies(paths: Iterable[Path], folder: str, base: Path | None, work: Path) -> Iterator[BundleEntry]:

@@ -54,19 +54,15 @@ def curve_words(found: tuple[Curve, ...], language: Language) -> Iterator[str]:
             language,
             at=f"{curve.since:g}",
         )
+        finite = [value for _, value in curve.points if value is not None]
         told = words(
             f"diagnosis.curve-{curve.finding}",
             language,
             name=table.kind(curve.name).title.to(language),
             where=where,
             before="?" if curve.before is None else f"{curve.before:g}",
-            last=_last(curve),
+            last=f"{finite[-1]:g}" if finite else "?",
         )
         if curve.full_at is not None:
             told += words("diagnosis.curve-full", language, at=f"{curve.full_at:g}")
         yield told
-
-
-def _last(curve: Curve) -> str:
-    finite = [value for _, value in curve.points if value is not None]
-    return f"{finite[-1]:g}" if finite else "?"

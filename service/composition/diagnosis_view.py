@@ -112,15 +112,13 @@ def source_words(place: SourcePlace, language: Language) -> str:
     return f"{found} · {checked}"
 
 
-def _below_packages(path: str) -> str:
-    """Give a path from its package on, or its last levels."""
-    below = re.split(r"(?:site|dist)-packages/", path)[-1]
-    return below if below != path else "/".join(path.split("/")[-_LEVELS:])
-
-
 def statement_words(read: ReadStatement, language: Language) -> tuple[str, ...]:
     """Say which statement stands at a call in the code on the machine, and what led there, a row each."""
-    place = f"{_below_packages(read.path)}:{read.source_line}"
+    # From its package on, or its last levels.
+    path = re.split(r"(?:site|dist)-packages/", read.path)[-1]
+    if path == read.path:
+        path = "/".join(path.split("/")[-_LEVELS:])
+    place = f"{path}:{read.source_line}"
     if read.standing != "read":
         return (words(f"diagnosis.statement-{read.standing}", language, place=place),)
     rows = [words("diagnosis.statement-read", language, place=place, statement=read.statement)]
@@ -341,6 +339,7 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
     cures = _distinct(change for change in diagnosis.changes if change.purpose == "cure")
     first = _made_by(diagnosis.patch or "", cures) or cures[:AT_ONCE]
     others = [change for change in cures if change not in first]
+    confirmed = diagnosis.confirmed
     return DiagnosisView(
         language=language,
         headline=diagnosis.headline,
@@ -376,16 +375,11 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
         cited=tuple(item for item in diagnosis.cases if f"[case:{item.id}]" in diagnosis.explanation),
         telemetry=diagnosis.telemetry,
         redactions=diagnosis.redactions,
-        confirmed_words=_confirmed(diagnosis, language),
+        confirmed_words=words("diagnosis.confirmed", language, on=confirmed.on.date().isoformat())
+        if confirmed and confirmed.cause == diagnosis.cause
+        else "",
         curve_words=tuple(curve_words(diagnosis.curves, language)),
     )
-
-
-def _confirmed(diagnosis: Diagnosis, language: Language) -> str:
-    told = diagnosis.confirmed
-    if told is None or told.cause != diagnosis.cause:
-        return ""
-    return words("diagnosis.confirmed", language, on=told.on.date().isoformat())
 
 
 def _end_known(diagnosis: Diagnosis, language: Language) -> str:

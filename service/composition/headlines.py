@@ -108,7 +108,11 @@ def quoted(message: str, title: str, *, is_general: bool) -> str:
     said = message_of(message)
     while (before := _BEFORE.match(said)) is not None:
         said = said[before.end() :]
-    said = _cut(_unquoted(" ".join(said.split()))).replace("`", "'")
+    said = " ".join(said.split())
+    # Python prints what a `KeyError` was given with marks around it.
+    if len(said) > 2 and said[0] in "'\"" and said.endswith(said[0]):
+        said = said[1:-1]
+    said = _cut(said).replace("`", "'")
     is_telling = is_general or _SPECIFIC.search(said) is not None
     return said if is_telling and len(said) >= LEAST and said.lower() not in title.lower() else ""
 
@@ -127,12 +131,6 @@ def announced(root: Event, report: CrashReport) -> str:
     below = parse_line(report.texts.get(root.line + 1, "").encode(), root.line + 1).body
     found = _ANNOUNCED.match(below)
     return found["row"].strip() if found is not None else ""
-
-
-def _unquoted(text: str) -> str:
-    """Take off the marks around a whole message, as Python prints what a `KeyError` was given."""
-    mark = text[:1]
-    return text[1:-1] if len(text) > 2 and mark in "'\"" and text.endswith(mark) else text
 
 
 def is_specific(headline: str) -> bool:

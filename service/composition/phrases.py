@@ -70,16 +70,13 @@ def fact(found: Fact, language: Language) -> str:
     needed = _FACTS.get(found.kind, ())
     if not needed or any(name not in found.fields for name in needed):
         return ""
-    values = {name: _in_words(name, found.fields[name]) for name in needed}
+    values: dict[str, Value] = {}
+    for name in needed:
+        value = found.fields[name]
+        if not isinstance(value, str) and name.endswith("_gib"):
+            value = size_in_words(value)
+        values[name] = f"{value:.4g}" if isinstance(value, float) else value
     return phrase(f"fact-{found.kind}", language, **values)
-
-
-def _in_words(name: str, value: Value) -> Value:
-    if isinstance(value, str):
-        return value
-    if name.endswith("_gib"):
-        return size_in_words(value)
-    return f"{value:.4g}" if isinstance(value, float) else value
 
 
 def outcome(ended: Outcome, language: Language) -> str:

@@ -50,11 +50,12 @@ def read_statements(assessment: Assessment, library: Library) -> tuple[ReadState
     place = assessment.report.place(root.line) if root is not None else None
     if place is None:
         return ()
+    given = {last_level(item.key) for item in assessment.settings}
     found = []
     for item in assessment.report.failing_source.frames:
         read, frame = item.statement, item.frame
         named = (name.rpartition(".")[2] for name in read.names) if read is not None else ()
-        settings = dict.fromkeys(name for name in named if _is_given(name, assessment, library))
+        settings = dict.fromkeys(name for name in named if name in given or library.is_setting(name))
         found.append(
             ReadStatement(
                 line=place.line,
@@ -69,8 +70,3 @@ def read_statements(assessment: Assessment, library: Library) -> tuple[ReadState
             )
         )
     return tuple(found)
-
-
-def _is_given(name: str, assessment: Assessment, library: Library) -> bool:
-    """Tell whether a name is a setting that a framework knows, or that the job gives."""
-    return library.is_setting(name) or any(last_level(item.key) == name for item in assessment.settings)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 # Rows of one answer, those around a row that holds the words, and the longest row.
 MOST, AROUND, LONGEST = 100, 4, 400
@@ -63,13 +62,10 @@ def notebook_sources(text: str) -> list[str] | None:
         return None
     rows: list[str] = []
     for number, cell in enumerate((cell for cell in cells if isinstance(cell, Mapping)), 1):
-        rows += [f"# cell {number}, {cell.get('cell_type', '')}", *_source(cell).split("\n")]
+        source = cell.get("source", "")
+        text = "".join(map(str, source)) if isinstance(source, list) else str(source)
+        rows += [f"# cell {number}, {cell.get('cell_type', '')}", *text.split("\n")]
     return rows
-
-
-def _source(cell: Mapping[str, Any]) -> str:
-    held = cell.get("source", "")
-    return "".join(map(str, held)) if isinstance(held, list) else str(held)
 
 
 def _numbered(rows: Sequence[str], shown: Sequence[int], *, is_counted: bool) -> Iterator[str]:

@@ -290,14 +290,12 @@ def _compared(question: FollowUpQuestion) -> str:
     return "\n\n".join(_against(cause, question) for cause in meant)
 
 
-def _denied(question: FollowUpQuestion) -> str:
-    meant = meant_setting(question.text, question.prompt_context)
-    return deny(meant, question.prompt_context)
-
-
 _ANSWERS: Sequence[tuple[re.Pattern[str], Callable[[FollowUpQuestion], str]]] = (
     (_WHY_NOT, _compared),
-    (DENIED, _denied),
+    (
+        DENIED,
+        lambda question: deny(meant_setting(question.text, question.prompt_context), question.prompt_context),
+    ),
     (CHANGED, _compared),
     (RESUMES, lambda question: describe_resumption(question.prompt_context)),
     (_COST, _costs),

@@ -58,15 +58,11 @@ def describe_rank(text: str, context: PromptContext) -> str:
     if not rows:
         is_silent = root is not None and rank in root.silent
         parts.append(say("rank-silent" if is_silent else "rank-unknown", language, rank=rank))
-        own = [line for line, row in sorted(report.texts.items()) if _is_of(row, line, rank)]
+        read = ((line, parse_line(row.encode(), line)) for line, row in sorted(report.texts.items()))
+        own = [line for line, row in read if (row.rank or row.told) == str(rank)]
         said = [f"- [{report.place(line)}] `{_quote(report.texts[line])}`" for line in own[-_MOST:]]
         parts += ["\n".join([say("rank-last", language), "", *said])] if said else []
     return "\n\n".join(parts)
-
-
-def _is_of(row: str, number: int, rank: int) -> bool:
-    line = parse_line(row.encode(), number)
-    return (line.rank or line.told) == str(rank)
 
 
 def _quote(text: str) -> str:

@@ -241,15 +241,11 @@ def _own_edits(
     # What other files of the job's say of it counts although they are not to be changed.
     others = [file for file in job_files(report) if file.name not in names]
     own = [JobFile(file.name, file.text) for file in given]
-    found = offered_edit(report, [*own, *others], _exported(given))
+    exported = list(dict.fromkeys(name for file in given for name in _EXPORT.findall(file.text)))
+    found = offered_edit(report, [*own, *others], exported)
     if found is None or found.file is None or found.place != change.key:
         return ()
     return tuple(FileEdit(file, found.text) for file in given if file.name == found.file.name)[:1]
-
-
-def _exported(files: Sequence[ConfigFile]) -> list[str]:
-    """Name the variables that the files export."""
-    return list(dict.fromkeys(name for file in files for name in _EXPORT.findall(file.text)))
 
 
 def _edited_statement(change: ProposedChange, code: Sequence[ConfigFile]) -> tuple[FileEdit, ...]:

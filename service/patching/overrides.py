@@ -158,15 +158,12 @@ def _present(found: list[SettingPlace], target: PatchTarget) -> list[SettingPlac
     if len({id(place.stage) for place in found}) == 1 or not target.present:
         return found
     same_value = [place for place in found if place.value is not None and place.value.text == target.present]
-    for kept in (same_value, _of_run(same_value, target)):
+    # Those that agree with all that is known of the run, and with something.
+    agreeing = [place for place in same_value if _agrees(place, target)]
+    for kept in (same_value, agreeing):
         if len({id(place.stage) for place in kept}) == 1:
             return kept
     return found
-
-
-def _of_run(found: list[SettingPlace], target: PatchTarget) -> list[SettingPlace]:
-    """Keep the places in commands that agree with all that is known of the run, and with something."""
-    return [place for place in found if _agrees(place, target)]
 
 
 def _agrees(place: SettingPlace, target: PatchTarget) -> bool | None:

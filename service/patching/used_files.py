@@ -63,8 +63,14 @@ def of_run(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile
         mains = {PurePath(frame.file).stem for frame in frames if frame.function == "<module>"}
         others = {name for name, file in programs.items() if mains and _is_other(file, mains)}
         return tuple(file for file in files if file.name not in others)
-    # What starts a program that ran is of the run, too, and a module that imports one that ran.
-    ran |= {name for name, file in programs.items() if not name.endswith(".py") and _names(file, ran)}
+    # What starts a program that ran is of the run, too, as a file or as a module, what does not say which it
+    # starts, and a module that imports one that ran.
+    ran |= {
+        name
+        for name, file in programs.items()
+        if not name.endswith(".py")
+        and (any(_is_called(each, file.text) for each in ran) or not _CALLS.search(file.text))
+    }
     ran |= {name for name, file in programs.items() if name.endswith(".py") and _imports(file, ran)}
     waiting = list(ran)
     while waiting:
@@ -90,11 +96,6 @@ def _is_other(file: ConfigFile, mains: Iterable[str]) -> bool:
     if file.name.endswith(".py"):
         return _MAIN.search(file.text) is not None
     return bool(_CALLS.search(file.text)) and not any(_is_called(main, file.text) for main in mains)
-
-
-def _names(file: ConfigFile, programs: Iterable[str]) -> bool:
-    """Tell whether a script names one of some programs, as a file or as a module, or does not say which."""
-    return any(_is_called(name, file.text) for name in programs) or not _CALLS.search(file.text)
 
 
 def _imports(file: ConfigFile, programs: Iterable[str]) -> bool:

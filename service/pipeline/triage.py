@@ -199,7 +199,10 @@ class Triage:
         own = [setting for file in of_run(files, job.report) for setting in _settings(file)]
         texts = tuple(f"{Redactor().clean(file.text)}\n{file.name}" for file in files)
         shown = with_forks(job.report.frameworks, texts)
-        report = replace(_with_source(job), launches=texts, frameworks=shown)
+        report = replace(job.report, launches=texts, frameworks=shown)
+        # What the code on the machine says of the root's calls, where it may be read.
+        if job.roots is not None and report.root is not None and report.root.frames:
+            report = replace(report, failing_source=read_source(report.root.frames, job.roots))
         report = refine_by_files(report, self.reader.table)
         with tracing.span("retrieve"):
             retrieval = self.retriever.retrieve(report)
@@ -262,14 +265,6 @@ class Triage:
             investigation.LookLimits(settings.model_calls, settings.model_calls_deadline),
             spending.open_spending(settings),
         )
-
-
-def _with_source(job: ReadJob) -> CrashReport:
-    """Give the report with what the code on the machine says of the root's calls, where it may be read."""
-    root = job.report.root
-    if job.roots is None or root is None or not root.frames:
-        return job.report
-    return replace(job.report, failing_source=read_source(root.frames, job.roots))
 
 
 def _settings(file: ConfigFile) -> list[Setting]:

@@ -182,16 +182,12 @@ def may_count(assessment: Assessment, vote: Vote, library: Library) -> bool:
     report = assessment.report
     failed = report.standing
     if report.root is not None or report.log_end.kind != "closed":
-        failed += tuple(event for event in report.survived if _is_of_kind(event.cause, vote.choice, library))
+        kind = voted.category if (voted := library.causes.get(vote.choice)) else None
+        alike = {name for name, cause in library.causes.items() if cause.category == kind}
+        failed += tuple(event for event in report.survived if event.cause in alike)
     failing = {line for event in failed for line in (event.line, event.last, event.traceback)}
     quotes_failure = bool(vote.failing) or not failing.isdisjoint(vote.lines)
     return vote.choice == UNKNOWN_CAUSE or bool(shown) or quotes_failure
-
-
-def _is_of_kind(cause: str | None, choice: str, library: Library) -> bool:
-    """Tell whether what a line says is of the kind of failure that a vote is for."""
-    said, voted = library.causes.get(cause or ""), library.causes.get(choice)
-    return said is not None and voted is not None and said.category == voted.category
 
 
 def is_proved(assessment: Assessment) -> bool:
