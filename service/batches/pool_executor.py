@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from ingest import index
 from ingest.errors import PoolLostError, SearchIndexError
-from ingest.workers.messages import ExitReason, PoolEvent, TaskAnswered, TaskDied, TaskLate, TaskReturned
+from ingest.workers.messages import PoolEvent, TaskAnswered, TaskDied, TaskLate, TaskReturned
 from ingest.workers.pool import Pool
 from ingest.workers.process import WorkerProgram
 from ingest.workers.processes import open_processes
@@ -126,8 +126,13 @@ class PoolExecutor:
                 # Its worker has forgotten it, whichever step it was.
                 self.pool.release(event.key)
                 yield outcome
-            case TaskDied():
-                yield JobWasLost(event.key, _death(event.reason))
+            case TaskDied(reason=reason) if reason.ray:
+                yield JobWasLost(event.key, f"The Ray worker that worked on it died ({reason.ray}).")
+            case TaskDied(reason=reason) if reason.signal:
+                said = f"The process that worked on it was ended by {reason.signal_name}."
+                yield JobWasLost(event.key, said)
+            case TaskDied(reason=reason):
+                yield JobWasLost(event.key, f"The process that worked on it ended with code {reason.code}.")
             case TaskLate():
                 yield JobWasLost(event.key, f"It took longer than {event.seconds:.0f} seconds and was ended.")
             case TaskReturned():
@@ -140,11 +145,3 @@ def _translated() -> Iterator[None]:
         yield
     except PoolLostError as error:
         raise ExecutorLostError(str(error)) from error
-
-
-def _death(reason: ExitReason) -> str:
-    if reason.ray:
-        return f"The Ray worker that worked on it died ({reason.ray})."
-    if reason.signal:
-        return f"The process that worked on it was ended by {reason.signal_name}."
-    return f"The process that worked on it ended with code {reason.code}."
