@@ -65,7 +65,9 @@ def tell_changed(
 ) -> tuple[ProposedChange, ...]:
     """Say of the first change that the file is not as the run read it, and what the run had."""
     first, *others = changes
-    why = words("changes.file-changed", language, file=changed.name, now=changed.now, then=changed.then)
+    # What code has of an option is its default, which a command overrides.
+    said = "changes.default-overridden" if changed.name.endswith(".py") else "changes.file-changed"
+    why = words(said, language, file=changed.name, now=changed.now, then=changed.then)
     update = {"why": f"{first.why} {why}".strip(), "from_": changed.then}
     return (first.model_copy(update=update), *others)
 

@@ -38,7 +38,7 @@ from service.composition.composer import language_of
 from service.llm.stages import Stage
 from service.llm.triage_context import TriageContext, answer_by_rules
 from service.patching.patches import ConfigFile
-from service.patching.used_files import by_use, of_run
+from service.patching.used_files import by_use, is_record, of_run
 from service.schemas.confirmations import ConfirmedCause
 from service.schemas.diagnosis import Outcome
 from service.scoring.assessment import assess
@@ -196,7 +196,9 @@ class Triage:
         """
         started = perf_counter()
         files = by_use(job.files, job.report)
-        own = [setting for file in of_run(files, job.report) for setting in _settings(file)]
+        used = of_run(files, job.report)
+        own = [setting for file in used if not is_record(file) for setting in _settings(file)]
+        kept = [setting for file in used if is_record(file) for setting in _settings(file)]
         texts = tuple(f"{Redactor().clean(file.text)}\n{file.name}" for file in files)
         shown = with_forks(job.report.frameworks, texts)
         report = replace(job.report, launches=texts, frameworks=shown)
@@ -211,7 +213,9 @@ class Triage:
         snapshot = telemetry(report) if callable(telemetry) else telemetry
         started = perf_counter()
         with tracing.span("assess"):
-            assessment = assess(report, retrieval, self.library, own, snapshot, job.outcome, job.known)
+            assessment = assess(
+                report, retrieval, self.library, own, snapshot, job.outcome, job.known, kept
+            )
         with tracing.span("compose") as span:
             first = answer_by_rules(assessment, self.library, language, files)
             span.add({"whycrash.verdict": first.verdict, "whycrash.cause": first.cause or ""})

@@ -64,7 +64,8 @@ class Assessment:
 
     - `report`: what its output tells, redacted; `report.launches` holds the job's own files.
     - `retrieval`: the cases, notes and past crashes found for it.
-    - `settings`: the job's settings, those of its own files before those that the log shows.
+    - `settings`: the job's settings, first what a tracker kept of the run, then those of its own files, then
+      those that the log shows.
     - `outcome`: how the job ended, as its caller or the scheduler knows it, and how far its log shows that
       it came.
     - `findings`: every telemetry rule that the log is one for, with what the snapshot makes of it; without a
@@ -132,10 +133,12 @@ def assess(
     telemetry: Snapshot | None = None,
     outcome: Outcome | None = None,
     known: Iterable[ConfirmedCause] = (),
+    kept: Sequence[Setting] = (),
 ) -> Assessment:
     """Weigh all that is known of one job.
 
-    `own` are the settings of its own files, `known` what persons confirmed of crashes, the latest first.
+    `own` are the settings of its own files, `known` what persons confirmed of crashes, the latest first, and
+    `kept` the settings that a tracker wrote down of this very run.
     """
     ended = complete_outcome(outcome, telemetry, report)
     findings = evaluate_rules(telemetry, report)
@@ -150,7 +153,8 @@ def assess(
     # What code says of itself is a default: what the run printed is what it ran with.
     given = [setting for setting in filled if setting.spelled != "dump"]
     defaults = [setting for setting in filled if setting.spelled == "dump"]
-    settings = (*given, *report.settings, *defaults)
+    # A file may be of another run, or edited since: what the tracker kept is what this one had.
+    settings = (*kept, *given, *report.settings, *defaults)
     return Assessment(
         report,
         retrieval,

@@ -64,3 +64,11 @@ def test_that_the_change_tells_both_values() -> None:
     (told,) = tell_changed([proposal("--rows", 8, why="Fewer.")], made, "en")
     assert told.from_ == "16"
     assert "`run.sh` says 32" in told.why
+
+
+def test_that_a_default_of_code_is_told_as_overridden() -> None:
+    """A command gives an option another value than the program's default, and the file is as it was."""
+    made = ChangedFile("train.py", "rows", "32", "16", 0)
+    (told,) = tell_changed([proposal("--rows", 8, why="Fewer.")], made, "en")
+    assert "not the 32 of `train.py`" in told.why
+    assert "has changed since, or another file" not in told.why

@@ -79,3 +79,11 @@ def test_what_a_run_printed_outranks_the_defaults_of_its_code(triage: Triage) ->
     default, given = Setting("batch", "16", 0, "dump"), Setting("lr", "1e-4", 0, "flag")
     found = assess(report(settings=[printed]), NOTHING_FOUND, triage.library, [default, given])
     assert found.settings == (given, printed, default)
+
+
+def test_that_what_the_tracker_kept_is_what_the_run_had(triage: Triage) -> None:
+    """A launch file may be another run's, or edited since: the tracker's own record comes before it."""
+    kept = [Setting("batch-size", "512", 0, "flag", file="wandb-metadata.json")]
+    own = [Setting("batch-size", "256", 0, "flag", file="queue.sh")]
+    found = assess(report(failed()), NOTHING_FOUND, triage.library, own, kept=kept)
+    assert [item.value for item in found.settings] == ["512", "256"]
