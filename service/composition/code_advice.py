@@ -66,7 +66,7 @@ def _told_changed(
     change: ProposedChange, row: ChangedRow | None, language: Language, edit: OwnEdit | None = None
 ) -> ProposedChange:
     """Say that the file at hand is not as it ran: it may have been mended since."""
-    if row is None or (edit is not None and edit.file is not None):
+    if row is None or (edit is not None and (edit.file is not None or edit.there)):
         return change
     now = {"file": row.name, "line": row.line, "row": row.text.replace("`", "'")[:LONGEST_SHOWN]}
     if edit is not None and edit.kind == "replace" and row.text == edit.after:
@@ -77,8 +77,9 @@ def _told_changed(
 
 def edit_change(edit: OwnEdit, language: Language) -> ProposedChange:
     """Give an edit of a file of the job's as a change: its place, what stands there and what it becomes."""
-    name = f"code-edit-{edit.kind}"
-    told = phrase(name, language, before=edit.before, after=edit.after)
+    name = "code-edit-there" if edit.there else f"code-edit-{edit.kind}"
+    file = edit.place.rpartition(":")[0]
+    told = phrase(name, language, before=edit.before, after=edit.after, file=file, line=edit.there)
     if edit.brings:
         told = phrase("code-edit-with", language, told=told, brings=edit.brings)
     return ProposedChange(

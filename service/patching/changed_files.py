@@ -72,6 +72,26 @@ def tell_changed(
     return (first.model_copy(update=update), *others)
 
 
+def holder_of(target: PatchTarget, files: Sequence[ConfigFile]) -> str:
+    """Name a file that has the target's value wherever it sets it; empty where none has.
+
+    The run had another value: it was made before the file was as it is.
+    """
+    wanted = {canonical(name) for name in target.names}
+    for file in files:
+        given = [item.value for item in reader.read(file.text, file.name) if canonical(item.key) in wanted]
+        if given and all(same(value, target.to) for value in given):
+            return file.name
+    return ""
+
+
+def tell_held(changes: Sequence[ProposedChange], file: str, language: Language) -> tuple[ProposedChange, ...]:
+    """Say of the first change that a file has its value already, so that the job is only to be started."""
+    first, *others = changes
+    why = words("changes.file-has-it", language, file=file)
+    return (first.model_copy(update={"why": f"{first.why} {why}".strip()}), *others)
+
+
 def _told(report: CrashReport, files: Sequence[ConfigFile]) -> Mapping[str, Sequence[str]]:
     """Give the values that the run had, as it printed them and as a tracker wrote them down."""
     records = (setting for file in files if is_record(file) for setting in reader.read(file.text, file.name))

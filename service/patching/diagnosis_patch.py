@@ -19,7 +19,7 @@ from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import MASK, Redactor
 from service.composition import reasons
 from service.patching import launchers, limits, patches, python_file, script_words, statements
-from service.patching.changed_files import changed_file, tell_changed
+from service.patching.changed_files import changed_file, holder_of, tell_changed, tell_held
 from service.patching.commands import corrected_command
 from service.patching.patch import carries
 from service.patching.patches import ConfigFile, FileEdit, PatchedFiles
@@ -76,6 +76,8 @@ def patch_diagnosis(
     changed = changed_file((*made.edits, *suggested), targets, report, given)
     if changed is not None:
         changes = tell_changed(changes, changed, language)
+    elif not made.edits and not suggested and (holder := _holder(changes, targets, used)):
+        changes = tell_held(changes, holder, language)
     clean = Redactor().clean
     command = corrected_command(used, text, targets)
     dropped = reasons.translate_reasons(
@@ -95,6 +97,15 @@ def patch_diagnosis(
             "engine": engine,
         }
     )
+
+
+def _holder(
+    changes: Sequence[ProposedChange], targets: Sequence[PatchTarget], files: Sequence[ConfigFile]
+) -> str:
+    """Name a file of the run that has the first change's value by now, which the run had not."""
+    is_value = bool(targets) and targets[0].kind in ("setting", "flag", "env") and not targets[0].removes
+    now = changes[0].from_ if changes else None
+    return holder_of(targets[0], files) if is_value and now is not None else ""
 
 
 def _shown(edit: FileEdit, clean: Callable[[str], str]) -> str:

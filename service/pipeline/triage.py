@@ -213,9 +213,7 @@ class Triage:
         snapshot = telemetry(report) if callable(telemetry) else telemetry
         started = perf_counter()
         with tracing.span("assess"):
-            assessment = assess(
-                report, retrieval, self.library, own, snapshot, job.outcome, job.known, kept
-            )
+            assessment = assess(report, retrieval, self.library, own, snapshot, job.outcome, job.known, kept)
         with tracing.span("compose") as span:
             first = answer_by_rules(assessment, self.library, language, files)
             span.add({"whycrash.verdict": first.verdict, "whycrash.cause": first.cause or ""})

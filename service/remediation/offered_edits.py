@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.edits import code_edit
 from service.remediation.code_edits.failing_code import JobFile
-from service.remediation.own_edits import OwnEdit
+from service.remediation.code_edits.present_cures import present_edit
+from service.remediation.own_edits import OwnEdit, job_files
 from service.remediation.script_edits import script_edit
 
 
@@ -17,6 +19,13 @@ def offered_edit(
     """Give the edit that follows from the failure; None where none does.
 
     Without `files`, those of the report are taken. `variables` are those of the environment on which the
-    failure turns.
+    failure turns. Of an edit that the file has already nothing is to be written.
     """
-    return code_edit(report, files) or script_edit(report, files, variables)
+    made = code_edit(report, files)
+    if made is None:
+        return script_edit(report, files, variables)
+    there = present_edit(made, report, job_files(report) if files is None else files)
+    if there is None:
+        return made
+    place = f"{there.name}:{there.line}"
+    return replace(made, file=None, text="", brings="", place=place, there=there.line)

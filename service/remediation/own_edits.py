@@ -17,7 +17,8 @@ class OwnEdit:
     """One edit: its place, what stands there before and after it, why, and the file with it.
 
     `file` is None where only the traceback's row is at hand; `text` is then empty. `brings` is an import that
-    goes with it. `is_sure` tells that the message names the very thing which is edited.
+    goes with it. `is_sure` tells that the message names the very thing which is edited. `there` is the row of
+    the file at hand that has the edit already, since the file was edited after the run: nothing is written.
     """
 
     kind: EditKind
@@ -29,6 +30,7 @@ class OwnEdit:
     text: str = ""
     brings: str = ""
     is_sure: bool = True
+    there: int = 0
 
 
 def job_files(report: CrashReport) -> list[JobFile]:

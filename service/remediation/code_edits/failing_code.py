@@ -143,11 +143,11 @@ def row_of(frame: Frame, text: str) -> int:
     nearer to the line than the next.
     """
     rows, wanted = text.split("\n"), frame.code.strip()
-    if 0 < frame.line <= len(rows) and _same(rows[frame.line - 1], wanted):
+    if 0 < frame.line <= len(rows) and is_row(rows[frame.line - 1], wanted):
         return frame.line
     first = max(1, frame.line - NEAR_ROWS)
     near = range(first, min(len(rows), frame.line + NEAR_ROWS) + 1)
-    found = [line for line in near if _same(rows[line - 1], wanted)]
+    found = [line for line in near if is_row(rows[line - 1], wanted)]
     if not found and len(wanted) > SHORT:
         # The same statement with another number or text in it is still the same call.
         bare = _CONSTANT.sub("", wanted)
@@ -159,7 +159,8 @@ def row_of(frame: Frame, text: str) -> int:
     return found[0] if is_one else 0
 
 
-def _same(row: str, quoted: str) -> bool:
+def is_row(row: str, quoted: str) -> bool:
+    """Tell whether a row of a file is the one that a traceback quotes, without its indent."""
     plain = row.strip()
     # A progress bar that is written meanwhile stands before the row that a traceback quotes.
     is_behind = len(plain) > SHORT and quoted.endswith(f" {plain}")

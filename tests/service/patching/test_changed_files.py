@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.patching.changed_files import ChangedFile, changed_file, tell_changed
+from service.patching.changed_files import ChangedFile, changed_file, holder_of, tell_changed, tell_held
 from service.patching.patches import ConfigFile, FileEdit
 from service.patching.target import PatchTarget
 from tests.service.factories import failed, proposal, report, setting
@@ -72,3 +72,23 @@ def test_that_a_default_of_code_is_told_as_overridden() -> None:
     (told,) = tell_changed([proposal("--rows", 8, why="Fewer.")], made, "en")
     assert "not the 32 of `train.py`" in told.why
     assert "has changed since, or another file" not in told.why
+
+
+@each_row(
+    ("text", "held"),
+    [
+        ("python train.py --rows 8\n", True),
+        ("python train.py --rows 16\n", False),
+        ("python train.py --rows 8\npython train.py --rows 16\n", False),
+        ("python train.py\n", False),
+    ],
+)
+def test_that_a_file_which_has_the_value_by_now_is_named(text: str, *, held: bool) -> None:
+    """The run had another one, so that it is only to be started again."""
+    name = holder_of(TARGET, [ConfigFile("run.sh", text)])
+    assert name == ("run.sh" if held else "")
+    (told,) = tell_held([proposal("--rows", 8, why="Fewer.")], "run.sh", "en")
+    assert (
+        told.why
+        == "Fewer. `run.sh` has this value already: the run was made before, so start it again with it."
+    )

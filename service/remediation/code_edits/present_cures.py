@@ -1,0 +1,137 @@
+"""A cure that the job's file at hand has already: the file was edited after the run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ingest.logs.report import CrashReport
+from ingest.logs.stacks.own_calls import is_own
+from service.remediation.code_edits.failing_code import JobFile, file_of, frames_of_failure, is_row
+from service.remediation.code_edits.source_text import parsed
+from service.remediation.own_edits import OwnEdit
+
+# Names of modules that any two calls share.
+_COMMON = frozenset({"os", "path", "self", "args", "torch", "np"})
+
+
+class PresentCure(NamedTuple):
+    """The file that has it, by its own name, and the row."""
+
+    name: str
+    line: int
+
+
+def edited_file(report: CrashReport, files: Sequence[JobFile]) -> JobFile | None:
+    """Give the file of the innermost own call where another row stands at the line that failed."""
+    own = [frame for frame in frames_of_failure(report) if frame.line and is_own(frame) and frame.code]
+    file = file_of(own[-1], files) if own else None
+    if file is None:
+        return None
+    rows = file.text.split("\n")
+    stands = own[-1].line <= len(rows) and is_row(rows[own[-1].line - 1], own[-1].code.strip())
+    return None if stands else file
+
+
+def present_edit(edit: OwnEdit, report: CrashReport, files: Sequence[JobFile]) -> PresentCure | None:
+    """Tell that a file which was edited since has an edit already, in the function that failed.
+
+    Of a row that is replaced, the new one stands there and the old one nowhere; of a statement that is
+    inserted, one that calls the same with something of the same, or sets the same.
+    """
+    file = edited_file(report, files)
+    tree = parsed(file.text) if file is not None else None
+    wanted = parsed(edit.after)
+    if file is None or tree is None or wanted is None or not wanted.body:
+        return None
+    frame = [frame for frame in frames_of_failure(report) if is_own(frame) and frame.code][-1]
+    name = file.name.replace("\\", "/").rpartition("/")[2]
+    is_replaced = edit.kind == "replace"
+    if is_replaced and frame.code.strip() in map(str.strip, file.text.split("\n")):
+        return None
+    for statement in _within(tree, frame.function):
+        same = (
+            _bare(statement) == _bare(wanted.body[0])
+            if is_replaced
+            else edit.kind != "import" and _does_as(statement, wanted.body[0])
+        )
+        if same:
+            return PresentCure(name, statement.lineno)
+    return None
+
+
+def given_argument(
+    call: str, argument: str, report: CrashReport, files: Sequence[JobFile]
+) -> PresentCure | None:
+    """Tell that a file which was edited since hands a call, or one named after it, an argument."""
+    file = edited_file(report, files)
+    tree = parsed(file.text) if file is not None else None
+    for node in ast.walk(tree) if tree is not None else ():
+        if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith(call):
+            continue
+        for keyword in node.keywords:
+            is_none = isinstance(keyword.value, ast.Constant) and keyword.value.value is None
+            if file is not None and keyword.arg == argument and not is_none:
+                return PresentCure(file.name.replace("\\", "/").rpartition("/")[2], keyword.value.lineno)
+    return None
+
+
+def made_call(call: str, report: CrashReport, files: Sequence[JobFile]) -> PresentCure | None:
+    """Tell that a file which was edited since makes a call, by its full name."""
+    file = edited_file(report, files)
+    tree = parsed(file.text) if file is not None else None
+    for node in ast.walk(tree) if tree is not None else ():
+        if file is not None and isinstance(node, ast.Call) and ast.unparse(node.func) == call:
+            return PresentCure(file.name.replace("\\", "/").rpartition("/")[2], node.lineno)
+    return None
+
+
+def _within(tree: ast.Module, function: str) -> Iterator[ast.stmt]:
+    """Give the statements of the function that a traceback names, else those outside of all."""
+    name = function.rpartition(".")[2]
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    found = [node for node in ast.walk(tree) if isinstance(node, functions) and node.name == name]
+    waiting: list[ast.AST] = list(found) if found else [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.stmt) and node not in found:
+            yield node
+        waiting += [child for child in ast.iter_child_nodes(node) if not isinstance(child, functions)]
+
+
+def _bare(statement: ast.stmt) -> str:
+    """Give a statement's tree without the words of its texts."""
+    if hasattr(statement, "body"):
+        return ""
+    told = ast.parse(ast.unparse(statement))
+    for node in ast.walk(told):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return ast.dump(told)
+
+
+def _does_as(statement: ast.stmt, wanted: ast.stmt) -> bool:
+    """Tell whether a statement sets what another one sets, or calls the same with something of the same."""
+    if isinstance(statement, ast.Assign) and isinstance(wanted, ast.Assign):
+        return list(map(ast.dump, statement.targets)) == list(map(ast.dump, wanted.targets))
+    calls = [each.value for each in (statement, wanted) if isinstance(each, ast.Expr)]
+    one, other = (calls[0], calls[1]) if len(calls) == 2 else (None, None)
+    if not isinstance(one, ast.Call) or not isinstance(other, ast.Call):
+        return False
+    if ast.dump(one.func) != ast.dump(other.func):
+        return False
+    return not other.args or bool(_parts(one.args) & _parts(other.args))
+
+
+def _parts(nodes: Iterable[ast.AST]) -> set[str]:
+    """Give the names and the folders that expressions are made of."""
+    found: set[str] = set()
+    for node in (inner for each in nodes for inner in ast.walk(each)):
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.add(node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.update(filter(None, node.value.split("/")))
+    return found - _COMMON

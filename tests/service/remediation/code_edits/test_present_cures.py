@@ -1,0 +1,76 @@
+"""What the job's file at hand has already is told as such: the file was edited after the run."""
+
+from __future__ import annotations
+
+from ingest.logs.stacks.stack import Frame
+from service.patching.patches import ConfigFile
+from service.pipeline.triage import Triage
+from service.remediation.given_since import given_since
+from tests.service.composition.test_message_forms import SITE, raised
+from tests.service.factories import failed, proposal, report
+from tests.tables import each_row
+from tests.warm import explained
+
+SAVE = 'torch.save(net, f"models/{step}.pt")'
+LOG = raised(
+    "RuntimeError: Parent directory models does not exist.",
+    f"/job/train.py:4:fit:{SAVE}",
+    f"{SITE}/torch/serialization.py:288:__init__:super().__init__(writer)",
+)
+
+
+@each_row(
+    ("before", "shift", "is_told"),
+    [
+        # The folder is made by now, in a row that was not there.
+        ('    os.makedirs("models", exist_ok=True)\n', 1, True),
+        # It was made when the run failed, of another folder, or in a function that is none of the failure's.
+        ('    os.makedirs("models", exist_ok=True)\n', 0, False),
+        ('    os.makedirs("logs", exist_ok=True)\n', 1, False),
+        ('    pass\ndef other():\n    os.makedirs("models")\ndef fit():\n', 4, False),
+    ],
+    ids=["mended", "as-it-ran", "another-folder", "another-function"],
+)
+def test_that_an_edit_which_the_file_has_is_nothing_to_do(
+    before: str, shift: int, *, is_told: bool, triage: Triage
+) -> None:
+    """Only where another row stands at the line that failed: else the file is as it ran, and did not help."""
+    rows = ["import os, torch", "def fit():", *(["    a = 1"] if shift else []), before.rstrip("\n")]
+    text = "\n".join([*rows, ""])
+    answer = explained(triage, LOG, ConfigFile("train.py", f"{text}    {SAVE}\n"))
+    first = answer.changes[0]
+    assert first.kind == "code"
+    assert ("nothing to do" in str(first.to)) is is_told
+    assert (answer.suggestion is None) is is_told
+
+
+ROOT = failed(
+    text="ValueError: evaluation requires an eval_dataset.",
+    frames=(Frame("/job/train.py", 9, "<module>", "trainer.train()"),),
+)
+
+
+@each_row(
+    ("text", "key", "is_told"),
+    [
+        ("t = SFTTrainer(eval_dataset=rows)\ntrainer.train()\n", "Trainer.eval_dataset", True),
+        ("t = SFTTrainer(eval_dataset=None)\ntrainer.train()\n", "Trainer.eval_dataset", False),
+        # The message does not ask for it.
+        ("t = SFTTrainer(processor=rows)\ntrainer.train()\n", "Trainer.processor", False),
+        ("torch.cuda.set_device(rank)\ntrainer.train()\n", "torch.cuda.set_device", True),
+        ("set_device(rank)\ntrainer.train()\n", "torch.cuda.set_device", False),
+    ],
+)
+def test_that_what_the_code_gives_by_now_is_told_first(text: str, key: str, *, is_told: bool) -> None:
+    """An argument that the message asks for, or a call that was proposed, which the edited code has."""
+    told = report(ROOT, launches=(f"{text}\ntrain.py",))
+    found = given_since([proposal(key, "the rows to evaluate on"), proposal("rows", 8)], told, "en")
+    assert ("nothing to do" in str(found[0].to)) is is_told
+    assert len(found) == 2
+
+
+def test_that_a_file_as_it_ran_gives_nothing_since() -> None:
+    text = "t = SFTTrainer(eval_dataset=rows)\n" + "\n" * 7 + "trainer.train()\n"
+    told = report(ROOT, launches=(f"{text}\ntrain.py",))
+    (found,) = given_since([proposal("Trainer.eval_dataset", "the rows to evaluate on")], told, "en")
+    assert found.to == "the rows to evaluate on"
