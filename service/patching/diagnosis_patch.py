@@ -18,7 +18,7 @@ from ingest.configfiles.shell.spelling import is_unset
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import MASK, Redactor
 from service.composition import reasons
-from service.patching import launchers, limits, patches, python_file, script_words, statements
+from service.patching import launchers, limits, patches, python_file, requirements, script_words, statements
 from service.patching.changed_files import changed_file, holder_of, tell_changed, tell_held
 from service.patching.commands import corrected_command
 from service.patching.patch import carries
@@ -271,6 +271,14 @@ def _edited_statement(change: ProposedChange, code: Sequence[ConfigFile]) -> tup
 
 
 def _patch_targets(targets: Sequence[PatchTarget], files: Sequence[ConfigFile]) -> StepPatch:
+    # A list that has the release already is not what the run's environment was made from.
+    targets = [
+        target
+        for target in targets
+        if not any(
+            carries(file.name, file.text, target) and requirements.is_met(file.text, target) for file in files
+        )
+    ]
     made = patches.patch_files(files, targets) if targets else PatchedFiles()
     return StepPatch(made.edits, made.left_out, tuple(targets) if made.edits else ())
 

@@ -91,6 +91,19 @@ def _says(line: RequirementLine, specifier: SpecifierSet) -> bool:
     return not str(specifier) or (now.url is None and now.specifier == specifier)
 
 
+def is_met(text: str, target: PatchTarget) -> bool:
+    """Tell whether the file pins the package to a release that is among those that are wanted."""
+    try:
+        package, specifier = wanted(target)
+    except NotPatchableError:
+        return False
+    found = [line for line in read_lines(text) if line.name == canonicalize_name(package.name)]
+    pins = [re.search(r"===?\s*([\w.+!-]+)\s*(?:[;#].*)?$", line.body) for line in found]
+    return bool(str(specifier)) and any(
+        pin is not None and specifier.contains(pin[1], prereleases=True) for pin in pins
+    )
+
+
 def _with_line(text: str, requirement: str) -> str:
     ending = "\r\n" if "\r\n" in text else "\n"
     if "--hash" in text:

@@ -1,12 +1,16 @@
-"""Arguments and calls that the job lacked and its code at hand has by now: it was edited after the run."""
+"""What the job lacked and its files at hand have: arguments, calls, packages on a list."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+
 from corpus.message import words
 from corpus.schema import Language
+from ingest.configfiles.settings import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.present_cures import given_argument, made_call
 from service.remediation.own_edits import job_files
@@ -48,3 +52,32 @@ def given_since(
             )
             return [told, *(other for other in changes if other is not change)]
     return list(changes)
+
+
+def listed_already(
+    changes: Sequence[ProposedChange], settings: Sequence[Setting], language: Language
+) -> list[ProposedChange]:
+    """Say of each package that the job's own list has it as it is proposed: the run had it otherwise."""
+    lists = {
+        canonicalize_name(item.key): item for item in settings if item.file and item.spelled == "package"
+    }
+    found = []
+    for change in changes:
+        item = lists.get(canonicalize_name(change.key)) if change.kind == "package" else None
+        if item is not None and _is_met(item.value, str(change.to)):
+            why = words("changes.listed", language, file=item.file, spec=f"{item.key}{item.value}")
+            found.append(change.model_copy(update={"why": f"{change.why} {why}".strip(), "from_": None}))
+        else:
+            found.append(change)
+    return found
+
+
+def _is_met(listed: str, wanted: str) -> bool:
+    """Tell whether the one release that a list names is among those that are wanted."""
+    pinned = re.fullmatch(r"===?\s*([\w.+!-]+)", listed.strip())
+    if wanted == "install":
+        return True
+    try:
+        return pinned is not None and SpecifierSet(wanted).contains(pinned[1], prereleases=True)
+    except InvalidSpecifier:
+        return False

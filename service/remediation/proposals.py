@@ -20,7 +20,7 @@ from service.remediation.changes import propose_changes
 from service.remediation.data_flow.flow_changes import flow_changes, flow_options
 from service.remediation.exclusions import find_excluded
 from service.remediation.feasibility import ALREADY, DEFAULT
-from service.remediation.given_since import given_since
+from service.remediation.given_since import given_since, listed_already
 from service.remediation.guard_values import guard_options
 from service.remediation.message_hints import hinted_changes
 from service.remediation.named_options import NamedOption, named_options
@@ -69,6 +69,7 @@ def propose(assessment: Assessment, cases: Sequence[Case], library: Library, lan
         found = Proposals(tuple(made), found.dropped)
     changes = _with_flow(found.changes, assessment, library, language)
     changes = given_since(changes, assessment.report, language)
+    changes = listed_already(changes, assessment.settings, language)
     told = tell_overwritten(shown(changes), assessment.report, language, assessment.settings)
     return Proposals(tuple(told), found.dropped)
 

@@ -41,6 +41,7 @@ _WORDED = (
     re.compile(_ASKED + _NAMED + _BUT),
     re.compile(rf"(?:^|[\s:]){_NAMED} {_ABSENT}"),
     re.compile(rf"(?i:\boptional dependency ){_NAMED}"),
+    re.compile(rf"(?i:\bhav(?:e|ing) (?:the )?){_NAMED}(?i:(?: \w+)? installed\b)"),
 )
 
 

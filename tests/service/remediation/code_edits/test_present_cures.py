@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ingest.configfiles.settings import Setting
 from ingest.logs.stacks.stack import Frame
 from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage
-from service.remediation.given_since import given_since
+from service.remediation.given_since import given_since, listed_already
 from tests.service.composition.test_message_forms import SITE, raised
 from tests.service.factories import failed, proposal, report
 from tests.tables import each_row
@@ -74,3 +75,23 @@ def test_that_a_file_as_it_ran_gives_nothing_since() -> None:
     told = report(ROOT, launches=(f"{text}\ntrain.py",))
     (found,) = given_since([proposal("Trainer.eval_dataset", "the rows to evaluate on")], told, "en")
     assert found.to == "the rows to evaluate on"
+
+
+@each_row(
+    ("listed", "to", "is_told"),
+    [
+        ("==0.43.2", ">=0.43.2", True),
+        ("==0.42.0", ">=0.43.2", False),
+        (">=0.40", ">=0.43.2", False),
+        ("==0.1.97", "install", True),
+        ("==0.1.97", "newer than what is installed", False),
+    ],
+)
+def test_that_a_package_which_the_list_has_is_to_be_installed_from_it(
+    listed: str, to: str, *, is_told: bool
+) -> None:
+    """The run's environment was not made from the list: a change of the list changes nothing there."""
+    own = Setting("Some_Package", listed, 0, "package", file="requirements.txt")
+    change = proposal("some-package", to, kind="package", framework="pip")
+    (found,) = listed_already([change], [own], "en")
+    assert ("`requirements.txt` lists" in found.why) is is_told

@@ -42,6 +42,9 @@ def test_that_the_command_of_the_message_names_the_package() -> None:
             ("openpyxl", "install")
         ],
         ("package-missing", "Exception: cv2 is not installed"): [("opencv-python-headless", "install")],
+        ("package-missing", "ValueError: Make sure you have `sentencepiece` installed to use it."): [
+            ("sentencepiece", "install")
+        ],
         ("package-missing", "ImportError: please install the missing packages first"): [],
         ("package-missing", "ImportError: my_own_thing is not installed"): [],
     }
