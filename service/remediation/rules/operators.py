@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import partial
+from statistics import median
 
 from corpus.condition_nodes import EvaluationContext, Node
 from corpus.frameworks import known_frameworks
@@ -22,6 +23,29 @@ _TIME_LIMIT = re.compile(r"(?:(?P<days>\d{1,3})-)?(?P<clock>\d{1,6}(?::\d{2}){0,
 _BAR = re.compile(
     r"\| (?P<done>\d{1,12})/(?P<total>\d{1,12}) \[(?P<spent>[\d:]+)<(?P<left>[\d:?]+(?: days?, [\d:]+)?)"
 )
+# A row of steps with what each takes: nanoGPT's train.py; megatron/training/training.py, training_log; Keras.
+_STEP = re.compile(
+    r"(?i)\b(?:iter(?:ation)?|(?:global[ _])?step)s?[ :=\[]{0,4}(?P<done>\d{1,12})"
+    r"(?: ?/ ?(?P<total>\d{1,12}))?"
+)
+_STEP_TIME = re.compile(
+    r"(?i)\b(?:elapsed time per iteration|(?:step|iter(?:ation)?)?[ _]?time)(?: \((?P<before>m?s)\))?"
+    r"[ :=]{0,3}(?P<number>\d{1,9}(?:\.\d{1,9})?) ?(?P<behind>ms|s(?:ec(?:onds)?)?\b|)"
+)
+# What sets the number of steps.
+_TOTALS = (
+    "max_iters",
+    "max_steps",
+    "train_iters",
+    "total_steps",
+    "num_steps",
+    "num_iterations",
+    "num_train_steps",
+    "max_train_steps",
+    "total_training_steps",
+)
+# Fewer rows tell no pace.
+FEWEST_STEPS = 3
 _COUNTED = re.compile(r"\d{1,12}")
 # What a setting's number counts: bytes or seconds, by the thousand or by 1024.
 _UNITS = (1, 1000, 1024, 10**6, 2**20, 10**9, 2**30, 60, 3600)
@@ -74,12 +98,6 @@ def _choice_below(listed: str, present: int, least: int) -> int | None:
     return value if value >= least and value != present else None
 
 
-def _longer_time(written: str, factor: float) -> str | None:
-    """Give so many times a time limit of Slurm (`90`, `12:00:00`, `1-06:00:00`); None for others."""
-    present = _seconds_of(written)
-    return None if present is None else _time_limit(int(factor * present), written)
-
-
 def _seconds_of(written: str) -> int | None:
     """Read a time limit of Slurm in seconds."""
     found = _TIME_LIMIT.fullmatch(written.strip("'\""))
@@ -123,6 +141,33 @@ def _pace_of_bar(context: RuleContext, written: str) -> tuple[int, int, float] |
     spent, done, total, left = max(found, default=(0, 0, 0, 0.0))
     is_whole = limit is not None and limit / 2 <= spent <= 2 * limit
     return (done, total, (spent + left) / 3600) if is_whole else None
+
+
+def _pace_of_steps(context: RuleContext) -> tuple[int, int, float] | None:
+    """Give how far the steps came, how many there are, and the seconds that each takes, by their median.
+
+    The total stands behind the step, else it is a setting of the job's.
+    """
+    rows = [(count, timed) for text in context.texts for count, timed in _counted_and_timed(text)]
+    if len(rows) < FEWEST_STEPS:
+        return None
+    done = max(int(count["done"]) for count, _ in rows)
+    told = [int(count["total"]) for count, _ in rows if count["total"]]
+    total = max(told) if told else int(context.setting(*_TOTALS) or 0)
+    each = median(
+        float(timed["number"]) * _SECONDS.get((timed["before"] or timed["behind"]).lower(), 1.0)
+        for _, timed in rows
+    )
+    return (done, total, each) if done < total and each > 0 else None
+
+
+def _counted_and_timed(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Give what a row tells of a step's number and of its time, where it tells both."""
+    for row in text.split("\n"):
+        count = _STEP.search(row)
+        timed = _STEP_TIME.search(row, count.end()) if count is not None else None
+        if count is not None and timed is not None and (timed["before"] or timed["behind"]):
+            yield count, timed
 
 
 def _clock(text: str) -> int:
@@ -272,7 +317,6 @@ _PLAIN: dict[str, Callable[..., object]] = {
     "next_of": lambda items, least: min((item for item in items if item >= least), default=None),
     "choice_below": _choice_below,
     "count_listed": _count_listed,
-    "longer_time": _longer_time,
     "hours_allowed": _hours_allowed,
     "lower": str.lower,
     "with_ending": lambda text, ending: re.sub(r"\.?[A-Za-z0-9]+$", lambda _: ending, text),
@@ -295,6 +339,7 @@ _OF_JOB: Mapping[str, Callable[..., object]] = {
     "text": lambda context, name: context.text_of(name),
     "size": _size,
     "pace_of_bar": _pace_of_bar,
+    "pace_of_steps": _pace_of_steps,
     "earlier_file": _earlier_file,
     "near_file": _near_file,
     "sharers": _sharers,

@@ -40,6 +40,8 @@ from tests.warm import diagnosed
 
 RULES = known_rules().rules
 Facts = Mapping[str, Mapping[str, Value]]
+# Steps that tell what each took, and not how many there are.
+TIMED = [f"iter {step}: loss 2.9, time 45000.00ms" for step in (1, 2, 3)]
 EXAMPLES = settings(derandomize=True, deadline=None, max_examples=60)
 
 
@@ -1014,16 +1016,20 @@ def test_a_computed_reason_is_in_the_logs_language(triage: Triage) -> None:
     ("now", "expected"),
     [
         ("90", "03:00:00"),
-        ("30:00", "01:00:00"),
-        ("12:00:00", "24:00:00"),
-        ("1-12", "3-00:00:00"),
-        ("1-06:00:00", "2-12:00:00"),
+        ("30:00", "03:00:00"),
+        ("1-12", None),
+        ("1-06:00:00", None),
+        ("0-02:00:00", "0-03:00:00"),
         ("UNLIMITED", None),
     ],
 )
-def test_a_time_limit_is_doubled_as_it_is_written(now: str, expected: str | None) -> None:
-    """Slurm reads one number as minutes, two as minutes and seconds, and days stand before a dash."""
-    assert value(given_of("time-limit", "scheduler-terminated", now, {})) == expected
+def test_a_time_limit_is_written_as_it_was(now: str, expected: str | None) -> None:
+    """Slurm reads one number as minutes, two as minutes and seconds, and days stand before a dash.
+
+    One that the whole fits into already is no cure.
+    """
+    situation = given_of("time-limit", "scheduler-terminated", now, {})
+    assert value(replace(situation, texts=TIMED, settings=[setting("max_iters", "200")])) == expected
 
 
 @each_row(
@@ -1034,14 +1040,33 @@ def test_a_time_limit_is_doubled_as_it_is_written(now: str, expected: str | None
         # What it says of the rest may be less than its mean pace makes of it.
         (["| 100/400 [1:20:00<00:01, 9it/s]"], "07:00:00"),
         # A bar that is no bar of the whole, or that is done, tells nothing.
-        (["| 9/10 [00:12<00:01,  1.2it/s]"], "03:00:00"),
-        (["| 400/400 [1:20:00<00:00, 9it/s]"], "03:00:00"),
+        (["| 9/10 [00:12<00:01,  1.2it/s]"], None),
+        (["| 400/400 [1:20:00<00:00, 9it/s]"], None),
+        # Rows of steps with what each takes, and their number behind them.
+        (
+            [f"iteration {step}/ 1000 | elapsed time per iteration (ms): 30000.0" for step in (1, 2, 3)],
+            "10:00:00",
+        ),
+        ([f"iteration {step}/ 1000 | learning rate: 1e-4" for step in (1, 2, 3)], None),
+        (["iteration 1/ 1000 | elapsed time per iteration (ms): 30000.0"], None),
     ],
 )
-def test_a_time_limit_holds_the_whole_at_the_pace_of_its_bar(bars: list[str], expected: str) -> None:
-    """What is left counts by the bar's own word or by the mean, whichever is more."""
+def test_a_time_limit_holds_the_whole_at_the_pace_of_its_bar(bars: list[str], expected: str | None) -> None:
+    """What is left counts by the bar's own word or by the mean, whichever is more.
+
+    Where nothing tells a pace, no limit is made up.
+    """
     situation = replace(given_of("time-limit", "scheduler-terminated", "01:30:00", {}), texts=bars)
     assert value(situation) == expected
+
+
+def test_that_the_number_of_steps_may_be_a_setting() -> None:
+    """And no limit is offered where all of them take longer than a queue gives."""
+    situation = given_of("time-limit", "scheduler-terminated", "72:00:00", {})
+    steps = [setting("max_iters", "100000")]
+    told = answer(replace(situation, texts=TIMED, settings=steps))
+    assert isinstance(told, CannotHelp)
+    assert "3 of 100,000 steps were done, of about 45 s each" in told.because.en
 
 
 def test_no_time_limit_is_offered_that_no_queue_gives() -> None:
