@@ -11,6 +11,7 @@ from corpus.schema import Language
 from ingest.logs.inputs.members import is_output
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import Redactor
+from service.llm.deciding_lines import deciding_lines
 from service.llm.file_remarks import FOREIGN, edited_files, foreign_files
 from service.llm.models import ChatMessage
 from service.llm.triage_context import TriageContext
@@ -106,7 +107,9 @@ def build_prompt_context(triage_context: TriageContext) -> PromptContext:
     assessment, library, first = triage_context.assessment, triage_context.library, triage_context.first
     more = further_changes(assessment, first, library, triage_context.language)
     beside = tuple(_beside(triage_context))
-    return PromptContext(assessment, library, first, triage_context.language, (*first.changes, *more), beside)
+    offered = (*first.changes, *more)
+    prompt_context = PromptContext(assessment, library, first, triage_context.language, offered, beside)
+    return prompt_context.with_lines(deciding_lines(assessment.report, triage_context.reopen))
 
 
 def _beside(triage_context: TriageContext) -> Iterator[str]:

@@ -11,6 +11,7 @@ from math import inf
 from ingest.logs.events import Event, masked
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
+from service.llm.deciding_lines import named_values
 from service.llm.prompt_context import PromptContext
 from service.llm.prompt_injection import excerpt, neutralize
 
@@ -81,6 +82,10 @@ def log_rows(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
     repeated = _repeated_calls(report) | frozenset(_passed_again(report))
     marks = frozenset(_underlines(report))
     told: dict[str, int] = {}
+    values = named_values(report)
+
+    def is_deciding(number: int) -> bool:
+        return values is not None and number < where and values.search(report.texts[number]) is not None
 
     def rank(number: int, event: Event | None) -> float:
         distance = abs(number - where)
@@ -92,6 +97,8 @@ def log_rows(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
             return base + min(distance, 10_000) / 10_000 - sum(event.weight) / 10 + (alike > ALIKE) * 5.0
         if distance <= NEAR:
             return -1.1 + distance / 100
+        if is_deciding(number):
+            return 1.0
         if number in end:
             return 3.0
         nearest = min((abs(number - line) for line in failing), default=400)

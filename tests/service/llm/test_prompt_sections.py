@@ -391,3 +391,15 @@ def test_what_is_no_setting_is_left_out(triage: Triage) -> None:
     _, prompt = context_and_prompt(opened(triage, sources.from_text(traceback(OOM)), "en", files))
     rows = [row for row in section(prompt, "The job's settings") if "=" in row]
     assert sorted(rows) == ["depth=9", "rounds=5", "size=12", "width=48"]
+
+
+def test_a_line_with_the_value_that_the_failing_statement_names_is_sent(triage: Triage) -> None:
+    """However far above, the last of them; not one in which the name has no value."""
+    quiet = "".join(f"loading part {number} of many\n" for number in range(400))
+    printed = "weight_decay is a list\nwandb:  weight_decay: [0.0001, 0.0005]\n"
+    failing = traceback("TypeError: '<=' not supported", "__init__", "if not 0.0 <= weight_decay:")
+    log = printed + quiet + failing
+    at_hand = replace(asked_of(triage, log), reopen=lambda: sources.from_text(log))
+    _, prompt = context_and_prompt(at_hand)
+    assert prompt.lines["L2"].endswith("weight_decay: [0.0001, 0.0005]")
+    assert not {"L1", "L200"} & set(prompt.lines)
