@@ -11,6 +11,7 @@ from ingest.artefacts.memory_snapshot import CardMemory, Holder
 from ingest.artefacts.metric_series import Curve
 from ingest.artefacts.rank_table import RankRow, RankTable, Verdict
 from ingest.artefacts.stack_table import ProcessPosition, StackVerdict
+from ingest.logs.curves import LoggedCurve
 from ingest.logs.stacks.stack import Frame
 
 # Rows of a table that are told; those of the first verdict come first.
@@ -125,6 +126,21 @@ def curve_records(curves: Iterable[Curve]) -> Iterable[str]:
             "nan_points": str(curve.broken),
             "points": str(curve.points),
             "before": f"{curve.before:.6g}" if curve.before is not None else "",
+        }
+        yield _record("curve", told)
+
+
+def course_records(curves: Iterable[LoggedCurve]) -> Iterable[str]:
+    """Give a record for each number that went wrong while it stayed finite, the earliest first."""
+    wrong = [(curve, curve.since) for curve in curves if curve.since and curve.finding != "broken"]
+    for curve, since in sorted(wrong, key=lambda pair: pair[1].step):
+        told = {
+            "kind": curve.name,
+            f"{curve.finding}_from": f"{since.step:.0f}",
+            "last_step": f"{curve.points[-1].step:.0f}",
+            "points": str(len(curve.points)),
+            "before": f"{curve.before:.6g}" if curve.before is not None else "",
+            "value": f"{since.value:.6g}",
         }
         yield _record("curve", told)
 

@@ -18,11 +18,18 @@ from ingest.artefacts.memory_snapshot import CardMemory, read_snapshot
 from ingest.artefacts.metric_series import Points, curve_of, read_series
 from ingest.artefacts.rank_table import rank_table
 from ingest.artefacts.ras_status import RasStatus, gone_records, ras_table, read_ras
-from ingest.artefacts.records import curve_records, memory_records, rank_records, stack_records
+from ingest.artefacts.records import (
+    course_records,
+    curve_records,
+    memory_records,
+    rank_records,
+    stack_records,
+)
 from ingest.artefacts.stack_dumps import ProcessStacks, read_stacks
 from ingest.artefacts.stack_table import process_positions, stack_verdict
 from ingest.artefacts.status_documents import read_status
 from ingest.errors import ArtefactError, InputError
+from ingest.logs.curves import CurveLog
 from ingest.logs.inputs.compression import codec_of
 from ingest.logs.inputs.files import PeekedStream
 from ingest.logs.inputs.members import ARTEFACT, LIMITS, Member, Skipped, kind_of
@@ -68,7 +75,8 @@ class _Found:
         for name, rows in self.told_rows:
             yield from _source(name, rows)
         curves = (curve_of(name, points) for name, points in self.series.items())
-        yield from _source(f"curves ({len(self.series)})", curve_records(curves))
+        courses = CurveLog().curves(self.series)
+        yield from _source(f"curves ({len(self.series)})", [*curve_records(curves), *course_records(courses)])
         for name, status in self.ras:
             verdicts = rank_records(ras_table(status), "nccl_ras")
             yield from _source(f"{name} (RAS)", [*gone_records(status), *verdicts])

@@ -122,3 +122,32 @@ def test_the_events_of_a_job_that_died_end_within_a_record() -> None:
 def test_what_is_damaged_or_holds_no_number_is_refused(data: bytes) -> None:
     with pytest.raises(ArtefactError):
         read_series(data)
+
+
+@each_row(
+    ("name", "values", "pattern"),
+    [
+        ("reward", [0.4] * 20 + [0.0] * 20, "curves.collapsed"),
+        ("loss", [2.0] * 20 + [80.0] * 20, "curves.collapsed"),
+        ("loss", [2.0 - step / 100 for step in range(40)], None),
+    ],
+)
+def test_a_collapse_counts_where_nothing_else_failed(
+    reader: Reader, tmp_path: Path, name: str, values: list[float], pattern: str | None
+) -> None:
+    """What fell to nothing or leapt speaks of wrong numbers; a usual course of nothing."""
+    (tmp_path / "train.log").write_text(STEPS)
+    (tmp_path / "events.out.tfevents.1.host").write_bytes(events(values, name))
+    root = reader.read(open_job(tmp_path)).root
+    assert (root.pattern if root else None) == pattern
+
+
+def test_a_collapse_is_no_cause_beside_a_failure(reader: Reader, tmp_path: Path) -> None:
+    """A job that was cancelled after its reward fell to nothing was cancelled."""
+    (tmp_path / "train.log").write_text(
+        STEPS + "slurmstepd: error: *** JOB 7 ON gpu-07 CANCELLED AT 2026-11-23T10:05:00 ***\n"
+    )
+    (tmp_path / "events.out.tfevents.1.host").write_bytes(events([0.4] * 20 + [0.0] * 20, "reward"))
+    root = reader.read(open_job(tmp_path)).root
+    assert root is not None
+    assert root.pattern != "curves.collapsed"
