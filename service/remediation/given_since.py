@@ -27,7 +27,8 @@ def given_since(
 ) -> list[ProposedChange]:
     """Say first of what the job lacked that its code has it by now.
 
-    That is an argument which the failing message names, or a call that is proposed before all else. What else would do without the argument then only leads away from what the job's owner has chosen.
+    That is an argument which the failing message names, or a call that is proposed before all else. What
+    else would do without the argument then only leads away from what the job's owner has chosen.
     """
     said = report.root.text if report.root is not None else ""
     files = job_files(report)
