@@ -30,6 +30,7 @@ Handler = Literal[
     "traceback",  # read the traceback that begins here
     "command",  # read the command that started the job
     "settings",  # read the settings that are printed from here on
+    "directives",  # read the row of a Slurm script's head
     "ignored-exception",  # Python ignores the exception that follows
     "unknown-exception",  # a traceback whose last line no row knows
     "cut-traceback",  # a traceback without its last line

@@ -17,6 +17,8 @@ _ELEMENT = re.compile(
 )
 # A colour whose escape character was lost, where one is switched off again.
 _COLOUR = re.compile(r"\[(?:[0-4]|22|39|49|[39][0-7]|38;[25])(?:;\d{1,3}){0,4}m")
+# Python shows a text that has both kinds of quotation marks with a backslash before the single ones.
+_ESCAPED = re.compile(rb"(?<=[a-z])\\'(?=[a-z])")
 _BEHIND = re.compile(rb"[ \t]{2,}$", re.MULTILINE)
 _MARGIN = re.compile(r"[ \t]*")
 # An editor makes one dash of the two before an option's name.
@@ -37,6 +39,8 @@ def restored(data: bytes) -> bytes:
     """Give a text as it was before it was copied, with the same lines."""
     if b"  \n" in data or data.endswith(b"  "):
         data = _BEHIND.sub(b" ", data)
+    if b"\\'" in data:
+        data = _ESCAPED.sub(b"'", data)
     is_plain, is_coloured = data.isascii(), b"[0m" in data or b"[39m" in data
     if is_plain and b"&" not in data and b"<" not in data and not is_coloured:
         return data

@@ -39,6 +39,12 @@ _FIELD = re.compile(r"[A-Za-z_][\w.]{0,120}\s*$")
 _REPEATED = re.compile(r"\[repeated (\d{1,9})x across cluster\]")
 
 
+def _length(row: Pattern, body: str) -> int:
+    """Give how much of a line a row finds."""
+    found = row.compiled.search(body)
+    return 0 if found is None else len(found[0])
+
+
 class FailureLog:
     """The failures of one job's output, with the rows around the first lines of each."""
 
@@ -79,6 +85,8 @@ class FailureLog:
                 _ROLE[row.role],
                 not row.cause,
                 _STRENGTH[row.strength],
+                # Of rows alike the one that knows more of the line: "no space" of NCCL's segment, of a disk.
+                -_length(row, line.body),
             ),
         )
         fields = self._fields(ranked, line)

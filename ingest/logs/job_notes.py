@@ -113,6 +113,11 @@ class JobNotes:
             self.progress.enter(row.phase or str(fields["name"]), line.number)
         elif row.fact and fields and (row.kind != "progress" or row.fact in TOLD_BY_PROGRESS):
             self.add_fact(row.fact, line.number, fields)
+        self._configure(row, at)
+
+    def _configure(self, row: Pattern, at: PlacedLine) -> None:
+        """Read the settings that begin in a line: a command, a print of them, the head of a script."""
+        line = at.line
         if row.handler == "command":
             text, found = self.launch.command(launch.rows_below(at.block.data, at.offset, line), line.source)
             self.frameworks.see_text(text[:MAX_COMMAND], line.number)
@@ -120,6 +125,8 @@ class JobNotes:
         elif row.handler == "settings":
             dumped = self.launch.dump(line, launch.rows_below(at.block.data, at.offset, line))
             self._settings.add(self._masking.settings(dumped))
+        elif row.handler == "directives":
+            self._settings.add(self._masking.settings(launch.from_directives(line.body, line.number)))
 
 
 @cache

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
-from ingest.configfiles.settings import Setting, Spelling
-from ingest.configfiles.shell import commands
+from ingest.configfiles.settings import LONGEST, Setting, Spelling
+from ingest.configfiles.shell import commands, directives
 from ingest.configfiles.shell.commands import is_command
 from ingest.logs import lines
 from ingest.logs.configs import dumps
@@ -26,6 +26,7 @@ __all__ = [
     "SettingLog",
     "Spelling",
     "from_command",
+    "from_directives",
     "from_dump",
     "from_file",
     "is_command",
@@ -60,6 +61,14 @@ def from_dump(text: str, line: int, rows: Iterable[ConfigLine] = ()) -> list[Set
     Without secrets.
     """
     return _printed(Redactor(), ConfigLine(line, text), rows, text)
+
+
+def from_directives(row: str, line: int) -> list[Setting]:
+    """Read a row of a Slurm script's head, as it stands in a log or a paste; without secrets."""
+    return [
+        Setting(option.name, option.value.text[:LONGEST] if option.value else "true", line, "directive")
+        for option in directives.options(Redactor().clean(row))
+    ]
 
 
 def from_file(text: str, name: str = "") -> list[Setting]:
