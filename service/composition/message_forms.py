@@ -112,9 +112,11 @@ def formed_message(report: CrashReport, cause: Cause, library: Library) -> Forme
 
 
 def _rows(report: CrashReport, root: Event, form: MessageForm) -> Iterator[str]:
-    """Give what a form reads besides the failing line: the own call's statement, or the rows below."""
+    """Give what a form reads besides the failing line: a statement, or the rows below."""
     if form.reads == "call" and (own := own_call(root.frames)) is not None:
         yield own.code
+    if form.reads == "raiser" and root.frames and not is_own(root.frames[-1]):
+        yield root.frames[-1].code
     if form.reads == "below":
         yield from (
             report.texts[line] for line in range(root.line + 1, root.line + BELOW) if line in report.texts

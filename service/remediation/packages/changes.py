@@ -37,6 +37,11 @@ class PackageChange:
 MOST = 2
 
 
+_UNKNOWN_KEYWORD = re.compile(
+    r"(?P<callee>[\w.<>]{1,100})\(\) got an unexpected keyword argument '(?P<argument>\w{1,80})'"
+)
+
+
 def fitting_changes(
     cause: str, report: CrashReport, library: Library, settings: Sequence[Setting] = ()
 ) -> list[PackageChange]:
@@ -68,6 +73,8 @@ def fitting_changes(
         if _is_about(moves, spoken)
         and all(move.reason is not None or situation.wanted.get(move.package) for move in moves)
     ]
+    if not found:
+        return list(_passing(report))
     return [
         _change(
             move.package,
@@ -86,6 +93,22 @@ def _callers(report: CrashReport) -> Iterator[PackageChange]:
     if frames and (called := INSTALLED.search(frames[-1].file)):
         package = canonicalize_name(distribution(called["module"]))
         yield _change(package, "newer than what is installed", in_both("packages.caller"), None)
+
+
+def _passing(report: CrashReport) -> Iterator[PackageChange]:
+    """Offer a newer release of the installed package whose own code passes an argument that is not taken.
+
+    What the job's call hands on stands in no code of the package.
+    """
+    frames = report.root.frames if report.root is not None else ()
+    match = _UNKNOWN_KEYWORD.search(report.root.body) if report.root is not None and frames else None
+    called = INSTALLED.search(frames[-1].file) if match is not None else None
+    if match is None or called is None:
+        return
+    if re.search(rf"(?<!\w){match['argument']} ?=(?!=)", frames[-1].code):
+        package = canonicalize_name(distribution(called["module"]))
+        told = {"package": package, "argument": match["argument"], "callee": match["callee"]}
+        yield _change(package, "newer than what is installed", in_both("packages.passing", **told), None)
 
 
 def _situation(

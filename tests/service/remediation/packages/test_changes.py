@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from ingest.logs.configs.launch import Setting
+from ingest.logs.stacks.stack import Frame
 from service.remediation.packages.changes import fitting_changes
 from service.remediation.packages.seen import seen_versions
 from tests.factories import ReadLog, whole_corpus
+from tests.service.factories import failed, report
 from tests.tables import each_row
 
 ENV = "/opt/env/lib/python3.11/site-packages"
@@ -184,3 +186,22 @@ def test_that_installed_versions_are_told_from_asked_ones(
     assert {
         name: str(version) for name, version in seen.items() if name in ("torch", "transformers")
     } == expected
+
+
+@each_row(
+    ("code", "file", "offered"),
+    [
+        ("return Ratio(a, b, _exact=False)", "/env/lib/python3.12/site-packages/nltk/score.py", ["nltk"]),
+        # What the job's own call hands on stands in no code of the package.
+        ("return Ratio(a, b, **options)", "/env/lib/python3.12/site-packages/nltk/score.py", []),
+        ("return Ratio(a, b, _exact=False)", "/job/score.py", []),
+    ],
+)
+def test_that_a_package_which_passes_what_is_not_taken_is_to_be_newer(
+    code: str, file: str, offered: list[str]
+) -> None:
+    """The two packages are of different times, and the job's own call is not at fault."""
+    said = "TypeError: Ratio.__new__() got an unexpected keyword argument '_exact'"
+    root = failed(text=said, body=said, frames=(Frame(file, 3, "score", code),))
+    made = fitting_changes("package-incompatible", report(root), whole_corpus())
+    assert [item.change.key for item in made] == offered
