@@ -48,9 +48,12 @@ def present_edit(edit: OwnEdit, report: CrashReport, files: Sequence[JobFile]) -
     frame = [frame for frame in frames_of_failure(report) if is_own(frame) and frame.code][-1]
     name = file.name.replace("\\", "/").rpartition("/")[2]
     is_replaced = edit.kind == "replace"
+    within = list(_within(tree, frame.function))
+    if is_replaced and (there := _moved(edit, wanted, within)):
+        return PresentCure(name, there)
     if is_replaced and frame.code.strip() in map(str.strip, file.text.split("\n")):
         return None
-    for statement in _within(tree, frame.function):
+    for statement in within:
         same = (
             _bare(statement) == _bare(wanted.body[0])
             if is_replaced
@@ -98,6 +101,23 @@ def _within(tree: ast.Module, function: str) -> Iterator[ast.stmt]:
         if isinstance(node, ast.stmt) and node not in found:
             yield node
         waiting += [child for child in ast.iter_child_nodes(node) if not isinstance(child, functions)]
+
+
+def _moved(edit: OwnEdit, wanted: ast.Module, within: Sequence[ast.stmt]) -> int:
+    """Give the row where the function has what an edit puts into the failing statement; 0 without."""
+    before = parsed(edit.before)
+    had = {ast.dump(node) for node in ast.walk(before)} if before is not None else set()
+    fresh = [node for node in ast.walk(wanted) if isinstance(node, ast.Call) and ast.dump(node) not in had]
+    # The innermost new call is what the edit is about; those around it only hold it.
+    inner = [node for node in fresh if not any(other is not node for other in _calls(node) if other in fresh)]
+    sought = {ast.dump(node) for node in inner}
+    found = {ast.dump(call): call.lineno for statement in within for call in _calls(statement)}
+    rows = [found[told] for told in sought if told in found]
+    return min(rows) if before is not None and sought and len(rows) == len(sought) else 0
+
+
+def _calls(node: ast.AST) -> Iterator[ast.Call]:
+    return (inner for inner in ast.walk(node) if isinstance(inner, ast.Call))
 
 
 def _bare(statement: ast.stmt) -> str:
