@@ -39,7 +39,8 @@ def rule_context(
     named = largest_gib((*report.launches, *(text for _, text in (*report.surroundings, *report.tail))))
     line = report.root.line if report.root else 0
     facts = tuple(sorted(report.facts, key=lambda fact: (fact.line != line, -fact.line)))
-    return RuleContext(change, spec, now, cause, facts, settings, named, tuple(report.texts.values()))
+    texts = tuple(report.texts.values())
+    return RuleContext(change, spec, now, cause, facts, settings, named, texts, report.checkpoint is not None)
 
 
 def compute_value(rule: ValueRule, given: RuleContext) -> Answer:

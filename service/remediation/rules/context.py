@@ -72,6 +72,8 @@ class RuleContext:
     card_gib: float | None = None
     # What the log says, as far as the report keeps it.
     texts: Sequence[str] = ()
+    # Whether the log tells of a whole checkpoint.
+    is_saved: bool = False
 
     @property
     def default(self) -> float | None:

@@ -98,6 +98,12 @@ def _choice_below(listed: str, present: int, least: int) -> int | None:
     return value if value >= least and value != present else None
 
 
+def _longer_time(written: str, factor: float) -> str | None:
+    """Give so many times a time limit of Slurm (`90`, `12:00:00`, `1-06:00:00`); None for others."""
+    present = _seconds_of(written)
+    return None if present is None else _time_limit(int(factor * present), written)
+
+
 def _seconds_of(written: str) -> int | None:
     """Read a time limit of Slurm in seconds."""
     found = _TIME_LIMIT.fullmatch(written.strip("'\""))
@@ -317,6 +323,7 @@ _PLAIN: dict[str, Callable[..., object]] = {
     "next_of": lambda items, least: min((item for item in items if item >= least), default=None),
     "choice_below": _choice_below,
     "count_listed": _count_listed,
+    "longer_time": _longer_time,
     "hours_allowed": _hours_allowed,
     "lower": str.lower,
     "with_ending": lambda text, ending: re.sub(r"\.?[A-Za-z0-9]+$", lambda _: ending, text),
@@ -348,7 +355,8 @@ _OF_JOB: Mapping[str, Callable[..., object]] = {
 }
 # What an expression may name of a job: `now` is the job's value as a number, `written` as it stands, `whole`
 # where it is a whole one above zero, `present_gib` where it is a size; `to` the proposed one; `unit_s` the
-# seconds of the setting's unit; `package` the one that is asked for.
+# seconds of the setting's unit; `package` the one that is asked for; `is_saved` tells that the log shows a
+# whole checkpoint.
 NAMES: Mapping[str, Callable[[RuleContext], object]] = {
     "now": lambda context: context.number,
     "whole": lambda context: context.whole,
@@ -363,6 +371,7 @@ NAMES: Mapping[str, Callable[[RuleContext], object]] = {
     "unit_s": lambda context: _SECONDS.get(context.spec.unit or "", 1.0),
     "sums_gradients": lambda context: known_frameworks().row(context.change.framework).batches.sums_gradients,
     "package": asking_package,
+    "is_saved": lambda context: context.is_saved,
     "GIB": lambda _: GIB,
 }
 OPERATORS: frozenset[str] = frozenset((*_LAZY, *_PLAIN, *_OF_JOB))

@@ -1067,6 +1067,8 @@ def test_that_the_number_of_steps_may_be_a_setting() -> None:
     told = answer(replace(situation, texts=TIMED, settings=steps))
     assert isinstance(told, CannotHelp)
     assert "3 of 100,000 steps were done, of about 45 s each" in told.because.en
+    # A run that saves goes on job by job: of longer ones it takes fewer.
+    assert value(replace(situation, texts=TIMED, settings=steps, is_saved=True)) == "144:00:00"
 
 
 def test_no_time_limit_is_offered_that_no_queue_gives() -> None:
