@@ -26,6 +26,7 @@ from service.patching.patches import ConfigFile, FileEdit, PatchedFiles
 from service.patching.target import PatchTarget
 from service.patching.used_files import to_be_patched
 from service.remediation.code_edits.failing_code import JobFile
+from service.remediation.feasibility import same
 from service.remediation.fed_options import fed_by
 from service.remediation.offered_edits import offered_edit
 from service.remediation.own_edits import job_files
@@ -105,7 +106,10 @@ def _holder(
     """Name a file of the run that has the first change's value by now, which the run had not."""
     is_value = bool(targets) and targets[0].kind in ("setting", "flag", "env") and not targets[0].removes
     now = changes[0].from_ if changes else None
-    return holder_of(targets[0], files) if is_value and now is not None else ""
+    # What code has of an option is a default: the command of the run gave another value, or none.
+    given = [file for file in files if not file.name.endswith(".py")]
+    is_other = is_value and now is not None and not same(now, targets[0].to)
+    return holder_of(targets[0], given) if is_other else ""
 
 
 def _shown(edit: FileEdit, clean: Callable[[str], str]) -> str:

@@ -45,6 +45,26 @@ def test_that_an_edit_which_the_file_has_is_nothing_to_do(
     assert (answer.suggestion is None) is is_told
 
 
+def test_that_an_expression_which_the_function_has_by_now_is_nothing_to_do(triage: Triage) -> None:
+    """The weights are moved in a row of their own, which was not there when the run failed."""
+    call = "loss = F.cross_entropy(out, y, weight=alpha)"
+    found = "got weight is on cpu, different from other tensors on cuda:0"
+    method = "(when checking argument in method wrapper_CUDA_nll_loss_forward)"
+    log = raised(
+        f"RuntimeError: Expected all tensors to be on the same device, but {found} {method}",
+        f"/job/train.py:3:forward:{call}",
+        f"{SITE}/torch/nn/functional.py:3462:cross_entropy:return torch._C._nn.cross_entropy_loss(",
+    )
+    head = "from torch.nn import functional as F\ndef forward(out, y, alpha):\n"
+    for text, is_told in (
+        (f"{head}    alpha = alpha.to(out.device)\n    {call}\n", True),
+        (f"{head}    {call}\n", False),
+    ):
+        answer = explained(triage, log, ConfigFile("train.py", text))
+        assert ("nothing to do" in str(answer.changes[0].to)) is is_told
+        assert (answer.suggestion is None) is is_told
+
+
 ROOT = failed(
     text="ValueError: evaluation requires an eval_dataset.",
     frames=(Frame("/job/train.py", 9, "<module>", "trainer.train()"),),
