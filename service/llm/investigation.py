@@ -20,7 +20,7 @@ from service.llm.log_view import LogView
 from service.llm.models import ChatMessage, ToolCall, parsed_arguments
 from service.llm.prompt import for_answer
 from service.llm.prompt_context import Prompt, PromptContext
-from service.llm.prompt_injection import WITHHELD, excerpt, fence, neutralize, withhold
+from service.llm.prompt_injection import WITHHELD, excerpt, fence, neutralize, withhold, withhold_in_file
 from service.llm.prompt_lines import gap_row, own_names
 from service.llm.prompts.instructions import ANSWER_NOW, LOOK, LOOKED
 from service.llm.row_folding import head_and_tail
@@ -175,8 +175,12 @@ class Investigation:
         report = self.prompt_context.report
         events = {event.line for event in report.events}
         rows, suspects = excerpt({**found.rows, **found.pieces}, events, ids)
-        data = [withhold(text, ids) for text in found.data]
-        suspects += sum(WITHHELD in text for text in (*data, *found.ours))
+        if found.is_of_file:
+            data, spoken = withhold_in_file(found.data, ids)
+        else:
+            data = tuple(withhold(text, ids) for text in found.data)
+            spoken = sum(WITHHELD in text for text in data)
+        suspects += spoken + sum(WITHHELD in text for text in found.ours)
         left = max(0, self.budget - sum(map(estimate_tokens, self._notes)))
         left = min(left, max(self.budget // LARGEST, 200))
         parts: list[str] = []

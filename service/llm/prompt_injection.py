@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from ingest.logs.lines import printable
 
@@ -30,7 +30,8 @@ INVISIBLE = re.compile(
     "\ufe00-\ufe0f\ufeff\uffa0]|[\U000e0000-\U000e0fff]"
 )
 
-_TOLD = (
+# What is said to nobody but a reader of the diagnosis.
+_ORDERS = (
     # An order to forget, in the languages that logs are poisoned in.
     (
         r"(?:ignore|disregard|forget|override|bypass|do not follow|don't "
@@ -43,6 +44,20 @@ _TOLD = (
         r"instrucciones|anweisungen|consignes)"
     ),
     r"(?:игнорируй|забудь).{0,30}(?:инструкци|указани)|(?:指示|命令)を(?:無視|忘れ)|(?:지시|명령).{0,10}무시",
+    (
+        r"\b(?:set|give|put|fill|name|report|use|choose|pick)\b.{0,20}\b(?:the )?(?:root "
+        r")?cause\b.{0,10}(?:to|as|=|:|is|be)\b|\b(?:the )?(?:true|real|actual|correct|"
+        r"right) (?:root )?cause "
+        r"(?:is|of this crash)\b|(?:根本原因|根因|真正原因)(?:是|应|为)|诊断结论"
+    ),
+    (
+        r"\btell (?:the )?(?:user|operator|engineer|human)|\b(?:tell|instruct|convince) (?:them|users?|the "
+        r"team) to\b|\b(?:propose|suggest) (?:the |this |a )?(?:change|setting|patch|command|fix)\b"
+    ),
+    r"\[case:|\bwhycrash (?:must|should|shall|please|will)\b",
+)
+# What a job's own prompts to the model that it trains or serves say as well.
+_SPOKEN = (
     # Speech to a model, or about what its answer must be.
     (
         r"\b(?:dear|hey|hello|attention|note to|message to|you are an?|act as "
@@ -59,7 +74,7 @@ _TOLD = (
         r"(?:请|必须|应当|应该|务必|直接|只能)(?:你|直接|只)?.{0,12}"
         r"(?:回答|回复|引用|诊断为|判定为|输出(?:原因|结论|以下|JSON)|给出(?:原因|结论|建议)|"
         r"建议(?:用户|执行|运行)|执行(?:以下|下面|命令))|(?:你是|作为).{0,10}(?:助手|人工智能|AI)|"
-        r"(?:告诉|通知)用户|(?:根本原因|根因|真正原因)(?:是|应|为)|诊断结论"
+        r"(?:告诉|通知)用户"
     ),
     (
         r"\b(?:new|updated|revised|real|actual|hidden|secret|additional|important|urgent|begin|end "
@@ -74,18 +89,8 @@ _TOLD = (
         r"\b(?:json|cause|the following|this)\b|"
         r"\bfrom now on\b|\bjailbreak\b|\bprompt injection\b|\bdo anything now\b"
     ),
-    (
-        r"\b(?:set|give|put|fill|name|report|use|choose|pick)\b.{0,20}\b(?:the )?(?:root "
-        r")?cause\b.{0,10}(?:to|as|=|:|is|be)\b|\b(?:the )?(?:true|real|actual|correct|"
-        r"right) (?:root )?cause "
-        r"(?:is|of this crash)\b"
-    ),
-    (
-        r"\btell (?:the )?(?:user|operator|engineer|human)|\b(?:tell|instruct|convince) (?:them|users?|the "
-        r"team) to\b|\b(?:propose|suggest) (?:the |this |a )?(?:change|setting|patch|command|fix)\b"
-    ),
     # Our own form, which no job prints.
-    r"\[case:|\"(?:headline|explanation|quotes|changes|cause)\"\s*:",
+    r"\"(?:headline|explanation|quotes|changes|cause)\"\s*:",
 )
 # What chat templates say first of all, word for word: it asks for nothing, and each printed sample holds it.
 _STOCK = re.compile(
@@ -94,7 +99,12 @@ _STOCK = re.compile(
     r"(?: named smollm, trained by hugging face)?(?:\.|$|(?=['\"<\\]))",
     re.IGNORECASE,
 )
-_SUSPECT = re.compile("|".join(f"(?:{row})" for row in _TOLD), re.IGNORECASE)
+_ORDER = re.compile("|".join(f"(?:{row})" for row in _ORDERS), re.IGNORECASE)
+_SUSPECT = re.compile("|".join(f"(?:{row})" for row in (*_ORDERS, *_SPOKEN)), re.IGNORECASE)
+# A row of a file that goes on with a text: a remark, or words without a sign of code.
+_TEXT_ROW = re.compile(r"\s*(?:\d+: )?\s*(?:#.*|(?![\w.-]+\s*:)[^=(\[{]*)")
+# Rows below one that speaks to a model that may go on with it.
+BELOW = 5
 
 
 def neutralize(text: str, limit: int = LONGEST_ROW) -> str:
@@ -108,6 +118,28 @@ def neutralize(text: str, limit: int = LONGEST_ROW) -> str:
 def addresses_a_model(text: str, ids: Collection[str] = ()) -> bool:
     """Tell whether a line looks written to a model; `ids` are names that only our own answers use."""
     return _suspected(neutralize(text, 4000), ids) is not None
+
+
+def withhold_in_file(rows: Sequence[str], ids: Collection[str] = ()) -> tuple[tuple[str, ...], int]:
+    """Make rows of a job's file fit for a prompt; gives them and how many order about a reader.
+
+    The text of a prompt is withheld, with the rows that go on with it, and is no order by itself: jobs train
+    and serve models that are spoken to.
+    """
+    made: list[str] = []
+    orders, last = 0, -BELOW - 1
+    for place, row in enumerate(rows):
+        flat = neutralize(row, 4000)
+        orders += _ORDER.search(flat) is not None
+        if _suspected(flat, ids) is not None:
+            last = place
+            made.append(withhold(row, ids))
+        elif place - last <= BELOW and row.strip() and _TEXT_ROW.fullmatch(flat):
+            made.append(WITHHELD)
+        else:
+            last = last if _TEXT_ROW.fullmatch(flat) else -BELOW - 1
+            made.append(withhold(row, ids))
+    return tuple(made), orders
 
 
 def withhold(text: str, ids: Collection[str] = (), limit: int = LONGEST_ROW) -> str:

@@ -35,10 +35,8 @@ MAX_READ = 2000
 MAX_EVENTS = 40
 MAX_SETTINGS = 60
 MAX_READINGS = 60
-# Rows read before a failure for its traceback, and for the last normal lines.
-BEFORE, NORMAL, MAX_NORMAL = 80, 400, 40
-# Rows after the line that ends a traceback.
-AFTER = 2
+# Rows read before a failure for its traceback, and for the last normal lines; rows after a traceback's end.
+BEFORE, NORMAL, MAX_NORMAL, AFTER = 80, 400, 40, 2
 CASES, CASE_TEXT = 3, 1600
 # Messages of a line, and places that say the same.
 SOURCES = 3
@@ -56,7 +54,7 @@ class Found:
 
     `says` tells a person what was looked at. `rows` are lines of the log by their numbers, `data` is text of
     the log or the job that has no line of its own, `ours` text of ours; `cases` are those that it tells of.
-    `pieces` are what is shown of rows that are longer than is shown.
+    `pieces` are what is shown of rows that are longer; `is_of_file`: `data` are rows of a file of the job's.
     """
 
     says: Message
@@ -65,6 +63,7 @@ class Found:
     ours: tuple[str, ...] = ()
     cases: frozenset[str] = frozenset()
     pieces: Mapping[int, str] = field(default_factory=dict)
+    is_of_file: bool = False
 
 
 @dataclass(frozen=True)
@@ -299,7 +298,8 @@ def _read_file(context: ToolContext, arguments: Arguments) -> Found:
         arguments.get("words", ""),
         context.prompt_context.remark_on,
     )
-    return Found(Message("model.looked-file", name=arguments["name"], count=len(rows)), data=rows, ours=more)
+    says = Message("model.looked-file", name=arguments["name"], count=len(rows))
+    return Found(says, data=rows, ours=more, is_of_file=True)
 
 
 def _describe_setting(context: ToolContext, arguments: Arguments) -> Found:
