@@ -318,16 +318,20 @@ def _with_changes(
     rest = [change for change in answer.changes if (change.framework, change.key) not in names]
     # What only helps to find out stays behind the cures, and what nothing proves behind what is proved: the
     # patch is of the first. What the model proposes of itself is only weighed against the rules' where they
-    # have found this cause: of one that the model found, they propose what helps in general.
+    # have found this cause: of one that the model found, or chose of two, they propose what helps in general.
+    # A value of its own for what they propose too is held to be theirs.
     cures = [change for change in (*picked, *rest) if change.purpose != "find-out"]
-    is_found_by_model = bool(fused.vote and fused.vote.against) and not any(item.proof for item in cures)
+    is_found = fused.vote is not None and (fused.vote.against or triage_context.first.verdict != "diagnosed")
+    is_found_by_model = is_found and not any(item.proof for item in cures)
+    theirs = {(change.framework, change.key) for change in answer.changes}
     leads = is_found_by_model or all(change.status != "verified" for change in cures)
 
     def place(change: ProposedChange) -> int:
         if change in rest:
             return 1 if change.status == "verified" else 2
         own = change.by == "model" and change.status == "unverified"
-        return 2 if own and not (leads and is_of_job(change, fused, triage_context.library)) else 0
+        may_lead = leads or (change.framework, change.key) in theirs
+        return 2 if own and not (may_lead and is_of_job(change, fused, triage_context.library)) else 0
 
     ordered = sorted((*picked, *rest), key=lambda change: (change.purpose == "find-out", place(change)))
     return triage_context.repatch(answer.model_copy(update={"changes": tuple(ordered[:MAX_CHANGES])}))

@@ -57,13 +57,18 @@ _LOADS_CODE = re.compile(
 )
 # A variable, or a switch of a call, that words set.
 _SET = re.compile(r"(?<![\w.])([A-Z][A-Z0-9_]{2,79}|trust[_-]remote[_-]code)\s?=")
-# One of the program's own for what it reads or writes: `log_path`, `vocab-path`.
-_DATA_PATH = re.compile(r"-{0,2}(?!python|library|module|plugin)[a-z][a-z0-9_.-]*[_-]path")
+# One of the program's own for what it reads or writes: `log_path`, `vocab-path`, `data.train.path`.
+_DATA_PATH = re.compile(
+    r"-{0,2}(?!(?:.*[._-])?(?:python|library|libraries|lib|modules?|plugins?|sys|class|code)[._-])"
+    r"[a-z][a-z0-9_.-]*[._-]path"
+)
 # What is told of a package in words: a version, or what is done with it.
 _TOLD_OF_PACKAGE = re.compile(
     r"(?i)\d|\b(?:(?:re|un)?install|(?:re)?build|built|upgrade|update|downgrade|pin|remove|match|same|"
     r"compatible|latest|newer|older|newest|nightly|stable|release|version|wheel|source)"
 )
+# An option as packages of Python spell theirs, of several words.
+_OWN_OPTION = re.compile(r"[a-z]\w*_\w+")
 LONGEST, LONGEST_WORDS = 120, 240
 LEAST_VARIABLE = 4
 # A value that is too common in logs to have come from one.
@@ -184,7 +189,7 @@ def _unknown(
     framework = proposal.framework.lower().strip()
     is_own = now is not None or _is_named(proposal.key, report)
     is_variable = proposal.kind == "env" and _is_variable(proposal, report)
-    if not is_own and not is_variable:
+    if not is_own and not is_variable and not _is_of_package(proposal, assessment, shown):
         # Of a program that nobody knows, a log may have made up the name of the setting, too.
         if framework not in known.rows:
             return Message("model.no-setting")
@@ -231,6 +236,23 @@ def _is_named(key: str, report: CrashReport) -> bool:
     """Tell whether the job's own files have the name: what its code passes need be no known setting."""
     named = re.compile(rf"(?<![\w.]){pattern(last_level(unsigned(key)))}(?!\w)")
     return any(map(named.search, report.launches))
+
+
+def _is_of_package(proposal: FreeProposal, assessment: Assessment, shown: Collection[str]) -> bool:
+    """Tell whether it can be an option of a package that no catalogue has and that the job's code uses.
+
+    A number or a truth value alone, under a name that no line of the log has: none has made it up.
+    """
+    package = proposal.framework.lower().strip().replace("-", "_")
+    if package in known_frameworks().rows or not _OWN_OPTION.fullmatch(proposal.key):
+        return False
+    if not isinstance(typed_value(proposal.to), int) or _LOADS_CODE.search(proposal.key):
+        return False
+    report = assessment.report
+    imported = re.compile(rf"(?m)^\s*(?:from|import)\s+{re.escape(package)}\b")
+    frames = (frame.file for event in report.standing for frame in event.frames)
+    is_used = any(map(imported.search, report.launches)) or any(f"/{package}/" in file for file in frames)
+    return is_used and not _is_of_log({proposal.key}, "", assessment, shown)
 
 
 def _is_variable(proposal: FreeProposal, report: CrashReport) -> bool:

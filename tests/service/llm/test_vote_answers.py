@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from service.llm.triage_context import TriageContext
 from service.pipeline.triage import Triage
@@ -27,8 +28,9 @@ def test_a_log_that_stops_amid_work_may_be_said_to_tell_nothing(triage: Triage) 
 def test_a_change_of_the_models_own_leads_where_the_model_found_the_cause(triage: Triage) -> None:
     """Of a cause that the rules missed they propose what helps in general: behind what the model argues.
 
-    Where the rules found it too, what they have checked stays first; so it does before a setting that
-    nothing shows the job to have, and before what finds code.
+    So they do where the model chose between two causes. Where the rules found it too, what they have checked
+    stays first, but before a value for a setting that they propose themselves; so it does before a setting
+    that nothing shows the job to have, and before what finds code.
     """
     part = {"framework": "openrlhf", "key": "--vllm_gpu_memory_utilization", "to": "a part that fits"}
     unseen = {"framework": "lightning", "key": "FSDPStrategy.timeout", "to": "an hour"}
@@ -47,3 +49,9 @@ def test_a_change_of_the_models_own_leads_where_the_model_found_the_cause(triage
     known = asked(triage)
     flag = {"framework": "easyr1", "key": "worker.rollout.limit_images", "to": "as few as fit"}
     assert order(known, known.first.cause, flag)[0] == ("rules", "verified")
+    open_ = known.first.model_copy(update={"verdict": "ambiguous"})
+    assert order(replace(known, first=open_), known.first.cause, flag)[0] == ("model", "unverified")
+    network = asked(triage, "brant-13")
+    for key, expected in (("NCCL_IB_HCA", ("model", "unverified")), ("NCCL_NET", ("rules", "verified"))):
+        own = {"framework": "nccl", "key": key, "to": "mlx5_0", "kind": "env"}
+        assert order(network, network.first.cause, own)[0] == expected, key

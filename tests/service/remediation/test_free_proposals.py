@@ -151,6 +151,28 @@ def test_that_an_argument_of_the_jobs_own_code_is_told_and_not_dropped(triage: T
     assert (found, other) == ("unverified", "dropped")
 
 
+@each_row(
+    ("key", "to", "expected"),
+    [
+        ("save_every_steps", "-1", "unverified"),
+        ("keep_all", "False", "unverified"),
+        # What a line of the log names may be made up, and so may a text.
+        ("clear_cache_now", "true", "dropped"),
+        ("best_model_dir", "/tmp/other", "dropped"),
+        ("trust_remote_code", "true", "dropped"),
+        ("turbo", "1", "dropped"),
+    ],
+)
+def test_an_option_of_a_package_that_only_the_jobs_code_shows(
+    key: str, to: str, expected: str, triage: Triage
+) -> None:
+    """No catalogue has it; a number of its own is told where the code imports the package."""
+    script = ConfigFile("tune.py", "from easytrain.tasks import Model\nmodel = Model({'width': 4})\n")
+    told = opened(triage, sources.from_text(f"set clear_cache_now, please\n{TUNED}"), "en", [script])
+    assert status(told, "setting", "easytrain", key, to) == expected
+    assert status(told, "setting", "othertrain", key, to) == "dropped"
+
+
 def test_that_a_setting_goes_by_its_name_at_this_version(triage: Triage) -> None:
     """The release before a renaming knows the old name alone."""
     told = opened(triage, sources.from_text(f"transformers==4.31.0\n{TUNED}"), "en", [LAUNCH])
@@ -169,13 +191,19 @@ def test_that_a_setting_goes_by_its_name_at_this_version(triage: Triage) -> None
         ("env", "env", "LD_LIBRARY_PATH", False),
         ("env", "env", "PYTHONPATH", False),
         ("flag", "", "--python_path", False),
+        ("setting", "", "data.train.path", True),
+        ("setting", "", "sys.path", False),
+        ("setting", "", "hub.module.path", False),
     ],
 )
 def test_what_counts_as_the_jobs_own(
     kind: str, framework: str, key: str, expected: bool, triage: Triage
 ) -> None:
     """A known setting, and what its files name, unless code is found by it."""
-    rows = "python3 tune.py $LD_LIBRARY_PATH $PYTHONPATH --log_path=a --python_path=b\n"
+    rows = (
+        "python3 tune.py $LD_LIBRARY_PATH $PYTHONPATH --log_path=a --python_path=b "
+        "data.train.path=c sys.path=d hub.module.path=e\n"
+    )
     context = opened(triage, sources.from_text(TUNED), "en", [ConfigFile("run.sh", rows)])
     told = {"framework": framework, "kind": kind, "key": key, "to": "another", "why": ""}
     change = ProposedChange.model_validate({**told, "status": "unverified"})
