@@ -21,11 +21,18 @@ from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import CODE as CODE_SPAN
 from service.patching.statements import parsed, replaced
 from service.remediation.free_proposals import sets_what_loads_code
+from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import ProposedChange
 
 CODE: Final = "code"
 LONGEST_CODE, LONGEST_WORDS = 1200, 400
-_PLACE = re.compile(r"(?P<file>[\w./\\+-]{0,200}?[\w+-]+\.(?:py|pyx|ipynb))(?::(?P<line>\d{1,6}))?")
+MOST_CLOSED = 3
+_PLACE = re.compile(
+    r"(?P<file>[\w./\\+-]{0,200}?[\w+-]+\.(?:py|pyx|ipynb|sh|bash|slurm|sbatch|sub|txt|toml|ya?ml|cfg|ini))"
+    r"(?::(?P<line>\d{1,6}))?"
+)
+# Of these, names that are no domain's.
+_PYTHON = re.compile(r"[\w./\\+-]{0,200}\.(?:py|pyx|ipynb)(?::\d{1,6})?")
 # What code of a job's may do is not for a model to add: other programs, code out of text, the network, the
 # deletion of files, code that is fetched.
 _GRAVE = re.compile(
@@ -36,6 +43,22 @@ _GRAVE = re.compile(
     r"kill|killpg|urlopen|urlretrieve|import_module|__\w+__)",
     re.DOTALL,
 )
+# Names with underscores that give no power: where a file lies, and what classes define.
+_PLAIN = re.compile(r"(?:.*\.)?__(?:file|init|len|getitem|post_init)__", re.DOTALL)
+# An entry of a mapping, an argument or an assignment on one row: a name, and the words that it is given.
+_ENTRY = re.compile(
+    r"\s*(?:(?P<sign>['\"])(?P<entry>[A-Za-z_]\w*)(?P=sign)\s*:|(?P<name>[A-Za-z_]\w*)\s*=(?!=))"
+    r"\s*(?P<value>[^\n]*?),?\s*"
+)
+_WORDS_ALONE = re.compile(r"[A-Za-z0-9][\w ./,'-]*")
+# A part of code that is taken away by its name, which is no file: "drop the push_to_hub argument".
+_TAKEN = re.compile(
+    r"\b(?:remove|delete|drop|leave out|take out)\s+(?:the\s+)?[`'\"]?(?P<name>[A-Za-z_][\w.]*)[`'\"]?"
+    r"(?:\([^()]*\))?\s+(?:call|argument|keyword|line|block|branch|import|statement|decorator|method|"
+    r"parameter)\b"
+)
+_CALLED_BY_PATH = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.\w+)+(?=\()")
+_DECORATOR = re.compile(r"(?<![\w@])@(?P<name>[A-Za-z_][\w.]*\w)")
 # The first part of a dotted name of code: what a domain of that spelling would not begin with.
 _ROOTS = re.compile(r"self|cls|torch|np|numpy|os|nn|F|model|tokenizer|dist|args|config|trainer|dataset")
 # A word that is long enough to be a name of something.
@@ -65,20 +88,72 @@ def code_change(pick: Proposal, why: str, report: CrashReport, own: OwnAdvice) -
         if not (refusal := _refused(pick, file, line, report)):
             after = _rows(pick.to, LONGEST_CODE)
             return _made(key, after, why, _rows(pick.before, LONGEST_CODE))
-        if parsed(pick.to) is not None:
+        if _tree(pick.to) is not None:
             return refusal
     words = neutralize(pick.to, LONGEST_WORDS).strip()
     if file and not _PLACE.search(pick.key):
         # The place that the words begin with is told by the key.
         words = re.sub(rf"^(?:in )?\S*{re.escape(file)}(?::{line})?:?\s+", "", words)
-    if not words or addresses_a_model(words) or lead(words, lambda name: _is_of_code(name, words, report)):
-        return Message("model.leads-reader-elsewhere")
     at_hand = code_at_hand(report)
-    if sets_what_loads_code(words):
+    bare = _DECORATOR.sub(lambda found: " " if _decorates(found["name"], report) else found[0], words)
+    if not words or addresses_a_model(words) or lead(bare, lambda name: _is_of_code(name, words, report)):
+        return Message("model.leads-reader-elsewhere")
+    if sets_what_loads_code(words) or any(map(_GRAVE.fullmatch, _CALLED.findall(words))):
         return Message("model.edit-does-more")
     if not is_order(words) and not any(name in at_hand for name in _NAME.findall(words)):
         return Message("model.no-edit")
-    return advises_strangely(words, at_hand, own) or _made(key, words, why)
+    return advises_strangely(_told(bare, report), at_hand, own) or _made(key, words, why)
+
+
+def as_option(pick: Proposal, report: CrashReport) -> Proposal:
+    """Read words in the place of one option's value as a change of that option.
+
+    They are no code, but say which value it is to have. Where the job's files set the option in several
+    places, the place counts, and what is proposed stays one of the code.
+    """
+    if not is_code(pick) or _tree(pick.to) is not None:
+        return pick
+    before, after = (_ENTRY.fullmatch(text.split("#")[0]) for text in (pick.before, pick.to))
+    if before is None or after is None or not is_guidance(after["value"]):
+        return pick
+    names = {found["entry"] or found["name"] for found in (before, after)}
+    name = min(names)
+    rows = (row for text in report.launches for row in text.split("\n"))
+    count = sum(re.match(rf"\s*['\"]?{re.escape(name)}['\"]?\s*[:=]", row) is not None for row in rows)
+    if len(names) > 1 or count > 1 or not _WORDS_ALONE.fullmatch(after["value"]):
+        return pick
+    update = {"framework": "", "kind": "setting", "key": name, "to": after["value"].strip()}
+    return pick.model_copy(update=update)
+
+
+def _tree(code: str) -> ast.AST | None:
+    """Read a statement, or a row of a call or a mapping that begins above it or ends below."""
+    if (whole := parsed(code)) is not None:
+        return whole
+    plain = code.strip().rstrip(", ")
+    # Up to so many brackets that were opened above are closed in the row.
+    parts = [
+        plain[: len(plain) - cut]
+        for cut in range(MOST_CLOSED + 1)
+        if not plain[len(plain) - cut :].strip(")]}")
+    ]
+    forms = [form for part in parts for form in (f"call({part})", f"{{{part}}}")]
+    forms += [f"{plain})", f"{plain}))"]
+    return next((found for form in forms if (found := parsed(form)) is not None), None)
+
+
+def _told(words: str, report: CrashReport) -> str:
+    """Give words on code without what names a part of it: calls by their path, and parts taken away."""
+    bare = _CALLED_BY_PATH.sub(lambda found: found[0] if _GRAVE.fullmatch(found[0]) else " ", words)
+    return _TAKEN.sub(lambda found: " " if _is_at_hand(found["name"], report) else found[0], bare)
+
+
+def _decorates(name: str, report: CrashReport) -> bool:
+    return any(re.search(rf"(?m)^\s*@{re.escape(name)}\b", text) for text in report.launches)
+
+
+def _is_at_hand(name: str, report: CrashReport) -> bool:
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for text in report.launches)
 
 
 def code_at_hand(report: CrashReport) -> str:
@@ -113,12 +188,13 @@ def _own_files(report: CrashReport) -> set[str]:
 def _refused(pick: Proposal, file: str, line: int, report: CrashReport) -> str:
     """Say why an edit may not be shown, or give the empty string."""
     before, after = _rows(pick.before, LONGEST_CODE), _rows(pick.to, LONGEST_CODE)
-    new, old = parsed(after), parsed(before)
+    new, old = _tree(after), _tree(before)
     if not file or new is None or old is None or ast.dump(new) == ast.dump(old):
         return Message("model.no-edit")
     if not _stands(file, line, before, after, report):
         return Message("model.no-such-statement")
-    if any(map(_GRAVE.fullmatch, set(_words(new)) - set(_words(old)))):
+    added = set(_words(new)) - set(_words(old))
+    if any(_GRAVE.fullmatch(name) and not _PLAIN.fullmatch(name) for name in added):
         return Message("model.edit-does-more")
     texts = [
         node.value for node in ast.walk(new) if isinstance(node, ast.Constant) if isinstance(node.value, str)
@@ -167,7 +243,7 @@ def _words(tree: ast.AST) -> Iterator[str]:
 
 def _is_of_code(name: str, words: str, report: CrashReport) -> bool:
     """Tell whether a dotted name is one of code: it is called, begins as one, or is of the job's files."""
-    if _PLACE.fullmatch(name) or _ROOTS.fullmatch(name.split(".")[0]):
+    if _PYTHON.fullmatch(name) or name in _own_files(report) or _ROOTS.fullmatch(name.split(".")[0]):
         return True
     if any(name in match[0] for match in _CALLED.finditer(words)):
         return True

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from corpus.keys import canonical
 from corpus.message import Message, words
 from service.llm.claims import Claims, Pick, Proposal, Quote
-from service.llm.code_claims import code_at_hand, code_change, is_code
+from service.llm.code_claims import as_option, code_at_hand, code_change, is_code
 from service.llm.contacts import NODES, lead
 from service.llm.directives import OwnAdvice, advises_strangely, misdirects, own_advice
 from service.llm.prompt_context import Prompt, PromptContext
@@ -133,7 +133,9 @@ def _picked(
     kept: dict[tuple[str, str], ProposedChange] = {}
     for pick in picks[:MAX_PICKS]:
         found = offered(pick, prompt_context)
-        made: list[ProposedChange] | str = [found] if found else _free(pick, cause, prompt_context, prompt)
+        made: list[ProposedChange] | str = (
+            [found] if found else _free(as_option(pick, prompt_context.report), cause, prompt_context, prompt)
+        )
         is_ours = not found and not isinstance(made, str) and made[0] in prompt_context.offered
         why = Message("model.offered-value-another") if is_ours else made if isinstance(made, str) else ""
         if why:
@@ -168,8 +170,8 @@ def _free(
     if ours is not None and ours.proof:
         # The log's own numbers say which value suffices: the setting is the model's choice, the value ours.
         return [ours]
-    key, to = neutralize(pick.key).strip(), neutralize(pick.to).strip()
     of_code = is_code(pick)
+    key, to = neutralize(pick.key).strip(), neutralize(pick.to).strip()
     why = is_safe(neutralize(pick.why, 300))
     # Addresses of nodes among themselves lead nowhere.
     if addresses_a_model(f"{key} {to} {why}") or (not of_code and lead(NODES.sub("", to))):

