@@ -156,6 +156,7 @@ def test_a_description_may_use_the_words_of_the_lines_it_rests_on(
     ("value", "stands"),
     [
         ("a folder on a large disk", True),
+        ("subtract one, and write the bracket behind the underscore", True),
         ("the number of cards that the node has", True),
         ("the folder that holds data/part-00007.pt", True),
         ("run the job with --no-sandbox", False),
