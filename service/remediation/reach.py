@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 
 from corpus.keys import unsigned
 from ingest.configfiles.remarks import without_remarks
@@ -45,10 +44,5 @@ def takes_constants(report: CrashReport) -> bool:
     if tree is None:
         return False
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    given = [value for call in calls for value in _arguments(call)]
+    given = [value for call in calls for value in (*call.args, *(item.value for item in call.keywords))]
     return bool(given) and all(isinstance(value, ast.Constant) for value in given)
-
-
-def _arguments(call: ast.Call) -> Iterator[ast.expr]:
-    yield from call.args
-    yield from (keyword.value for keyword in call.keywords)

@@ -132,8 +132,11 @@ def read_in_vain(report: CrashReport, settings: Sequence[Setting]) -> list[Renam
     """Give the key of a file of the job's that is nearly the one which its own code asks for in vain."""
     root = report.root
     match = _ASKED_FOR.search(f"{root.exception}: {root.body}") if root is not None else None
-    if root is None or match is None or not root.frames or not _is_own_read(root):
+    if root is None or match is None or not root.frames:
         return []
+    last = root.frames[-1]
+    if not is_own(last) and not _READER.search(last.file):
+        return []  # neither the job's own code nor a reader that it called asked for the key
     wanted = match["key"] or match["attribute"] or match["struct"]
     own = own_call(root.frames)
     if own is None or (match["key"] and not _CONFIGURATION.search(own.code)):
@@ -156,22 +159,10 @@ def read_in_vain(report: CrashReport, settings: Sequence[Setting]) -> list[Renam
     return [Rename("python", item.key, spec, new, False, item.value, reads=True)]
 
 
-def _is_own_read(root: Event) -> bool:
-    """Tell whether the job's own code asked for a key: by its last call, or one of a reader below it."""
-    return is_own(root.frames[-1]) or any(_READER.search(frame.file) for frame in root.frames[-1:])
-
-
 def _is_read(name: str, report: CrashReport) -> bool:
     """Tell whether the job's own code has a name, so that a file's key of that name is not in vain."""
     codes = (text for text in report.launches if text.endswith(".py"))
     return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for text in codes)
-
-
-def _arguments(report: CrashReport) -> frozenset[str]:
-    """Name the arguments of calls that the log tells of: these are not the keys of the job's files."""
-    return frozenset(
-        str(fact.fields["key"]) for fact in report.facts if fact.kind == "call" and "key" in fact.fields
-    )
 
 
 def _arguments_of_code(report: CrashReport, settings: Sequence[Setting]) -> frozenset[str]:
@@ -182,9 +173,10 @@ def _arguments_of_code(report: CrashReport, settings: Sequence[Setting]) -> froz
     """
     own = own_call(report.root.frames) if report.root is not None else None
     hands_on = own is not None and "**" in own.code
+    calls = (fact.fields for fact in report.facts if fact.kind == "call" and "key" in fact.fields)
     return frozenset(
         name
-        for name in _arguments(report)
+        for name in (str(fields["key"]) for fields in calls)
         if value_of(_own_key(name, settings) if hands_on else name, settings) is None
     )
 

@@ -45,17 +45,16 @@ def changed_row(report: CrashReport, files: Sequence[JobFile]) -> ChangedRow | N
     rows = file.text.split("\n")
     if frame.code.strip() in map(str.strip, rows):
         return None
-    likeness = {line: _likeness(frame, rows[line - 1]) for line in _within(frame, file.text, len(rows))}
+    likeness = {
+        line: SequenceMatcher(None, frame.code.strip(), rows[line - 1].strip()).ratio()
+        for line in _within(frame, file.text, len(rows))
+    }
     best = max(likeness, key=lambda line: likeness[line], default=0)
     return (
         ChangedRow(name, best, rows[best - 1].strip())
         if likeness.get(best, 0.0) >= ALIKE
         else ChangedRow(name)
     )
-
-
-def _likeness(frame: Frame, row: str) -> float:
-    return SequenceMatcher(None, frame.code.strip(), row.strip()).ratio()
 
 
 def _within(frame: Frame, text: str, count: int) -> Sequence[int]:

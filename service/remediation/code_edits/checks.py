@@ -66,7 +66,10 @@ def example_findings(row: CodeEditRow) -> Iterator[str]:
     """Hold a row's examples against what it makes of them."""
     for example in row.examples:
         edit = edit_of_example(row, example)
-        made = "" if edit is None else _changed(edit, example)
+        made = "" if edit is None else edit.after
+        if edit is not None and edit.file is not None:
+            rows = ndiff(example.file.split("\n"), edit.text.split("\n"))
+            made = " | ".join(row[2:].strip() for row in rows if row.startswith("+ "))
         if made != example.after:
             yield f"{CODE_EDITS}: {row.id}: {example.code!r} becomes {made!r}, not {example.after!r}"
 
@@ -83,10 +86,3 @@ def edit_of_example(row: CodeEditRow, example: CodeEditExample) -> CodeEdit | No
         frames.append(Frame(_PACKAGE, 12, "__call__", "return self._call(args)"))
     code = statement_of(row, list(failing_code(frames, files)))
     return edit_of(row, found, code, files) if found is not None and code is not None else None
-
-
-def _changed(edit: CodeEdit, example: CodeEditExample) -> str:
-    if edit.file is None:
-        return edit.after
-    rows = ndiff(example.file.split("\n"), edit.text.split("\n"))
-    return " | ".join(row[2:].strip() for row in rows if row.startswith("+ "))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -13,7 +13,6 @@ from corpus.expressions import compiled
 from corpus.keys import canonical, unsigned
 from corpus.schema import Text
 from ingest.configfiles.settings import TextEdit
-from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.stack import EXCEPTION
 from service.remediation.code_edits.failing_code import (
@@ -68,8 +67,12 @@ def code_edit(report: CrashReport, files: Sequence[JobFile] | None = None) -> Co
     if root is None or not frames:
         return None
     files = job_files(report) if files is None else files
-    line = _message(root)
-    below = "\n".join([line, root.rest, *_below(report, root)])
+    # The failing line with the exception's type before its message.
+    name = root.exception.partition("(")[0]
+    line = root.body if not name or EXCEPTION.match(root.body) else f"{name}: {root.body}"
+    numbers = range(root.line + 1, root.line + BELOW)
+    rows_below = (report.texts[number] for number in numbers if number in report.texts)
+    below = "\n".join([line, root.rest, *rows_below])
     if not may_follow(below):
         return None
     texts = {"line": line, "below": below}
@@ -105,7 +108,9 @@ def edit_of(
     values = _values(row, found, code, files)
     if values is None or _stands(row.lacks, code):
         return None
-    trusted = _trusted(row)
+    # What the knowledge itself gives.
+    imports = (name for name, source in row.computes.items() if source.by in WRITTEN)
+    trusted = frozenset([*imports, *([row.table.gives] if row.table else [])])
     place = _found_in_statement(row, code, values, trusted)
     if not place:
         return None
@@ -171,17 +176,6 @@ def _spread(
     return [*place, *others]
 
 
-def _message(root: Event) -> str:
-    """Give the failing line with the exception's type before its message."""
-    name = root.exception.partition("(")[0]
-    return root.body if not name or EXCEPTION.match(root.body) else f"{name}: {root.body}"
-
-
-def _below(report: CrashReport, root: Event) -> Iterator[str]:
-    numbers = range(root.line + 1, root.line + BELOW)
-    yield from (report.texts[number] for number in numbers if number in report.texts)
-
-
 def _values(
     row: CodeEditRow, found: re.Match[str], code: FailingCode, files: Sequence[JobFile]
 ) -> dict[str, str] | None:
@@ -204,12 +198,6 @@ def _values(
     return values
 
 
-def _trusted(row: CodeEditRow) -> frozenset[str]:
-    """Name the values that the knowledge itself gives."""
-    imports = (name for name, source in row.computes.items() if source.by in WRITTEN)
-    return frozenset([*imports, *([row.table.gives] if row.table else [])])
-
-
 def _stands(patterns: Sequence[str], code: FailingCode) -> bool:
     """Tell whether one of the patterns stands in the file, or may where the file is not at hand."""
     if not patterns:
@@ -228,16 +216,10 @@ def _found_in_statement(
         if pattern is None:
             continue
         found = [match for match in matches(pattern, nodes) if _fits(row, match, code.source, values)]
-        chosen = found if row.every or len(found) == 1 else _alike(found)
-        if chosen:
-            return chosen
+        # Several that are written alike are changed alike.
+        if found and (row.every or len({ast.dump(match.node) for match in found}) == 1):
+            return found
     return []
-
-
-def _alike(found: Sequence[Match]) -> list[Match]:
-    """Give all matches where every one is written alike, else none."""
-    told = {ast.dump(match.node) for match in found}
-    return list(found) if len(told) == 1 else []
 
 
 def _fits(
@@ -333,7 +315,8 @@ def _made(
     brought = [edit for text in imports if (edit := with_import(source, text)) is not None]
     if row.edit is None and not (brought or code.file is None):
         return None
-    if any(edit.end > source.limit for edit in edits) or _overlap(edits):
+    overlap = any(one.end > other.start for one, other in pairwise(sorted(edits)))
+    if overlap or any(edit.end > source.limit for edit in edits):
         return None
     whole = source.edited([*edits, *brought]) if code.file is not None else source.edited(edits)
     if parsed(whole) is None or (row.edit is not None and whole == source.text):
@@ -413,11 +396,6 @@ def _words(values: Mapping[str, str], match: Match, source: SourceText) -> dict[
     }
     texts = {**captured, **told}
     return {name: " ".join(text.replace("`", "'").split())[:LONGEST_SHOWN] for name, text in texts.items()}
-
-
-def _overlap(edits: Sequence[TextEdit]) -> bool:
-    ordered = sorted(edits)
-    return any(one.end > other.start for one, other in pairwise(ordered))
 
 
 def _line(row: CodeEditRow, code: FailingCode, edits: Sequence[TextEdit]) -> int:

@@ -123,8 +123,8 @@ class _Search:
             return part is not None and isinstance(node, ast.FormattedValue) and self._formatted(part, node)
         if type(wanted) is not type(node):
             return False
-        if isinstance(wanted, ast.arguments) and _is_any(wanted):
-            return True
+        if isinstance(wanted, ast.arguments) and [item.arg for item in wanted.args] == [f"{CAPTURE}_"]:
+            return True  # `def name($_): ...` takes any parameters
         if isinstance(wanted, ast.Call) and isinstance(node, ast.Call):
             return self.same(wanted.func, node.func) and self._arguments(wanted, node)
         return all(
@@ -186,11 +186,6 @@ class _Search:
     def _keywords(self, wanted: Sequence[ast.keyword], given: Sequence[ast.keyword]) -> bool:
         by_name = {item.arg: item.value for item in given}
         return all(item.arg in by_name and self.same(item.value, by_name[item.arg]) for item in wanted)
-
-
-def _is_any(wanted: ast.arguments) -> bool:
-    """Tell whether a pattern of a definition, `def name($_): ...`, takes any parameters."""
-    return [item.arg for item in wanted.args] == [f"{CAPTURE}_"]
 
 
 def _is_rest(node: object) -> bool:

@@ -68,7 +68,10 @@ def near(name: str, choices: Iterator[str] | Sequence[str]) -> str | None:
     found = get_close_matches(name, others, n=2, cutoff=ALIKE)
     if len(found) == 2 and _likeness(name, found[0]) - _likeness(name, found[1]) < AHEAD:
         return None
-    return found[0] if found and not _is_counted(name, found[0]) else None
+    # Names that differ by their numbers alone are no slips: `x1` and `x2`.
+    if not found or re.sub(r"\d", "", name) == re.sub(r"\d", "", found[0]):
+        return None
+    return found[0]
 
 
 def _bare(name: str) -> str:
@@ -77,11 +80,6 @@ def _bare(name: str) -> str:
 
 def _likeness(one: str, other: str) -> float:
     return SequenceMatcher(None, one, other).ratio()
-
-
-def _is_counted(one: str, other: str) -> bool:
-    """Tell whether two names differ by their numbers alone: `x1` is no slip of `x2`."""
-    return one != other and re.sub(r"\d", "", one) == re.sub(r"\d", "", other)
 
 
 def _near_name(sought: Sought) -> str | None:
@@ -155,8 +153,11 @@ def _near_key(sought: Sought) -> str | None:
 
 def _near_parameter(sought: Sought) -> str | None:
     """Find a near parameter of the function or class that the message calls, where the file defines it."""
-    found = [_parameters(node) for node in _definitions(sought.values.get("called", ""), sought.code)]
-    return near(sought.name, found[0]) if len(found) == 1 else None
+    found = list(_definitions(sought.values.get("called", ""), sought.code))
+    if len(found) != 1:
+        return None
+    items = (*found[0].args.args, *found[0].args.kwonlyargs)
+    return near(sought.name, [item.arg for item in items if item.arg != "self"])
 
 
 def _definitions(called: str, code: FailingCode) -> Iterator[ast.FunctionDef]:
@@ -169,10 +170,6 @@ def _definitions(called: str, code: FailingCode) -> Iterator[ast.FunctionDef]:
             yield from (
                 item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"
             )
-
-
-def _parameters(node: ast.FunctionDef) -> list[str]:
-    return [item.arg for item in (*node.args.args, *node.args.kwonlyargs) if item.arg != "self"]
 
 
 def _near_listed(sought: Sought) -> str | None:

@@ -32,7 +32,8 @@ def of_name(name: str, scope: Scope) -> list[Definition]:
     """Give the assignments of a name in the function, else in the module, the nearest first."""
     if scope.function is not None:
         found = _before(scope, name, scope.function)
-        if found or name in _parameter_names(scope.function):
+        args = scope.function.args
+        if found or name in {arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs)}:
             return found
         return _before(Scope(scope.module), name, scope.module.tree)
     return _before(scope, name, scope.module.tree)
@@ -115,11 +116,6 @@ def _default_value(value: ast.expr | None) -> ast.expr | None:
         if last in ("field", "Field", "Option", "Argument", "option"):
             return next(iter([*named, *value.args]), None)
     return value
-
-
-def _parameter_names(function: Function) -> set[str]:
-    args = function.args
-    return {arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
 
 
 def _method_scope(program: JobProgram, scope: Scope, each: Assigned) -> Scope:

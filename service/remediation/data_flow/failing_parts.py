@@ -91,7 +91,9 @@ def switches_of(call: OwnCall, message: str) -> tuple[list[ast.expr], list[ast.e
         if above is function or isinstance(above, ast.ClassDef):
             break
         if isinstance(above, ast.If) and inner in above.body:
-            for part in _all_of(above.test):
+            test = above.test
+            parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+            for part in parts:
                 if isinstance(part, ast.Compare) and _is_not_none(part):
                     there.append(part.left)
                 elif isinstance(part, ast.Compare) and _is_set(part):
@@ -125,12 +127,6 @@ def shaped(call: OwnCall, message: str) -> list[tuple[ast.expr, str]]:
             if len(given) == len(numbers):
                 return [(part, number) for part, number in zip(given, numbers, strict=True) if number != "-1"]
     return []
-
-
-def _all_of(test: ast.expr) -> list[ast.expr]:
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        return test.values
-    return [test]
 
 
 def _is_not_none(test: ast.Compare) -> bool:

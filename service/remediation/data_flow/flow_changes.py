@@ -95,16 +95,14 @@ def flow_options(report: CrashReport, settings: Sequence[Setting], cause: Cause)
     root = report.root
     if root is None or not root.frames:
         return []
-    chain = [root, *(event for event in report.standing if _is_chained(event, root))]
+    chain = [root]
+    if root.handled:  # then what came of it, too
+        linked = (event for event in report.standing if event.linked and event.frames)
+        chain += [event for event in linked if 0 < event.line - root.line <= LINKED]
     for event in chain[:MOST_CHAINED]:
         if found := _of_event(event, report, settings, cause):
             return found
     return []
-
-
-def _is_chained(event: Event, root: Event) -> bool:
-    """Tell whether an exception came of the root while that was handled."""
-    return bool(root.handled and event.linked and event.frames and 0 < event.line - root.line <= LINKED)
 
 
 def _of_event(

@@ -194,8 +194,10 @@ class Slicer:
                 return
             case _:
                 how = PASSED if isinstance(node, ast.BoolOp) else BUILT
-                for inner in _values_in(node):
-                    yield from self._ends(inner, scope, way.further(how))
+                for child in ast.iter_child_nodes(node):
+                    inner = child.value if isinstance(child, ast.FormattedValue | ast.keyword) else child
+                    if isinstance(inner, ast.expr):
+                        yield from self._ends(inner, scope, way.further(how))
 
     # Options
 
@@ -438,13 +440,6 @@ class Slicer:
         for statement in ast.walk(function):
             if isinstance(statement, ast.Return) and statement.value is not None:
                 yield from self._ends(statement.value, replace(inner, line=statement.lineno), way.further())
-
-
-def _values_in(node: ast.expr) -> Iterator[ast.expr]:
-    for child in ast.iter_child_nodes(node):
-        inner = child.value if isinstance(child, ast.FormattedValue | ast.keyword) else child
-        if isinstance(inner, ast.expr):
-            yield inner
 
 
 def _is_of_self(node: ast.expr) -> bool:
