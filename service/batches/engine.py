@@ -281,10 +281,10 @@ class BatchEngine:
 
     def _claim(self) -> None:
         ahead = self._pace.claim_count
-        controller = ahead - sum(slot.waiting for slot in self._slots.values())
-        if controller < ahead // 2:
+        wanted = ahead - sum(slot.waiting for slot in self._slots.values())
+        if wanted < ahead // 2:
             return
-        jobs = self._store.batches.claim(self.owner, controller, LEASE, datetime.now(UTC), self._batch)
+        jobs = self._store.batches.claim(self.owner, wanted, LEASE, datetime.now(UTC), self._batch)
         if not jobs:
             self._due["claim"] = monotonic() + IDLE
         for job in jobs:

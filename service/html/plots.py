@@ -49,9 +49,9 @@ def bar_plot(told: str, rows: Sequence[Amount]) -> Html:
 
 
 def _bar(row: Amount, y: float, most: float) -> list[Html]:
-    controller = WIDTH - _LETTER * _width(row.told) - 14
+    width = WIDTH - _LETTER * _width(row.told) - 14
     return [
-        text(0, y + 12, clipped(row.name, controller)),
+        text(0, y + 12, clipped(row.name, width)),
         text(WIDTH, y + 12, row.told, "small", "end"),
         element("rect", x=0.0, y=y + 17, width=WIDTH, height=_BAR, rx=2.0, class_="track"),
         element(
@@ -93,13 +93,13 @@ def column_plot(told: str, stacks: Sequence[Column], colours: Mapping[str, str])
     )
 
 
-def clipped(words: str, controller: float) -> str:
+def clipped(words: str, width: float) -> str:
     """Cut words to a width in points."""
-    if _width(words) * _LETTER <= controller:
+    if _width(words) * _LETTER <= width:
         return words
     kept = ""
     for char in words:
-        if (_width(kept + char) + 1) * _LETTER > controller:
+        if (_width(kept + char) + 1) * _LETTER > width:
             break
         kept += char
     return f"{kept.rstrip()}…"

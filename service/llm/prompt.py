@@ -62,13 +62,9 @@ def for_turn(
 def for_repair(kind: type[Claim], answer: str, problem: str, budget: int) -> tuple[ChatMessage, ...]:
     """Make the prompt that puts a broken answer into its form; the log is not sent again."""
     form = json.dumps(schema(kind))
-    controller = (
-        budget - estimate_tokens(REPAIR) - estimate_tokens(REPAIR_TASK) - 2 * estimate_tokens(form) - 300
-    )
+    left = budget - estimate_tokens(REPAIR) - estimate_tokens(REPAIR_TASK) - 2 * estimate_tokens(form) - 300
     # What a model wrote is no more trusted than a log.
-    text = "\n".join(
-        neutralize(row, 4000) for row in cut_to_tokens(answer, max(controller, 200)).splitlines()
-    )
+    text = "\n".join(neutralize(row, 4000) for row in cut_to_tokens(answer, max(left, 200)).splitlines())
     task = REPAIR_TASK.format(
         schema=form, problem=neutralize(problem, 300), answer=text, open=OPEN, close=CLOSE
     )
@@ -86,37 +82,31 @@ def _rest(budget: int, system: str, kind: type[Claim]) -> int:
     return budget - estimate_tokens(system) - estimate_tokens(json.dumps(schema(kind))) - 12 * len(_SECTIONS)
 
 
-def _latest(talk: Sequence[ChatMessage], controller: int) -> Iterator[ChatMessage]:
+def _latest(talk: Sequence[ChatMessage], budget: int) -> Iterator[ChatMessage]:
     """Give the last messages that fit, in their order; the question itself always."""
     kept: list[ChatMessage] = []
     for message in reversed(talk):
-        short = replace(
-            message, text=cut_to_tokens(message.text, controller if not kept else controller // 2)
-        )
-        controller -= estimate_tokens(short.text)
-        if kept and controller < 0:
+        short = replace(message, text=cut_to_tokens(message.text, budget if not kept else budget // 2))
+        budget -= estimate_tokens(short.text)
+        if kept and budget < 0:
             break
         kept.append(short)
     return reversed(kept)
 
 
 def _built(
-    prompt_context: PromptContext,
-    system: str,
-    talk: Sequence[ChatMessage],
-    controller: int,
-    kind: type[Claim],
+    prompt_context: PromptContext, system: str, talk: Sequence[ChatMessage], budget: int, kind: type[Claim]
 ) -> Prompt:
     lines, suspects = log_rows(prompt_context)
     rows = [*lines, *(row for make in SECTIONS for row in make(prompt_context))]
-    kept, _ = _fitting(rows, controller)
+    kept, _ = _fitting(rows, budget)
     # Rows that say no more than lines of the log that are sent give their room to others.
     sent = {rows[place].number for place in kept if rows[place].mark}
     rows = [row for row in rows if not row.said_by or not sent.issuperset(row.said_by)]
-    kept, omitted = _fitting(rows, controller)
+    kept, omitted = _fitting(rows, budget)
     report = prompt_context.report
     body = _written(rows, kept, report)
-    if estimate_tokens(body) > controller:
+    if estimate_tokens(body) > budget:
         body = _written(rows, kept, report, is_brief=True)
     # A conversation's question stands last; what it is about is told before it.
     messages = (ChatMessage("system", system), ChatMessage("user", body), *talk)
@@ -144,15 +134,15 @@ def _built(
     )
 
 
-def _fitting(rows: Sequence[PromptRow], controller: int) -> tuple[set[int], dict[str, int]]:
+def _fitting(rows: Sequence[PromptRow], budget: int) -> tuple[set[int], dict[str, int]]:
     """Choose the rows that fit, by rank, and count the others by section."""
     kept: set[int] = set()
     omitted: dict[str, int] = {}
     for place in sorted(range(len(rows)), key=lambda place: rows[place].rank):
         cost = estimate_tokens(rows[place].text) + estimate_tokens(rows[place].mark) + 5
-        if cost <= controller:
+        if cost <= budget:
             kept.add(place)
-            controller -= cost
+            budget -= cost
         else:
             omitted[rows[place].section] = omitted.get(rows[place].section, 0) + 1
     return kept, omitted
