@@ -70,21 +70,21 @@ class CurveLog:
     _series: dict[tuple[str, str], list[Point]] = field(default_factory=dict)
     _sources: set[str] = field(default_factory=set)
     _spellings: Spellings = field(default_factory=Spellings)
-    _row: Pattern | None = None
+    _progress_pattern: Pattern | None = None
     _distance: int = 0
     _read: int = 0
     _limit: float = 0.0
     _memory: list[Point] = field(default_factory=list)
-    _counts: bool = True
+    _counts_steps: bool = True
 
-    def see(self, row: Pattern, line: Line, step: float) -> None:
-        """Note a row of progress, and its step; -1 is one that it does not tell."""
+    def see(self, pattern: Pattern, line: Line, step: float) -> None:
+        """Note the numbers of a line of progress that `pattern` found; `step` is -1 where it tells none."""
         if self._put(line, step):
-            self._row = row
+            self._progress_pattern = pattern
 
     def sample(self, data: bytes, line: int, start: int, stop: int) -> None:
         """Read rows of a block between those that are searched for; `line` is the number of its first row."""
-        if self._row is None:
+        if self._progress_pattern is None:
             return
         self._distance = self._distance or max(1, (stop - start) // COURSE)
         counted, place, number = 0, start, line
@@ -96,12 +96,13 @@ class CurveLog:
             number += data.count(b"\n", counted, begin)
             counted = begin
             text = parse_line(raw, number)
-            if match := self._row.compiled.search(text.text):
+            if match := self._progress_pattern.compiled.search(text.text):
                 step = match.groupdict().get("step")
                 self._put(text, float(step) if step else -1.0)
             place = max(end + 1, place + self._distance)
 
     def _put(self, line: Line, step: float) -> bool:
+        """Add the numbers that a line tells to the curves of its source; False where it tells none."""
         source = line.source
         if source not in self._sources and len(self._sources) >= SOURCES:
             return False
@@ -111,7 +112,7 @@ class CurveLog:
         if not values:
             return False
         self._sources.add(source)
-        self._counts = self._counts and step >= 0
+        self._counts_steps = self._counts_steps and step >= 0
         for item in values:
             place = step if step >= 0 else float(line.number)
             self._series.setdefault((item.kind, source), []).append(Point(place, item.value, line.number))
@@ -149,12 +150,12 @@ class CurveLog:
                 {point.line: point for point in sorted(course, key=attrgetter("line"))}.values()
             )
         if self._memory:
-            self._series["host-memory", ""] = self._at_steps() if self._counts else self._memory
+            self._series["host-memory", ""] = self._at_steps() if self._counts_steps else self._memory
         table = curves.load()
         found: dict[str, tuple[list[Point], bool]] = {}
         for (name, _), course in self._series.items():
             if len(course) > len(found.get(name, ((), True))[0]):
-                found[name] = (course, self._counts)
+                found[name] = (course, self._counts_steps)
         for name, values in logged.items():
             kind = table.of(name)
             if kind is not None and len(values) > len(found.get(kind.name, ((), True))[0]):

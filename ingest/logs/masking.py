@@ -67,9 +67,9 @@ class Masking:
 
     def settings(self, found: Iterable[Setting]) -> list[Setting]:
         """Give settings whose keys tell which values are secrets."""
-        clean = self.redactor
+        redactor = self.redactor
         return [
-            replace(item, key=clean.clean(item.key), value=clean.value(item.key, item.value))
+            replace(item, key=redactor.clean(item.key), value=redactor.value(item.key, item.value))
             for item in found
         ]
 

@@ -248,7 +248,7 @@ class Progress:
         """
         if end_counts and self.finished > line:
             return True
-        bars_count = bars_count or not self._draws_on(line)
+        bars_count = bars_count or not self._bar_continued(line)
         first: dict[str, float] = {}
         plain = 0
         for mark in reversed(self.latest):
@@ -261,8 +261,8 @@ class Progress:
                 return True
         return False
 
-    def _draws_on(self, line: int) -> bool:
-        """Tell whether a bar that stood amid its work at a line went on from there."""
+    def _bar_continued(self, line: int) -> bool:
+        """Tell whether a bar past its start above a line is first drawn below it at no smaller step."""
         above: dict[str, float] = {}
         below: dict[str, float] = {}
         for mark in self.latest:

@@ -153,7 +153,7 @@ class TriageService:
         said = message_text(question)
         if not said:
             raise InvalidRequestError(Message("errors.question-empty"))
-        kept = self._kept(triage_id)
+        kept = self._answered_triage(triage_id)
         talk = tuple(self.store.triages.messages(triage_id))
         handle = self.pool.submit(
             QuestionTask(kept, said, talk),
@@ -215,7 +215,9 @@ class TriageService:
 
         The same whether a model is set or not.
         """
-        for message in self.pool.submit(PromptTask(self._kept(triage_id)), self.settings.request_deadline):
+        for message in self.pool.submit(
+            PromptTask(self._answered_triage(triage_id)), self.settings.request_deadline
+        ):
             if isinstance(message, PromptShown):
                 return message.text
             _raise(message)
@@ -232,7 +234,7 @@ class TriageService:
         told = record.diagnosis
         if told is None or told.language == language or record.state == "running":
             return told
-        task = RetellTask(self._material(record, told), language)
+        task = RetellTask(self._kept_triage(record, told), language)
         deadline = min(seconds or self.settings.request_deadline, self.settings.request_deadline)
         for message in self.pool.submit(task, deadline):
             if isinstance(message, RetoldDiagnosis):
@@ -310,14 +312,18 @@ class TriageService:
             return 0
         return self.store.retention.forget(now - timedelta(days=days), now)
 
-    def _kept(self, triage_id: str) -> KeptTriage:
+    def _answered_triage(self, triage_id: str) -> KeptTriage:
+        """Give a triage that has its answer; raises NotFoundError, or ConflictError where it has none."""
         record = self.record(triage_id)
         if record.diagnosis is None:
             raise ConflictError(record.error or Message("errors.triage-still-way-ask"), 1.0)
-        return self._material(record, record.diagnosis)
+        return self._kept_triage(record, record.diagnosis)
 
-    def _material(self, record: TriageRecord, told: Diagnosis) -> KeptTriage:
-        return KeptTriage(told, self.excerpt(record.id), record.configs, record.telemetry, record.language)
+    def _kept_triage(self, record: TriageRecord, diagnosis: Diagnosis) -> KeptTriage:
+        """Put together what further answers to a stored triage are made of."""
+        return KeptTriage(
+            diagnosis, self.excerpt(record.id), record.configs, record.telemetry, record.language
+        )
 
 
 def _name(name: str) -> str:

@@ -193,21 +193,28 @@ class _Statement:
     def conditions(self) -> Iterator[ast.AST]:
         yield from (node.test for node in self._nodes if isinstance(node, ast.Assert))
 
-    def _operands(self) -> Iterator[ast.BinOp | ast.Compare]:
-        """Give the expressions whose operator the message names."""
+    def _operands(self) -> Iterator[tuple[ast.expr, ast.expr]]:
+        """Give what stands left and right of each operator that the message names.
+
+        A chain such as `a < b <= c` holds one operator between each two neighbours.
+        """
         for node in self._nodes:
-            signs = [node.op] if isinstance(node, ast.BinOp) else getattr(node, "ops", [])
-            if isinstance(node, ast.BinOp | ast.Compare) and any(
-                _SIGNS.get(type(sign)) == self.names.get("op") for sign in signs
-            ):
-                yield node
+            joined: list[tuple[ast.expr, ast.operator | ast.cmpop, ast.expr]] = []
+            if isinstance(node, ast.BinOp):
+                joined = [(node.left, node.op, node.right)]
+            elif isinstance(node, ast.Compare):
+                joined = list(zip([node.left, *node.comparators], node.ops, node.comparators, strict=False))
+            for left, sign, right in joined:
+                if _SIGNS.get(type(sign)) == self.names.get("op"):
+                    yield left, right
 
-    def left(self) -> Iterator[ast.AST]:
-        yield from (node.left for node in self._operands())
+    def left_operands(self) -> Iterator[ast.AST]:
+        """Give what stands left of the operator that the message names."""
+        yield from (left for left, _ in self._operands())
 
-    def right(self) -> Iterator[ast.AST]:
-        for node in self._operands():
-            yield node.right if isinstance(node, ast.BinOp) else node.comparators[0]
+    def right_operands(self) -> Iterator[ast.AST]:
+        """Give what stands right of the operator that the message names."""
+        yield from (right for _, right in self._operands())
 
 
 _SIGNS: Mapping[type[ast.AST], str] = {
@@ -227,6 +234,6 @@ _READERS: Mapping[StatementPart, Callable[[_Statement], Iterator[ast.AST]]] = {
     "first-argument": _Statement.first_arguments,
     "iterated": _Statement.iterated,
     "condition": _Statement.conditions,
-    "left": _Statement.left,
-    "right": _Statement.right,
+    "left": _Statement.left_operands,
+    "right": _Statement.right_operands,
 }

@@ -77,11 +77,11 @@ class SourceText:
         return begin + len(self.text[begin:end].encode()[:column].decode("utf-8", "ignore"))
 
     def start(self, node: ast.AST) -> int:
-        """Give where a node begins."""
+        """Give the offset in the text at which a node begins."""
         return self._offset(getattr(node, "lineno", 1), getattr(node, "col_offset", 0))
 
     def end(self, node: ast.AST) -> int:
-        """Give where a node ends."""
+        """Give the offset behind a node's last character; of a node without a place, the text's end."""
         line, column = getattr(node, "end_lineno", None), getattr(node, "end_col_offset", None)
         return len(self.text) if line is None or column is None else self._offset(line, column)
 
