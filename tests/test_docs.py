@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -215,7 +216,18 @@ def test_links_and_paths_of_the_documentation_lead_somewhere() -> None:
     assert set(PAGES) - linked == set()
 
 
-def _anchors(text: str) -> set[str]:
-    """Give the anchors of a page's headings, as GitHub makes them."""
+def test_no_heading_stands_twice_on_a_page() -> None:
+    """An anchor leads to the first of two headings with the same words, so the second cannot be linked."""
+    twice = [
+        f"{name}: {anchor}"
+        for name, text in PAGES.items()
+        for anchor, times in Counter(_anchors(text)).items()
+        if times > 1
+    ]
+    assert twice == []
+
+
+def _anchors(text: str) -> list[str]:
+    """Give the anchors of a page's headings, as GitHub makes them of words that stand once."""
     titles = re.findall(r"^#+ (.+)$", _FENCED.sub("", text), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+    return [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles]

@@ -30,9 +30,9 @@ from service.schemas.errors import RequestError, StoppingError
 from service.signals import tracing
 from service.workers.pool import STOPPING
 
-Scope = dict[str, Any]
+AsgiScope = dict[str, Any]
 Send = Callable[[AsgiMessage], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+App = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 
 _LOG = logging.getLogger("whycrash.requests")
 # What nginx logs for a client that left before its answer; nobody gets it.
@@ -97,7 +97,7 @@ class RequestMiddleware:
         self._metrics = metrics
         self._access = access
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Answer a request; the ASGI interface."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
@@ -130,7 +130,7 @@ class RequestMiddleware:
 
     async def _pass(
         self,
-        scope: Scope,
+        scope: AsgiScope,
         intake: BodyReader,
         send: Send,
         passage: _RequestInFlight,
@@ -158,13 +158,13 @@ class RequestMiddleware:
             self._note(scope, passage, metrics)
 
     async def _send_problem(
-        self, scope: Scope, intake: BodyReader, send: Send, passage: _RequestInFlight, error: Exception
+        self, scope: AsgiScope, intake: BodyReader, send: Send, passage: _RequestInFlight, error: Exception
     ) -> None:
         """Tell an error, unless another answer has begun."""
         if not passage.begun:
             await problems.problem_response(scope["request_id"], passage.path, error)(scope, intake, send)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> RequestError | None:
+    def _refusal(self, scope: AsgiScope, headers: Headers) -> RequestError | None:
         method = scope.get("method", "POST")
         if refused := self._boundary.refusal(method, headers):
             return refused
@@ -177,7 +177,7 @@ class RequestMiddleware:
             else None
         )
 
-    async def _page_refusal(self, scope: Scope, headers: Headers) -> Exception | None:
+    async def _page_refusal(self, scope: AsgiScope, headers: Headers) -> Exception | None:
         """Give why a page is not shown to somebody; API routes ask for their keys themselves."""
         path: str = scope["path"]
         if path.startswith((*_API, *self._rules.signed)) or not (access := self._access()):
@@ -225,7 +225,7 @@ class RequestMiddleware:
         if passage.api:
             headers.setdefault("cache-control", "no-store")
 
-    def _note(self, scope: Scope, passage: _RequestInFlight, metrics: Metrics | None) -> None:
+    def _note(self, scope: AsgiScope, passage: _RequestInFlight, metrics: Metrics | None) -> None:
         seconds = perf_counter() - passage.started
         route = _route(scope)
         if metrics:
@@ -248,6 +248,6 @@ class RequestMiddleware:
         )
 
 
-def _route(scope: Scope) -> str:
+def _route(scope: AsgiScope) -> str:
     """Give a path's pattern; ids in it would make a series each."""
     return getattr(scope.get("route"), "path", "") or "other"

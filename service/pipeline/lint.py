@@ -87,7 +87,7 @@ def findings(library: Library, table: PatternTable, cache: Path | None = None) -
     found += _examples(table, cache)
     found += _identical_signatures(library)
     found += [
-        f"{spec.framework}: {spec.key}: no rule {spec.rule}"
+        f"setting {spec.key} of {spec.framework}: no rule {spec.rule}"
         for spec in library.specs.values()
         if spec.rule is not None and spec.rule not in rule_ids()
     ]
@@ -176,7 +176,7 @@ def _identical_signatures(library: Library) -> Iterator[str]:
             frozenset(case.frameworks.items()),
         )
         if sign in seen:
-            yield f"{case.id}: always matches together with {seen[sign]}"
+            yield f"case {case.id}: always matches together with {seen[sign]}"
         seen.setdefault(sign, case.id)
 
 
@@ -190,22 +190,22 @@ def _cause(cause: Cause, library: Library, table: PatternTable) -> Iterator[str]
 
 def _case(case: Case, library: Library, table: PatternTable) -> Iterator[str]:
     if case.cause not in library.causes:
-        yield f"{case.id}: unknown cause {case.cause}"
+        yield f"case {case.id}: unknown cause {case.cause}"
     if not case.signatures.any and not case.signatures.all:
-        yield f"{case.id}: its signature has no condition that must hold"
+        yield f"case {case.id}: its signature has no condition that must hold"
     yield from (
-        f"{case.id}: refines no known case {name}" for name in case.refines if name not in library.cases
+        f"case {case.id}: refines no known case {name}" for name in case.refines if name not in library.cases
     )
     if case.id in library.refined.get(case.id, ()):
-        yield f"{case.id}: refines itself through others"
+        yield f"case {case.id}: refines itself through others"
     conditions = [*case.signatures.conditions]
     for change in case.changes:
         conditions += [*change.when, *change.unless]
     conditions += [text for check in case.checks for text in check.when]
     conditions += [text for part in case.limited for text in part.when]
-    yield from (f"{case.id}: {text}" for text in _conditions(conditions, library, table))
+    yield from (f"case {case.id}: {text}" for text in _conditions(conditions, library, table))
     for change in case.changes:
-        yield from (f"{case.id}: {text}" for text in _change(change, library))
+        yield from (f"case {case.id}: {text}" for text in _change(change, library))
 
 
 def _conditions(texts: Iterable[str], library: Library, table: PatternTable) -> Iterator[str]:
@@ -292,20 +292,20 @@ def _procedure(row: Procedure, library: Library, table: PatternTable) -> Iterato
 def _pattern(row: Pattern, library: Library, table: PatternTable) -> Iterator[str]:
     named = [row.cause, *(refinement.cause for refinement in row.refine)]
     yield from (
-        f"{row.id}: unknown cause {cause}" for cause in named if cause and cause not in library.causes
+        f"pattern {row.id}: unknown cause {cause}" for cause in named if cause and cause not in library.causes
     )
     for refinement in row.refine:
-        yield from (f"{row.id}: {text}" for text in _conditions(refinement.when, library, table))
+        yield from (f"pattern {row.id}: {text}" for text in _conditions(refinement.when, library, table))
     if row.phase and row.phase not in phases.load().by_name:
-        yield f"{row.id}: unknown phase {row.phase}"
+        yield f"pattern {row.id}: unknown phase {row.phase}"
     if row.fails and row.expression and not row.near:
-        yield f"{row.id}: a failure's pattern needs a line that nearly matches"
+        yield f"pattern {row.id}: a failure's pattern needs a line that nearly matches"
     for line in row.examples:
         if not row.compiled.search(line):
-            yield f"{row.id}: does not match its example {line[:80]!r}"
+            yield f"pattern {row.id}: does not match its example {line[:80]!r}"
     for line in row.near:
         if row.compiled.search(line):
-            yield f"{row.id}: matches its near miss {line[:80]!r}"
+            yield f"pattern {row.id}: matches its near miss {line[:80]!r}"
 
 
 def _examples(table: PatternTable, cache: Path | None) -> Iterator[str]:
@@ -317,9 +317,13 @@ def _examples(table: PatternTable, cache: Path | None) -> Iterator[str]:
         return
     for number, row in enumerate(table.rows):
         missed = (line for line in row.examples if number not in _rows_found(scanner, line))
-        yield from (f"{row.id} ({number}): the scanner does not find {line[:80]!r}" for line in missed)
+        yield from (
+            f"pattern {row.id} ({number}): the scanner does not find {line[:80]!r}" for line in missed
+        )
         found = (line for line in row.near if number in _rows_found(scanner, line))
-        yield from (f"{row.id} ({number}): the scanner finds its near miss {line[:80]!r}" for line in found)
+        yield from (
+            f"pattern {row.id} ({number}): the scanner finds its near miss {line[:80]!r}" for line in found
+        )
 
 
 def _refused(rows: Sequence[Pattern]) -> Iterator[str]:
@@ -328,7 +332,7 @@ def _refused(rows: Sequence[Pattern]) -> Iterator[str]:
         try:
             Scanner((row,))
         except InvalidCorpusError as error:
-            yield f"{row.id}: {error}"
+            yield f"pattern {row.id}: {error}"
 
 
 def _rows_found(scanner: Scanner, line: str) -> set[int]:

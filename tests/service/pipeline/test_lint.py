@@ -30,9 +30,9 @@ def pattern(name: str = "x.boom", **fields: Any) -> Pattern:
     return Pattern.model_validate({"id": name, **made, **fields})
 
 
-# What the real causes ask of a log: which call the ranks were in.
+# What the real causes ask of a log: which call the ranks were in, and whether Ascend's runtime wrote a line.
 CALL = pattern(
-    "x.call",
+    "ascend.call",
     kind="fact",
     role="none",
     cause=None,
@@ -75,7 +75,11 @@ def test_a_corpus_without_a_mistake_has_no_findings(made: Case | None, triage: T
 )
 def test_a_wrong_pattern_is_named(fields: dict[str, Any], told: str, triage: Triage) -> None:
     """Each mistake of a pattern is a sentence with the pattern's id."""
-    assert [text for text in found(triage, pattern(**fields)) if text.startswith("x.boom") and told in text]
+    assert [
+        text
+        for text in found(triage, pattern(**fields))
+        if text.startswith("pattern x.boom") and told in text
+    ]
 
 
 @each_row(
@@ -100,7 +104,7 @@ def test_a_wrong_pattern_is_named(fields: dict[str, Any], told: str, triage: Tri
 def test_a_wrong_case_is_named(made: Case, told: str, triage: Triage) -> None:
     """Each mistake of a case is a sentence with the case's id."""
     (finding,) = found(triage, made=made)
-    assert finding.startswith(f"{made.id}: ")
+    assert finding.startswith(f"case {made.id}: ")
     assert told in finding
 
 
@@ -142,7 +146,9 @@ def test_cases_that_always_match_together_are_named(triage: Triage) -> None:
     one, two = (of("pattern:x.*", id=f"x/{name}") for name in ("one", "two"))
     other = of("pattern:x.boom", id="x/other")
     library = Library(triage.library.causes, {made.id: made for made in (one, two, other)}, {})
-    assert findings(library, PatternTable((pattern(), CALL))) == ["x/two: always matches together with x/one"]
+    assert findings(library, PatternTable((pattern(), CALL))) == [
+        "case x/two: always matches together with x/one"
+    ]
 
 
 @each_row(
@@ -150,7 +156,7 @@ def test_cases_that_always_match_together_are_named(triage: Triage) -> None:
     [
         ("as many as fit", {"as many as fit": "能放下多少就填多少"}, []),
         ('{"image": 8}', {}, []),
-        ("as many as fit", {}, ["x/one: data.size: no Chinese in guidance.yaml for 'as many as fit'"]),
+        ("as many as fit", {}, ["case x/one: data.size: no Chinese in guidance.yaml for 'as many as fit'"]),
         (
             "as many as fit",
             {"as many as fit": "AMAF"},

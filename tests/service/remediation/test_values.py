@@ -894,8 +894,8 @@ def test_an_unknown_rule_is_a_finding() -> None:
     """A rule's name that no table has is told by the lint, for settings and for cases."""
     made = library(spec(rule="no-such"), cases=[case(changes=[change(rule="nor-this")])])
     found = findings(made, PatternTable(()))
-    assert "verl: data.size: no rule no-such" in found
-    assert "verl/one: data.size: no rule nor-this" in found
+    assert "setting data.size of verl: no rule no-such" in found
+    assert "case verl/one: data.size: no rule nor-this" in found
 
 
 def test_the_corpus_puts_rules_on_settings(triage: Triage) -> None:
