@@ -179,11 +179,18 @@ def arrange_worded(
     at_end: Container[str] = (),
     *,
     failed: bool = False,
+    helpers: Container[int] = (),
 ) -> Cascade:
     """Arrange a job's events; patterns of `last_resort` count only where no other failure stands.
 
-    Those of `at_end` count only where the log ends with them.
+    Those of `at_end` count only where the log ends with them. What the files with the numbers `helpers` tell
+    counts only where none of the others tells a failure.
     """
+    own = [event for event in events if timeline.number(event.line) not in helpers]
+    if len(own) < len(events):
+        told = arrange_worded(own, last_resort, runs, timeline, at_end, failed=failed)
+        if told.root is not None:
+            return told
     events = [event for event in events if event.pattern not in at_end or _ends_log(event, timeline)]
     events = _lasting(events, runs, timeline)
     warnings = [event for event in events if event.kind == "warning"]

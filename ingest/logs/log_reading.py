@@ -18,6 +18,7 @@ from ingest.logs.derived_facts import derive_facts
 from ingest.logs.events import EventLog, GroupKey
 from ingest.logs.failure_log import FailureLog
 from ingest.logs.inputs.jobs import JobSource
+from ingest.logs.inputs.members import is_helper
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.job_notes import JobNotes
 from ingest.logs.masking import Masking
@@ -193,6 +194,7 @@ class LogReading:
             progress.timeline,
             self._table.at_end,
             failed=self._failed,
+            helpers=[number for number, part in enumerate(progress.timeline.parts) if is_helper(part.name)],
         )
         doubtful = undone_by_bars(cascade.events, progress.runs, progress.timeline)
         root_line = cascade.root.line if cascade.root else 0

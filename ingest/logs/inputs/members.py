@@ -123,6 +123,10 @@ _WRITERS = tuple(
         (0, r"^(?:train|slurm|nohup|job|run|output|stdout|stderr)"),
     )
 )
+# What watches a cluster or shows it, and no job needs: Ray's autoscaler, dashboard and forwarder of logs.
+_HELPER = re.compile(
+    r"(?:^|/)(?:dashboard\w*|log_monitor|monitor)\.(?:log|out|err)(?:\.\d{1,3})?$", re.IGNORECASE
+)
 
 
 def kind_of(name: str) -> str | None:
@@ -133,6 +137,11 @@ def kind_of(name: str) -> str | None:
 def is_output(name: str) -> bool:
     """Tell whether a file is what a program wrote, by its name: `slurm-12.err`, `train.log.1`."""
     return _OUTPUT.search(name) is not None
+
+
+def is_helper(name: str) -> bool:
+    """Tell whether a file is what a helper beside the job wrote, whose own failures end no job."""
+    return _HELPER.search(name) is not None
 
 
 def order(name: str) -> tuple[object, ...]:
