@@ -78,4 +78,44 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     _hang("lab-clinozoisite", "evaluate", _LATE, "rank-zero-evaluates-alone", looks="record-json", ranks=6),
     _hang("lab-bixbyite", "shard", _LATE, "one-rank-parses-an-endless-shard", looks="together", ranks=8),
+    _hang("lab-kaolinite", "collect", _LATE, "one-rank-collects-garbage-without-end"),
+    _hang(
+        "lab-kernite",
+        "fetch",
+        ("external-service-failed", "hub-unreachable", "collective-straggler"),
+        "rank-zero-downloads-from-a-server-that-never-answers",
+        looks="json",
+    ),
+    _hang("lab-lawsonite", "build", _LATE, "one-rank-waits-for-a-program-that-it-started", looks="together"),
+    _hang("lab-magnesite", "rows", _LATE, "a-loaders-worker-never-gives-its-batch"),
+    _hang(
+        "lab-marcasite",
+        "service",
+        ("external-service-failed", "reward-function-failed", "collective-straggler"),
+        "one-rank-retries-a-service-that-refuses",
+        looks="signal",
+    ),
+    _hang(
+        "lab-microcline",
+        "twice",
+        ("collective-straggler", "user-code-error"),
+        "rank-zero-takes-its-own-lock-twice",
+        looks="json",
+        ranks=3,
+    ),
+    _hang(
+        "lab-mimetite",
+        "share",
+        ("collective-desync",),
+        "one-rank-alone-broadcasts",
+        looks="record",
+        trap="all ranks wait in a collective",
+    ),
+    _hang(
+        "lab-monazite", "collect", _LATE, "one-rank-collects-garbage-without-end", looks="record-json", ranks=5
+    ),
+    _hang(
+        "lab-nepheline", "build", _LATE, "one-rank-waits-for-a-program-that-it-started", looks="record", ranks=6
+    ),
+    _hang("lab-orpiment", "rows", _LATE, "a-loaders-worker-never-gives-its-batch", looks="record"),
 )

@@ -3,6 +3,7 @@
 import contextlib
 import datetime
 import faulthandler
+import gc
 import json
 import os
 import re
@@ -78,6 +79,54 @@ def reduce_pair(rank, pair):
     dist.all_reduce(torch.ones(4), group=pair)
 
 
+def collect_rows():
+    rows = [[{"row": number}] for number in range(200_000)]
+    while rows:
+        gc.collect()
+
+
+def fetch_weights():
+    server = socket.create_server(("127.0.0.1", 0))
+    urllib.request.urlretrieve(f"http://127.0.0.1:{server.getsockname()[1]}/weights.bin", "/tmp/weights.bin")
+
+
+def build_index():
+    subprocess.run(["sleep", "600"], check=True)
+
+
+class Rows(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        if index == 2:
+            time.sleep(600)
+        return torch.ones(8)
+
+
+def read_rows():
+    return list(torch.utils.data.DataLoader(Rows(), num_workers=1))
+
+
+def ask_service():
+    while True:
+        try:
+            return urllib.request.urlopen("http://127.0.0.1:9/score", timeout=2).read()
+        except OSError:
+            time.sleep(30)
+
+
+def log_step(lock):
+    with lock:
+        with lock:
+            return None
+
+
+def share(rank, tensor):
+    if rank == 2:
+        dist.broadcast(tensor, 2)
+
+
 def watch_workers():
     done = threading.Event()
     done.wait()
@@ -106,6 +155,24 @@ def own_work(rank, step, model, pair):
         read_shard("shard-0003.json")
     if VARIANT == "workers" and rank == 2:
         watch_workers()
+    outside_work(rank, model)
+
+
+def outside_work(rank, model):
+    if VARIANT == "collect" and rank == 3:
+        collect_rows()
+    if VARIANT == "fetch" and rank == 0:
+        fetch_weights()
+    if VARIANT == "build" and rank == 1:
+        build_index()
+    if VARIANT == "rows" and rank == 2:
+        read_rows()
+    if VARIANT == "service" and rank == 1:
+        ask_service()
+    if VARIANT == "twice" and rank == 0:
+        log_step(threading.Lock())
+    if VARIANT == "share":
+        share(rank, model.weight.data)
 
 
 def train(rank):
