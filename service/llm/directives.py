@@ -63,6 +63,11 @@ _ADVICE = re.compile(
 )
 _NEGATED = re.compile(r"^(?:do not|don't|never|no need to|avoid)\b", re.IGNORECASE)
 _OFF = re.compile(r"\b(?:off|down)\b", re.IGNORECASE)
+# "A new, empty folder" tells nobody to empty one.
+_ADJECTIVES = re.compile(
+    r"(?i)\b((?:an?|another|some)\s+(?:new|fresh|separate|different|other|local|larger)),"
+    r"(?=\s+(?:empty|clean|writable|separate|local)\s+(?:folder|director(?:y|ies)|folders|files?|dir)\b)"
+)
 # Of a text in Chinese with so many pairs of signs, at most such a part may be pairs that the corpus has not.
 _PAIRS, _FOREIGN = 4, 0.45
 # What a text tells of the past is no order.
@@ -73,6 +78,8 @@ _FOLLOWED = re.compile(
     r"(?<![\w-])--?[A-Za-z][\w-]+|(?<![\w.:/])[~.]{0,2}/[\w.-]+[\w./-]*|\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|"
     r"\d[\d ]{3,}\d"
 )
+# A folder so deep is one of the job's own.
+DEEP = 3
 _PIPED = re.compile(r"(?<=\s)(?:\||&&|>>?)(?=\s)")
 # Nobody is to be blamed by a log, nor by who wrote one.
 _BLAME = re.compile(
@@ -162,8 +169,16 @@ def advises_strangely(text: str, lines: str, own: OwnAdvice) -> str:
         return why
     plain = CODE.sub(" ", text)
     named = (match[0].strip() for match in (*_FOLLOWED.finditer(plain), *_PIPED.finditer(plain)))
-    name = next((name for name in named if name in "|&&>>" or name not in lines), "")
+    name = next((name for name in named if name in "|&&>>" or not _is_told(name, lines)), "")
     return Message("model.names-neither-among-changes", name=name) if name else ""
+
+
+def _is_told(name: str, lines: str) -> bool:
+    """Tell whether lines have a name, or the folder in which it is one more."""
+    if name in lines:
+        return True
+    folder, _, last = name.rpartition("/")
+    return folder.count("/") >= DEEP and re.fullmatch(r"[\w-]+", last) is not None and folder in lines
 
 
 def is_order(text: str) -> bool:
@@ -173,7 +188,7 @@ def is_order(text: str) -> bool:
 
 def _directive_clauses(text: str) -> Iterator[str]:
     """Yield the clauses that tell the reader to do something, or that something is to be done."""
-    for clause in _CLAUSE.split(text):
+    for clause in _CLAUSE.split(_ADJECTIVES.sub(r"\1", text)):
         plain = _LEADING.sub("", clause)
         told = _ADVICE.search(plain)
         advised = _LEADING.sub("", told["told"]) if told else ""

@@ -159,6 +159,14 @@ def test_a_description_may_use_the_words_of_the_lines_it_rests_on(
         ("subtract one, and write the bracket behind the underscore", True),
         ("the number of cards that the node has", True),
         ("the folder that holds data/part-00007.pt", True),
+        # A folder more within one of the job's.
+        ("/jobs/me/run/debug/step_N, N being the last step that was saved there", True),
+        ("/jobs/me/run/debug/x/step_N", False),
+        ("/jobs/step_N as it was", False),
+        ("/jobs/me/run/debug/run.sh as it was", False),
+        ("a new, empty folder for this run", True),
+        ("a new, empty the folder of all runs", False),
+        ("a folder, empty the trash", False),
         ("run the job with --no-sandbox", False),
         ("the account 7946 0958 4411", False),
         ("a folder below /dev/nvme0n1", False),
@@ -170,4 +178,5 @@ def test_a_value_in_words_names_what_the_jobs_own_lines_hold(
     own: OwnAdvice, value: str, stands: bool
 ) -> None:
     """No option, path, account or pipe that the log's author alone has written."""
-    assert (advises_strangely(value, "open('data/part-00007.pt')", own) == "") is stands
+    lines = "open('data/part-00007.pt')\nresume: /jobs/me/run/debug"
+    assert (advises_strangely(value, lines, own) == "") is stands
