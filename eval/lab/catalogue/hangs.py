@@ -112,10 +112,20 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         trap="all ranks wait in a collective",
     ),
     _hang(
-        "lab-monazite", "collect", _LATE, "one-rank-collects-garbage-without-end", looks="record-json", ranks=5
+        "lab-monazite",
+        "collect",
+        _LATE,
+        "one-rank-collects-garbage-without-end",
+        looks="record-json",
+        ranks=5,
     ),
     _hang(
-        "lab-nepheline", "build", _LATE, "one-rank-waits-for-a-program-that-it-started", looks="record", ranks=6
+        "lab-nepheline",
+        "build",
+        _LATE,
+        "one-rank-waits-for-a-program-that-it-started",
+        looks="record",
+        ranks=6,
     ),
     _hang("lab-orpiment", "rows", _LATE, "a-loaders-worker-never-gives-its-batch", looks="record"),
 )
