@@ -58,6 +58,23 @@ _RAS_JSON = (b'"nccl_version"', b'"communicators_count"', b'"communicators"')
 # Numbers over steps: TensorBoard's first event, the state of transformers' trainer, W&B's summary.
 _EVENTS = re.compile(rb".{12}[^\n]{0,40}brain\.Event:\d", re.DOTALL)
 _SERIES = ((b'"log_history"', b'"global_step"'), (b'"_step"', b'"_runtime"', b'"_timestamp"'))
+# A metric's file of MLflow (mlflow/store/tracking/file_store.py): time in milliseconds, value and step.
+_MLFLOW = re.compile(rb"(?:\d{13} [-+.\w]{1,40} \d{1,12}\n){3}")
+# Rows of JSON over steps; a row with words is a log's.
+_NUMBER = rb'(?:[-+.\w]{1,40}|"(?:NaN|-?Infinity|[\dT:.+Z -]{8,40})")'
+_ROW = re.compile(rb'\{(?:"[^"\\]{1,200}": ?' + _NUMBER + rb",? ?)+\}\s*")
+_STEP = re.compile(rb'"(?:_|global_)?(?:step|iteration)": ?\d')
+
+
+def is_step_rows(head: bytes) -> bool:
+    """Tell whether a file begins with rows of JSON that hold a step and numbers, and no words."""
+    rows = head.split(b"\n", 3)[:3]
+    return len(rows) == 3 and all(_STEP.search(row) and _ROW.fullmatch(row) for row in rows)
+
+
+def is_metric(head: bytes) -> bool:
+    """Tell whether a file is one metric as MLflow keeps it."""
+    return _MLFLOW.match(head) is not None
 
 
 def is_dump(head: bytes) -> bool:
@@ -67,6 +84,8 @@ def is_dump(head: bytes) -> bool:
 
 def is_also_log(head: bytes) -> bool:
     """Tell whether a dump is read as a log too: a report as text, which may stand at a log's beginning."""
+    if is_step_rows(head):
+        return True
     return artefact_kind(head) in ("hardware", "ras") and head.lstrip()[:1] not in (b"{", b"[")
 
 
@@ -79,9 +98,9 @@ def artefact_kind(head: bytes) -> ArtefactKind | None:
         return "memory"
     if _RAS.search(head) or (begin == b"{" and all(word in head for word in _RAS_JSON)):
         return "ras"
-    if _EVENTS.match(head) or (
-        begin == b"{" and any(all(word in head for word in words) for words in _SERIES)
-    ):
+    if _EVENTS.match(head) or is_metric(head) or is_step_rows(head):
+        return "series"
+    if begin == b"{" and any(all(word in head for word in words) for words in _SERIES):
         return "series"
     if begin in (b"{", b"[") and any(all(word in head for word in words) for words in _STATUS):
         return "status"

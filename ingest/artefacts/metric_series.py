@@ -1,4 +1,6 @@
-"""Read the numbers that a job logged beside its text: TensorBoard's events, a trainer's state, W&B's summary.
+"""Read the numbers that a job logged beside its text.
+
+TensorBoard's events, a trainer's state, W&B's summary, MLflow's files of metrics, rows of JSON over steps.
 
 TensorBoard writes records of a length, a checksum, an Event of protobuf and a checksum (tensorflow's
 core/lib/io/record_writer.cc and core/util/event.proto); only the fields that hold a number are read.
@@ -10,9 +12,11 @@ import json
 import math
 import struct
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from corpus.message import Message
+from ingest.artefacts.file_heads import is_metric
 from ingest.errors import ArtefactError
 from ingest.logs.lines import printable
 
@@ -20,6 +24,8 @@ MOST_BYTES = 16 << 20
 _MOST_POINTS, _MOST_NAMES, _LONGEST = 300_000, 2000, 120
 
 Points = dict[str, dict[int, float]]
+# Where rows keep their step.
+_STEPS = ("step", "_step", "global_step", "iteration")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +43,22 @@ class Curve:
     before: float | None
 
 
-def read_series(data: bytes) -> Points:
-    """Give step and value of each number; raises ArtefactError where there is none or the file damaged."""
+def read_series(data: bytes, name: str = "") -> Points:
+    """Give step and value of each number; raises ArtefactError where there is none or the file damaged.
+
+    `name` is the file's, which tells what MLflow's rows are values of.
+    """
     if len(data) > MOST_BYTES:
         raise ArtefactError(Message("artefacts.too-large", megabytes=MOST_BYTES >> 20))
     points: Points = {}
-    found = _of_json(data) if data.lstrip()[:1] == b"{" else _of_events(data)
-    for count, (name, step, value) in enumerate(found):
-        if count >= _MOST_POINTS or (name not in points and len(points) >= _MOST_NAMES):
+    if is_metric(data):
+        found = _of_metric(data, name)
+    else:
+        found = _of_json(data) if data.lstrip()[:1] == b"{" else _of_events(data)
+    for count, (key, step, value) in enumerate(found):
+        if count >= _MOST_POINTS or (key not in points and len(points) >= _MOST_NAMES):
             break
-        points.setdefault(name, {})[step] = value
+        points.setdefault(key, {})[step] = value
     if not points:
         raise ArtefactError(Message("artefacts.no-series"))
     return points
@@ -68,20 +80,44 @@ def curve_of(name: str, points: Mapping[int, float]) -> Curve:
 
 
 def _of_json(data: bytes) -> Iterator[tuple[str, int, float]]:
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise ArtefactError(Message("artefacts.json-damaged")) from error
-    history = value.get("log_history")
-    rows = history if isinstance(history, list) else [value]
-    for row in (row for row in rows if isinstance(row, dict)):
-        step = row.get("step", row.get("_step"))
+    for row in _json_rows(data):
+        step = next((row[key] for key in _STEPS if key in row), None)
         if isinstance(step, int):
             for name, number in row.items():
                 # W&B writes what JSON has no number for as a word.
                 number = float(number) if number in ("NaN", "Infinity", "-Infinity") else number
                 if isinstance(number, float):
                     yield printable(name[:_LONGEST]), step, number
+
+
+def _json_rows(data: bytes) -> Iterator[dict[str, object]]:
+    """Give the rows of a trainer's history, a summary as its only one, or whole lines of JSON."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        lines = [row for line in data.split(b"\n", _MOST_POINTS)[:_MOST_POINTS] for row in _json_row(line)]
+        if not lines:
+            raise ArtefactError(Message("artefacts.json-damaged")) from error
+        yield from lines
+        return
+    history = value.get("log_history")
+    yield from (row for row in (history if isinstance(history, list) else [value]) if isinstance(row, dict))
+
+
+def _json_row(line: bytes) -> Iterator[dict[str, object]]:
+    with suppress(ValueError, RecursionError):
+        row = json.loads(line)
+        if isinstance(row, dict):
+            yield row
+
+
+def _of_metric(data: bytes, name: str) -> Iterator[tuple[str, int, float]]:
+    """Give the rows of one metric; below a run's folder `metrics` its path is its name."""
+    metric = printable(name.rpartition("metrics/")[2][-_LONGEST:])
+    for line in data.split(b"\n", _MOST_POINTS)[:_MOST_POINTS]:
+        with suppress(ValueError):
+            _, value, step = line.split(b" ")
+            yield metric, int(step[:12]), float(value)
 
 
 def _of_events(data: bytes) -> Iterator[tuple[str, int, float]]:

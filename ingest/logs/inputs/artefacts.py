@@ -59,7 +59,7 @@ class _Found:
         elif kind == "ras":
             self.ras.append((member.label, read_ras(data)))
         elif kind == "series":
-            for name, points in read_series(data).items():
+            for name, points in read_series(data, member.name).items():
                 self.series.setdefault(name, {}).update(points)
         elif kind == "memory":
             self.memory.append((member.label, read_snapshot(data)))

@@ -73,6 +73,45 @@ def test_the_step_is_told_from_which_a_number_stayed_broken(data: bytes, name: s
     assert (curve.broken_from, curve.broken, curve.last_step, curve.before) == (4, 3, 6, 2.0)
 
 
+def metric(values: Sequence[float]) -> bytes:
+    """Give a metric as MLflow's store of files keeps it."""
+    return "".join(f"{1795940755000 + step} {value} {step}\n" for step, value in enumerate(values)).encode()
+
+
+def step_rows(values: Sequence[float]) -> bytes:
+    rows = [{"step": step, "train/loss": value, "lr": 1e-5} for step, value in enumerate(values)]
+    return "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+
+
+@each_row(
+    ("name", "data", "told"),
+    [
+        ("mlruns/0/3f1c/metrics/train/loss", metric(LOSSES), "train/loss"),
+        ("metrics/loss", metric(LOSSES), "loss"),
+        ("loss", metric(LOSSES), "loss"),
+        ("metrics.jsonl", step_rows(LOSSES), "train/loss"),
+        ("metrics.jsonl", step_rows(LOSSES)[:-20] + b'{"step": 9, "tr', "train/loss"),
+    ],
+)
+def test_metrics_of_mlflow_and_rows_of_json_are_series(name: str, data: bytes, told: str) -> None:
+    """A file of MLflow does not hold its metric's name; rows of a job that died end within one."""
+    assert artefact_kind(data[:HEAD]) == "series"
+    curve = curve_of(told, read_series(data, name)[told])
+    assert (curve.broken_from, curve.before) == (4, 2.0)
+
+
+@each_row(
+    "data",
+    [
+        b'{"step": 1, "msg": "loss is high"}\n{"step": 2, "msg": "still"}\n{"step": 3, "msg": "so"}\n',
+        b'{"loss": 2.5}\n{"loss": 2.25}\n{"loss": 2.0}\n',
+        b"2026-11-23 09:58:01 INFO step 1\n2026-11-23 09:58:02 INFO step 2\n2026-11-23 INFO step 3\n",
+    ],
+)
+def test_rows_with_words_are_a_log(data: bytes) -> None:
+    assert artefact_kind(data) is None
+
+
 def test_a_number_that_ends_well_is_not_broken() -> None:
     curve = curve_of("train/loss", read_series(events(LOSSES[:4]))["train/loss"])
     assert (curve.broken_from, curve.broken) == (-1, 0)
