@@ -10,6 +10,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from corpus import library
+from corpus.expressions import compiled
 from corpus.schema import Expression, Record
 
 FILE = "hardware_readings.yaml"
@@ -34,24 +35,16 @@ class BadReading(Record):
             raise ValueError("a reading is bad by words or by a number")
         return self
 
-    @cached_property
-    def _at(self) -> re.Pattern[str]:
-        return re.compile(self.at)
-
-    @cached_property
-    def _words(self) -> re.Pattern[str]:
-        return re.compile(self.words)
-
     def found(self, path: str, value: str) -> dict[str, str] | None:
         """Give what path and value name where they are bad, else None."""
-        where = self._at.search(path)
+        where = compiled(self.at).search(path)
         if where is None:
             return None
         if self.above is not None:
             number = _NUMBER.match(value)
             is_bad = number is not None and int(number[1]) not in _BLANKS and int(number[1]) > self.above
             return _named(where) if is_bad else None
-        told = self._words.search(value)
+        told = compiled(self.words).search(value)
         return _named(where) | _named(told) if told is not None else None
 
 

@@ -163,6 +163,11 @@ def all_hold(conditions: Sequence[str], view: ReportView) -> bool:
     return all(holds(condition, view) for condition in conditions)
 
 
+def applies(when: Sequence[str], unless: Sequence[str], view: ReportView) -> bool:
+    """Tell whether every condition of `when` holds and none of `unless`."""
+    return all_hold(when, view) and not any(holds(condition, view) for condition in unless)
+
+
 def _shows(row: JobSigns, view: ReportView) -> bool:
     return any(holds(sign, view) for sign in row.any) and not any(holds(sign, view) for sign in row.unless)
 

@@ -337,7 +337,8 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
     language = language or diagnosis.language
     names_cause = diagnosis.verdict in ("diagnosed", "ambiguous")
     cures = _distinct(change for change in diagnosis.changes if change.purpose == "cure")
-    first = _made_by(diagnosis.patch or "", cures) or cures[:AT_ONCE]
+    made = [change for change in cures if _is_made(change, diagnosis.patch or "")]
+    first = made or cures[:AT_ONCE]
     others = [change for change in cures if change not in first]
     confirmed = diagnosis.confirmed
     return DiagnosisView(
@@ -414,15 +415,11 @@ def _distinct(changes: Iterable[ProposedChange]) -> list[ProposedChange]:
     return list(found.values())
 
 
-def _made_by(patch: str, changes: Iterable[ProposedChange]) -> list[ProposedChange]:
+def _is_made(change: ProposedChange, patch: str) -> bool:
+    """Tell whether a patch's rows make a change: they set its key to its value, or bring or take a switch."""
     rows = patch.split("\n")
     added = "\n".join(row[1:] for row in rows if row.startswith("+") and not row.startswith("+++"))
     removed = "\n".join(row[1:] for row in rows if row.startswith("-") and not row.startswith("---"))
-    return [change for change in changes if _is_made(change, added, removed)]
-
-
-def _is_made(change: ProposedChange, added: str, removed: str) -> bool:
-    """Tell whether a patch's rows make a change: they set its key to its value, or bring or take a switch."""
     # A flag is spelled with dashes or with underscores.
     name = r"(?<![\w])" + pattern(levels(change.key)[-1]) + r"(?![\w])"
     pair = rf"(?i){name}[\"'\s=:]*{re.escape(str(change.to))}(?![\w.])"

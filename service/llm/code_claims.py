@@ -80,7 +80,9 @@ def code_change(pick: Proposal, why: str, report: CrashReport, own: OwnAdvice) -
     place = _PLACE.search(pick.key) or _PLACE.search(pick.to)
     file = place["file"].replace("\\", "/").rpartition("/")[2].strip() if place else ""
     line = int(place["line"] or 0) if place else 0
-    if file not in _own_files(report):
+    paths = {text.rpartition("\n")[2] for text in report.launches}
+    paths |= {frame.file.replace("\\", "/") for event in report.standing for frame in event.frames}
+    if file not in {path.rpartition("/")[2] for path in paths} - {""}:
         # A module that no call went through: the words name it.
         file, line = "", 0
     key = f"{file}:{line}" if line else file or CODE
@@ -176,13 +178,6 @@ def _rows(code: str, limit: int) -> str:
     """Give code without control characters, its rows as they are."""
     rows = (re.sub(r"[^\S\n]", " ", row) for row in code[:limit].strip("\n").split("\n"))
     return "\n".join("".join(sign for sign in row if sign.isprintable()).rstrip() for row in rows)
-
-
-def _own_files(report: CrashReport) -> set[str]:
-    """Name the files of the job's that are at hand or that a failure's calls went through."""
-    given = {text.rpartition("\n")[2].rpartition("/")[2] for text in report.launches}
-    frames = (frame.file for event in report.standing for frame in event.frames)
-    return {name for name in given | {file.replace("\\", "/").rpartition("/")[2] for file in frames} if name}
 
 
 def _refused(pick: Proposal, file: str, line: int, report: CrashReport) -> str:

@@ -34,7 +34,9 @@ def file_rows(prompt_context: PromptContext) -> Iterator[PromptRow]:
         ((not is_named(name, report), name, body.count("\n") + 1) for body, _, name in given),
         key=lambda item: item[0],
     )
-    rows = [f"{neutralize(name, 120)} ({count} rows{_kind(name, prompt_context)})" for _, name, count in told]
+    remarks = dict.fromkeys(prompt_context.edited, ", edited since")
+    remarks |= dict.fromkeys(prompt_context.foreign, f", {FOREIGN}")
+    rows = [f"{neutralize(name, 120)} ({count} rows{remarks.get(name, '')})" for _, name, count in told]
     rows = rows[:MAX_FILES]
     more = [f"{len(told) - MAX_FILES} more"] if len(told) > MAX_FILES else []
     if rows:
@@ -42,9 +44,3 @@ def file_rows(prompt_context: PromptContext) -> Iterator[PromptRow]:
     ids = own_names(prompt_context)
     for number, row in enumerate(prompt_context.beside, 1):
         yield PromptRow("files", 2.0 + number / 100, withhold(row, ids), number=number)
-
-
-def _kind(name: str, prompt_context: PromptContext) -> str:
-    if name in prompt_context.foreign:
-        return f", {FOREIGN}"
-    return ", edited since" if name in prompt_context.edited else ""

@@ -71,7 +71,13 @@ def of_run(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile
         if not name.endswith(".py")
         and (any(_is_called(each, file.text) for each in ran) or not _CALLS.search(file.text))
     }
-    ran |= {name for name, file in programs.items() if name.endswith(".py") and _imports(file, ran)}
+    if modules := "|".join(re.escape(PurePath(name).stem) for name in ran if name.endswith(".py")):
+        imported = re.compile(rf"(?m)^\s*(?:from|import)\s+(?:[\w.]*\.)?(?:{modules})\b")
+        ran |= {
+            name
+            for name, file in programs.items()
+            if name.endswith(".py") and not _MAIN.search(file.text) and imported.search(file.text)
+        }
     waiting = list(ran)
     while waiting:
         text = programs[waiting.pop()].text
@@ -96,13 +102,6 @@ def _is_other(file: ConfigFile, mains: Iterable[str]) -> bool:
     if file.name.endswith(".py"):
         return _MAIN.search(file.text) is not None
     return bool(_CALLS.search(file.text)) and not any(_is_called(main, file.text) for main in mains)
-
-
-def _imports(file: ConfigFile, programs: Iterable[str]) -> bool:
-    """Tell whether a module, which is no program by itself, imports one of some programs."""
-    modules = "|".join(re.escape(PurePath(name).stem) for name in programs if name.endswith(".py"))
-    imported = rf"(?m)^\s*(?:from|import)\s+(?:[\w.]*\.)?(?:{modules})\b"
-    return bool(modules) and not _MAIN.search(file.text) and re.search(imported, file.text) is not None
 
 
 def _is_called(name: str, text: str) -> bool:

@@ -12,7 +12,7 @@ from corpus.library import Library, fits
 from corpus.message import Message, in_both, message_id, words
 from corpus.schema import Case, Change, Language, Remedy, Scalar, SettingSpec
 from corpus.version_ranges import overlap
-from ingest.logs.conditions import ReportView, all_hold, holds
+from ingest.logs.conditions import applies
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.exclusions import excluded
@@ -130,7 +130,7 @@ def propose_changes(
         if (
             _is_settled(wanted, settled)
             or _is_told(wanted, kept, job)
-            or not _waits_for_nothing(wanted.change, job.grounds.view)
+            or not applies(wanted.change.when, wanted.change.unless, job.grounds.view)
         ):
             continue
         made, lost = _checked(wanted, job)
@@ -214,11 +214,6 @@ def _is_settled(wanted: _CandidateChange, settled: Collection[tuple[str, str]]) 
     return (change.framework, change.key) in settled or (
         wanted.case is None and any(canonical(key) == canonical(change.key) for _, key in settled)
     )
-
-
-def _waits_for_nothing(change: Change, view: ReportView) -> bool:
-    """Tell whether the job meets the change's conditions."""
-    return all_hold(change.when, view) and not any(holds(condition, view) for condition in change.unless)
 
 
 def _feasible(

@@ -7,7 +7,7 @@ is to be changed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from corpus.keys import canonical
 from service.remediation.code_edits.failing_code import JobFile
@@ -28,19 +28,15 @@ def fed_by(name: str, call: str, files: Sequence[JobFile]) -> str | None:
     options = defined_options(program)
     found: set[str] = set()
     for module in program.modules:
-        for value in _values(name, call, module.tree):
-            path = _path(value, module.tree)
-            found.add(".".join(path) if path else "")
+        calls = (node for node in ast.walk(module.tree) if isinstance(node, ast.Call))
+        meant = (node for node in calls if not call or ast.unparse(node.func).rpartition(".")[2] == call)
+        for item in (item for node in meant for item in node.keywords):
+            if item.arg and canonical(item.arg) == name:
+                found.add(".".join(_path(item.value, module.tree)))
     if len(found) != 1 or not (told := found.pop()):
         return None
     option = options.get(canonical(told))
     return option.spelled if option is not None else told
-
-
-def _values(name: str, call: str, tree: ast.AST) -> Iterator[ast.expr]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and (not call or ast.unparse(node.func).rpartition(".")[2] == call):
-            yield from (item.value for item in node.keywords if item.arg and canonical(item.arg) == name)
 
 
 def _path(value: ast.expr, tree: ast.AST) -> list[str]:

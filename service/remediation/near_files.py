@@ -40,7 +40,10 @@ def near_files(report: CrashReport, settings: Sequence[Setting]) -> list[NamedOp
         given = PurePosixPath(text)
         if not text or not missed.suffix or not f"/{missed}".endswith(f"/{given}") or given in names:
             continue
-        beside = [name.stem for name in names if _is_beside(name, given)]
+        # The job's files of that folder and kind.
+        folder = f"/{given.parent}".replace("/./", "/")
+        alike = (name for name in names if name.suffix == given.suffix)
+        beside = [name.stem for name in alike if f"/{name.parent}".endswith(folder)]
         stem = _near_stem(given.stem, beside)
         if stem:
             value = str(given.with_name(f"{stem}{given.suffix}"))
@@ -66,12 +69,6 @@ def stray_signs(report: CrashReport, settings: Sequence[Setting]) -> list[NamedO
         option = NamedOption(setting.key, setting.value, value=value[: slip.start()], why=why, proves=True)
         found.setdefault(canonical(setting.key), option)
     return list(found.values())
-
-
-def _is_beside(name: PurePosixPath, given: PurePosixPath) -> bool:
-    """Tell whether a file of the job's lies in the folder that a path names, and is of the same kind."""
-    folders = [f"/{each.parent}" for each in (name, given)]
-    return name.suffix == given.suffix and folders[0].endswith(folders[1].replace("/./", "/"))
 
 
 def _near_stem(stem: str, others: Sequence[str]) -> str | None:

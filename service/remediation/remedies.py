@@ -15,7 +15,7 @@ from corpus.frameworks import known_frameworks
 from corpus.keys import flag, unsigned
 from corpus.library import Library
 from corpus.schema import ChangeKind, Remedy, Scalar
-from ingest.logs.conditions import all_hold, holds
+from ingest.logs.conditions import applies
 from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
@@ -67,11 +67,7 @@ def applicable(
         and fits_place(row.framework, row.key, report)
         and not (row.kind == "package" and row.key in taken)
     ]
-    fitting = [
-        row
-        for row in rows
-        if all_hold(row.when, view) and not any(holds(condition, view) for condition in row.unless)
-    ]
+    fitting = [row for row in rows if applies(row.when, row.unless, view)]
     named = [filled for row in fitting for filled in _named_by(row, report, library, settings)]
     given = [_as_given(row, report, library) for row in named]
     return [_at_version(row, report.version(row.framework), library, settings) for row in given]

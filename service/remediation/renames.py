@@ -145,24 +145,22 @@ def read_in_vain(report: CrashReport, settings: Sequence[Setting]) -> list[Renam
     given = [item for item in settings if item.spelled in _OF_FILES]
     keys = {canonical(item.key) for item in given}
     near: dict[str, tuple[float, Setting, str]] = {}
+    codes = [text for text in report.launches if text.endswith(".py")]
     for item in given:
         parent, _, leaf = item.key.rpartition(".")
         new = f"{parent}.{wanted}" if parent else wanted
         is_there = not above or canonical(parent).endswith(canonical(above["level"])) or not parent
         likeness = _ratio(canonical(leaf), canonical(wanted))
-        if likeness >= NEAR and is_there and canonical(new) not in keys and not _is_read(leaf, report):
+        if likeness < NEAR or not is_there or canonical(new) in keys:
+            continue
+        # A key whose name the job's own code has is not in vain.
+        if not any(re.search(rf"(?<![\w-]){re.escape(leaf)}(?![\w-])", text) for text in codes):
             near[item.key] = likeness, item, new
     if len(near) != 1:
         return []
     _, item, new = next(iter(near.values()))
     spec = SettingSpec(framework="python", key=new, type="any", spelled="yaml")
     return [Rename("python", item.key, spec, new, False, item.value, reads=True)]
-
-
-def _is_read(name: str, report: CrashReport) -> bool:
-    """Tell whether the job's own code has a name, so that a file's key of that name is not in vain."""
-    codes = (text for text in report.launches if text.endswith(".py"))
-    return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for text in codes)
 
 
 def _arguments_of_code(report: CrashReport, settings: Sequence[Setting]) -> frozenset[str]:

@@ -224,10 +224,7 @@ def collect(listen_s: float) -> GpuList:
     cards = tuple(read_gpu(pynvml, number, xids) for number in range(count))
     driver = pynvml.nvmlSystemGetDriverVersion()
     return GpuList(
-        gpus=cards,
-        driver_version=known(driver.decode() if isinstance(driver, bytes) else str(driver)),
-        driver_error=known("none"),
-        gpu_count=known(count),
+        gpus=cards, driver_version=known(_text(driver)), driver_error=known("none"), gpu_count=known(count)
     )
 
 
@@ -251,7 +248,7 @@ def read_gpu(library: Any, number: int, xids: dict[int, list[int]] | None) -> Gp
             "id": str(uuid.value or number),
             "index": number,
             "name": card.call("nvmlDeviceGetName"),
-            "pci": card.tried(lambda: _bus(card)),
+            "pci": card.tried(lambda: _text(library.nvmlDeviceGetPciInfo(handle).busId)),
             "state": _state(uuid, memory),
             **_memory(memory),
             "processes": card.tried(lambda: _processes(card)),
@@ -273,9 +270,9 @@ def _state(*asked: Reading[Any]) -> Reading[str]:
     return known("ok") if all(reading.known for reading in asked) else unavailable(str(asked[0].unavailable))
 
 
-def _bus(card: _Card) -> str:
-    told = card.library.nvmlDeviceGetPciInfo(card.handle).busId
-    return str(told.decode() if isinstance(told, bytes) else told)
+def _text(told: object) -> str:
+    """Give a name of the library's, which older releases give as bytes."""
+    return told.decode() if isinstance(told, bytes) else str(told)
 
 
 def _memory(memory: Reading[Any]) -> dict[str, Reading[Any]]:

@@ -106,8 +106,11 @@ def edit_of(
     if row.raised != "any" and code.is_innermost != (row.raised == "here"):
         return None
     values = _values(row, found, code, files)
-    if values is None or _stands(row.lacks, code):
+    if values is None:
         return None
+    tree = code.source.tree
+    if row.lacks and (code.file is None or any(matches(text, ast.walk(tree)) for text in row.lacks)):
+        return None  # what must be lacking stands in the file, or may where that is not at hand
     # What the knowledge itself gives.
     imports = (name for name, source in row.computes.items() if source.by in WRITTEN)
     trusted = frozenset([*imports, *([row.table.gives] if row.table else [])])
@@ -196,13 +199,6 @@ def _values(
             return None
         values[name] = told
     return values
-
-
-def _stands(patterns: Sequence[str], code: FailingCode) -> bool:
-    """Tell whether one of the patterns stands in the file, or may where the file is not at hand."""
-    if not patterns:
-        return False
-    return code.file is None or any(matches(text, ast.walk(code.source.tree)) for text in patterns)
 
 
 def _found_in_statement(

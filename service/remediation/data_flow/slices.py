@@ -143,7 +143,7 @@ class Slicer:
             tests = definitions.tests_around(made.statement, made.scope.module, made.scope.function)
             if isinstance(made.value, ast.IfExp) and _is_none(made.value.orelse, made.value.body):
                 tests = [made.value.test]
-            elif isinstance(made.value, ast.Constant) and made.value.value is None:
+            elif _is_none(made.value):
                 continue
             for test in tests[:1]:
                 found += self.ends(test, made.scope)
