@@ -94,12 +94,13 @@ def switches_of(call: OwnCall, message: str) -> tuple[list[ast.expr], list[ast.e
             test = above.test
             parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
             for part in parts:
-                if isinstance(part, ast.Compare) and _is_not_none(part):
-                    there.append(part.left)
-                elif isinstance(part, ast.Compare) and _is_set(part):
-                    true.append(part.left)
-                elif isinstance(part, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
-                    true.append(part)
+                match part:
+                    case ast.Compare(ops=[ast.IsNot(), *_], comparators=[ast.Constant(None), *_]):
+                        there.append(part.left)
+                    case ast.Compare(ops=[ast.Eq(), *_], comparators=[ast.Constant(on), *_]) if on in _SET:
+                        true.append(part.left)
+                    case ast.Name() | ast.Attribute() | ast.Subscript() | ast.Call():
+                        true.append(part)
         if isinstance(above, ast.With | ast.AsyncWith) and _FORMATS.search(message):
             made = [item.context_expr for item in above.items if isinstance(item.context_expr, ast.Call)]
             true += [part for each in made if _CASTS.search(called(each)) for part in handed_to(each)]
@@ -127,20 +128,6 @@ def shaped(call: OwnCall, message: str) -> list[tuple[ast.expr, str]]:
             if len(given) == len(numbers):
                 return [(part, number) for part, number in zip(given, numbers, strict=True) if number != "-1"]
     return []
-
-
-def _is_not_none(test: ast.Compare) -> bool:
-    return (
-        isinstance(test.ops[0], ast.IsNot)
-        and isinstance(test.comparators[0], ast.Constant)
-        and test.comparators[0].value is None
-    )
-
-
-def _is_set(test: ast.Compare) -> bool:
-    """Tell whether a comparison asks for a switch that is on, as of the environment: `== "1"`."""
-    asked = test.comparators[0]
-    return isinstance(test.ops[0], ast.Eq) and isinstance(asked, ast.Constant) and asked.value in _SET
 
 
 def empty_parts(call: OwnCall, message: str) -> Sequence[ast.expr]:

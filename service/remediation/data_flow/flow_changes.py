@@ -267,7 +267,8 @@ class _OptionSearch:
         true, there = switches_of(self.call, self.message)
         ends = [end for end in self.ends(true) if end.how == PASSED]
         ends += [end for part in there for end in self.slicer.empty_by(part, self.call.scope)]
-        on = [end for end in ends if _is_on(end, self.settings) and not _WHOLE_JOB.search(end.key)]
+        valued = ((end, _values(end, self.settings)) for end in ends if not _WHOLE_JOB.search(end.key))
+        on = [end for end, values in valued if values and values[0].strip("'\"").lower() in _ON]
         return [(end, Tie(2)) for end in on[:1]]
 
     def by_size(self) -> list[_Tied]:
@@ -314,12 +315,6 @@ def _is_option(end: FlowEnd) -> bool:
     return end.kind in ("option", "env") or (
         end.kind == "constant" and end.key.isupper() and len(end.key) > 2
     )
-
-
-def _is_on(end: FlowEnd, settings: Sequence[Setting]) -> bool:
-    """Tell whether an option is a switch that is seen to be on."""
-    values = _values(end, settings)
-    return bool(values) and values[0].strip("'\"").lower() in _ON
 
 
 def _is_path(value: str) -> bool:
