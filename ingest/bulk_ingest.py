@@ -35,7 +35,8 @@ FROM = 300
 RAY_FROM = 2000
 # Logs that a worker has: one that it reads, and one ahead.
 DEPTH = 2
-PATIENCE = 120.0
+# Seconds for a log beside those for its size.
+LOG_TIMEOUT = 120.0
 BYTES_PER_SECOND = 1_000_000
 # Seconds for the vectors of one step, and how often a step may end its worker.
 EMBEDDING = 600.0
@@ -47,8 +48,8 @@ TURN = 1.0
 class BulkReader:
     """Reads logs with several workers; `ray_address` names a cluster, and is empty for this machine.
 
-    `with_ray` is for those who know better than the number of logs does; `patience` is the seconds that a log
-    may take besides those for its size.
+    `with_ray` is for those who know better than the number of logs does; `log_timeout` is the seconds that a
+    log may take besides those for its size.
     """
 
     def __init__(
@@ -58,13 +59,13 @@ class BulkReader:
         workers: int = 0,
         *,
         with_ray: bool | None = None,
-        patience: float = PATIENCE,
+        log_timeout: float = LOG_TIMEOUT,
     ) -> None:
         self._home = home
         self._address = ray_address
         self._workers = workers or os.cpu_count() or 1
         self._with_ray = with_ray
-        self._patience = patience
+        self._log_timeout = log_timeout
         self._parts = RowParts(home, parts_key())
 
     def ingested(self, tasks: Sequence[IngestTask], report: Report) -> list[IngestedContent]:
@@ -82,7 +83,7 @@ class BulkReader:
         sizes = {ingest_task.file: ingest_task.bytes for ingest_task in tasks}
         size, total = sum(sizes[file] for file in done), sum(sizes.values())
         crashes = sum(bool(made.documents) for made in done.values())
-        working = _contents(self._opened(len(left)), left, self._patience)
+        working = _contents(self._opened(len(left)), left, self._log_timeout)
         try:
             for made in working:
                 done[made.file] = made
@@ -135,7 +136,7 @@ class BulkReader:
         return vectors
 
 
-def _contents(pool: Pool, tasks: Sequence[IngestTask], patience: float) -> Generator[IngestedContent]:
+def _contents(pool: Pool, tasks: Sequence[IngestTask], log_timeout: float) -> Generator[IngestedContent]:
     """Take in files, in the order in which they are read; ends the pool.
 
     One that ends its reader twice, or takes too long, has no hash, so that the next run tries it again.
@@ -148,7 +149,7 @@ def _contents(pool: Pool, tasks: Sequence[IngestTask], patience: float) -> Gener
             while waiting and pool.capacity:
                 task = waiting.popleft()
                 under_way[task.file] = task
-                pool.submit(task.file, task, patience + task.bytes / BYTES_PER_SECOND)
+                pool.submit(task.file, task, log_timeout + task.bytes / BYTES_PER_SECOND)
             for event in pool.events(TURN):
                 task = under_way.pop(event.key)
                 content = _content(event, task, event.key in died)

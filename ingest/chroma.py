@@ -29,7 +29,7 @@ from ingest.extras import advice
 COLLECTION = "documents"
 BATCH = 2000
 # Seconds that a server may take for one request, and that one which failed is left alone.
-PATIENCE = 20.0
+REQUEST_TIMEOUT = 20.0
 PAUSE = 30.0
 # The graph is built by threads, another one each time; sparser ones missed a neighbour in one build of three.
 _GRAPH = {"hnsw:space": "cosine", "hnsw:construction_ef": 400, "hnsw:search_ef": 1000, "hnsw:M": 48}
@@ -71,7 +71,7 @@ def name_of(model: str, documents: Sequence[Document]) -> str:
 class ChromaServer:
     """A Chroma server under its URL. Every method raises ChromaServerError where it does not answer."""
 
-    def __init__(self, url: str, timeout: float = PATIENCE, pause: float = PAUSE) -> None:
+    def __init__(self, url: str, timeout: float = REQUEST_TIMEOUT, pause: float = PAUSE) -> None:
         self.url = url
         self._timeout = timeout
         self.pause = pause

@@ -28,7 +28,7 @@ MAX_STARTS = 5
 # Seconds for a worker to load, the making of a first index included.
 LOADING = 600.0
 # A task that is no longer wanted is ended with its worker after this many seconds.
-PATIENCE = 0.5
+CANCEL_GRACE = 0.5
 
 
 class Worker(Protocol):
@@ -128,7 +128,7 @@ class WorkerState:
         if not self.tasks:
             return float("inf")
         task = self.tasks[0]
-        return self.since + (PATIENCE if task.key in self.unwanted else task.seconds)
+        return self.since + (CANCEL_GRACE if task.key in self.unwanted else task.seconds)
 
 
 class WorkerPool:

@@ -24,7 +24,7 @@ M = TypeVar("M", bound=BaseModel)
 
 _EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 # Longer than the server gives a triage by default, so that its own word comes first.
-PATIENCE = 150.0
+TIMEOUT = 150.0
 Seen = Callable[[BatchRecord], None]
 
 
@@ -35,7 +35,7 @@ class Client:
     not.
     """
 
-    def __init__(self, url: str = "http://127.0.0.1:8642", key: str = "", timeout: float = PATIENCE) -> None:
+    def __init__(self, url: str = "http://127.0.0.1:8642", key: str = "", timeout: float = TIMEOUT) -> None:
         headers = {"authorization": f"Bearer {key}"} if key else {}
         self._http = httpx.Client(
             base_url=url,

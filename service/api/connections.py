@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 # Seconds that a connection may take until a request's headers are there.
-PATIENCE = 15.0
+HEAD_TIMEOUT = 15.0
 # Seconds that a client may take nothing of its answer.
 READING = 60.0
 # Connections at once; one more is answered 503. Each costs a file and some memory.
@@ -61,7 +61,7 @@ class BoundedProtocol(HttpToolsProtocol):
     It does where its client sends too much before a body, takes too long for it, or does not take its answer.
     """
 
-    read_deadline = PATIENCE
+    head_timeout = HEAD_TIMEOUT
     reading = READING
     heads = HEADS
     connections_at_once = CONNECTIONS + HEADS
@@ -171,7 +171,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _await_head(self) -> None:
         self._has_head()
-        self._clock = self.loop.call_later(self.read_deadline, self._give_up)
+        self._clock = self.loop.call_later(self.head_timeout, self._give_up)
         waiting = OPEN_HEADS.setdefault(self.server_state, {})
         waiting[self] = None
         if len(waiting) > self.heads:

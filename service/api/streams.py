@@ -90,16 +90,16 @@ class EventFlow:
         if not self.over:
             self._loop.run_in_executor(None, self._abandoned)
 
-    async def next(self, read_deadline: float | None = None) -> Event | None:
+    async def next(self, timeout: float | None = None) -> Event | None:
         """Give the next event, None at the end.
 
-        Raises what ended the work, LateError, or TimeoutError after `read_deadline` seconds.
+        Raises what ended the work, LateError, or TimeoutError after `timeout` seconds.
         """
         left = self._ends - self._loop.time()
         try:
             # Not wait_for, which forgets that it was cancelled where an event comes at that moment
             # (https://github.com/python/cpython/issues/86296): it would wait on, for nobody.
-            async with asyncio.timeout(left if read_deadline is None else min(left, read_deadline)):
+            async with asyncio.timeout(left if timeout is None else min(left, timeout)):
                 item = await self.queue.get()
         except TimeoutError as error:
             if self._loop.time() < self._ends:

@@ -23,7 +23,7 @@ FILE = "model-spending.sqlite"
 # Tokens that a price is for.
 PER = 1_000_000
 # Seconds to wait for another process that counts.
-_PATIENCE = 10.0
+_LOCK_TIMEOUT = 10.0
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS spent (scope TEXT PRIMARY KEY, tokens INTEGER NOT NULL, cost REAL NOT NULL)"
 )
@@ -106,7 +106,7 @@ class Spending:
         """Open the file for one transaction that no other process interleaves."""
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            base = sqlite3.connect(self.file, timeout=_PATIENCE, isolation_level=None)
+            base = sqlite3.connect(self.file, timeout=_LOCK_TIMEOUT, isolation_level=None)
             try:
                 base.execute("BEGIN IMMEDIATE")
                 base.execute(_TABLE)

@@ -20,7 +20,7 @@ from service.settings import Settings
 
 NAME = "whycrash.db"
 # Seconds that a writer waits for those before it.
-PATIENCE = 10.0
+WRITE_TIMEOUT = 10.0
 Result = TypeVar("Result")
 
 _RINGS = 3
@@ -44,11 +44,11 @@ _PRAGMAS = (
 class Database:
     """An engine with its two kinds of transaction. Safe to use from many threads."""
 
-    def __init__(self, url: URL, timeout: float = PATIENCE) -> None:
+    def __init__(self, url: URL, timeout: float = WRITE_TIMEOUT) -> None:
         self.url = url
         self.file = Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
         self.engine = _engine(url, self.file, timeout)
-        self._read_deadline = timeout
+        self._write_timeout = timeout
         self._writer = self.engine.execution_options(writes=True)
         # SQLite has one writer at a time and lets the others poll; within a process they take turns instead.
         self._turn = threading.Lock() if self.file else None
@@ -109,7 +109,7 @@ class Database:
         if self._turn is None:
             yield
             return
-        if not self._turn.acquire(timeout=self._read_deadline):
+        if not self._turn.acquire(timeout=self._write_timeout):
             raise StoreError(Message("errors.database-busy-try-again", place=self.place), LOCK_WAIT)
         try:
             yield

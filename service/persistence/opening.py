@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, inspect, text
 
 from corpus.message import Message
-from service.persistence.database import PATIENCE, Database
+from service.persistence.database import WRITE_TIMEOUT, Database
 from service.persistence.errors import DamagedStoreError, NewerStoreError, suspicion
 from service.persistence.schema import VERSIONS
 from service.schemas.errors import StoreError
@@ -27,7 +27,7 @@ _MIGRATING = 5_642_008_642
 
 
 def open_database(
-    url: URL, replace_damaged: bool = False, timeout: float = PATIENCE
+    url: URL, replace_damaged: bool = False, timeout: float = WRITE_TIMEOUT
 ) -> tuple[Database, Path | None]:
     """Open the database at its newest schema; gives where a damaged file went too, if one was replaced.
 

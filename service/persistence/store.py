@@ -14,7 +14,7 @@ from service.persistence.audit import AuditLog
 from service.persistence.batches import BatchRepository
 from service.persistence.clock import Clock
 from service.persistence.crashes import CrashRepository
-from service.persistence.database import PATIENCE, Database, address
+from service.persistence.database import WRITE_TIMEOUT, Database, address
 from service.persistence.errors import LOCK_WAIT
 from service.persistence.keys import KeyRepository
 from service.persistence.opening import open_database, version
@@ -58,7 +58,9 @@ class Store:
         self.retention = Retention(database, self.batches, self.requests, self.seen)
 
     @classmethod
-    def open(cls, settings: Settings, *, replace_damaged: bool = False, timeout: float = PATIENCE) -> Store:
+    def open(
+        cls, settings: Settings, *, replace_damaged: bool = False, timeout: float = WRITE_TIMEOUT
+    ) -> Store:
         """Open the database, made or brought up to date where need be.
 
         `timeout` is how many seconds a writer waits for others.

@@ -207,7 +207,7 @@ def alone(home: Path, **fields: float) -> BulkReader:
 def test_a_log_that_hangs_its_reader_is_left_out(tmp_path: Path, home: Path, stuck: IngestTask) -> None:
     """After a time that goes by its size; the reader after it is a new one."""
     (tmp_path / "good.log").write_text(traceback(OOM))
-    reader = alone(home, patience=2.0)
+    reader = alone(home, log_timeout=2.0)
     left_out, taken_in = reader.ingested([stuck, IngestTask(str(tmp_path / "good.log"), "report")], silent)
     reader.finish()
     assert left_out == IngestedContent(

@@ -45,7 +45,7 @@ from ui.slack.wording import say
 WAITS: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0)
 LONGEST_WAIT = 30.0
 # Seconds of reading after which the thread is told how far it is.
-PATIENCE = 2.0
+PROGRESS_AFTER = 2.0
 # Bytes fetched beyond which the thread is told beforehand.
 _SLOW = 8 << 20
 _MB = 1_000_000
@@ -148,7 +148,7 @@ class Answerer:
                 is_bare=not asked.content.has_log,
                 earlier=partial(self._earlier, place=asked.place),
             )
-            for event in self._patiently(
+            for event in self._ask_until_admitted(
                 lambda: self._triage_service.triage(submission, self._admitted(asked)), reply, asked.language
             ):
                 telling.hear(event)
@@ -169,7 +169,7 @@ class Answerer:
         telling = ThreadUpdates(thread, self._settings, asked.language)
         thread.note.write(triage=triage, question=message_text(asked.content.words))
         question = asked.content.words
-        for event in self._patiently(
+        for event in self._ask_until_admitted(
             lambda: self._triage_service.ask(triage, question, self._admitted(asked)),
             thread.reply,
             asked.language,
@@ -180,7 +180,7 @@ class Answerer:
         """Let a person ask by the limits that hold for everybody; raises BusyError."""
         return self._triage_service.admission.admit(Principal.in_slack(asked.caller), "triage").caller
 
-    def _patiently(
+    def _ask_until_admitted(
         self, ask: Callable[[], Iterator[Event]], reply: Reply, language: Language
     ) -> Iterator[Event]:
         """Ask the triage service; where too many do, say so and try again after a while."""
@@ -277,7 +277,7 @@ class ThreadUpdates:
 
     def progress(self, event: Progress) -> None:
         """Say how far reading is, once it takes long."""
-        if time.monotonic() - self.began < PATIENCE:
+        if time.monotonic() - self.began < PROGRESS_AFTER:
             return
         done, total = round(event.bytes / _MB), round(event.total / _MB)
         name = "thinking" if not done else "reading-of" if total else "reading"

@@ -48,8 +48,8 @@ class Bot:
 
     app: App
     slack_client: SlackClient
-    worker_pool: AnswerThreads
-    result_writer: QuestionLog
+    answer_threads: AnswerThreads
+    question_log: QuestionLog
     resumer: Resumer
     digests: DigestPoster
 
@@ -57,8 +57,8 @@ class Bot:
         """Take no more questions."""
         self.resumer.close()
         self.digests.close()
-        self.worker_pool.close()
-        self.result_writer.close()
+        self.answer_threads.close()
+        self.question_log.close()
         executor = self.app.listener_runner.listener_executor
         executor.shutdown(wait=False, cancel_futures=True)
 
@@ -85,15 +85,15 @@ def build(settings: Settings, triage_service: TriageService, base_url: str = Web
         # Asked with the first request: a server must start while Slack cannot be reached.
         token_verification_enabled=False,
     )
-    worker_pool = AnswerThreads(THREADS, settings.queue)
-    result_writer = QuestionLog(settings.home)
+    answer_threads = AnswerThreads(THREADS, settings.queue)
+    question_log = QuestionLog(settings.home)
     app.use(_once(triage_service))
-    _Listeners(triage_service, slack_client, worker_pool, result_writer, settings).register(app)
-    resumer = Resumer(result_writer, triage_service, slack_client, settings)
+    _Listeners(triage_service, slack_client, answer_threads, question_log, settings).register(app)
+    resumer = Resumer(question_log, triage_service, slack_client, settings)
     resumer.start()
     digests = DigestPoster(triage_service, slack_client, settings)
     digests.start()
-    return Bot(app, slack_client, worker_pool, result_writer, resumer, digests)
+    return Bot(app, slack_client, answer_threads, question_log, resumer, digests)
 
 
 def _once(triage_service: TriageService) -> Callable[..., BoltResponse]:
@@ -132,14 +132,14 @@ class _Listeners:
         self,
         triage_service: TriageService,
         slack_client: SlackClient,
-        worker_pool: AnswerThreads,
-        result_writer: QuestionLog,
+        answer_threads: AnswerThreads,
+        question_log: QuestionLog,
         settings: Settings,
     ) -> None:
         self._triage_service = triage_service
         self._slack_client = slack_client
-        self._worker_pool = worker_pool
-        self._result_writer = result_writer
+        self._answer_threads = answer_threads
+        self._question_log = question_log
         self._language: Language = "zh" if settings.lang == "zh" else "en"
         self._answerer = Answerer(triage_service, slack_client, settings)
         self._feedback = FeedbackHandler(triage_service, slack_client, settings)
@@ -177,7 +177,7 @@ class _Listeners:
         if first in _SEARCH:
             ack()
             who = Principal.in_slack(f"{body.get('team_id', '')}:{body.get('user_id', '')}")
-            self._worker_pool.take(partial(self._search, rest.strip(), who, respond))
+            self._answer_threads.take(partial(self._search, rest.strip(), who, respond))
         elif text in ("", "help", "帮助"):
             ack(text=say("help", "zh" if text == "帮助" else language), response_type="ephemeral")
         else:
@@ -192,7 +192,7 @@ class _Listeners:
         def listener(ack: Ack, body: _Body) -> None:
             ack()
             done = partial(self._safely, partial(work, body))
-            if at_once or not self._worker_pool.take(done):
+            if at_once or not self._answer_threads.take(done):
                 done()
 
         return listener
@@ -208,13 +208,13 @@ class _Listeners:
             ack(response_action="errors", errors=wrong)
         else:
             ack()
-            self._worker_pool.take(partial(self._safely, partial(self._feedback.thank, body)))
+            self._answer_threads.take(partial(self._safely, partial(self._feedback.thank, body)))
 
     def _begin(self, asked: SlackQuestion) -> None:
         asked = replace(asked, fallback=self._language)
         # Before the receipt: from then on Slack does not send it again.
-        note = self._result_writer.begin(asked)
-        if not self._worker_pool.take(partial(self._answerer.answer, asked, note)):
+        note = self._question_log.begin(asked)
+        if not self._answer_threads.take(partial(self._answerer.answer, asked, note)):
             note.close()
             self._safely(
                 lambda: Reply(self._slack_client, asked).show(text_message(say("too-busy", asked.language)))

@@ -23,7 +23,7 @@ PATH = "/slack/events"
 # checked.
 MOST = 1 << 20
 # Seconds for a body to arrive: Slack itself waits three.
-_PATIENCE = 10.0
+_BODY_TIMEOUT = 10.0
 _STAMP = re.compile(r"\d{1,15}")
 
 _Scope = MutableMapping[str, Any]
@@ -86,7 +86,7 @@ class Endpoint:
         ):
             return _refused(401)
         try:
-            body = await asyncio.wait_for(_body(receive), _PATIENCE)
+            body = await asyncio.wait_for(_body(receive), _BODY_TIMEOUT)
         except TimeoutError:
             return _refused(408)
         if body is None:

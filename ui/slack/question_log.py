@@ -135,14 +135,14 @@ class QuestionLog:
 class QuestionEntry:
     """A question's entry in the log."""
 
-    result_writer: QuestionLog
+    question_log: QuestionLog
     item: OpenQuestion
     _is_left: bool = False
 
     def write(self, **told: object) -> None:
         """Write what is known now."""
         self.item = self.item.model_copy(update=told)
-        self.result_writer.put(self.item)
+        self.question_log.put(self.item)
 
     def posted(self, at: tuple[str, str]) -> None:
         """Note which message is the answer."""
@@ -155,9 +155,9 @@ class QuestionEntry:
     def close(self) -> None:
         """Note that the answer is finished, or that who asked was told why there is none."""
         if self._is_left:
-            self.result_writer.leave(self.item)
+            self.question_log.leave(self.item)
         else:
-            self.result_writer.drop(self.item)
+            self.question_log.drop(self.item)
 
 
 @dataclass

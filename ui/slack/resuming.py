@@ -32,12 +32,12 @@ class Resumer:
 
     def __init__(
         self,
-        result_writer: QuestionLog,
+        question_log: QuestionLog,
         triage_service: TriageService,
         slack_client: SlackClient,
         settings: Settings,
     ) -> None:
-        self._result_writer = result_writer
+        self._question_log = question_log
         self._triage_service = triage_service
         self._slack_client = slack_client
         self._settings = settings
@@ -63,9 +63,9 @@ class Resumer:
 
     def round(self) -> None:
         """Finish what can be finished now: what this process could not say, and what others left."""
-        for item in self._result_writer.unsaid():
-            self._finish(item, self._result_writer)
-        for left in self._result_writer.left():
+        for item in self._question_log.unsaid():
+            self._finish(item, self._question_log)
+        for left in self._question_log.left():
             try:
                 for item in left.items:
                     self._finish(item, left)

@@ -26,7 +26,7 @@ HEAD = 512
 # How far a file that is being written is followed beyond the size it had when it was opened.
 GROWTH = 64 << 20
 # How long the first byte of a named pipe is waited for.
-PIPE_PATIENCE_S = 30.0
+PIPE_TIMEOUT_S = 30.0
 
 
 class GrowingFile:
@@ -168,7 +168,7 @@ def open_given(path: Path) -> io.FileIO:
     if stat.S_ISFIFO(mode) and not _is_written(raw):
         raw.close()
         raise MissingInputError(
-            Message("errors.nothing-came-through-pipe", path=path, pipe_patience_s=f"{PIPE_PATIENCE_S:g}")
+            Message("errors.nothing-came-through-pipe", path=path, pipe_timeout_s=f"{PIPE_TIMEOUT_S:g}")
         )
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
         raw.close()
@@ -201,7 +201,7 @@ def _is_written(pipe: _OpenedFile) -> bool:
     """Wait a while for somebody who writes to a pipe; one who is there may be as slow as he likes."""
     poll = select.poll()
     poll.register(pipe, select.POLLIN)
-    end = monotonic() + PIPE_PATIENCE_S
+    end = monotonic() + PIPE_TIMEOUT_S
     while monotonic() < end:
         if poll.poll(100):
             return True

@@ -20,7 +20,7 @@ CHUNK = 1 << 20
 READ = 128 << 10
 AHEAD = 3
 # A stream that blocks (a pipe that nobody writes to) must not hold up whoever stops early.
-PATIENCE_S = 2.0
+JOIN_TIMEOUT_S = 2.0
 # Repetitive logs shrink a thousandfold and are no bomb; the ratio counts from here on.
 UNSUSPICIOUS = 256 << 20
 
@@ -85,7 +85,7 @@ def ahead(pieces: Pieces) -> Pieces:
         with suppress(Empty):
             while True:
                 queue.get_nowait()
-        thread.join(PATIENCE_S)
+        thread.join(JOIN_TIMEOUT_S)
 
 
 def _fill(pieces: Pieces, queue: Queue[bytes | Exception | None], stopped: Event) -> None:

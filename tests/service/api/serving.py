@@ -48,9 +48,9 @@ def served(app: FastAPI, settings: Settings) -> Iterator[Address]:
         bound.close()
 
 
-def wait_for(is_so: Callable[[], object], read_deadline: float = PATIENCE) -> None:
+def wait_for(is_so: Callable[[], object], seconds: float = PATIENCE) -> None:
     """Wait until something is so; fails where it does not come to be."""
-    ends = time.monotonic() + read_deadline
+    ends = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < ends, "it did not come to be"
         time.sleep(0.02)

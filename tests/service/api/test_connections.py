@@ -200,7 +200,7 @@ def test_that_line_ends_between_requests_hold_no_connection(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They begin no request, and each of them would put off the end of an idle connection."""
-    monkeypatch.setattr(BoundedProtocol, "read_deadline", 0.5)
+    monkeypatch.setattr(BoundedProtocol, "head_timeout", 0.5)
     with serve() as address, address.connect() as connection:
         connection.sendall(HEAD + b"\r\n")
         answer = b""

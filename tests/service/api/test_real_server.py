@@ -114,7 +114,7 @@ def test_that_headers_that_never_end_are_not_waited_for(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A connection that dribbles headers, or says nothing at all, is closed; others are served meanwhile."""
-    monkeypatch.setattr(BoundedProtocol, "read_deadline", 0.5)
+    monkeypatch.setattr(BoundedProtocol, "head_timeout", 0.5)
     with serve() as address, address.connect() as silent, address.connect() as dribbling:
         dribbling.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A")
         with httpx.Client(base_url=address.url) as client:

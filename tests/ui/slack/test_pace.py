@@ -90,17 +90,17 @@ def test_that_only_a_wait_that_makes_sense_is_waited(response: HttpResponse | No
 
 
 def test_that_a_crew_takes_so_much_and_no_more() -> None:
-    worker_pool, hold, done = AnswerThreads(1, 1), threading.Event(), list[int]()
+    answer_threads, hold, done = AnswerThreads(1, 1), threading.Event(), list[int]()
 
     def held() -> None:
         hold.wait(PATIENCE)
         done.append(1)
 
-    assert worker_pool.take(held)
-    assert worker_pool.take(lambda: done.append(2))
-    assert not worker_pool.take(lambda: done.append(3))
+    assert answer_threads.take(held)
+    assert answer_threads.take(lambda: done.append(2))
+    assert not answer_threads.take(lambda: done.append(3))
     hold.set()
     eventually(lambda: done == [1, 2])
-    assert eventually(lambda: worker_pool.take(lambda: done.append(4)))
-    worker_pool.close()
-    assert not worker_pool.take(lambda: done.append(5))
+    assert eventually(lambda: answer_threads.take(lambda: done.append(4)))
+    answer_threads.close()
+    assert not answer_threads.take(lambda: done.append(5))

@@ -303,7 +303,7 @@ def test_no_thread_and_no_file_stays(tmp_path: Path, pack: Pack, how: str) -> No
 
 def test_a_pipe_that_nobody_writes_to_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who stops early waits a moment at most for the thread that waits for more."""
-    monkeypatch.setattr(streams, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(streams, "JOIN_TIMEOUT_S", 0.1)
     reading, writing = os.pipe()
     packed = gzip.compress(noise(160_000))
     writer = threading.Thread(target=os.write, args=(writing, packed[: len(packed) // 2]))

@@ -235,7 +235,7 @@ def test_an_archive_of_which_nothing_can_be_read_says_why(tmp_path: Path) -> Non
 
 def test_a_pipe_that_nobody_writes_to_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be waited for without an end."""
-    monkeypatch.setattr(files, "PIPE_PATIENCE_S", 0.05)
+    monkeypatch.setattr(files, "PIPE_TIMEOUT_S", 0.05)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(MissingInputError, match="Nothing came through the pipe"):
         open_job(tmp_path / "pipe")
