@@ -20,12 +20,12 @@ def words(text: str) -> list[str]:
     return [word.lower() for word in WORD.findall(text)]
 
 
-def pair(first: str, second: str) -> int:
+def pair_hash(first: str, second: str) -> int:
     """Give the hash of two words that follow each other: 32 bits, the last one 0."""
     return crc32(f"{first} {second}".encode()) & ~1
 
 
-def single(word: str) -> int:
+def single_hash(word: str) -> int:
     """Give the hash of a word that stands alone between what the program puts in: 32 bits, the last one 1."""
     return crc32(word.encode()) | 1
 
@@ -34,11 +34,11 @@ def fixed_groups(runs: Iterable[Sequence[str]]) -> Iterator[int]:
     """Give the groups of a message from its runs of fixed words."""
     for run in runs:
         if len(run) == 1:
-            yield single(run[0])
-        yield from (pair(*two) for two in pairwise(run))
+            yield single_hash(run[0])
+        yield from (pair_hash(*two) for two in pairwise(run))
 
 
 def line_groups(text: str) -> list[int]:
     """Give every group that a line may hold, each once, in the line's order."""
     found = words(text)
-    return list(dict.fromkeys((*(pair(*two) for two in pairwise(found)), *map(single, found))))
+    return list(dict.fromkeys((*(pair_hash(*two) for two in pairwise(found)), *map(single_hash, found))))

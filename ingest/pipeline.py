@@ -240,8 +240,8 @@ def _ingest_files(
 
 def cases(cache: Path | None = None) -> Iterator[Document]:
     """Give the documents of the corpus's cases; `cache` is where the checked corpus is kept, if anywhere."""
-    shelf = library.load(cache=cache)
-    return (document for case in shelf.cases.values() for document in documents.of_case(case))
+    corpus = library.load(cache=cache)
+    return (document for case in corpus.cases.values() for document in documents.of_case(case))
 
 
 def _notes(

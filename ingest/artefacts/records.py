@@ -185,10 +185,10 @@ def _record(kind: str, told: dict[str, str]) -> str:
     return f"{kind} {' '.join(pairs)}"
 
 
-def _named(stands: Sequence[ProcessPosition]) -> str:
+def _named(positions: Sequence[ProcessPosition]) -> str:
     """Name processes by their ranks, or by host and number, or by the file that shows them."""
     names = []
-    for process in (position.process for position in stands[:MOST_NAMED]):
+    for process in (position.process for position in positions[:MOST_NAMED]):
         host = f"{process.host}/" if process.host else ""
         names.append(
             str(process.rank)
@@ -197,7 +197,7 @@ def _named(stands: Sequence[ProcessPosition]) -> str:
             if process.pid
             else process.source
         )
-    return ",".join(names) + (",..." if len(stands) > MOST_NAMED else "")
+    return ",".join(names) + (",..." if len(positions) > MOST_NAMED else "")
 
 
 def _listed(ranks: Sequence[int]) -> str:

@@ -128,7 +128,7 @@ class CurveLog:
         if len(self._memory) < COURSE:
             self._memory.append(Point(float(line), used, line))
 
-    def _at_steps(self) -> list[Point]:
+    def _memory_at_steps(self) -> list[Point]:
         """Give the readings of memory at the steps that were told last before them."""
         told = sorted(
             {point.line: point.step for course in self._series.values() for point in course}.items()
@@ -150,7 +150,7 @@ class CurveLog:
                 {point.line: point for point in sorted(course, key=attrgetter("line"))}.values()
             )
         if self._memory:
-            self._series["host-memory", ""] = self._at_steps() if self._counts_steps else self._memory
+            self._series["host-memory", ""] = self._memory_at_steps() if self._counts_steps else self._memory
         table = curves.load()
         found: dict[str, tuple[list[Point], bool]] = {}
         for (name, _), course in self._series.items():

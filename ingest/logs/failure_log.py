@@ -208,7 +208,7 @@ class FailureLog:
         rows = self._masking.rows(self._around.get(number, ()))
         return tuple(row for row in rows if abs(row[0] - number) <= SURROUNDINGS)
 
-    def nearby(self, events: Sequence[Event]) -> tuple[tuple[int, str], ...]:
+    def rows_near_origins(self, events: Sequence[Event]) -> tuple[tuple[int, str], ...]:
         """Give the rows around other failures that may be the cause; those that say most count first."""
         origins = [event for event in events if event.role != "root" and event.pattern_role == "origin"]
         ranked = sorted(

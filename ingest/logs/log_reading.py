@@ -219,7 +219,7 @@ class LogReading:
             tail=tail,
             # Lines that are shown a second time below count once.
             redactions=self._masking.count,
-            nearby=short or self._failures.nearby(cascade.events),
+            nearby=short or self._failures.rows_near_origins(cascade.events),
             is_whole=bool(short),
             seen=frozenset(notes.seen),
             timeline=progress.timeline,

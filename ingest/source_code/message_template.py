@@ -33,16 +33,17 @@ def pieces_of(expression: ast.expr, assigned: Mapping[str, ast.expr], depth: int
             one, other = pieces_of(left, assigned, depth), pieces_of(right, assigned, depth)
             return (*(one or (left,)), *(other or (right,)))[:MOST_PIECES]
         case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mod(), right=filled):
-            return _percent(text, filled)
+            return _percent_pieces(text, filled)
         case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")):
-            return _formatted(text, expression)
+            return _format_pieces(text, expression)
         case ast.Name(id=name) if depth and name in assigned:
             return pieces_of(assigned[name], assigned, depth - 1)
         case _:
             return ()
 
 
-def _percent(text: str, filled: ast.expr) -> Pieces:
+def _percent_pieces(text: str, filled: ast.expr) -> Pieces:
+    """Give the pieces of a text that `%` fills."""
     values = list(filled.elts) if isinstance(filled, ast.Tuple) else [filled]
     found: list[str | ast.expr] = []
     end = 0
@@ -56,19 +57,24 @@ def _percent(text: str, filled: ast.expr) -> Pieces:
     return (*found, text[end:])[:MOST_PIECES]
 
 
-def _formatted(text: str, call: ast.Call) -> Pieces:
+def _format_pieces(text: str, call: ast.Call) -> Pieces:
+    """Give the pieces of a text that `str.format` fills; none where what fills a blank does not show."""
     named = {word.arg: word.value for word in call.keywords if word.arg}
     found: list[str | ast.expr] = []
     try:
         fields = list(Formatter().parse(text))
     except ValueError:
         return ()
-    for place, (fixed, field, _, _) in enumerate(fields):
+    # A blank without a name takes the next argument, whatever named ones stand between.
+    unnamed = iter(call.args)
+    for fixed, field, _, _ in fields:
         found.append(fixed)
         if field is None:
             continue
-        index = int(field) if field.isdecimal() else place
-        value = named.get(field) or (call.args[index] if index < len(call.args) else None)
+        if field.isdecimal():
+            value = call.args[int(field)] if int(field) < len(call.args) else None
+        else:
+            value = named.get(field) if field else next(unnamed, None)
         if value is None or isinstance(value, ast.Starred):
             return ()
         found.append(value)

@@ -143,7 +143,7 @@ class BatchEngine:
         self._undecided: deque[str] = deque()
         self._batches: dict[str, BatchRecord] = {}
         # Which jobs stand for which crash, with which files, of which batch, as far as this engine has asked.
-        self._standing: dict[tuple[str, str, str], tuple[str, str]] = {}
+        self._representatives: dict[tuple[str, str, str], tuple[str, str]] = {}
 
     @property
     def executor_slots(self) -> Mapping[SlotName, ExecutorSlot]:
@@ -178,7 +178,7 @@ class BatchEngine:
         engine.
         """
         try:
-            self._guarded("inherit", lambda: _inherit(self._store))
+            self._guarded("end orphaned leases", lambda: _end_orphaned_leases(self._store))
             while not self._stop.is_set() and not self._over:
                 self._tick()
                 if self._batch and self.failure:
@@ -262,7 +262,9 @@ class BatchEngine:
                 running.discard(batch)
         for batch in set(self._batches) - running:
             del self._batches[batch]
-            self._standing = {key: jobs for key, jobs in self._standing.items() if key[0] != batch}
+            self._representatives = {
+                key: jobs for key, jobs in self._representatives.items() if key[0] != batch
+            }
         self._over = self._batch is not None and self._batch not in running
 
     def _renew(self) -> None:
@@ -369,37 +371,38 @@ class BatchEngine:
             in_flight = self._in_flight.get(job)
             try:
                 can_answer = in_flight is not None and in_flight.slot.has_read(job)
-                stands = self._representative_of(in_flight) if in_flight and can_answer else None
+                found = self._representatives_of(in_flight) if in_flight and can_answer else None
             except NotFoundError:
                 self._abandon([job])  # its batch was deleted meanwhile
                 continue
             self._undecided.popleft()
-            if in_flight is not None and stands is not None:  # else its worker is gone, and it is read again
-                self._dispatch_answer(in_flight, *stands)
+            if in_flight is not None and found is not None:  # else its worker is gone, and it is read again
+                self._dispatch_answer(in_flight, *found)
 
-    def _dispatch_answer(self, in_flight: _InFlightJob, stands: str, answers: str) -> None:
+    def _dispatch_answer(self, in_flight: _InFlightJob, first_of_crash: str, same_files: str) -> None:
+        """Have a job answered, as far as no other one, given as by `_representatives_of`, has its answer."""
         job = in_flight.job.id
-        if answers != job:
+        if same_files != job:
             in_flight.slot.drop(job)
-            self._result_writer.add_answer(in_flight.job, _result(in_flight, answers, None))
-        elif stands != job:
+            self._result_writer.add_answer(in_flight.job, _result(in_flight, same_files, None))
+        elif first_of_crash != job:
             # The crash is known, these files are not: what is to be changed in them takes no model, which
             # costs as much each time.
             in_flight.slot.answer_by_rules(job)
         else:
             in_flight.slot.answer(job)
 
-    def _representative_of(self, in_flight: _InFlightJob) -> tuple[str, str]:
+    def _representatives_of(self, in_flight: _InFlightJob) -> tuple[str, str]:
         """Give the job that stands for the crash, and the one whose answer fits this job's files as well."""
         job, reading = in_flight.job, in_flight.reading
         if reading is None or not reading.fingerprint:
             return job.id, job.id
         key = (job.batch, reading.fingerprint, reading.config)
-        if key not in self._standing:
-            self._standing[key] = self._store.batches.stand(
+        if key not in self._representatives:
+            self._representatives[key] = self._store.batches.representatives(
                 job.batch, reading.fingerprint, reading.config, job.id
             )
-        return self._standing[key]
+        return self._representatives[key]
 
     def _record(self) -> None:
         try:
@@ -410,13 +413,13 @@ class BatchEngine:
             for job in settled:
                 self._in_flight.pop(job, None)
             if doubtful:
-                self._standing = {
-                    key: jobs for key, jobs in self._standing.items() if doubtful.isdisjoint(jobs)
+                self._representatives = {
+                    key: jobs for key, jobs in self._representatives.items() if doubtful.isdisjoint(jobs)
                 }
 
 
-def _inherit(store: Store) -> None:
-    if count := owners.inherit(store, datetime.now(UTC)):
+def _end_orphaned_leases(store: Store) -> None:
+    if count := owners.end_orphaned_leases(store, datetime.now(UTC)):
         _LOG.info("%d jobs of an engine that was killed are taken up again", count)
 
 

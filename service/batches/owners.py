@@ -26,7 +26,7 @@ def is_gone(owner: str) -> bool:
     return host == socket.gethostname() and number.isdecimal() and _began(int(number)) != began
 
 
-def inherit(store: Store, now: datetime) -> int:
+def end_orphaned_leases(store: Store, now: datetime) -> int:
     """End the leases of engines of this machine that were killed, so that nobody waits for them.
 
     Gives how many jobs.

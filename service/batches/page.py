@@ -44,8 +44,8 @@ class _Page:
             return words(f"{name}-one", self.summary.language)
         return words(name, self.summary.language, **values)
 
-    def whole(self) -> str:
-        """Write the page."""
+    def html(self) -> str:
+        """Write the whole page."""
         summary = self.summary
         if summary.died.jobs:
             groups = (self._cause(group, place < OPEN) for place, group in enumerate(summary.causes))
@@ -371,7 +371,7 @@ def page(summary: Summary, trend: Sequence[TrendPoint] = (), address: JobLink = 
 
     `trend` has this batch and earlier ones, oldest first; `address` leads to a job.
     """
-    return _Page(summary, trend, address).whole()
+    return _Page(summary, trend, address).html()
 
 
 def number(value: float | None) -> str:

@@ -63,12 +63,12 @@ def _jobs(journal: Journal, record: BatchRecord, ends: dict[int, int]) -> Iterat
                 for name in JobEnded.model_fields
                 if name not in ("kind", "number", "same_as")
             }
-            ended = JobRecord(**_named(record, number, spec), **told, same_as=same_as)
+            ended = JobRecord(**_job_fields(record, number, spec), **told, same_as=same_as)
             yield ended
         else:
             state: JobState = "cancelled" if record.state == "cancelled" else "queued"
-            yield JobRecord(**_named(record, number, spec), state=state)
+            yield JobRecord(**_job_fields(record, number, spec), state=state)
 
 
-def _named(record: BatchRecord, number: int, spec: JobSpec) -> dict[str, Any]:
+def _job_fields(record: BatchRecord, number: int, spec: JobSpec) -> dict[str, Any]:
     return {"id": job_id(record.id, number), "batch": record.id, "number": number, **dict(spec)}

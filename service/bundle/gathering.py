@@ -172,12 +172,13 @@ def _copies(paths: Iterable[Path], folder: str, base: Path | None, work: Path) -
             continue
         seen.add(name)
         try:
-            yield _of_file(path, name, work)
+            yield _entry_of_file(path, name, work)
         except OSError as error:
             yield BundleEntry(name, str(path), note=error.strerror or type(error).__name__)
 
 
-def _of_file(path: Path, name: str, work: Path) -> BundleEntry:
+def _entry_of_file(path: Path, name: str, work: Path) -> BundleEntry:
+    """Give a file as an entry `name` without secrets, or the reason why it is left out."""
     if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
         return BundleEntry(name, str(path), note="left out: a link that leads elsewhere")
     with path.open("rb") as stream:

@@ -43,7 +43,7 @@ class Watcher:
     _left: dict[str, list[Target]] = field(default_factory=dict)
 
     def run_once(self) -> int:
-        """Look once; gives how many jobs were dealt with.
+        """Triage the jobs that have ended since the last round; gives how many.
 
         What cannot be reached is logged and tried in the next round.
         """

@@ -225,9 +225,9 @@ class BatchRepository:
         That is another, or this if it is first or the first failed. Raises NotFoundError where the batch was
         deleted.
         """
-        return self.stand(batch, fingerprint, "", job)[0]
+        return self.representatives(batch, fingerprint, "", job)[0]
 
-    def stand(self, batch: str, fingerprint: str, config: str, job: str) -> tuple[str, str]:
+    def representatives(self, batch: str, fingerprint: str, config: str, job: str) -> tuple[str, str]:
         """Give the job that stands for a crash, as `represent`, and the one whose answer fits `config` too.
 
         Raises NotFoundError where the batch was deleted.
@@ -348,6 +348,7 @@ def _cancel(connection: Connection, batch: str, now: datetime) -> BatchRecord:
 
 
 def _note_counts(connection: Connection, batch: str) -> None:
+    """Keep with a batch how many of its jobs are in which state."""
     counts = json.dumps(rows.count(connection, batch))
     connection.execute(update(BATCHES).where(BATCHES.c.id == batch).values(counts=counts))
 

@@ -36,8 +36,8 @@ class SearchPlaces:
         return tuple(dict.fromkeys([*list(self.words)[:BY_WORDS], *list(self.dense)[:BY_VECTORS]]))
 
 
-def likeness(retrieval: Retrieval, library: Library) -> SearchPlaces:
-    """Look up whose cases are like the log."""
+def search_places(retrieval: Retrieval, library: Library) -> SearchPlaces:
+    """Give each cause's best place among the cases that each search found for the log."""
     places: dict[str, dict[str, int]] = {"words": {}, "dense": {}}
     for name, found in places.items():
         for place, owner in enumerate(retrieval.by_retriever.get(name, ())[:DEPTH]):

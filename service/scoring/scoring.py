@@ -11,7 +11,7 @@ from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Standing
 from service.scoring.calibration import MOST, probabilities, weights
-from service.scoring.features import Signs, features_for, features_of_doubt, likeness
+from service.scoring.features import Signs, features_for, features_of_doubt, search_places
 from service.scoring.message_evidence import message_votes
 from service.scoring.retrieval import Retrieval, SignatureMatch
 
@@ -102,7 +102,7 @@ def feature_table(report: CrashReport, retrieval: Retrieval, library: Library) -
 def _features(
     found: Sequence[Candidate], report: CrashReport, retrieval: Retrieval, library: Library
 ) -> FeatureTable:
-    like = likeness(retrieval, library)
+    like = search_places(retrieval, library)
     told = tuple(
         CauseFeatures(item.cause, features_for(item.cause, item.score, report, like))
         for item in found
@@ -121,7 +121,7 @@ def _candidates(report: CrashReport, retrieval: Retrieval, library: Library) -> 
         + [event.cause for event in report.standing if event.cause]
         + [match.case.cause for match in retrieval.signatures]
         + list(worded)
-        + list(likeness(retrieval, library).similarity)
+        + list(search_places(retrieval, library).similarity)
     )
     found = [_candidate(str(cause), report, retrieval.signatures, worded) for cause in causes]
     # A cause that lies behind another takes over what speaks for its symptom.

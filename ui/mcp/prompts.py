@@ -46,5 +46,6 @@ def add(server: MCPServer[None]) -> None:
 
 
 def _triage(log: str, config: str) -> str:
+    """Give the sentence that has the client call the tool `triage_log` with the files."""
     beside = f" and config_paths [{config!r}]" if config else ""
     return f"Call `triage_log` with paths [{log!r}]{beside}."

@@ -128,6 +128,7 @@ class Answerer:
     # A triage.
 
     def _triage(self, asked: SlackQuestion, thread: AnswerThread) -> None:
+        """Fetch what a message holds and have it triaged; its thread shows how far it is, and the answer."""
         reply, fetched = thread.reply, DownloadedFiles()
         with fetched.spool:
             if sum(file.size for file in asked.content.files) > _SLOW:

@@ -150,11 +150,11 @@ class _Listeners:
         app.event("message")(self.event)
         app.shortcut(SHORTCUT)(self.shortcut)
         app.command(COMMAND)(self.command)
-        app.action(RIGHT)(self.clicked(self._feedback.right))
-        app.action(PATCH)(self.clicked(self._feedback.patch))
-        app.action(MORE)(self.clicked(self._feedback.more))
+        app.action(RIGHT)(self.button_listener(self._feedback.right))
+        app.action(PATCH)(self.button_listener(self._feedback.patch))
+        app.action(MORE)(self.button_listener(self._feedback.more))
         # A modal opens only within three seconds of its click.
-        app.action(WRONG)(self.clicked(self._feedback.wrong, at_once=True))
+        app.action(WRONG)(self.button_listener(self._feedback.wrong, at_once=True))
         app.action(OPEN)(self.opened)
         app.view(MODAL)(self.submitted)
 
@@ -184,10 +184,10 @@ class _Listeners:
             ack()
             self._begin(asking.from_command(body, context.bot_id or ""))
 
-    def clicked(
+    def button_listener(
         self, work: Callable[[_Body], None], *, at_once: bool = False
     ) -> Callable[[Ack, _Body], None]:
-        """Make the listener to a button."""
+        """Make the listener of a button, which acknowledges the click and then does `work` with its body."""
 
         def listener(ack: Ack, body: _Body) -> None:
             ack()

@@ -82,7 +82,7 @@ def find_jobs(asked: SlurmQuery, settings: Settings, roots: Sequence[str] | None
     skipped = Skipped()
     specs: list[JobSpec] = []
     for row in rows(asked):
-        paths = outputs(row)
+        paths = output_files(row)
         allowed = [
             path
             for path in paths
@@ -117,7 +117,7 @@ def rows(asked: SlurmQuery) -> Iterator[Row]:
             yield dict(zip(names, cells, strict=True))
 
 
-def outputs(row: Row) -> list[str]:
+def output_files(row: Row) -> list[str]:
     """Give the files that a job wrote its output to, as far as they are there, standard output first."""
     default = "slurm-%A_%a.out" if "_" in row["JobID"] else "slurm-%j.out"
     patterns = dict.fromkeys(pattern for name in PATHS if (pattern := row.get(name))) or {default: None}

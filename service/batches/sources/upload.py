@@ -164,7 +164,7 @@ def _read(uploads: Sequence[SentFile], spool: BatchSpool, settings: Settings) ->
                 sent.add(member, config=False)
             for member in contents.configs:
                 sent.add(member, config=True)
-            _tell(contents, sent)
+            _add_skipped(contents, sent)
         else:
             for upload in _named_apart(uploads):
                 _file(upload, sent)
@@ -256,7 +256,8 @@ def _is_listed(name: str, file: BinaryIO, contents: Contents) -> bool:
     return True
 
 
-def _tell(contents: Contents, sent: _SentFiles) -> None:
+def _add_skipped(contents: Contents, sent: _SentFiles) -> None:
+    """Count the parts of an archive that were left out among those of the whole upload."""
     for reason, times in contents.skipped.counts.items():
         first, *more = contents.skipped.names[reason]
         sent.skipped.add(reason, first, times - len(more))
@@ -269,7 +270,7 @@ def _file(upload: SentFile, sent: _SentFiles) -> None:
     kind = kind_of(upload.name.replace("\\", "/"))
     contents = _archive(upload, sent) if kind in (None, "nested_archive") else None
     if contents:
-        _tell(contents, sent)
+        _add_skipped(contents, sent)
         sent.archives[upload.name] = contents
     if kind in (None, CONFIG) or contents:
         sent.add(Member(upload.name, partial(_begin, upload.file)), config=kind == CONFIG)

@@ -120,6 +120,8 @@ def test_the_defaults_of_the_function_are_given() -> None:
         ),
         ('"%d tokens exceed %s" % (n, limit)', "ValueError: 12 tokens exceed 8", {"n": "12", "limit": "8"}),
         ('"{} tokens exceed {limit}".format(n, limit=m)', "E: 12 tokens exceed 8", {"n": "12", "m": "8"}),
+        ('"over {limit} tokens are {}".format(n, limit=m)', "over 8 tokens are 12", {"n": "12", "m": "8"}),
+        ('"{a.size} tokens exceed {}".format(n, a=b)', "12 tokens exceed 8", {}),
         ('"the length " + str(n) + " is beyond"', "E: the length 12 is beyond", {"str(n)": "12"}),
         ('f"{n} tokens exceed {m} and more"', "E: 12 tokens exceed 8 an", {"n": "12"}),
         ('f"{n} tokens exceed {m}"', "E: another message with 12 and 8", {}),

@@ -109,7 +109,7 @@ class Engines:
     def _finish(self, owner: str, job: str) -> None:
         number = int(job.rpartition("-")[2])
         crash, config = f"crash-{number % 2}", ("", "", "a", "b")[number % 4]
-        standing = self._batches.stand(self._batch, crash, config, job)[1]
+        standing = self._batches.representatives(self._batch, crash, config, job)[1]
         mine = standing == job
         answer = diagnosis() if mine else None
         same_as = None if mine else standing

@@ -201,7 +201,10 @@ def test_that_a_job_with_files_of_its_own_leans_on_one_with_the_same(store: Stor
     keys = add(store, 7)
     claim(store, 7)
     files = ("", "a", "b", "a", "b", "", "c")
-    found = [store.batches.stand("B1", "crash", config, key) for config, key in zip(files, keys, strict=True)]
+    found = [
+        store.batches.representatives("B1", "crash", config, key)
+        for config, key in zip(files, keys, strict=True)
+    ]
     assert {crash for crash, _ in found} == {keys[0]}
     # The one that stands for the crash has none, so the first with each stands for those.
     assert [keys.index(answer) for _, answer in found] == [0, 1, 2, 1, 2, 0, 6]
@@ -210,29 +213,29 @@ def test_that_a_job_with_files_of_its_own_leans_on_one_with_the_same(store: Stor
 def test_that_the_one_that_stands_for_a_crash_stands_for_its_files_too(store: Store) -> None:
     keys = add(store, 3)
     claim(store, 3)
-    assert store.batches.stand("B1", "crash", "a", keys[0]) == (keys[0], keys[0])
+    assert store.batches.representatives("B1", "crash", "a", keys[0]) == (keys[0], keys[0])
     assert store.batches.finish(
         keys[0], "me", fingerprint="crash", config="a", diagnosis=diagnosis(), now=NOW
     )
-    assert store.batches.stand("B1", "crash", "a", keys[1]) == (keys[0], keys[0])
-    assert store.batches.stand("B1", "crash", "b", keys[2]) == (keys[0], keys[2])
+    assert store.batches.representatives("B1", "crash", "a", keys[1]) == (keys[0], keys[0])
+    assert store.batches.representatives("B1", "crash", "b", keys[2]) == (keys[0], keys[2])
 
 
 def test_that_one_whose_files_were_others_when_tried_again_stands_for_the_crash_alone(store: Store) -> None:
     keys = add(store, 2)
     claim(store, 2)
-    store.batches.stand("B1", "crash", "a", keys[0])
+    store.batches.representatives("B1", "crash", "a", keys[0])
     assert store.batches.finish(
         keys[0], "me", fingerprint="crash", config="b", diagnosis=diagnosis(), now=NOW
     )
-    assert store.batches.stand("B1", "crash", "a", keys[1]) == (keys[0], keys[1])
+    assert store.batches.representatives("B1", "crash", "a", keys[1]) == (keys[0], keys[1])
 
 
 def test_that_those_with_other_files_than_the_one_that_takes_the_place_are_queued_again(store: Store) -> None:
     keys = add(store, 4)
     claim(store, 4)
     for key, config in zip(keys, ("a", "", "a", ""), strict=True):
-        assert store.batches.stand("B1", "crash", config, key) == (keys[0], keys[0])
+        assert store.batches.representatives("B1", "crash", config, key) == (keys[0], keys[0])
     store.batches.finish_many(
         "me",
         [
@@ -250,8 +253,8 @@ def test_that_those_with_other_files_than_the_one_that_takes_the_place_are_queue
         ("done", keys[1]),
     ]
     claim(store, 9)
-    assert store.batches.stand("B1", "crash", "", keys[1]) == (keys[1], keys[1])
-    assert store.batches.stand("B1", "crash", "a", keys[2]) == (keys[1], keys[2])
+    assert store.batches.representatives("B1", "crash", "", keys[1]) == (keys[1], keys[1])
+    assert store.batches.representatives("B1", "crash", "a", keys[2]) == (keys[1], keys[2])
 
 
 def test_that_a_batch_put_together_again_knows_who_stands_for_which_files(store: Store) -> None:
@@ -270,8 +273,8 @@ def test_that_a_batch_put_together_again_knows_who_stands_for_which_files(store:
         for number, config in ((1, "a"), (2, "b"))
     ] + [JobRecord(id="B3-3", batch="B3", number=3, name="x", place=JobPlace())]
     store.batches.restore(batch(id="B3"), made)
-    assert store.batches.stand("B3", "crash", "b", "B3-3") == ("B3-1", "B3-2")
-    assert store.batches.stand("B3", "crash", "", "B3-3") == ("B3-1", "B3-1")
+    assert store.batches.representatives("B3", "crash", "b", "B3-3") == ("B3-1", "B3-2")
+    assert store.batches.representatives("B3", "crash", "", "B3-3") == ("B3-1", "B3-1")
 
 
 def test_that_a_summary_reads_what_it_needs_and_no_answer(store: Store) -> None:
