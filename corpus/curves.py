@@ -18,7 +18,7 @@ Tell = Literal["zero", "jump", "rise", "slow"]
 # What stands between a name and its value, and how a value is written.
 _VALUE = (
     r"['\"]?\s{0,2}[:=]?\s{0,4}['\"]?"
-    r"(?P<value>[+-]?(?:\d[\d,]{0,15}(?:\.\d{0,12})?(?:e[+-]?\d{1,3})?|nan|inf(?:inity)?))(?![\w%])"
+    r"(?P<value>[+-]?(?:\d[\d,]{0,15}(?:\.\d{0,24})?(?:e[+-]?\d{1,3})?|nan|inf(?:inity)?))(?![\w%]|\.\d)"
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from ingest.logs.lines import printable
-from ingest.logs.scanner import ESCAPES
+from ingest.logs.scanner import without_escapes
 from ingest.redaction.redactor import Redactor
 
 WIDEST = 2000
@@ -73,8 +73,7 @@ def runs(numbers: Sequence[int]) -> Iterable[Sequence[int]]:
 
 
 def _shown(raw: bytes) -> str:
-    if b"\x1b" in raw:
-        raw = ESCAPES.sub(b"", raw)
+    raw = without_escapes(raw)
     if b"\r" in raw:
         filled = [part for part in raw.split(b"\r") if part.strip()]
         raw = filled[-1] if filled else b""

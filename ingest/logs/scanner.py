@@ -49,7 +49,13 @@ _ANCHORS = {
 }
 # An escaped character, a class of characters, or an anchor: only the last is one of `_ANCHORS`.
 _ANCHORED = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?|[\^$]", re.DOTALL)
-ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+# Colours stand in JSON, as in notebooks and logs of containers, with their escape character written out.
+ESCAPES = re.compile(
+    rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])"
+    rb"|\\u001[bB]\[[0-9;]{0,20}m"
+)
+_WRITTEN_OUT = b"\\u001"
+_CUT_OFF = re.compile(rb"\\(?:u(?:0(?:0(?:1(?:[bB](?:\[[0-9;]{0,20})?)?)?)?)?)?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +118,7 @@ def blocks(chunks: Iterable[bytes], tally: Tally, size: int = BLOCK, first: int 
         text = held + chunk if held else chunk
         cut = _whole(text)
         text, held = text[:cut], text[cut:]
-        plain = _plain(carry + (ESCAPES.sub(b"", text) if b"\x1b" in text else text))
+        plain = _plain(carry + (without_escapes(text)))
         carry = plain[len(plain) - plain.endswith(b"\r") :]
         parts.append(plain[: len(plain) - len(carry)])
         filled += len(parts[-1])
@@ -132,11 +138,16 @@ def blocks(chunks: Iterable[bytes], tally: Tally, size: int = BLOCK, first: int 
             line = block.number(drop)
             data, start = data[drop:], stop - drop
         parts, filled = [data], len(data)
-    data = b"".join((*parts, _plain(carry + ESCAPES.sub(b"", held))))
+    data = b"".join((*parts, _plain(carry + without_escapes(held))))
     block = Block(data, line, start, len(data))
     tally.lines = block.number(len(data)) - first + (bool(data) and not data.endswith(b"\n"))
     if len(data) > start:
         yield block
+
+
+def without_escapes(text: bytes) -> bytes:
+    """Take colours and other terminal sequences out of a text."""
+    return ESCAPES.sub(b"", text) if b"\x1b" in text or _WRITTEN_OUT in text else text
 
 
 def _plain(text: bytes) -> bytes:
@@ -146,13 +157,16 @@ def _plain(text: bytes) -> bytes:
 
 def _whole(text: bytes) -> int:
     """Give how far text goes without an escape sequence that its end cuts."""
-    place = text.find(b"\x1b", max(0, len(text) - LONGEST_ESCAPE))
+    done = max(0, len(text) - LONGEST_ESCAPE)
+    place = text.find(b"\x1b", done)
     while place >= 0:
         match = ESCAPES.match(text, place)
         if match is None:
             return place
-        place = text.find(b"\x1b", match.end())
-    return len(text)
+        done = match.end()
+        place = text.find(b"\x1b", done)
+    cut = _CUT_OFF.search(text, done)
+    return len(text) if cut is None else cut.start()
 
 
 def _is_overrun(data: bytes, end: int) -> bool:

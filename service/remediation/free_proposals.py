@@ -67,6 +67,7 @@ _TOLD_OF_PACKAGE = re.compile(
     r"(?i)\d|\b(?:(?:re|un)?install|(?:re)?build|built|upgrade|update|downgrade|pin|remove|match|same|"
     r"compatible|latest|newer|older|newest|nightly|stable|release|version|wheel|source)"
 )
+_REQUIREMENT = re.compile(r"(?P<name>[\w.-]{2,60}?) ?(?P<version>(?:==|>=|<=|~=|<|>)[\w.,<>=!~ *+-]{1,80})")
 # An option as packages of Python spell theirs, of several words.
 _OWN_OPTION = re.compile(r"[a-z]\w*_\w+")
 LONGEST, LONGEST_WORDS = 120, 240
@@ -121,7 +122,9 @@ def check_proposal(
             )
             status = made[0].status if sure and not _LOADS_CODE.search(spec.key) else "unverified"
             return [item.model_copy(update={"status": status, "by": "model"}) for item in made]
-        refusal = refusal or why
+        # An option of the job's own program may be called as one of a tool that no job of this kind runs.
+        is_meant = spec.framework not in known_frameworks().everywhere or spec.framework == proposal.framework
+        refusal = refusal or (why if is_meant else "")
     if refusal:
         return refusal
     installers = sorted(known_frameworks().with_field("installs"))
@@ -140,6 +143,10 @@ def _meant(proposal: FreeProposal) -> FreeProposal:
     if proposal.kind in ("command", "package") and (found := _INSTALL.fullmatch(command)):
         version = (found["version"] or "").removeprefix("==") or INSTALL
         return replace(proposal, kind="package", key=found["name"], to=version)
+    whole = _REQUIREMENT.fullmatch(proposal.to.strip()) if proposal.kind == "package" else None
+    if whole and _normal(whole["name"]) == _normal(proposal.key):
+        # The requirement as a whole: `torch` and `torch==2.0.1`.
+        return replace(proposal, to=whole["version"])
     if found := _EXPORT.fullmatch(
         f"{proposal.key}={proposal.to}" if _VARIABLE.match(proposal.key) else command
     ):

@@ -22,6 +22,10 @@ from tests.tables import each_row
     [
         ("step 5 loss 3.923 tok/s 427031", {"loss": 3.923}),
         ("[05-30 00:00:03] step=1 loss=3.9969 gnorm=0.65", {"loss": 3.9969, "gradient": 0.65}),
+        (
+            "{'loss': 0.0178, 'grad_norm': 0.3068574368953705}",
+            {"loss": 0.0178, "gradient": 0.3068574368953705},
+        ),
         ("{'loss': 0.81, 'grad_norm': 1.2, 'epoch': 0.3}", {"loss": 0.81, "gradient": 1.2}),
         (
             "step:1 - actor/pg_loss:0.02 - actor/entropy:0.5 - critic/score/mean:0.21 - timing_s/step:33.1",

@@ -48,6 +48,7 @@ ESCAPED = st.lists(
             b"\x1b[0m",
             b"\x1b[1;31m",
             b"\x1b[K",
+            rb"\u001b[0;31mTypeError\u001b[0m",
             "显存 ".encode(),
             b"x" * 30,
             b"\x1b",

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from corpus.message import Message
 from ingest.logs.inputs import sources
 from service.llm.triage_context import TriageContext
 from service.patching.diagnosis_patch import patch_targets
@@ -140,6 +141,22 @@ def test_an_install_is_told_as_the_package_that_it_changes(told: TriageContext) 
     made = checked(told, "command", "pip", "pip install", "ray==2.49.0")
     assert not isinstance(made, str)
     assert [(change.kind, change.key, change.to) for change in made] == [("package", "ray", "2.49.0")]
+
+
+@pytest.mark.parametrize("value", ["ray==2.49.0", "==2.49.0", "Ray == 2.49.0"])
+def test_that_a_package_may_be_told_as_a_whole_requirement(told: TriageContext, value: str) -> None:
+    """Its name stands in the key already; only the version is the value."""
+    made = checked(told, "package", "pip", "ray", value)
+    assert not isinstance(made, str)
+    assert [(change.key, change.to.replace(" ", "")) for change in made] == [("ray", "==2.49.0")]
+
+
+def test_that_an_option_is_not_refused_for_a_tool_that_no_job_runs(triage: Triage) -> None:
+    """`device` is a word of Docker's too, and of nearly every program."""
+    told = opened(triage, sources.from_text(TUNED), "en", [ConfigFile("run.yaml", "device: cuda:1\n")])
+    assert status(told, "flag", "script", "device", "cuda:0") != Message(
+        "changes.job-not-run", framework="docker"
+    )
 
 
 def test_that_an_argument_of_the_jobs_own_code_is_told_and_not_dropped(triage: Triage) -> None:

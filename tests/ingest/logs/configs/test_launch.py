@@ -163,6 +163,17 @@ def test_a_command_that_starts_no_job_configures_none(text: str) -> None:
     assert from_command(text, 1) == []
 
 
+def test_that_the_head_of_a_slurm_script_is_read_in_a_log(read: ReadLog) -> None:
+    """Pasted above its traceback, or printed by the job; a remark that looks like one says nothing."""
+    report = read(
+        "#!/bin/bash\n#SBATCH --gpus-per-task=1\n#SBATCH -N 2 --exclusive\n# SBATCH --mem=1G\n"
+        "RuntimeError: CUDA error: invalid device ordinal\n"
+    )
+    given = {item.key: item.value for item in report.settings if item.spelled == "directive"}
+    assert given == {"gpus-per-task": "1", "nodes": "2", "exclusive": "true"}
+    assert "slurm" in {item.name for item in report.frameworks}
+
+
 def test_continuation_lines_are_one_command() -> None:
     """A backslash joins; each setting has the line it stands in."""
     script = "#!/bin/bash\npython a.py \\\n  --x 1 \\\n  y=2\n\nexport Z=3"
