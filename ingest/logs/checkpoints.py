@@ -30,11 +30,11 @@ class Checkpoint:
     frameworks: tuple[str, ...] = ()
 
 
-def checkpoint_of(row: Pattern, line: int, fields: Mapping[str, Value]) -> Checkpoint | None:
+def checkpoint_of(pattern: Pattern, line: int, fields: Mapping[str, Value]) -> Checkpoint | None:
     """Give the checkpoint that a line tells of; None where it says neither path nor step."""
     path = str(fields.get("path", "")).strip().rstrip(".").strip(_AROUND)
     step, found = fields.get("step"), _STEP.findall(path)
     number = int(step) if isinstance(step, int | float) else int(found[-1]) if found else None
     if not path and number is None:
         return None
-    return Checkpoint(line, path, number, row.saves == "done", row.frameworks)
+    return Checkpoint(line, path, number, pattern.saves == "done", pattern.frameworks)

@@ -39,9 +39,9 @@ _FIELD = re.compile(r"[A-Za-z_][\w.]{0,120}\s*$")
 _REPEATED = re.compile(r"\[repeated (\d{1,9})x across cluster\]")
 
 
-def _length(row: Pattern, body: str) -> int:
-    """Give how much of a line a row finds."""
-    found = row.compiled.search(body)
+def _length(pattern: Pattern, body: str) -> int:
+    """Give how much of a line a pattern finds."""
+    found = pattern.compiled.search(body)
     return 0 if found is None else len(found[0])
 
 
@@ -79,14 +79,14 @@ class FailureLog:
             return
         ranked = sorted(
             known or rows,
-            key=lambda row: (
-                not row.announces,
-                row.generic,
-                _ROLE[row.role],
-                not row.cause,
-                _STRENGTH[row.strength],
-                # Of rows alike the one that knows more of the line: "no space" of NCCL's segment, of a disk.
-                -_length(row, line.body),
+            key=lambda pattern: (
+                not pattern.announces,
+                pattern.generic,
+                _ROLE[pattern.role],
+                not pattern.cause,
+                _STRENGTH[pattern.strength],
+                # Of some alike the one that knows more of the line: "no space" of NCCL's segment, of a disk.
+                -_length(pattern, line.body),
             ),
         )
         fields = self._fields(ranked, line)
@@ -136,27 +136,27 @@ class FailureLog:
 
     def _event(
         self,
-        row: Pattern,
+        pattern: Pattern,
         line: Line,
         traceback: Traceback | None,
         fields: dict[str, Value],
         ranked: Sequence[Pattern],
     ) -> Event:
-        """Make the event of a line; `row` is the first of those that are `ranked`, as the line means it."""
+        """Make the event of a line; `pattern` is the first of the `ranked`, as the line means it."""
         match = _REPEATED.search(line.body)
         # A message that a console broke is whole in its traceback.
         whole = f"{traceback.exception}: {traceback.message}" if traceback else ""
         is_broken = traceback and traceback.message and whole.startswith(line.body.rstrip())
         body = whole if is_broken else line.body
         return Event(
-            row.id,
-            row.kind,
-            row.role,
+            pattern.id,
+            pattern.kind,
+            pattern.role,
             line.number,
-            self._masking.shown(line.text, row),
-            self._masking.shown(body, row),
-            cause=row.cause,
-            strength=row.strength,
+            self._masking.shown(line.text, pattern),
+            self._masking.shown(body, pattern),
+            cause=pattern.cause,
+            strength=pattern.strength,
             source=self._masking.clean(line.source),
             rank=line.rank or line.told,
             time=line.time,
@@ -164,7 +164,7 @@ class FailureLog:
             frames=self._masking.frames(traceback) if traceback else (),
             remote=traceback.remote if traceback else "",
             facts=fields,
-            frameworks=row.frameworks,
+            frameworks=pattern.frameworks,
             also=tuple(other.id for other in ranked[1:]),
             traceback=traceback.start if traceback else 0,
             linked=traceback.linked if traceback else False,
@@ -172,26 +172,26 @@ class FailureLog:
             announces=traceback.announces if traceback else False,
             calm=traceback.calm if traceback else 0,
             logged=traceback.logged if traceback else levels.is_error(line.level),
-            passing=row.passing,
-            lasting=row.lasting,
-            final=row.final,
+            passing=pattern.passing,
+            lasting=pattern.lasting,
+            final=pattern.final,
             count=max(1, int(match[1])) if match else 1,
-            handler=row.handler,
+            handler=pattern.handler,
             tells=tuple(told for other in ranked for told in other.tells),
-            leads_to=row.leads_to,
+            leads_to=pattern.leads_to,
         )
 
-    def note_error_levels(self, block: Block, row: Pattern) -> None:
-        """Note the lines near a block's end that a logger calls errors, as events of `row`.
+    def note_error_levels(self, block: Block, pattern: Pattern) -> None:
+        """Note the lines near a block's end that a logger calls errors, as events of `pattern`.
 
         One without a word of trouble may be no error at all: some programs log their stages so.
         """
         trouble = trouble_words.trouble()
         for line in levels.error_levels(block):
             called_error = Event(
-                row.id,
-                row.kind,
-                row.role,
+                pattern.id,
+                pattern.kind,
+                pattern.role,
                 line.number,
                 self._masking.shown(line.text),
                 self._masking.shown(line.body),
@@ -199,7 +199,7 @@ class FailureLog:
                 rank=line.rank or line.told,
                 time=line.time,
                 passing=trouble.search(line.body) is None,
-                handler=row.handler,
+                handler=pattern.handler,
             )
             self._events.add(called_error)
 

@@ -66,11 +66,11 @@ class JobNotes:
         for frame in frames:
             self.frameworks.see_text(frame.file, number)
 
-    def see_shown(self, row: Pattern, line: Line) -> None:
+    def see_shown(self, pattern: Pattern, line: Line) -> None:
         """Note the frameworks that a line of this pattern shows to be in the job."""
-        for name in row.shows:
+        for name in pattern.shows:
             # What one engine took over from another says of neither which of them runs.
-            others = _engines_besides(name, row.frameworks)
+            others = _engines_besides(name, pattern.frameworks)
             if others:
                 self.frameworks.see_shared(name, line.number, others)
             else:
@@ -88,44 +88,44 @@ class JobNotes:
             if stream:
                 self.streams.append((number, stream))
 
-    def add_line(self, row: Pattern, at: PlacedLine) -> None:
+    def add_line(self, pattern: Pattern, at: PlacedLine) -> None:
         """Note what a line that is no failure says."""
         line = at.line
-        self.seen.add(row.id)
-        fields = self._masking.fields(row, line)
+        self.seen.add(pattern.id)
+        fields = self._masking.fields(pattern, line)
         told = (fields.get(name) for name in WORLD)
         self.world = max([self.world, *(int(value) for value in told if isinstance(value, int | float))])
-        if row.kind == "version":
-            for name in row.frameworks:
+        if pattern.kind == "version":
+            for name in pattern.frameworks:
                 self.frameworks.see(name, line.number, str(fields.get("version", "")))
         else:
-            self.see_shown(row, line)
-        is_amid = row.partial and self.progress.counts_steps
-        if row.kind in ("finish", "end") and not is_amid and not is_statement(line.body):
-            self.progress.close(row, line)
-        self.progress.excuse(row, line)
-        if row.kind == "progress":
-            step = self.progress.count(row, line, fields)
+            self.see_shown(pattern, line)
+        is_amid = pattern.partial and self.progress.counts_steps
+        if pattern.kind in ("finish", "end") and not is_amid and not is_statement(line.body):
+            self.progress.note_end(pattern, line)
+        self.progress.note_survival(pattern, line)
+        if pattern.kind == "progress":
+            step = self.progress.note_step(pattern, line, fields)
             if step is not None:
-                self.curves.see(row, line, step)
-        self.progress.work(row, line.number, fields)
-        if row.phase or (row.fact == "phase" and "name" in fields):
-            self.progress.enter(row.phase or str(fields["name"]), line.number)
-        elif row.fact and fields and (row.kind != "progress" or row.fact in TOLD_BY_PROGRESS):
-            self.add_fact(row.fact, line.number, fields)
-        self._configure(row, at)
+                self.curves.see(pattern, line, step)
+        self.progress.note_work(pattern, line.number, fields)
+        if pattern.phase or (pattern.fact == "phase" and "name" in fields):
+            self.progress.note_phase(pattern.phase or str(fields["name"]), line.number)
+        elif pattern.fact and fields and (pattern.kind != "progress" or pattern.fact in TOLD_BY_PROGRESS):
+            self.add_fact(pattern.fact, line.number, fields)
+        self._configure(pattern, at)
 
-    def _configure(self, row: Pattern, at: PlacedLine) -> None:
+    def _configure(self, pattern: Pattern, at: PlacedLine) -> None:
         """Read the settings that begin in a line: a command, a print of them, the head of a script."""
         line = at.line
-        if row.handler == "command":
+        if pattern.handler == "command":
             text, found = self.launch.command(launch.rows_below(at.block.data, at.offset, line), line.source)
             self.frameworks.see_text(text[:MAX_COMMAND], line.number)
             self._settings.add(self._masking.settings(found))
-        elif row.handler == "settings":
+        elif pattern.handler == "settings":
             dumped = self.launch.dump(line, launch.rows_below(at.block.data, at.offset, line))
             self._settings.add(self._masking.settings(dumped))
-        elif row.handler == "directives":
+        elif pattern.handler == "directives":
             self._settings.add(self._masking.settings(launch.from_directives(line.body, line.number)))
 
 

@@ -66,30 +66,30 @@ class JobProgress:
         self.size += tally.size
         self.lines += tally.lines
 
-    def close(self, row: Pattern, line: Line) -> None:
+    def note_end(self, pattern: Pattern, line: Line) -> None:
         """Note a line that tells of an end, good or not said, of the run or of a part of its work."""
         run = self.runs[-1]
-        is_last = not row.once or (
+        is_last = not pattern.once or (
             run.says_first(_NUMBER.sub("#", line.body), line.number) and not run.is_short
         )
         if is_last:
-            run.close(line.number, finished=row.kind == "finish", is_part=row.partial or row.once)
+            run.close(line.number, finished=pattern.kind == "finish", is_part=pattern.partial or pattern.once)
 
-    def excuse(self, row: Pattern, line: Line) -> None:
+    def note_survival(self, pattern: Pattern, line: Line) -> None:
         """Note a line that only who survived a failure prints, who was told to end, or who died of one."""
-        if row.settles:
-            settling = SurvivalSign(line.number, line.source, row.settles, row.settles_within)
+        if pattern.settles:
+            settling = SurvivalSign(line.number, line.source, pattern.settles, pattern.settles_within)
             self.runs[-1].settling.append(settling)
-        if row.asked:
+        if pattern.asked:
             self.runs[-1].ask(line.number)
-        if row.dies:
+        if pattern.dies:
             self.runs[-1].died = line.number
 
-    def work(self, row: Pattern, number: int, fields: Mapping[str, Value]) -> None:
+    def note_work(self, pattern: Pattern, number: int, fields: Mapping[str, Value]) -> None:
         """Note a line that a program at work prints, such as a result or a checkpoint, which ends nothing."""
-        if row.kind == "work" or row.saves:
+        if pattern.kind == "work" or pattern.saves:
             self.runs[-1].worked = number
-        if row.saves and (made := checkpoint_of(row, number, fields)) is not None:
+        if pattern.saves and (made := checkpoint_of(pattern, number, fields)) is not None:
             self._checkpoints.append(Saving(made, len(self.runs) - 1, self.runs[-1].counted))
 
     @property
@@ -109,11 +109,11 @@ class JobProgress:
                 return made if made.step is None else whole
         return None
 
-    def enter(self, phase: str, number: int) -> None:
+    def note_phase(self, phase: str, number: int) -> None:
         """Note a line that tells a phase."""
         self.phases.tell(number, phase, self.first)
 
-    def count(self, row: Pattern, line: Line, fields: Mapping[str, Value]) -> float | None:
+    def note_step(self, pattern: Pattern, line: Line, fields: Mapping[str, Value]) -> float | None:
         """Note a line that counts steps, or only shows that the job is at work.
 
         Gives the step, -1 where it tells none; None for a bar, which may count anything.
@@ -123,14 +123,14 @@ class JobProgress:
         is_bar = _BAR.search(line.text) is not None
         if is_bar:
             self.runs[-1].bars.draw(line)
-        total = fields.get("total") if row.whole and not counts_part(line.body) else None
+        total = fields.get("total") if pattern.whole and not counts_part(line.body) else None
         # Bars of different lengths count different things: as a program dies it draws each once more.
         length = fields.get("total") if is_bar else None
         self.runs[-1].add(
             ProgressMark(
                 line.number,
                 counted,
-                f"{row.id} {line.source} {length or ''}".rstrip(),
+                f"{pattern.id} {line.source} {length or ''}".rstrip(),
                 float(total) if isinstance(total, (int, float)) else 0.0,
                 is_bar,
             )
@@ -139,7 +139,7 @@ class JobProgress:
         if isinstance(epoch, int | float) and isinstance(epochs, int | float):
             is_through = counted >= batches if isinstance(batches, int | float) else None
             told = EpochCount(line.number, int(epoch), int(epochs))
-            self.runs[-1].epochs.tell(f"{row.id} {line.source}", told, is_through=is_through)
+            self.runs[-1].epochs.tell(f"{pattern.id} {line.source}", told, is_through=is_through)
         self.timeline.mark(counted, line.time)
         if counted >= 0 and not is_bar:
             self.runs[-1].step = counted

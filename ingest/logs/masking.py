@@ -32,12 +32,12 @@ class Masking:
         """Mask a text that is kept whole."""
         return self.redactor.clean(text)
 
-    def shown(self, text: str, row: Pattern | None = None) -> str:
-        """Mask, then cut around what `row` matches.
+    def shown(self, text: str, pattern: Pattern | None = None) -> str:
+        """Mask, then cut around what `pattern` matches.
 
         A secret that the cut would halve could no longer be told.
         """
-        match = row.compiled.search(text) if row is not None and len(text) > SHOWN else None
+        match = pattern.compiled.search(text) if pattern is not None and len(text) > SHOWN else None
         text = self.redactor.clean(text)
         begin = max(0, min((match.start() if match else 0) - SHOWN // 2, len(text) - SHOWN))
         return text[begin : begin + SHOWN]
@@ -56,9 +56,9 @@ class Masking:
             for frame in traceback.frames
         )
 
-    def fields(self, row: Pattern, line: Line) -> dict[str, Value]:
+    def fields(self, pattern: Pattern, line: Line) -> dict[str, Value]:
         """Give the values that a pattern's named groups find in a line."""
-        match = row.compiled.search(line.text) if row.compiled.groupindex else None
+        match = pattern.compiled.search(line.text) if pattern.compiled.groupindex else None
         fields = typed(match.groupdict()) if match else {}
         return {
             key: self.redactor.clean(value) if isinstance(value, str) else value

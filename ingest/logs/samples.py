@@ -185,10 +185,10 @@ class SampleMarks:
                 return row.sample
         return None
 
-    def _process_of(self, match: Match, row: Pattern) -> str | None:
+    def _process_of(self, match: Match, pattern: Pattern) -> str | None:
         """Give the stream that printed a proposed mark; None where it is none."""
         key = match.offset, match.row
         if key not in self._told:
             mark = parsed_at(self._block, match.offset, match.line, self._parsed)
-            self._told[key] = mark.source if row.compiled.search(mark.body) else None
+            self._told[key] = mark.source if pattern.compiled.search(mark.body) else None
         return self._told[key]

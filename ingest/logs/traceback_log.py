@@ -171,13 +171,13 @@ class TracebackLog:
         self._last_ignored.clear()
         self._timeless = (None, 0, 0)
 
-    def _event(self, row: Pattern, traceback: Traceback) -> Event:
+    def _event(self, pattern: Pattern, traceback: Traceback) -> Event:
         text = self._masking.shown(traceback.text)
         said = f"{traceback.exception}: {traceback.message}" if traceback.message else traceback.exception
         return Event(
-            row.id,
-            row.kind,
-            row.role,
+            pattern.id,
+            pattern.kind,
+            pattern.role,
             traceback.end,
             text,
             self._masking.shown(said) if said else text.strip(),
@@ -191,5 +191,5 @@ class TracebackLog:
             announces=traceback.announces,
             calm=traceback.calm,
             logged=traceback.logged,
-            handler=row.handler,
+            handler=pattern.handler,
         )

@@ -134,32 +134,32 @@ def unquoted(body: str) -> str:
     return body.rstrip(_CLOSING)
 
 
-def holds(row: Pattern, line: Line) -> bool:
+def holds(pattern: Pattern, line: Line) -> bool:
     """Tell whether a pattern that the scanner proposed for a line holds for it.
 
     Of an anchored one the scanner does not know what stands before the message, nor what follows it. A shell
     writes on where a progress bar left the row open.
     """
-    if row.kind in ("end", "finish") and (_is_awaited(row, line.text) or counts_failed(line.text)):
+    if pattern.kind in ("end", "finish") and (_is_awaited(pattern, line.text) or counts_failed(line.text)):
         return False
-    if not row.is_anchored:
+    if not pattern.is_anchored:
         return True
     texts = (line.body, line.text, message_of(line.text))
-    return any(says(row, text) for text in dict.fromkeys(texts))
+    return any(says(pattern, text) for text in dict.fromkeys(texts))
 
 
-def _is_awaited(row: Pattern, text: str) -> bool:
+def _is_awaited(pattern: Pattern, text: str) -> bool:
     """Tell whether a Chinese text speaks of an end that is waited for, or of what is before or after it."""
-    found = row.compiled.search(text)
+    found = pattern.compiled.search(text)
     if found is None or text.isascii():
         return False
     return bool(_AWAITS.search(text[: found.start()]) or _AROUND.match(text, found.end()))
 
 
-def says(row: Pattern, text: str) -> bool:
+def says(pattern: Pattern, text: str) -> bool:
     """Tell whether a text is what a pattern finds, as it stands or quoted.
 
     Who quotes a message may end it as a sentence, or close what it opened.
     """
     forms = (text, unquoted(text), unquoted(text.lstrip(_OPENING)))
-    return any(row.compiled.search(form) for form in dict.fromkeys(forms))
+    return any(pattern.compiled.search(form) for form in dict.fromkeys(forms))

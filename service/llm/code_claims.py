@@ -80,9 +80,7 @@ def code_change(pick: Proposal, why: str, report: CrashReport, own: OwnAdvice) -
     place = _PLACE.search(pick.key) or _PLACE.search(pick.to)
     file = place["file"].replace("\\", "/").rpartition("/")[2].strip() if place else ""
     line = int(place["line"] or 0) if place else 0
-    paths = {text.rpartition("\n")[2] for text in report.launches}
-    paths |= {frame.file.replace("\\", "/") for event in report.standing for frame in event.frames}
-    if file not in {path.rpartition("/")[2] for path in paths} - {""}:
+    if file not in _own_files(report):
         # A module that no call went through: the words name it.
         file, line = "", 0
     key = f"{file}:{line}" if line else file or CODE
@@ -178,6 +176,13 @@ def _rows(code: str, limit: int) -> str:
     """Give code without control characters, its rows as they are."""
     rows = (re.sub(r"[^\S\n]", " ", row) for row in code[:limit].strip("\n").split("\n"))
     return "\n".join("".join(sign for sign in row if sign.isprintable()).rstrip() for row in rows)
+
+
+def _own_files(report: CrashReport) -> set[str]:
+    """Name the files of the job's that are at hand or that a failure's calls went through."""
+    paths = {text.rpartition("\n")[2] for text in report.launches}
+    paths |= {frame.file.replace("\\", "/") for event in report.standing for frame in event.frames}
+    return {path.rpartition("/")[2] for path in paths} - {""}
 
 
 def _refused(pick: Proposal, file: str, line: int, report: CrashReport) -> str:

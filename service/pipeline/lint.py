@@ -289,23 +289,25 @@ def _procedure(row: Procedure, library: Library, table: PatternTable) -> Iterato
             yield f"{where}: {step.run}: its reason stands in one language only"
 
 
-def _pattern(row: Pattern, library: Library, table: PatternTable) -> Iterator[str]:
-    named = [row.cause, *(refinement.cause for refinement in row.refine)]
+def _pattern(pattern: Pattern, library: Library, table: PatternTable) -> Iterator[str]:
+    named = [pattern.cause, *(refinement.cause for refinement in pattern.refine)]
     yield from (
-        f"pattern {row.id}: unknown cause {cause}" for cause in named if cause and cause not in library.causes
+        f"pattern {pattern.id}: unknown cause {cause}"
+        for cause in named
+        if cause and cause not in library.causes
     )
-    for refinement in row.refine:
-        yield from (f"pattern {row.id}: {text}" for text in _conditions(refinement.when, library, table))
-    if row.phase and row.phase not in phases.load().by_name:
-        yield f"pattern {row.id}: unknown phase {row.phase}"
-    if row.fails and row.expression and not row.near:
-        yield f"pattern {row.id}: a failure's pattern needs a line that nearly matches"
-    for line in row.examples:
-        if not row.compiled.search(line):
-            yield f"pattern {row.id}: does not match its example {line[:80]!r}"
-    for line in row.near:
-        if row.compiled.search(line):
-            yield f"pattern {row.id}: matches its near miss {line[:80]!r}"
+    for refinement in pattern.refine:
+        yield from (f"pattern {pattern.id}: {text}" for text in _conditions(refinement.when, library, table))
+    if pattern.phase and pattern.phase not in phases.load().by_name:
+        yield f"pattern {pattern.id}: unknown phase {pattern.phase}"
+    if pattern.fails and pattern.expression and not pattern.near:
+        yield f"pattern {pattern.id}: a failure's pattern needs a line that nearly matches"
+    for line in pattern.examples:
+        if not pattern.compiled.search(line):
+            yield f"pattern {pattern.id}: does not match its example {line[:80]!r}"
+    for line in pattern.near:
+        if pattern.compiled.search(line):
+            yield f"pattern {pattern.id}: matches its near miss {line[:80]!r}"
 
 
 def _examples(table: PatternTable, cache: Path | None) -> Iterator[str]:

@@ -229,14 +229,14 @@ def test_that_a_batch_that_is_deleted_while_its_crash_is_asked_for_stops_no_othe
 ) -> None:
     gone = accepted(settings, store, write(tmp_path / "logs", [crash(1)]))
     other = accepted(settings, store, write(tmp_path / "others", [crash(2)]))
-    stand = store.batches.stand
+    representatives = store.batches.representatives
 
     def deleted(batch: str, *rest: str) -> tuple[str, str]:
         if batch == gone:
             BatchService(settings, store).delete(gone)
-        return stand(batch, *rest)
+        return representatives(batch, *rest)
 
-    monkeypatch.setattr(store.batches, "stand", deleted)
+    monkeypatch.setattr(store.batches, "representatives", deleted)
     # Without `start`, nothing would bring an engine back that broke down.
     BatchEngine(settings, store, batch=other).run()
     engine = BatchEngine(settings, store)
