@@ -388,8 +388,9 @@ def test_that_the_scheduler_is_told_only_what_helps_against_this_end(triage: Tri
     rows: list[tuple[str, str, str, list[str], str]] = [
         ("", SRUN, "run.sh", [], ""),
         ("", BATCH, "job.sbatch", [], ""),
-        (" DUE TO TIME LIMIT", BATCH, "job.sbatch", ["--time"], "#SBATCH --time=48:00:00"),
-        (" DUE TO TIME LIMIT", handled, "job.sbatch", ["--time", "--signal"], "#SBATCH --time=48:00:00"),
+        # How long the whole takes is told by no step here: a number of hours would be made up.
+        (" DUE TO TIME LIMIT", BATCH, "job.sbatch", ["--time"], ""),
+        (" DUE TO TIME LIMIT", handled, "job.sbatch", ["--time", "--signal"], ""),
         (" DUE TO PREEMPTION", BATCH, "job.sbatch", ["--requeue"], "#SBATCH --requeue"),
         # The log tells of a batch job whose directives are not in this file; its `srun` takes no such option.
         (" DUE TO PREEMPTION", SRUN, "run.sh", ["--requeue"], ""),
