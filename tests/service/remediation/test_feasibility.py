@@ -388,9 +388,10 @@ def test_that_the_scheduler_is_told_only_what_helps_against_this_end(triage: Tri
     rows: list[tuple[str, str, str, list[str], str]] = [
         ("", SRUN, "run.sh", [], ""),
         ("", BATCH, "job.sbatch", [], ""),
-        # How long the whole takes is told by no step here: a number of hours would be made up.
+        # How long the whole takes is told by no step here: a number of hours would be made up. Who has a
+        # handler that saves is told early enough for it.
         (" DUE TO TIME LIMIT", BATCH, "job.sbatch", ["--time"], ""),
-        (" DUE TO TIME LIMIT", handled, "job.sbatch", ["--time", "--signal"], ""),
+        (" DUE TO TIME LIMIT", handled, "job.sbatch", ["--signal", "--time"], "#SBATCH --signal=USR1@300"),
         (" DUE TO PREEMPTION", BATCH, "job.sbatch", ["--requeue"], "#SBATCH --requeue"),
         # The log tells of a batch job whose directives are not in this file; its `srun` takes no such option.
         (" DUE TO PREEMPTION", SRUN, "run.sh", ["--requeue"], ""),
