@@ -46,7 +46,7 @@ def test_a_stop_is_amber_and_a_good_end_green_in_every_view(triage: Triage) -> N
                 deadline=NOW,
                 diagnosis=found,
             )
-            history = past.render(Page(items=(record,), next=None), {}, language, NOW)
+            history = past.render(Page(items=(record,), next=None), {}, triage.library, language, NOW)
             terminal = io.StringIO()
             explain.render(
                 found, Console(file=terminal, force_terminal=True, width=200, color_system="standard")

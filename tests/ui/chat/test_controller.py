@@ -393,6 +393,6 @@ def test_that_an_answer_is_shown_as_it_is_kept_where_it_cannot_be_told_anew(
     record = service.store.triages.get("010").model_copy(
         update={"diagnosis": diagnosis(headline="The disk is full"), "state": "done"}
     )
-    monkeypatch.setattr(service, "_material", lambda *_: None)
+    monkeypatch.setattr(service, "_kept_triage", lambda *_: None)
     assert controller._retold(record, "zh") == record
     assert asked == [RETELLING_S]
