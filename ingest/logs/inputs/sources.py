@@ -27,6 +27,7 @@ from ingest.logs.inputs.encodings import HOLE, MARKS, encoding_of, refuse_binary
 from ingest.logs.inputs.files import BorrowedStream, GrowingFile, PeekedStream, open_given, regular_size
 from ingest.logs.inputs.holes import Holes
 from ingest.logs.inputs.members import LIMITS, JobLimits
+from ingest.logs.inputs.notebooks import as_output, is_notebook
 from ingest.logs.inputs.streams import CHUNK, Decompressed, Readable
 from ingest.logs.inputs.tarballs import is_tar
 from ingest.logs.inputs.zips import BEGINS
@@ -129,9 +130,10 @@ class LogSource:
         try:
             first = self.head()
             encoding = encoding_of(first)
-            yield from self._holes.without(
+            read = self._holes.without(
                 _transcoded(self._raw(first), encoding) if encoding else self._raw(first)
             )
+            yield from as_output(read) if is_notebook(first) else read
         finally:
             if self._holes.count:
                 self.omitted["hole_at_end" if self._holes.is_at_end else "hole"] = str(self._holes)
