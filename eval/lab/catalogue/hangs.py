@@ -127,5 +127,4 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         looks="record",
         ranks=6,
     ),
-    _hang("lab-orpiment", "rows", _LATE, "a-loaders-worker-never-gives-its-batch", looks="record"),
 )
