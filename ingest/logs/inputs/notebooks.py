@@ -19,8 +19,8 @@ _CELL = re.compile(rb'"cell_type"\s*:|"cells"\s*:\s*\[')
 # A list of strings that a cell printed, or that tell of its exception; and where a list ends.
 _OUTPUT = re.compile(rb'\s*"(?:text|text/plain|traceback)"\s*:\s*\[\s*$')
 _END = re.compile(rb"\s*\],?\s*$")
-# The traceback's last row says both again.
-_NAMED = re.compile(rb'\s*"(?:ename|evalue)"\s*:\s*"')
+# What was raised, in two keys; the list of the traceback may be empty.
+_NAMED = re.compile(rb'\s*"(?P<key>ename|evalue)"\s*:\s*(?P<said>".*"),?\s*$')
 
 
 def is_notebook(head: bytes) -> bool:
@@ -30,31 +30,39 @@ def is_notebook(head: bytes) -> bool:
 
 def as_output(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Give the bytes of a notebook's file with the text of its outputs in the place of its strings."""
-    held, is_output = b"", False
+    held, is_output, raised = b"", False, ""
     for chunk in chunks:
         *rows, held = (held + chunk).split(b"\n")
         made = []
         for row in rows:
             is_output = (is_output and not _END.match(row)) or _OUTPUT.match(row) is not None
-            made.append(_text(row, is_output=is_output))
+            named = _NAMED.match(row)
+            if named and (said := _string(named["said"])) is not None:
+                # On one row, as Python would say it.
+                is_name = named["key"] == b"ename"
+                raised = said if is_name else raised
+                made.append(b"" if is_name else f"{raised}: {said}".encode("utf-8", "replace"))
+            else:
+                made.append(_text(row) if is_output else row)
         if made:
             yield b"\n".join(made) + b"\n"
         if len(held) > LONGEST:
             yield held
             held = b""
     if held:
-        yield _text(held, is_output=is_output)
+        yield held
 
 
-def _text(row: bytes, *, is_output: bool) -> bytes:
-    if _NAMED.match(row):
-        return b""
-    item = row.strip().removesuffix(b",")
-    if not is_output or len(item) < 2 or item[:1] != b'"' or item[-1:] != b'"':
-        return row
+def _text(row: bytes) -> bytes:
+    said = _string(row.strip().removesuffix(b","))
+    return row if said is None else said.encode("utf-8", "replace")
+
+
+def _string(written: bytes) -> str | None:
+    """Read one string of JSON as a row of text; None for what is none."""
     try:
-        said: str = json.loads(item)
+        said = json.loads(written)
     except ValueError:
-        return row
+        return None
     # A call of a traceback is one string of several rows.
-    return said.removesuffix("\n").replace("\n", "\\n").encode("utf-8", "replace")
+    return said.removesuffix("\n").replace("\n", "\\n") if isinstance(said, str) else None
