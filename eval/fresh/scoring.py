@@ -28,6 +28,7 @@ FIGURES: tuple[tuple[str, str], ...] = (
     ("failed_called_healthy", "failed jobs called healthy"),
     ("failed_told_green", "failed jobs told green"),
     ("abstained", "unanswerable abstained"),
+    ("left_open", "unanswerable left open (no cause named, not green)"),
     ("sure_and_wrong", "sure and wrong"),
 )
 
@@ -45,6 +46,7 @@ class FreshScore:
     failed_called_healthy: float | None
     failed_told_green: float | None
     abstained: float | None
+    left_open: float | None
     sure_and_wrong: float | None
 
 
@@ -124,6 +126,8 @@ def fresh_score(incident: Incident, log: FreshLog, answer: Answer, library: Libr
     wanted, forbidden = settable(log.changes, library), log.forbidden
     failed = log.verdict != "no-failure"
     is_well = answer.verdict == NO_FAILURE
+    is_green = is_well and answer.standing == "established"
+    is_open = answer.verdict == "unknown" or (is_well and answer.standing == "none")
     return FreshScore(
         cause_top1=common.cause_top1,
         root_line_5=common.root_line_5,
@@ -133,8 +137,10 @@ def fresh_score(incident: Incident, log: FreshLog, answer: Answer, library: Libr
         healthy=common.healthy,
         failed_called_healthy=float(is_well) if failed else None,
         # A log that only stops amid good work is told so, in amber: green says that the job ended well.
-        failed_told_green=float(is_well and answer.standing == "established") if failed else None,
+        failed_told_green=float(is_green) if failed else None,
         abstained=common.abstained,
+        # Rounds label a log that stops amid good work `unknown`; its answer by contract is the amber one.
+        left_open=None if common.abstained is None else float(is_open),
         sure_and_wrong=common.sure_and_wrong,
     )
 

@@ -36,6 +36,7 @@ TRAINED = """\
 {'loss': 1.71, 'learning_rate': 0.0, 'epoch': 1.0}
 {'train_runtime': 611.2, 'train_samples_per_second': 3.1, 'train_loss': 1.81, 'epoch': 1.0}
 """
+WELL: dict[str, Any] = {"verdict": "no-failure", "causes": ()}
 SCRIPT = "#!/bin/bash\n#SBATCH --time=00:10:00\nsrun python train.py\n"
 
 
@@ -69,6 +70,10 @@ def trained() -> dict[str, Any]:
         "log": {"path": "train.log", "sha256": sha256(TRAINED)},
         "verdict": "no-failure",
     }
+
+
+# A log that only stops, by a reader's label.
+CUT = trained() | {"verdict": "unknown"}
 
 
 def a_round(folder: Path, *logs: dict[str, Any]) -> Path:
@@ -228,6 +233,12 @@ TIME, REQUEUE, OTHER = ("slurm", "time", "1:0"), ("slurm", "requeue", "on"), ("s
         ({}, {"verdict": "no-failure", "causes": ()}, {"failed_called_healthy": 1.0, "cause_top1": 0.0}),
         (trained(), {"verdict": "no-failure", "causes": ()}, {"failed_called_healthy": None, "healthy": 1.0}),
         ({}, {"causes": ("disk-full",), "confidence": 0.95}, {"sure_and_wrong": 1.0, "cause_top1": 0.0}),
+        ({}, WELL | {"standing": "none"}, {"left_open": None}),
+        (CUT, WELL | {"standing": "none"}, {"abstained": 0.0, "left_open": 1.0, "failed_told_green": 0.0}),
+        (CUT, WELL | {"standing": "established"}, {"left_open": 0.0, "failed_told_green": 1.0}),
+        (CUT, WELL, {"left_open": 0.0}),
+        (CUT, {"verdict": "unknown", "causes": ()}, {"abstained": 1.0, "left_open": 1.0}),
+        (CUT, {}, {"left_open": 0.0}),
     ],
 )
 def test_scores(tmp_path: Path, label: Any, said: Any, expected: Any) -> None:
