@@ -49,11 +49,12 @@ class BadReading(Record):
 
 
 class ReportKind(Record):
-    """One tool's report."""
+    """One tool's report; `readings` finds name, value and perhaps device of those that no colon parts."""
 
     tool: str
     begins: Expression
     devices: Expression = ""
+    readings: Expression = ""
     bad: Annotated[tuple[BadReading, ...], Field(min_length=1)]
 
     @cached_property
@@ -66,6 +67,11 @@ class ReportKind(Record):
         """The expression for the heading of a device."""
         return re.compile(self.devices) if self.devices else None
 
+    @cached_property
+    def reading(self) -> re.Pattern[str] | None:
+        """The expression for a name and its value, where the tool has a form of its own."""
+        return re.compile(self.readings) if self.readings else None
+
 
 class ReportTable(Record):
     """All kinds; the first counts that a report begins like."""
@@ -74,7 +80,14 @@ class ReportTable(Record):
 
     def of(self, head: str) -> ReportKind | None:
         """Give the kind of a report by its first characters."""
+        if self.any_begin.search(head) is None:
+            return None
         return next((row for row in self.rows if row.begin.search(head)), None)
+
+    @cached_property
+    def any_begin(self) -> re.Pattern[str]:
+        """One expression for all beginnings: every file of a job is asked."""
+        return re.compile("|".join(f"(?:{row.begins})" for row in self.rows))
 
 
 def _named(found: re.Match[str]) -> dict[str, str]:

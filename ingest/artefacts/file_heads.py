@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
+import struct
 from typing import Literal
+
+from corpus import hardware_readings
 
 PICKLES = tuple(bytes((0x80, version)) for version in (2, 3, 4, 5))
 # So many of its first bytes tell what a file is.
 HEAD = 4096
 
-ArtefactKind = Literal["flight-recorder", "stacks", "status", "hardware", "memory", "ras", "series"]
+ArtefactKind = Literal["flight-recorder", "stacks", "status", "hardware", "memory", "ras", "series", "core"]
+
+# The first bytes of a file in the ELF format (elf(5)): 64 bits, the order of bytes, and what kind of file.
+_ELF, _ELF_64, _ELF_CORE = b"\x7fELF", 2, 4
+_ORDERS = {1: "<", 2: ">"}
 
 # Keys of an entry since the first version; two of them near the beginning tell a dump from other pickles.
 _KEYS = (
@@ -46,12 +53,6 @@ _FAULT = re.compile(rb"\s*(?:Timeout \(\d+:\d\d:\d\d[^\n]{0,20}\)!\n)?(?:Current
 _FAULT_ROW = re.compile(
     rb'  File "|(?:Current thread|Thread) 0x|Timeout \(\d|  \.\.\.|  <no Python frame>|\s*$'
 )
-# What tools report of cards and ports, as corpus/hardware_readings.yaml tells them apart.
-_HARDWARE = re.compile(
-    rb"={5,}NVSMI LOG={5,}|Start of NVIDIA bug report log file|DCGM (?:GPU )?Diagnostic|"
-    rb"\| Diagnostic +\| Result|Health Monitor Report|(?m:^CA '[\w.-]{1,40}'\s*\n\s+CA type:)|"
-    rb"\| npu-smi \S+ +Version:|\| NPU +Name +\| Health"
-)
 # What NCCL's RAS answers, as text and as JSON.
 _RAS = re.compile(rb"NCCL version [^\n]{1,200}\n(?:[^\n]{0,200}\n){0,6}Job summary\s*\n={5,}")
 _RAS_JSON = (b'"nccl_version"', b'"communicators_count"', b'"communicators"')
@@ -77,6 +78,14 @@ def is_metric(head: bytes) -> bool:
     return _MLFLOW.match(head) is not None
 
 
+def core_order(head: bytes) -> str | None:
+    """Give the order of bytes of a core file of 64 bits, as struct writes it; None for any other file."""
+    if not head.startswith(_ELF) or len(head) < 64 or head[4] != _ELF_64:
+        return None
+    order = _ORDERS.get(head[5])
+    return order if order and struct.unpack_from(f"{order}H", head, 16)[0] == _ELF_CORE else None
+
+
 def is_dump(head: bytes) -> bool:
     """Tell by its first bytes, HEAD of them, whether a file is one that is read beside a log."""
     return artefact_kind(head) is not None
@@ -91,6 +100,8 @@ def is_also_log(head: bytes) -> bool:
 
 def artefact_kind(head: bytes) -> ArtefactKind | None:
     """Tell by its first bytes, HEAD of them, what a tool wrote; None where it may be anything."""
+    if core_order(head):
+        return "core"
     begin = head.lstrip()[:1]
     if (head.startswith(PICKLES) or begin in (b"{", b"[")) and sum(key in head for key in _KEYS) >= 2:
         return "flight-recorder"
@@ -110,4 +121,5 @@ def artefact_kind(head: bytes) -> ArtefactKind | None:
     rows = head.split(b"\n")[: -1 if len(head) >= HEAD else None]
     if _PY_SPY.match(head) or _GDB.match(head) or (_FAULT.match(head) and all(map(_FAULT_ROW.match, rows))):
         return "stacks"
-    return "hardware" if _HARDWARE.search(head) else None
+    # What tools report of cards and ports, as corpus/hardware_readings.yaml tells them apart.
+    return "hardware" if hardware_readings.load().of(head.decode("utf-8", "replace")) else None

@@ -1,7 +1,7 @@
 """Read what tools report of cards and ports, and tell the readings that are bad as records.
 
-`nvidia-smi -q`, nvidia-bug-report.log, `dcgmi diag` and `dcgmi health`, `ibstat`, `npu-smi info`; as text
-that is indented or a table, or as JSON.
+`nvidia-smi -q`, nvidia-bug-report.log, `dcgmi diag` and `dcgmi health`, `ibstat`, `ibdiagnet`, `perfquery`,
+counters of RDMA and Ethernet, `npu-smi info`: indented text, tables, rows of counters, or JSON.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HEADING = re.compile(r"^(?P<indent>\s*)(?P<name>\S.{0,120}?)\s*$")
 _SECTION = re.compile(r"^\|[-\s]+(?P<name>[A-Za-z][\w ]{0,60}?)\s+-+[-+|]*$")
 _RULE = re.compile(r"^[\s+|=_-]*$")
 # What names an item of a list of JSON.
-_ITEM_NAMES = ("name", "category", "gpu_ids", "gpu_id", "entity_id")
+_ITEM_NAMES = ("name", "ifname", "category", "gpu_ids", "gpu_id", "entity_id")
 
 
 def read_hardware(data: bytes) -> list[str]:
@@ -39,7 +39,10 @@ def read_hardware(data: bytes) -> list[str]:
     kind = hardware_readings.load().of(text[:4096])
     if kind is None:
         return []
-    found = _of_json(text) if text.lstrip()[:1] in ("{", "[") else _of_text(text, kind)
+    if text.lstrip()[:1] in ("{", "["):
+        found = _of_json(text)
+    else:
+        found = _of_text(text, kind) if kind.reading is None else _of_counters(text, kind, kind.reading)
     records = (record for device, path, value in found for record in _records(kind, device, path, value))
     return list(islice(dict.fromkeys(records), MOST_RECORDS))
 
@@ -86,12 +89,27 @@ def _of_text(text: str, kind: ReportKind) -> Iterator[tuple[str, str, str]]:
         indent = len(found["indent"])
         while headings and headings[-1][0] >= indent:
             headings.pop()
-        if not indent and kind.device is not None and (heading := kind.device.match(found["name"])):
-            device = heading["device"]
+        if not indent:
+            device = _heading(kind, found["name"]) or device
         if reading is not None and reading["value"]:
             yield device, "/".join((*(name for _, name in headings), reading["name"])), reading["value"]
         else:
             headings.append((indent, found["name"]))
+
+
+def _of_counters(text: str, kind: ReportKind, reading: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
+    """Give device, name and value of each reading that has the tool's own form."""
+    device = ""
+    for row in text.splitlines():
+        device = _heading(kind, row) or device
+        for found in reading.finditer(row):
+            yield found.groupdict().get("device") or device, found["name"], found["value"]
+
+
+def _heading(kind: ReportKind, row: str) -> str:
+    """Give the device that a row begins to tell of, else nothing."""
+    heading = kind.device.match(row) if kind.device is not None else None
+    return heading["device"] if heading is not None else ""
 
 
 def _of_json(text: str) -> Iterator[tuple[str, str, str]]:

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 
-from ingest.artefacts.file_heads import HEAD, ArtefactKind, artefact_kind, is_dump
+from ingest.artefacts.core_files import MOST_BYTES as MOST_CORE_BYTES
+from ingest.artefacts.core_files import core_record, read_core
+from ingest.artefacts.file_heads import HEAD, ArtefactKind, artefact_kind
 from ingest.artefacts.flight_recorder import MOST_BYTES, RankDump, read_dump
 from ingest.artefacts.hardware_readings import read_hardware
 from ingest.artefacts.memory_snapshot import MOST_BYTES as MOST_SNAPSHOT_BYTES
@@ -65,6 +67,8 @@ class _Found:
             self.memory.append((member.label, read_snapshot(data)))
         elif kind == "status":
             self.told_rows.append((member.label, read_status(data)))
+        elif kind == "core":
+            self.told_rows.append((f"{member.label} (core)", [core_record(read_core(data))]))
         elif kind == "hardware":
             self.told_rows.append((f"{member.label} (readings)", read_hardware(data)))
         else:
@@ -141,12 +145,12 @@ def _content(member: Member) -> bytes:
         codec = codec_of(stream.head) if isinstance(stream, PeekedStream) else None
         stream = Decompressed(stream, codec, LIMITS.ratio) if codec else stream
         data = _piece(stream, HEAD)
-        most = (
-            MOST_SNAPSHOT_BYTES
-            if artefact_kind(data) in ("memory", "hardware", "ras", "series")
-            else MOST_BYTES
-        )
-        return data + _piece(stream, most + 1 - HEAD) if is_dump(data) else data
+        kind = artefact_kind(data)
+        if kind == "core":
+            # What follows the notes is the process's memory.
+            return data + _piece(stream, MOST_CORE_BYTES - HEAD)
+        most = MOST_SNAPSHOT_BYTES if kind in ("memory", "hardware", "ras", "series") else MOST_BYTES
+        return data + _piece(stream, most + 1 - HEAD) if kind else data
 
 
 def _piece(stream: Readable, size: int) -> bytes:

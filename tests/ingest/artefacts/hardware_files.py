@@ -92,3 +92,45 @@ def npu_smi(health: str) -> str:
         rows += [f"| {card}     910B3{' ' * 14} | {told:13} | {'93.2        41':28} |"]
         rows += [f"| {0:<25} | {'0000:C1:00.0':13} | {'0           3161 / 65536':28} |", rule]
     return "\n".join(rows) + "\n"
+
+
+def rdma_statistic(retries: int = 0) -> str:
+    """Give `rdma statistic show` of two ports, the second of which retried so often in vain."""
+    return (
+        "link mlx5_0/1 rx_write_requests 9 out_of_sequence 12 local_ack_timeout_err 0 rnr_nak_retry_err 0 \n"
+        f"link mlx5_1/1 rx_write_requests 9 out_of_sequence 3 local_ack_timeout_err {retries} \n"
+    )
+
+
+def rdma_statistic_json(retries: int = 0) -> str:
+    """Give `rdma -j statistic show` of an EFA."""
+    counters = {"tx_bytes": 8, "retrans_timeout_events": retries, "retrans_pkts": 4}
+    return json.dumps([{"ifindex": 0, "ifname": "rdmap16s27", "port": 1, **counters}])
+
+
+def port_counters(downed: int = 0) -> str:
+    """Give the files of a port's counters, as `grep . /sys/class/infiniband/*/ports/*/*counters/*` does."""
+    place = "/sys/class/infiniband/mlx5_0/ports/1"
+    return f"{place}/counters/link_downed:{downed}\n{place}/hw_counters/local_ack_timeout_err:0\n"
+
+
+def perfquery(downed: int = 0) -> str:
+    """Give `perfquery` of one port."""
+    return (
+        "# Port extended counters: Lid 4 port 1 (CapMask: 0x5A00)\nPortSelect:......................1\n"
+        f"SymbolErrorCounter:..............0\nLinkDownedCounter:...............{downed}\n"
+    )
+
+
+def ethtool(downed: int = 0) -> str:
+    """Give `ethtool -S` of a port."""
+    return f"NIC statistics:\n     rx_packets: 12345\n     link_down_events_phy: {downed}\n"
+
+
+def ibdiagnet(errors: int = 0) -> str:
+    """Give the summary of ibdiagnet."""
+    return (
+        "-I- Stage                     Warnings   Errors     Comment   \n"
+        "-I- Discovery                 0          0         \n"
+        f"-I- Port Counters             2          {errors}         \n"
+    )
