@@ -35,13 +35,17 @@ class NamedValue(NamedTuple):
 
 
 class CurveKind(Record):
-    """One kind of number: its spellings, and what is looked for in it."""
+    """One kind of number: its spellings, and what is looked for in it.
+
+    `at` says what its points stand at, where these are no steps.
+    """
 
     name: str
     spelled: Expression
     tells: tuple[Tell, ...]
     share: Annotated[float, Field(ge=0, lt=1)] = 0.0
     title: Text
+    at: Text | None = None
 
     @cached_property
     def _whole(self) -> re.Pattern[str]:

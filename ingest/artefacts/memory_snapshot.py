@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from corpus.message import Message
 from ingest.artefacts.plain_pickle import load_plain
@@ -25,6 +26,8 @@ _MOST_BLOCKS, _MOST_ENTRIES, _MOST_CALLS, _MOST_DEVICES = 1_000_000, 1_000_000, 
 _LONGEST = 300
 # What grows is allocated in at least so many of the equal parts of the recorded time, and never freed.
 _PARTS, _GROWS_IN, _LEAST_BLOCKS = 8, 6, 8
+# So many entries show how the memory in use went.
+_COURSE, _GIB = 256, 1 << 30
 # Calls of the allocator and of autograd name nobody.
 _PLUMBING = (
     "torch/nn/modules/",
@@ -52,7 +55,7 @@ class CardMemory:
 
     `asked` is the request that failed, 0 where none did; `free` what the card still had then. `idle` is
     reserved and not in use, `largest_idle` its largest piece. `growing` is the holder whose memory rose all
-    along the trace.
+    along the trace. `course` is what was in use along the trace, in GiB, at so many of its entries.
     """
 
     device: int
@@ -65,6 +68,7 @@ class CardMemory:
     asked_by: Frame | None
     holders: tuple[Holder, ...]
     growing: Holder | None
+    course: Mapping[int, float]
 
     @property
     def is_fragmented(self) -> bool:
@@ -108,18 +112,30 @@ def _card(
     idle = [_number(block.get("size")) for block in blocks if block.get("state") == "inactive"]
     failed = next((entry for entry in reversed(trace) if entry.get("action") == "oom"), {})
     calls = _calls(failed)
+    allocated = sum(_number(block.get("size")) for block in used)
     return CardMemory(
         device,
         _number(failed.get("size")),
         _number(failed.get("device_free")),
         sum(_number(segment.get("total_size")) for segment in segments),
-        sum(_number(block.get("size")) for block in used),
+        allocated,
         sum(idle),
         max(idle, default=0),
         _holding_call(calls),
         tuple(_holders(used)),
         _growing(trace),
+        _course(trace, allocated),
     )
+
+
+def _course(trace: Sequence[Mapping[str, object]], allocated: int) -> dict[int, float]:
+    """Give the memory in use at entries of the trace, at the end of which `allocated` bytes are."""
+    signs = {"alloc": 1, "free_requested": -1, "free": -1}
+    changes = [signs.get(str(entry.get("action")), 0) * _number(entry.get("size")) for entry in trace]
+    course = list(accumulate(changes, initial=allocated - sum(changes)))[1:]
+    distance = max(1, len(course) // _COURSE)
+    places = [*range(0, len(course), distance), len(course) - 1] if any(changes) else []
+    return {place: max(0, course[place]) / _GIB for place in places}
 
 
 def _holders(used: Sequence[Mapping[str, object]]) -> Iterator[Holder]:

@@ -42,12 +42,17 @@ def render(view: TriageView) -> Html:
 
 def _plot(curve: Curve, language: Language) -> Html:
     values = [value for _, value in curve.points if value is not None]
-    name = curves.load().kind(curve.name).title.to(language)
+    kind = curves.load().kind(curve.name)
+    name = kind.title.to(language)
     if not values:
         return element("p", say("curve-no-number", language, name=name), class_="hint")
     low, high = min(values), max(values)
-    at = "curve-at-step" if curve.counts_steps else "curve-at-line"
-    first, last = (say(at, language, at=f"{curve.points[place][0]:g}") for place in (0, -1))
+    ends = [f"{curve.points[place][0]:g}" for place in (0, -1)]
+    if kind.at is not None:
+        first, last = (kind.at.to(language).format(at=end) for end in ends)
+    else:
+        at = "curve-at-step" if curve.counts_steps else "curve-at-line"
+        first, last = (say(at, language, at=end) for end in ends)
     told = say(
         "curve-of", language, name=name, first=f"{values[0]:g}", last=f"{values[-1]:g}", low=low, high=high
     )

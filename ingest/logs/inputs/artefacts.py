@@ -41,6 +41,8 @@ from ingest.logs.inputs.streams import Decompressed, Readable
 # Of all dumps of a job together; a thousand ranks at the default size of the buffer.
 MOST_OF_JOB = 1 << 30
 MOST_DUMPS = 2048
+# A snapshot's memory over its trace, as corpus/curves.yaml names it.
+_SNAPSHOT = "memory_snapshot/allocated_gib"
 
 
 @dataclass
@@ -78,15 +80,18 @@ class _Found:
         """Give what each kind tells as a log."""
         for name, rows in self.told_rows:
             yield from _source(name, rows)
+        # Of the ranks' snapshots the one tells whose request failed.
+        memory = min(self.memory, key=lambda told: told[1][0].asked == 0) if self.memory else None
+        if memory is not None and memory[1][0].course:
+            self.series[_SNAPSHOT] = dict(memory[1][0].course)
         curves = (curve_of(name, points) for name, points in self.series.items())
         courses = CurveLog().curves(self.series)
         yield from _source(f"curves ({len(self.series)})", [*curve_records(curves), *course_records(courses)])
         for name, status in self.ras:
             verdicts = rank_records(ras_table(status), "nccl_ras")
             yield from _source(f"{name} (RAS)", [*gone_records(status), *verdicts])
-        # Of the ranks' snapshots the one tells whose request failed.
-        if self.memory:
-            name, cards = min(self.memory, key=lambda told: told[1][0].asked == 0)
+        if memory is not None:
+            name, cards = memory
             yield from _source(f"{name} (memory)", memory_records(cards))
         if self.dumps:
             yield from _source(f"flight recorder ({len(self.dumps)})", rank_records(rank_table(self.dumps)))

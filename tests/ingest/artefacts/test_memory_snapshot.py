@@ -64,6 +64,24 @@ def test_what_is_allocated_all_along_and_never_freed_grows() -> None:
     assert (card.growing.call.line, card.growing.blocks) == (47, 400)
 
 
+def test_memory_in_use_is_told_along_the_trace() -> None:
+    """It ends at what the snapshot holds, and a freed block is in use no more."""
+    rows = [("alloc", 8, 2 * GIB), ("alloc", 9, 4 * GIB), ("free_requested", 9, 4 * GIB)]
+    trace = [*(entry(action, place, size, FORWARD) for action, place, size in rows), oom(GIB, 0)]
+    (card,) = read_snapshot(packed(snapshot([segment([block(8, 2 * GIB, FORWARD)])], [trace])))
+    assert card.course == {0: 2.0, 1: 6.0, 2: 2.0, 3: 2.0}
+    (silent,) = read_snapshot(packed(snapshot([segment([block(8, GIB, FORWARD)])], [[]])))
+    assert silent.course == {}
+
+
+def test_the_course_of_memory_is_a_curve_of_the_job(reader: Reader, tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text(STEPS)
+    (tmp_path / "snapshot.pickle").write_bytes(pickle.dumps(growing()))
+    (curve,) = reader.read(open_job(tmp_path)).curves
+    assert curve.name == "snapshot-memory"
+    assert curve.points[-1].value > 2 * curve.points[0].value
+
+
 def test_weights_that_are_loaded_at_once_do_not_grow() -> None:
     """What stands from one part of the trace is no leak, however many tensors it is."""
     weights = [entry("alloc", number * GIB, GIB, FORWARD) for number in range(40)]
