@@ -34,6 +34,7 @@ from ingest.logs.split_messages import with_calls_of_chain, with_messages_below
 from ingest.logs.stacks.stack import parsed_at
 from ingest.logs.templates import Templates
 from ingest.logs.traceback_log import TracebackLog
+from ingest.logs.transcripts import is_entered
 from ingest.logs.wording import holds
 
 # What is left out of a folder or an archive because it is no log at all.
@@ -118,6 +119,8 @@ class LogReading:
                 continue
             offset = found[0].offset
             line = parsed_at(block, offset, found[0].line, parsed)
+            if is_entered(line.text):
+                continue
             rows = [self._table.rows[row] for row in dict.fromkeys(match.row for match in found)]
             rows = [] if samples.enclose(line.number, line.source) else spoken_rows(rows, line)
             self._line(rows, PlacedLine(line, block, offset, parsed), sight)

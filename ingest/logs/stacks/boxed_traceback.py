@@ -1,6 +1,6 @@
-"""Tracebacks that are drawn for people: rich's boxes (also typer's and accelerate's), IPython's cells.
+"""Tracebacks that are drawn for people: rich's boxes, also typer's and accelerate's.
 
-Grammar: rich/traceback.py, IPython/core/ultratb.py.
+Grammar: rich/traceback.py.
 """
 
 from __future__ import annotations
@@ -26,20 +26,10 @@ _BOX_CODE = re.compile(r"\s*(?:❱|>|\\u2771)\s*\d+ (?P<code>.+)")
 MOST_WRAPPED = 12
 _BEGINS = re.compile(r"Traceback \(|\s*[╭+][─-]")
 
-_CELL = re.compile(r"(?P<type>[A-Za-z_][\w.]*)\s{2,}Traceback \(most recent call last\)\s*$")
-_CELL_FRAME = re.compile(
-    r"(?:File )?(?P<file>Cell In ?\[\d+\]|Input In \[\d+\]|[^\s:]+\.\w+|<ipython-input-[^>]+>)"
-    r"(?::(?P<line>\d{1,9})|, line (?P<number>\d{1,9}))?(?:,? in (?P<function>[^(\s]+(?: line: \d+>)?).*)?$"
-)
-_CELL_CODE = re.compile(r"-+> *(?P<line>\d{1,9}) (?P<code>.*)")
-
 
 def read_boxed(first: Line, lines: Iterator[Line], _earlier: Iterator[Line]) -> list[Traceback] | None:
     """Read the drawn traceback that a line begins; None where it begins none."""
-    if _BOX.match(first.body):
-        return _box(first, lines)
-    cell = _CELL.match(first.body)
-    return _cell(first, cell["type"], lines) if cell else None
+    return _box(first, lines) if _BOX.match(first.body) else None
 
 
 def _box(first: Line, lines: Iterator[Line]) -> list[Traceback]:
@@ -93,34 +83,3 @@ def _box_frames(rows: Iterable[str]) -> list[Frame]:
             code = next((match["code"] for row in paragraph if (match := _BOX_CODE.match(row))), "")
             frames[-1] = replace(frames[-1], code=code.strip(" │|"))
     return frames
-
-
-def _cell(first: Line, name: str, lines: Iterator[Line]) -> list[Traceback]:
-    frames: list[Frame] = []
-    ends = re.compile(rf"(?:[\w.]+\.)?{re.escape(name)}(?:: (?P<message>.*)|:?\s*$)")
-    for line in stack.of(first, lines):
-        if end := ends.match(line.body):
-            return [
-                Traceback(
-                    first.number,
-                    line.number,
-                    first.source,
-                    tuple(frames),
-                    name,
-                    end["message"] or "",
-                    line.text,
-                )
-            ]
-        if frame := _CELL_FRAME.match(line.body):
-            frames.append(
-                Frame(
-                    frame["file"],
-                    int(frame["line"] or frame["number"] or 0),
-                    (frame["function"] or "<module>").strip(),
-                )
-            )
-        elif frames and not frames[-1].code and (code := _CELL_CODE.match(line.body)):
-            frames[-1] = replace(
-                frames[-1], line=frames[-1].line or int(code["line"]), code=code["code"].strip()
-            )
-    return []

@@ -14,7 +14,7 @@ from itertools import chain, islice, takewhile
 
 from ingest.logs.lines import Line, printable
 from ingest.logs.scanner import Block
-from ingest.logs.stacks import boxed_traceback, native, panics, stack
+from ingest.logs.stacks import boxed_traceback, cells, native, panics, stack
 from ingest.logs.stacks.stack import Frame, Traceback
 from ingest.logs.stacks.woven import read_woven
 
@@ -320,6 +320,7 @@ _Read = Callable[[Line, Iterator[Line], Iterator[Line]], "list[Traceback] | None
 _READERS: tuple[_Read, ...] = (
     lambda first, lines, earlier: _collect(first, lines, earlier) if _START.search(first.body) else None,
     boxed_traceback.read_boxed,
+    cells.read_cell,
     _escaped,
     native.read_native,
     panics.read_panic,
@@ -486,4 +487,4 @@ class _OpenTraceback:
 
 
 def _frame(match: re.Match[str]) -> Frame:
-    return Frame(stack.posix_path(match["file"]), int(match["line"] or 0), match["function"] or "<module>")
+    return Frame(cells.named(match["file"]), int(match["line"] or 0), match["function"] or "<module>")

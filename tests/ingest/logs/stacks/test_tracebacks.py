@@ -370,8 +370,8 @@ ValueError: x
                 "step(batch)",
             ),
         ),
-        (CELL, 10, Frame("Cell In[3]", 2, "<module>", "fit(x)")),
-        (OLD_CELL, 8, Frame("<ipython-input-3-abc>", 2, "<module>", "fit(x)")),
+        (CELL, 10, Frame("In [3]", 2, "<module>", "fit(x)")),
+        (OLD_CELL, 8, Frame("In [3]", 2, "<module>", "fit(x)")),
     ],
     ids=["rich", "rich-ascii", "ipython", "ipython-old"],
 )
