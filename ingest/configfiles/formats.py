@@ -16,6 +16,8 @@ Format = Literal[
     "shell", "yaml", "conda", "json", "requirements", "dotenv", "dockerfile", "sections", "python", "other"
 ]
 
+# How names of Python code end.
+CODE = (".py", ".ipynb")
 # By the file's name; the first that fits counts.
 _BY_NAME: tuple[tuple[re.Pattern[str], Format], ...] = (
     (re.compile(r"(?:.*[-_.])?(?:requirements?|constraints?)(?:[-_.].*)?\.(?:txt|in)"), "requirements"),
@@ -23,9 +25,10 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Format], ...] = (
     (re.compile(r"\.env(?:\..*)?|.*\.env|\.deepspeed_env"), "dotenv"),
     (re.compile(r".*\.json[c5]?"), "json"),
     (re.compile(r".*\.(?:sh|bash|zsh|sbatch|slurm|job|pbs)"), "shell"),
-    (re.compile(r".*\.py"), "python"),
+    # Of a notebook the code of its cells is read: `ingest.configfiles.notebook`.
+    (re.compile(r".*\.(?:py|ipynb)"), "python"),
     (re.compile(r".*\.(?:toml|ini|cfg|conf|properties|lock)|pipfile"), "sections"),
-    (re.compile(r".*\.(?:ipynb|xml|lua)"), "other"),
+    (re.compile(r".*\.(?:xml|lua)"), "other"),
 )
 _YAML_NAME = re.compile(r".*\.ya?ml")
 _YAML_ROW = re.compile(r"- |[\w.\"'-]+:(?: |$)|---")

@@ -14,6 +14,7 @@ from ingest.configfiles import (
     env_file,
     json_document,
     literals,
+    notebook,
     outlines,
     python_code,
     sections,
@@ -108,6 +109,11 @@ def _requirement(text: str, line: packages.RequirementLine) -> Setting | None:
     return Setting(asked["name"], asked["version"], line.number, "package", place)
 
 
+def _python(text: str) -> list[Setting]:
+    """Read code; of a notebook's cells also what stands there of commands and variables."""
+    return sorted([*python_code.read(text), *notebook.of_magics(text)], key=lambda setting: setting.line)
+
+
 def _dotenv(text: str) -> list[Setting]:
     found = []
     for match in env_file.assignments(text):
@@ -181,7 +187,7 @@ _READERS: dict[Format, Callable[[str], list[Setting]]] = {
     "dotenv": _dotenv,
     "dockerfile": _dockerfile,
     "sections": sections.read,
-    "python": python_code.read,
+    "python": _python,
     "other": lambda _: [],
 }
 _DAMAGED: dict[Format, Callable[[str], Iterable[Setting]]] = {

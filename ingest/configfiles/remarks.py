@@ -6,6 +6,8 @@ import ast
 import re
 from functools import lru_cache
 
+from ingest.configfiles.formats import CODE
+
 # Behind these signs a scheduler, or the system, reads what stands in a comment.
 _REMARK = re.compile(r"(?m)^[ \t]*#(?!SBATCH|PBS|BSUB|COBALT|\$|!|@).*$")
 _TEXT = re.compile(r"(?m)^[ \t]*[rRuU]?(?:\"\"\"|''')")
@@ -19,7 +21,7 @@ def without_remarks(text: str) -> str:
         return told
     body, _, name = told.rpartition("\n")
     try:
-        tree = ast.parse(body if name.endswith(".py") else told)
+        tree = ast.parse(body if name.endswith(CODE) else told)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return told
     rows = told.split("\n")

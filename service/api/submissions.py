@@ -96,7 +96,7 @@ def _of_json(raw: bytes) -> ParsedSubmission:
         body = TriageRequest.model_validate_json(raw)
     except ValidationError as error:
         raise invalid(error) from error
-    configs = tuple(ConfigFile(safe_name(item.name), item.text) for item in body.configs)
+    configs = tuple(ConfigFile.of(safe_name(item.name), item.text) for item in body.configs)
     made = Submission(
         body.name or "pasted text",
         text=body.text,
@@ -182,7 +182,9 @@ def _config(file: SpooledUpload) -> ConfigFile:
         raise too_large(MAX_CONFIG)
     raw = file.file.read()
     text = raw.decode("utf-8", "replace")
-    return ConfigFile(ConfigText(name=safe_name(file.name), text="").name, text, exact=text.encode() == raw)
+    return ConfigFile.of(
+        ConfigText(name=safe_name(file.name), text="").name, text, exact=text.encode() == raw
+    )
 
 
 def _telemetry(upload: MultipartUpload) -> Snapshot | Literal["live"] | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from corpus.keys import canonical
+from ingest.configfiles.formats import CODE
 from ingest.configfiles.settings import Setting
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
@@ -95,7 +96,7 @@ def _by_names(report: CrashReport, files: Sequence[JobFile]) -> Iterator[tuple[s
 
 def _by_values(settings: Sequence[Setting], files: Sequence[JobFile]) -> Iterator[tuple[str, str]]:
     """Tell the values that the log prints otherwise than a file of settings has them."""
-    plain = {file.name for file in files if not file.name.endswith((".py", ".sh"))}
+    plain = {file.name for file in files if not file.name.endswith((*CODE, ".sh"))}
     # What a command sets stands in no file.
     told = {canonical(item.key) for item in settings if item.spelled in ("hydra", "flag")}
     dumps = (item for item in reversed(settings) if item.spelled == "dump" and not item.file and item.line)

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from corpus.keys import canonical
+from ingest.configfiles.formats import CODE
 from ingest.configfiles.run_record import is_run_metadata, read_record
 from ingest.configfiles.settings import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.own_edits import job_files
 
-_CODE = ".py"
 # What a log prints of a setting that nobody gave.
 _UNSET = frozenset({"None", "null", ""})
 # A call that makes an object of a class, or reads an option.
@@ -44,7 +44,7 @@ def is_no_setting(report: CrashReport) -> Callable[[Setting], bool]:
     A printed one that was not given, a number that code counts up, an argument of a call that is neither of a
     class nor of a function of the job's own.
     """
-    files = {file.name: file.text for file in job_files(report) if file.name.endswith(_CODE)}
+    files = {file.name: file.text for file in job_files(report) if file.name.endswith(CODE)}
     counters = {name: frozenset(_counters(text)) for name, text in files.items()}
     own = {name for text in files.values() for name in _DEFINED.findall(text)}
 

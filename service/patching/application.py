@@ -103,9 +103,9 @@ def _write_of(edit: FileEdit) -> FileWrite:
         raise PatchError(Message("errors.file-not-here-apply", name=edit.file.name))
     path = edit.file.path.resolve()
     now = _bytes_of(path)
-    if now != edit.file.text.encode():
+    if now != edit.file.written.encode():
         raise PatchError(Message("errors.file-changed-apply", path=path))
-    return FileWrite(path, now, edit.after.encode())
+    return FileWrite(path, now, edit.written.encode())
 
 
 def take_back(home: Path, path: Path | None = None) -> tuple[Path, ...]:

@@ -9,6 +9,7 @@ from corpus.keys import canonical
 from corpus.message import words
 from corpus.schema import Language
 from ingest.configfiles import reader
+from ingest.configfiles.formats import CODE
 from ingest.configfiles.settings import Setting
 from ingest.logs.report import CrashReport
 from service.patching.patches import ConfigFile, FileEdit
@@ -66,7 +67,7 @@ def tell_changed(
     """Say of the first change that the file is not as the run read it, and what the run had."""
     first, *others = changes
     # What code has of an option is its default, which a command overrides.
-    said = "changes.default-overridden" if changed.name.endswith(".py") else "changes.file-changed"
+    said = "changes.default-overridden" if changed.name.endswith(CODE) else "changes.file-changed"
     why = words(said, language, file=changed.name, now=changed.now, then=changed.then)
     update = {"why": f"{first.why} {why}".strip(), "from_": changed.then}
     return (first.model_copy(update=update), *others)

@@ -107,7 +107,7 @@ def _holder(
     is_value = bool(targets) and targets[0].kind in ("setting", "flag", "env") and not targets[0].removes
     now = changes[0].from_ if changes else None
     # What code has of an option is a default: the command of the run gave another value, or none.
-    given = [file for file in files if not file.name.endswith(".py")]
+    given = [file for file in files if not file.name.endswith(formats.CODE)]
     is_other = is_value and now is not None and not same(now, targets[0].to)
     return holder_of(targets[0], given) if is_other else ""
 

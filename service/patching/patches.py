@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from corpus.message import Message
+from ingest.configfiles import notebook
 from service.patching.patch import accepts, carries, difference, lists_packages, patch
 from service.patching.target import PatchTarget
 from service.schemas.diagnosis import Dropped
@@ -17,13 +18,29 @@ class ConfigFile:
     """One of the job's own files.
 
     `exact` is False where its bytes are no UTF-8, so that no patch would apply; `path` is where it lies on
-    this machine, None where it does not.
+    this machine, None where it does not. Of a notebook `text` is the code of its cells, and `notebook` the
+    JSON that its file holds.
     """
 
     name: str
     text: str
     exact: bool = True
     path: Path | None = field(default=None, compare=False)
+    notebook: str = field(default="", repr=False)
+
+    @classmethod
+    def of(cls, name: str, text: str, *, exact: bool = True, path: Path | None = None) -> ConfigFile:
+        """Make the value of what a file holds."""
+        if not name.lower().endswith(notebook.ENDING):
+            return cls(name, text, exact, path)
+        code = notebook.code_of(text)
+        # Code of cells that was kept without their file cannot be written back.
+        return cls(name, text, False, path) if code is None else cls(name, code, exact, path, text)
+
+    @property
+    def written(self) -> str:
+        """The text as the file holds it."""
+        return self.notebook or self.text
 
 
 @dataclass(frozen=True)
@@ -35,7 +52,14 @@ class FileEdit:
 
     def difference(self, context: int = 3) -> str:
         """Give it as a unified diff with so many rows around each change."""
-        return difference(self.file.name, self.file.text, self.after, context)
+        return difference(self.file.name, self.file.written, self.written, context)
+
+    @property
+    def written(self) -> str:
+        """The text that the file is to hold; raises NotPatchableError where a notebook cannot take it."""
+        if not self.file.notebook:
+            return self.after
+        return notebook.rewritten(self.file.notebook, self.file.text, self.after)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
+from ingest.configfiles.formats import CODE
 from ingest.configfiles.run_record import read_record
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
@@ -15,7 +16,7 @@ from service.patching.patches import ConfigFile
 _TELLING = re.compile(r"(?:/[\w.@+=-]+){3,}|(?<![\w/.-])[\w-]+\.(?:py|ya?ml|json|jsonl|sh|pt|toml)(?![\w.])")
 _COMMENT = re.compile(r"(?m)^\s*#(?!SBATCH).*$")
 # Programs, and a script's call of one.
-_PROGRAM = re.compile(r"\.(?:py|sh|bash|slurm|sbatch)$")
+_PROGRAM = re.compile(r"\.(?:py|ipynb|sh|bash|slurm|sbatch)$")
 _CALLS = re.compile(r"[\w-]\.py\b|\s-m\s+\w")
 # A guard of the program's own part, or a trainer that the module itself sets to work.
 _MAIN = re.compile(r"(?m)^if\s*\(?\s*(?:__name__\s*==|['\"]__main__)|^\w+\.(?:train|fit|run)\(")
@@ -52,7 +53,7 @@ def of_run(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile
         files = [
             file
             for file in files
-            if file.name.endswith(".py") or records[0].may_come_of(file.text) is not False
+            if file.name.endswith(CODE) or records[0].may_come_of(file.text) is not False
         ]
     programs = {file.name: file for file in files if _PROGRAM.search(file.name)}
     frames = [frame for event in report.events for frame in event.frames if is_own(frame)]
@@ -68,15 +69,15 @@ def of_run(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile
     ran |= {
         name
         for name, file in programs.items()
-        if not name.endswith(".py")
+        if not name.endswith(CODE)
         and (any(_is_called(each, file.text) for each in ran) or not _CALLS.search(file.text))
     }
-    if modules := "|".join(re.escape(PurePath(name).stem) for name in ran if name.endswith(".py")):
+    if modules := "|".join(re.escape(PurePath(name).stem) for name in ran if name.endswith(CODE)):
         imported = re.compile(rf"(?m)^\s*(?:from|import)\s+(?:[\w.]*\.)?(?:{modules})\b")
         ran |= {
             name
             for name, file in programs.items()
-            if name.endswith(".py") and not _MAIN.search(file.text) and imported.search(file.text)
+            if name.endswith(CODE) and not _MAIN.search(file.text) and imported.search(file.text)
         }
     waiting = list(ran)
     while waiting:
@@ -99,7 +100,7 @@ def is_record(file: ConfigFile) -> bool:
 
 def _is_other(file: ConfigFile, mains: Iterable[str]) -> bool:
     """Tell whether a file is a program by itself, and starts none of those that ran."""
-    if file.name.endswith(".py"):
+    if file.name.endswith(CODE):
         return _MAIN.search(file.text) is not None
     return bool(_CALLS.search(file.text)) and not any(_is_called(main, file.text) for main in mains)
 

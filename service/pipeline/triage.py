@@ -292,6 +292,6 @@ def read_config(path: Path, name: str = "") -> ConfigFile:
 
 def _config(name: str, raw: bytes, path: Path | None = None) -> ConfigFile:
     try:
-        return ConfigFile(name, raw.decode(), path=path)
+        return ConfigFile.of(name, raw.decode(), path=path)
     except UnicodeDecodeError:
-        return ConfigFile(name, raw.decode("utf-8", "replace"), exact=False, path=path)
+        return ConfigFile.of(name, raw.decode("utf-8", "replace"), exact=False, path=path)

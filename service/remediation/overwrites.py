@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from corpus.keys import last_level, pattern
 from corpus.message import words
 from corpus.schema import Language
+from ingest.configfiles.formats import CODE
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.feasibility import value_of
@@ -63,7 +64,7 @@ def overwriting_row(change: ProposedChange, report: CrashReport) -> tuple[str, s
     reads = re.compile(rf"(?<![\w]){pattern(last_level(change.key))}(?![\w])")
     for text in report.launches:
         *rows, name = text.split("\n")
-        read = _rows_run(rows, name, report) if name.endswith(".py") else ()
+        read = _rows_run(rows, name, report) if name.endswith(CODE) else ()
         for number, row in read:
             match = assigns.match(row)
             if match is not None and not reads.search(match["value"]):

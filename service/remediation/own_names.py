@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from corpus.keys import canonical, pattern, signs
+from ingest.configfiles.formats import CODE
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.source_text import parsed
@@ -54,7 +55,7 @@ def defined_fields(report: CrashReport) -> list[str]:
     found: list[str] = []
     for text in report.launches:
         body, _, name = text.rpartition("\n")
-        tree = parsed(body) if name.endswith(".py") else None
+        tree = parsed(body) if name.endswith(CODE) else None
         classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)) if tree else ()
         found += [
             item.target.id

@@ -6,6 +6,7 @@ import ast
 import re
 
 from corpus.keys import unsigned
+from ingest.configfiles.formats import CODE
 from ingest.configfiles.remarks import without_remarks
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own, own_call
@@ -25,7 +26,7 @@ def lacks_call(key: str, report: CrashReport) -> bool:
     call = unsigned(key).rpartition(".")[0]
     if not call or _MODULE.match(call):
         return False
-    codes = [text.rpartition("\n") for text in report.launches if text.endswith(".py")]
+    codes = [text.rpartition("\n") for text in report.launches if text.endswith(CODE)]
     names = {name.rpartition("/")[2] for *_, name in codes}
     calls = [frame for event in report.standing for frame in event.frames]
     own = {frame.file.rpartition("/")[2] for frame in calls if frame.line and is_own(frame)}

@@ -14,6 +14,7 @@ from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, pattern, signs, unsigned
 from corpus.library import Library, fits
 from corpus.schema import SettingSpec
+from ingest.configfiles.formats import CODE
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
@@ -145,7 +146,7 @@ def read_in_vain(report: CrashReport, settings: Sequence[Setting]) -> list[Renam
     given = [item for item in settings if item.spelled in _OF_FILES]
     keys = {canonical(item.key) for item in given}
     near: dict[str, tuple[float, Setting, str]] = {}
-    codes = [text for text in report.launches if text.endswith(".py")]
+    codes = [text for text in report.launches if text.endswith(CODE)]
     for item in given:
         parent, _, leaf = item.key.rpartition(".")
         new = f"{parent}.{wanted}" if parent else wanted

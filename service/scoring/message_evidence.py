@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from corpus.message_words import words
+from ingest.configfiles.formats import CODE
 from ingest.logs.events import Event
 from service.schemas.diagnosis import UNKNOWN_CAUSE
 from service.scoring import message_classifier
@@ -71,7 +72,7 @@ def _is_of_option(root: Event, text: str, launches: Sequence[str]) -> bool:
         or len(words(text)) < TELLING_WORDS
     ):
         return False
-    configs = [launch for launch in launches if not launch.endswith(".py")]
+    configs = [launch for launch in launches if not launch.endswith(CODE)]
     return any(
         re.search(rf"(?m)(?:^|[\s.+'\"-]){name}['\"]?(?:\s*[:=]|\s+[^\s=:])", config)
         for name in {name.replace("_", "[_-]") for name in _OPTION.findall(text)}

@@ -201,7 +201,7 @@ def _triage_context(triage: Triage, kept: KeptTriage) -> TriageContext:
 
 def _answered_again(triage: Triage, kept: KeptTriage) -> TriageContext:
     """Read what was kept of a triage and answer it by the rules."""
-    files = [ConfigFile(name, text) for name, text in kept.configs]
+    files = [ConfigFile.of(name, text) for name, text in kept.configs]
     machine = snapshot.parse_snapshot(kept.telemetry, "telemetry") if kept.telemetry else None
     # Of the output, what was kept is all that is at hand.
     again = partial(excerpts.restore_excerpt, kept.excerpt, kept.diagnosis.source)

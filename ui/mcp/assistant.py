@@ -83,7 +83,7 @@ class Assistant:
                 raise MissingInputError(Message("errors.no-file", path=path))
             files.append(read_config(path))
         if config_text:
-            files.append(ConfigFile(config_name or "run.sh", config_text))
+            files.append(ConfigFile.of(config_name or "run.sh", config_text))
         with self._turn:
             read = self._triage.read(source, lang, files, outcome=outcome)
             triage_context = self._triage.diagnose(replace(read, reopen=partial(_source, text, paths)))

@@ -90,7 +90,7 @@ class Downloader:
         if kind_of(file.name) == CONFIG:
             raw = spooled.file.read(MAX_CONFIG_BYTES)
             text = raw.decode("utf-8", "replace")
-            fetched.configs.append(ConfigFile(spooled.name, text, exact=text.encode() == raw))
+            fetched.configs.append(ConfigFile.of(spooled.name, text, exact=text.encode() == raw))
             _drop(fetched.spool, spooled)
         return spooled.size
 

@@ -173,13 +173,7 @@ def _syntax(first: Line, rows: Sequence[str], lines: Iterator[Line]) -> list[Tra
         text = line.text if line is not first else row
         return [
             Traceback(
-                first.number,
-                line.number,
-                first.source,
-                (frame,),
-                error["type"],
-                error["message"] or "",
-                text,
+                first.number, line.number, first.source, (frame,), error["type"], error["message"] or "", text
             )
         ]
     return []

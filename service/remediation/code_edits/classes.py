@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from ingest.configfiles.formats import CODE
 from service.remediation.code_edits.failing_code import FailingCode, JobFile
 from service.remediation.code_edits.source_text import parsed
 
@@ -46,7 +47,7 @@ def attributes(name: str, trees: Sequence[ast.AST]) -> Iterator[str]:
 
 def trees_of(code: FailingCode, files: Sequence[JobFile]) -> list[ast.AST]:
     """Give the trees of the failing statement's file and of the job's other ones."""
-    others = [file for file in files if file.name.endswith(".py") and file != code.file]
+    others = [file for file in files if file.name.endswith(CODE) and file != code.file]
     told = [tree for file in others if (tree := parsed(file.text)) is not None]
     return [*([code.source.tree] if code.file is not None else []), *told]
 

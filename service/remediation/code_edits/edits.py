@@ -12,6 +12,7 @@ from corpus.code_edits import CodeEditRow, CodeOperator, known_code_edits, may_f
 from corpus.expressions import compiled
 from corpus.keys import canonical, unsigned
 from corpus.schema import Text
+from ingest.configfiles.formats import CODE
 from ingest.configfiles.settings import TextEdit
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.stack import EXCEPTION
@@ -262,7 +263,7 @@ def _found_elsewhere(
     """Find the other place that a row edits, where there is one alone."""
     sources = [(code.file, code.source)] if code.file is not None else []
     if row.within == "files":
-        others = [file for file in files if file.name.endswith(".py") and file != code.file]
+        others = [file for file in files if file.name.endswith(CODE) and file != code.file]
         sources += [(file, source) for file in others if (source := whole_source(file.text)) is not None]
     for text in row.then:
         pattern = filled(text, values, trusted)

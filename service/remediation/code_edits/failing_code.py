@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ingest.configfiles.formats import CODE
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
 from ingest.logs.stacks.stack import Frame
@@ -101,7 +102,7 @@ def scope_nodes(code: FailingCode) -> Iterator[ast.AST]:
 
 def _in_files(frame: Frame, files: Sequence[JobFile], *, is_innermost: bool) -> FailingCode | None:
     path = frame.file.replace("\\", "/")
-    fitting = [file for file in files if file.name.endswith(".py") and _ends_alike(path, file.name)]
+    fitting = [file for file in files if file.name.endswith(CODE) and _ends_alike(path, file.name)]
     for file in fitting:
         line = row_of(frame, file.text)
         source = whole_source(file.text) if line else None
@@ -125,7 +126,7 @@ def _in_files(frame: Frame, files: Sequence[JobFile], *, is_innermost: bool) -> 
 def file_of(frame: Frame, files: Sequence[JobFile]) -> JobFile | None:
     """Give the one file of code that a call may lie in; None where none or several may be it."""
     path = frame.file.replace("\\", "/")
-    fitting = [file for file in files if file.name.endswith(".py") and _ends_alike(path, file.name)]
+    fitting = [file for file in files if file.name.endswith(CODE) and _ends_alike(path, file.name)]
     return fitting[0] if len(fitting) == 1 else None
 
 

@@ -11,6 +11,7 @@ from difflib import SequenceMatcher, get_close_matches
 
 from corpus.code_edits import NameSource, known_code_edits
 from corpus.keys import canonical
+from ingest.configfiles.formats import CODE
 from service.remediation.code_edits.classes import (
     asked_as_truth,
     attributes,
@@ -112,7 +113,7 @@ def _stored(node: ast.AST) -> Iterator[str]:
 
 
 def _near_option(sought: Sought) -> str | None:
-    trees = [parsed(file.text) for file in sought.files if file.name.endswith(".py")]
+    trees = [parsed(file.text) for file in sought.files if file.name.endswith(CODE)]
     found = [
         name for tree in (sought.code.source.tree, *trees) if tree is not None for name in _options(tree)
     ]
@@ -300,7 +301,7 @@ def _loop_row(sought: Sought) -> str | None:
 
 def _saved_key(sought: Sought) -> str | None:
     """Give the one key of what the job's files save that shares a word with the name: `model_state_dict`."""
-    texts = [file.text for file in sought.files if file.name.endswith(".py")]
+    texts = [file.text for file in sought.files if file.name.endswith(CODE)]
     keys = {key for text in texts if (tree := parsed(text)) is not None for key in _keys_saved(tree)}
     if sought.name in keys:
         return None

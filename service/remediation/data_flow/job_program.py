@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from ingest.configfiles.formats import CODE
 from ingest.logs.stacks.own_calls import is_own
 from ingest.logs.stacks.stack import Frame
 from service.remediation.code_edits.failing_code import FailingCode, JobFile, failing_code
@@ -157,7 +158,7 @@ class JobProgram:
     """The job's files, read when they are needed, and the own calls of a stack, outermost first."""
 
     def __init__(self, frames: Sequence[Frame], files: Sequence[JobFile]) -> None:
-        code = [file for file in files if file.name.endswith(".py")][:MOST_FILES]
+        code = [file for file in files if file.name.endswith(CODE)][:MOST_FILES]
         # A secret that is masked in code stands there as a text, so that the rest is read.
         self.files = [JobFile(file.name, _readable(_MASK.sub(r"'\1'", file.text))) for file in code]
         self._modules: dict[str, Module] = {}
