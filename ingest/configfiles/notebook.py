@@ -68,6 +68,13 @@ def of_magics(code: str) -> list[Setting]:
     return found
 
 
+def place_in(name: str, text: str, line: int) -> str:
+    """Name a row of one of the job's files as a person finds it: `train.py:5`, or a cell's."""
+    if name.endswith(ENDING):
+        return place_of(text, line)
+    return f"{name.replace(chr(92), '/').rpartition('/')[2]}:{line}"
+
+
 def place_of(code: str, line: int) -> str:
     """Name a row of the code as a person finds it: `In [3]:5`, or `cell 7:5` where it was never run."""
     rows = code.split("\n")

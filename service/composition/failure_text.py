@@ -86,7 +86,7 @@ class FailureText:
         return ("" if self.language == "zh" else " ").join(said)
 
     def _call(self, name: str, frame: Frame, told: str) -> str:
-        file = _SITE.sub("", frame.file)
+        file, _, line = (frame.place or f"{_SITE.sub('', frame.file)}:{frame.line}").rpartition(":")
         quoted = inline_code(_REMARK.sub("", frame.code), 160).rstrip(":,")
         # Of a statement of several rows one is quoted; a bare beginning tells nothing, nor do arguments that
         # are handed on. What a statement raises is the message itself.
@@ -94,7 +94,7 @@ class FailureText:
         is_told = quoted.removeprefix("assert ") in told
         code = "" if is_empty or is_told or not quoted else phrase("call-code", self.language, code=quoted)
         return phrase(
-            name, self.language, file=inline_code(file), line=frame.line, function=frame.function, code=code
+            name, self.language, file=inline_code(file), line=line, function=frame.function, code=code
         )
 
     def _facts(self, root: Event, told: str) -> list[str]:

@@ -81,8 +81,7 @@ class FormedMessage:
 
 def place_of(frame: Frame) -> str:
     """Give the name of a frame's file, without its folders, with the line."""
-    name = frame.file.replace("\\", "/").rpartition("/")[2]
-    return f"{name}:{frame.line}"
+    return frame.found_at
 
 
 def formed_message(report: CrashReport, cause: Cause, library: Library) -> FormedMessage | None:

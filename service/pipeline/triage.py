@@ -39,6 +39,7 @@ from service.llm.stages import Stage
 from service.llm.triage_context import TriageContext, answer_by_rules
 from service.patching.patches import ConfigFile
 from service.patching.used_files import by_use, is_record, of_run
+from service.pipeline.cell_frames import with_cells
 from service.schemas.confirmations import ConfirmedCause
 from service.schemas.diagnosis import Outcome
 from service.scoring.assessment import assess
@@ -186,6 +187,10 @@ class Triage:
             report = CrashReport(name, (), None, (), (), (), Limits(0, 0))
         if not files and isinstance(source, JobSource):
             files = [_config(name, raw) for name, raw in source.configs]
+        # A notebook that is the output is also the program.
+        names = {file.name for file in files}
+        own = [_config(name, raw) for name, raw in source.notebooks if name not in names]
+        files = [*own, *files]
         spent = {"scan": round(1000 * (perf_counter() - started), 2)}
         return ReadJob(report, language, tuple(files), outcome, spent)
 
@@ -195,13 +200,14 @@ class Triage:
         `telemetry` is a snapshot of the machine, or what takes one once it is known when the job died.
         """
         started = perf_counter()
-        files = by_use(job.files, job.report)
-        used = of_run(files, job.report)
+        read = with_cells(job.report, job.files)
+        files = by_use(job.files, read)
+        used = of_run(files, read)
         own = [setting for file in used if not is_record(file) for setting in _settings(file)]
         kept = [setting for file in used if is_record(file) for setting in _settings(file)]
         texts = tuple(f"{Redactor().clean(file.text)}\n{file.name}" for file in files)
         shown = with_forks(job.report.frameworks, texts)
-        report = replace(job.report, launches=texts, frameworks=shown)
+        report = replace(read, launches=texts, frameworks=shown)
         # What the code on the machine says of the root's calls, where it may be read.
         if job.roots is not None and report.root is not None and report.root.frames:
             report = replace(report, failing_source=read_source(report.root.frames, job.roots))

@@ -56,7 +56,8 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 class JobSource:
     """All that one job wrote, its parts in order: the driver's log first, then by natural sort.
 
-    `configs` are the job's own scripts and settings, by name. `omitted` says what was left out and why, and
+    `configs` are the job's own scripts and settings, by name, `notebooks` the files of those that were read
+    as logs. `omitted` says what was left out and why, and
     is complete when the last part was read, as `series` is: the numbers that files beside the logs hold, by
     name and step.
     """
@@ -64,6 +65,7 @@ class JobSource:
     name: str
     omitted: dict[str, int | str] = field(default_factory=dict)
     configs: list[tuple[str, bytes]] = field(default_factory=list)
+    notebooks: list[tuple[str, bytes]] = field(default_factory=list, repr=False)
     members: list[Member] = field(default_factory=list, repr=False)
     limits: JobLimits = field(default=LIMITS, repr=False)
     budget: Budget | None = field(default=None, repr=False)
@@ -81,6 +83,7 @@ class JobSource:
         try:
             yield from [self.single] if self.single else self._parts()
         finally:
+            self.notebooks += self.single.notebooks if self.single else []
             self.close()
 
     def _parts(self) -> Iterator[LogSource]:
@@ -111,6 +114,7 @@ class JobSource:
             yield source
         finally:
             source.close()
+            self.notebooks += source.notebooks
             for reason, told in source.omitted.items():
                 self.skipped.add(reason, f"{source.name} ({told})")
 

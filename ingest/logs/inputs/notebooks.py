@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 
 from ingest.logs.transcripts import prompted
@@ -23,8 +24,8 @@ LONGEST_FILE = 32 << 20
 # The keys with which a notebook's file begins.
 _BEGINS = re.compile(rb'\s*\{\s*"(?:cells|metadata|nbformat|worksheets)(?:"|_)')
 _CELL = re.compile(rb'"cell_type"\s*:|"cells"\s*:\s*\[')
-# What a cell printed, what tells of its exception, and its code (`input` until nbformat 3); Databricks has keys
-# of its own. A list begins, or the text stands on the row.
+# What a cell printed, what tells of its exception, and its code (`input` until nbformat 3); Databricks has
+# keys of its own. A list begins, or the text stands on the row.
 _TEXT = re.compile(
     rb'\s*"(?:(?P<code>source|input)|text|text/plain|traceback|data|errorSummary)"\s*:\s*'
     rb'(?P<value>\[\s*|\[.*\]|".*")(?:,\s*)?$'
@@ -63,10 +64,9 @@ def _laid_out(chunks: Iterator[bytes]) -> Iterator[bytes]:
         if b"\n" in head.strip() or len(head) > LONGEST_FILE:
             break
     if b"\n" not in head.strip() and len(head) <= LONGEST_FILE:
-        try:
+        # One that was cut off is read as it is.
+        with suppress(ValueError, RecursionError):
             head = json.dumps(json.loads(head), indent=1).encode()
-        except (ValueError, RecursionError):
-            pass  # cut off: read as it is
     yield from chain([head], chunks)
 
 

@@ -27,7 +27,7 @@ from ingest.logs.inputs.encodings import HOLE, MARKS, encoding_of, refuse_binary
 from ingest.logs.inputs.files import BorrowedStream, GrowingFile, PeekedStream, open_given, regular_size
 from ingest.logs.inputs.holes import Holes
 from ingest.logs.inputs.members import LIMITS, JobLimits
-from ingest.logs.inputs.notebooks import as_output, is_notebook
+from ingest.logs.inputs.notebooks import LONGEST_FILE, as_output, is_notebook
 from ingest.logs.inputs.streams import CHUNK, Decompressed, Readable
 from ingest.logs.inputs.tarballs import is_tar
 from ingest.logs.inputs.zips import BEGINS
@@ -72,6 +72,8 @@ class LogSource:
     limits: JobLimits = LIMITS
     budget: Budget | None = None
     _head: bytes | None = field(default=None, init=False, repr=False)
+    # The file of a notebook, as far as it is kept.
+    _notebook: list[bytes] = field(default_factory=list, init=False, repr=False)
     _holes: Holes = field(default_factory=Holes, init=False, repr=False)
 
     def head(self) -> bytes:
@@ -133,11 +135,30 @@ class LogSource:
             read = self._holes.without(
                 _transcoded(self._raw(first), encoding) if encoding else self._raw(first)
             )
-            yield from as_output(read) if is_notebook(first) else read
+            yield from as_output(self._kept(read)) if is_notebook(first) else read
         finally:
             if self._holes.count:
                 self.omitted["hole_at_end" if self._holes.is_at_end else "hole"] = str(self._holes)
             self.close()
+
+    def _kept(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """Give a notebook's chunks and keep them; none of one that is larger than what is kept."""
+        self._notebook.clear()
+        size = 0
+        for chunk in chunks:
+            size += len(chunk)
+            if size <= LONGEST_FILE:
+                self._notebook.append(chunk)
+            else:
+                self._notebook.clear()
+            yield chunk
+
+    @property
+    def notebooks(self) -> list[tuple[str, bytes]]:
+        """Give name and bytes of the notebook that was read, whose cells are the job's program."""
+        plain = self.name.replace("\\", "/").rpartition("/")[2]
+        name = plain if plain.endswith(".ipynb") else f"{plain.partition('.')[0] or 'notebook'}.ipynb"
+        return [(name, b"".join(self._notebook))] if self._notebook else []
 
     def _raw(self, chunk: bytes) -> Iterator[bytes]:
         while chunk:

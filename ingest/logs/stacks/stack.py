@@ -48,7 +48,8 @@ class Frame:
     """One call of a traceback; `code` is the line of source that Python quotes, where it could.
 
     `failing` is the part of it that Python marks below the line as the one that failed, empty where it marks
-    none. Of a compiled frame `file` is the library and `line` 0 where there are no debug symbols.
+    none. Of a compiled frame `file` is the library and `line` 0 where there are no debug symbols. `place` is
+    how a person finds the row where it is none of the file's: `In [3]:5` of a notebook.
     """
 
     file: str
@@ -56,6 +57,12 @@ class Frame:
     function: str
     code: str = ""
     failing: str = ""
+    place: str = ""
+
+    @property
+    def found_at(self) -> str:
+        """Name the row as a person finds it: the file without its folders, and the line."""
+        return self.place or f"{self.file.replace(chr(92), '/').rpartition('/')[2]}:{self.line}"
 
     def __str__(self) -> str:
         return f"{self.file}:{self.function}"

@@ -13,6 +13,7 @@ from corpus.expressions import compiled
 from corpus.keys import canonical, unsigned
 from corpus.schema import Text
 from ingest.configfiles.formats import CODE
+from ingest.configfiles.notebook import place_in
 from ingest.configfiles.settings import TextEdit
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.stack import EXCEPTION
@@ -320,11 +321,9 @@ def _made(
         return None
     shown = edits if row.every and not row.spreads else first
     kind, before, after = _shown(row, shown, imports, found[0], source)
-    name = code.frame.file if code.file is None else code.file.name
-    line = code.frame.line if code.file is None else _line(row, code, first)
     return CodeEdit(
         kind,
-        f"{name.replace(chr(92), '/').rpartition('/')[2]}:{line}",
+        _place(row, code, first),
         before,
         after,
         _why(row, _words(values, found[0], source)),
@@ -334,6 +333,13 @@ def _made(
         row.sure == "named",
         row=row,
     )
+
+
+def _place(row: CodeEditRow, code: FailingCode, edits: Sequence[TextEdit]) -> str:
+    """Name the row that is edited as a person finds it."""
+    if code.file is None:
+        return code.frame.found_at
+    return place_in(code.file.name, code.file.text, _line(row, code, edits))
 
 
 def _why(row: CodeEditRow, told: Mapping[str, str]) -> Text:

@@ -180,7 +180,7 @@ def _written(aim: FlowAim, call: OwnCall, program: JobProgram, message: str) -> 
 
 
 def _place(call: OwnCall) -> str:
-    return f"{call.frame.file.replace(chr(92), '/').rpartition('/')[2]}:{call.frame.line}"
+    return call.frame.found_at
 
 
 @dataclass(frozen=True)
