@@ -7,7 +7,7 @@ from time import perf_counter
 from eval.answers import Answer, of_diagnosis
 from eval.change_faults import faulty_changes
 from eval.incidents import Incident
-from service.pipeline.triage import ReadJob, Triage, read_config
+from service.pipeline.triage import ReadJob, Triage, read_config, with_notebooks
 
 
 class Composer:
@@ -21,8 +21,9 @@ class Composer:
     def answer(self, incident: Incident) -> Answer:
         """Answer one incident from its log, configuration files and telemetry; reading them is timed too."""
         started = perf_counter()
-        report = self._triage.reader.read(incident.source())
-        files = [read_config(path) for path in incident.job_files]
+        source = incident.source()
+        report = self._triage.reader.read(source)
+        files = with_notebooks(source, [read_config(path) for path in incident.job_files])
         job = ReadJob(report, incident.label.language, tuple(files))
         triage_context = self._triage.diagnose(job, incident.telemetry)
         seconds = perf_counter() - started

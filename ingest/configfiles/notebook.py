@@ -99,7 +99,7 @@ def cells_of(code: str) -> list[Cell]:
     """Give the cells of the code. What stands above the first heading is of the first cell."""
     rows = code.removesuffix("\n").split("\n")
     heads = [(place, found) for place, row in enumerate(rows) if (found := _HEADING.match(row))]
-    ends = [*(place for place, _ in heads[1:]), len(rows)]
+    ends = [place for place, _ in heads[1:]] + [len(rows)] * bool(heads)
     cells = [
         Cell(found["count"].strip(), place + 1, tuple(rows[place + 1 : end]))
         for (place, found), end in zip(heads, ends, strict=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-_ENTERED = re.compile(r"In \[[ \d]{1,7}\]: | {2,12}\.{3,6}: ")
+_ENTERED = re.compile(r"In \[[ \d]{1,7}\](?: before)?: | {2,12}\.{3,6}: ")
 
 
 def prompted(code: str, count: str, *, is_first: bool) -> str:
@@ -17,6 +17,11 @@ def prompted(code: str, count: str, *, is_first: bool) -> str:
     return f"{prompt if is_first else '...: '.rjust(len(prompt))}{code}"
 
 
+def past(text: str, count: str) -> str:
+    """Write what a cell printed when the notebook was in a state that is past."""
+    return f"In [{count or ' '}] before: {text}"
+
+
 def is_entered(body: str) -> bool:
-    """Tell whether a row is code that was entered at a prompt."""
+    """Tell whether a row is code that was entered at a prompt, or of a state that is past."""
     return _ENTERED.match(body) is not None

@@ -187,10 +187,7 @@ class Triage:
             report = CrashReport(name, (), None, (), (), (), Limits(0, 0))
         if not files and isinstance(source, JobSource):
             files = [_config(name, raw) for name, raw in source.configs]
-        # A notebook that is the output is also the program.
-        names = {file.name for file in files}
-        own = [_config(name, raw) for name, raw in source.notebooks if name not in names]
-        files = [*own, *files]
+        files = with_notebooks(source, files)
         spent = {"scan": round(1000 * (perf_counter() - started), 2)}
         return ReadJob(report, language, tuple(files), outcome, spent)
 
@@ -288,6 +285,14 @@ def _settings(file: ConfigFile) -> list[Setting]:
         )
         for item in launch.from_file(file.text, file.name)
     ]
+
+
+def with_notebooks(source: LogSource | JobSource, files: Sequence[ConfigFile]) -> list[ConfigFile]:
+    """Give the job's files with the notebooks that were read as its output: they are also its program."""
+    names = {file.name for file in files}
+    own = [_config(name, raw) for name, raw in source.notebooks if name not in names]
+    # Of one that was cut off the cells are not at hand.
+    return [*(file for file in own if file.notebook), *files]
 
 
 def read_config(path: Path, name: str = "") -> ConfigFile:

@@ -12,15 +12,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import chain
 
-from ingest.logs.transcripts import prompted
+from ingest.logs.inputs.notebook_order import past_cells
+from ingest.logs.transcripts import past, prompted
 
 # A longer line is a picture's data.
 LONGEST = 1 << 20
-# A file that is one line alone is read up to this size.
+# A larger file is read row by row alone: neither the order of its cells is looked at, nor one long line.
 LONGEST_FILE = 32 << 20
+# Rows between the message of an exception and its traceback.
+MOST_BETWEEN = 4
 # The keys with which a notebook's file begins.
 _BEGINS = re.compile(rb'\s*\{\s*"(?:cells|metadata|nbformat|worksheets)(?:"|_)')
 _CELL = re.compile(rb'"cell_type"\s*:|"cells"\s*:\s*\[')
@@ -44,43 +46,77 @@ def is_notebook(head: bytes) -> bool:
 
 def as_output(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Give the bytes of a notebook's file with the text of its outputs in the place of its strings."""
-    cells, held = _Cells(), b""
-    for chunk in _laid_out(chunks):
+    head, rest = _whole(chunks)
+    cells, held = _Cells(head[1]), b""
+    for chunk in chain([head[0]], rest):
         *rows, held = (held + chunk).split(b"\n")
-        if rows:
-            yield b"\n".join(map(cells.row, rows)) + b"\n"
+        if made := [told for row in rows for told in cells.rows(row)]:
+            yield b"\n".join(made) + b"\n"
         if len(held) > LONGEST:
             yield held
             held = b""
-    if held:
-        yield cells.row(held)
+    yield b"\n".join([*cells.rows(held), *cells.rest()] if held else [*cells.rest()])
 
 
-def _laid_out(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Give the chunks of a file with lines as they are; lay out one that is a line alone."""
+def _whole(chunks: Iterator[bytes]) -> tuple[tuple[bytes, frozenset[int]], Iterator[bytes]]:
+    """Give the file with the cells that are past, as far as it is read at once, and what is left of it.
+
+    One that is a line alone is laid out as Jupyter does.
+    """
     head = b""
     for chunk in chunks:
         head += chunk
-        if b"\n" in head.strip() or len(head) > LONGEST_FILE:
-            break
-    if b"\n" not in head.strip() and len(head) <= LONGEST_FILE:
-        # One that was cut off is read as it is.
-        with suppress(ValueError, RecursionError):
-            head = json.dumps(json.loads(head), indent=1).encode()
-    yield from chain([head], chunks)
+        if len(head) > LONGEST_FILE:
+            return (head, frozenset()), chunks
+    try:
+        held = json.loads(head)
+    except (ValueError, RecursionError):
+        return (head, frozenset()), iter(())  # cut off: read as it is
+    laid_out = head if b"\n" in head.strip() else json.dumps(held, indent=1).encode()
+    return (laid_out, past_cells(held)), iter(())
 
 
 class _Cells:
-    """Reads the rows of a notebook's file, one after the other."""
+    """Reads the rows of a notebook's file, one after the other.
 
-    def __init__(self) -> None:
+    `past` are the cells, by place, of which nothing is told any more.
+    """
+
+    def __init__(self, past: frozenset[int]) -> None:
+        self._past, self._cell = past, -1
         self._raised = ""
+        # What was raised, until it is seen whether the traceback says it again; and the rows since.
+        self._held: list[bytes] = []
         # Of the list that is open: whether it is code, and how many rows it had.
         self._is_code, self._place = False, -1
         self._kind, self._count = "code", ""
+        self._said = False
 
-    def row(self, row: bytes) -> bytes:
-        """Give a row as the job said it."""
+    def rows(self, row: bytes) -> Iterator[bytes]:
+        """Give the rows that are told by now: as a rule this one, as the job said it."""
+        raised = self._raised_in(row)
+        if raised is not None:
+            yield from self.rest()
+            self._held = [raised]
+            return
+        told = self._row(row)
+        if not self._held:
+            yield told
+            return
+        self._held.append(told)
+        if self._said:
+            # The traceback ends with it.
+            self._held[0] = b""
+        if self._said or len(self._held) > MOST_BETWEEN:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[bytes]:
+        """Give the rows that wait for what comes."""
+        held, self._held = self._held, []
+        yield from held
+
+    def _row(self, row: bytes) -> bytes:
+        self._said = False
         if self._place >= 0:
             if _END.match(row):
                 self._place = -1
@@ -102,21 +138,32 @@ class _Cells:
     def _told(self, row: bytes, written: bytes) -> bytes:
         said = _string(written)
         if not self._is_code:
-            return row if said is None else said.encode("utf-8", "replace")
+            self._said = bool(said and said.strip())
+            return row if said is None else self._printed(said)
         if self._kind != "code":
             return b""
         text = row.decode("utf-8", "replace") if said is None else said
         return prompted(text, self._count, is_first=self._place == 1).encode("utf-8", "replace")
 
+    def _printed(self, said: str) -> bytes:
+        told = past(said, self._count) if self._cell in self._past else said
+        return told.encode("utf-8", "replace")
+
+    def _raised_in(self, row: bytes) -> bytes | None:
+        """Give what was raised, on one row as Python would say it, where a row is the second of its two."""
+        named = _NAMED.match(row) if self._place < 0 else None
+        said = _string(named["said"]) if named else None
+        if said is None or named is None or named["key"] == b"ename":
+            return None
+        return self._printed(f"{self._raised}: {said}" if self._raised else said)
+
     def _structure(self, row: bytes) -> bytes:
-        """Take in a row that holds no text, but for what was raised: on one row, as Python would say it."""
-        if (named := _NAMED.match(row)) and (said := _string(named["said"])) is not None:
-            if named["key"] == b"ename":
-                self._raised = said
-                return b""
-            return (f"{self._raised}: {said}" if self._raised else said).encode("utf-8", "replace")
+        """Take in a row that holds no text: the name of what was raised, a cell's kind and count."""
+        if named := _NAMED.match(row):
+            self._raised = _string(named["said"]) or ""
+            return b""
         if kind := _KIND.match(row):
-            self._kind, self._count = kind["kind"].decode(), ""
+            self._kind, self._count, self._cell = kind["kind"].decode(), "", self._cell + 1
         elif count := _COUNT.match(row):
             self._count = count["count"].decode().replace("null", "")
         return row

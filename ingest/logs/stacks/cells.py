@@ -78,6 +78,12 @@ def read_cell(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> li
     return []
 
 
+def is_call(body: str) -> bool:
+    """Tell whether a line is a call with the rows of its file, as in the file of a notebook."""
+    head, *below = _ROW_END.split(body)
+    return any(map(_CODE.match, map(str.lstrip, below))) and bool(_OLD_CALL.match(head) or _CALL.match(head))
+
+
 def _rows(line: Line) -> list[str]:
     return _ROW_END.split(line.body) if "\\n" in line.body else [line.body]
 

@@ -278,7 +278,7 @@ def _read(rows: list[Line]) -> tuple[Frame, ...]:
 
 def quotes(body: str) -> bool:
     """Tell whether a line between a traceback's first and last is source code that it shows."""
-    return _QUOTED.match(body) is not None
+    return _QUOTED.match(body) is not None or cells.is_call(body)
 
 
 def _escaped(first: Line, _lines: Iterator[Line], _earlier: Iterator[Line]) -> list[Traceback] | None:

@@ -1,0 +1,84 @@
+"""Which cells of a notebook tell of a state that is past: its file keeps the order of the page, not of time.
+
+A cell keeps what it printed when it was run last. The kernel counts what it runs, so that the counts tell the
+order, as far as they were saved and the kernel was not started anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+# Code that is shorter is in many cells.
+LEAST = 8
+_VALUE = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|\b\d[\w.]*|#.*|\s+")
+
+
+@dataclass(frozen=True)
+class _Cell:
+    place: int
+    count: int
+    failed: bool
+    was_run: bool
+    code: str
+
+    def is_before(self, other: _Cell) -> bool:
+        """Tell whether a cell was run before another one; by the file's order where they have no counts."""
+        if self.count and other.count:
+            return self.count < other.count
+        return self.place < other.place
+
+
+def past_cells(notebook: object) -> frozenset[int]:
+    """Give the cells, by place, whose outputs are past.
+
+    A failure is where the same code, whatever its values, was run to a good end later; and what stands below
+    a failure, but was run before it, is no progress after it.
+    """
+    cells = list(_cells_of(notebook))
+    recovered = {cell.place for cell in cells if cell.failed and any(_cures(other, cell) for other in cells)}
+    past, last = set(recovered), 0
+    for cell in cells:
+        if 0 < cell.count < last:
+            past.add(cell.place)
+        elif cell.failed and cell.place not in recovered:
+            last = cell.count
+    return frozenset(past)
+
+
+def _cures(later: _Cell, failed: _Cell) -> bool:
+    is_same = len(failed.code) >= LEAST and later.code == failed.code
+    return is_same and later.was_run and not later.failed and failed.is_before(later)
+
+
+def _cells_of(notebook: object) -> Iterator[_Cell]:
+    sheets = notebook.get("worksheets") if isinstance(notebook, Mapping) else None
+    place = 0
+    for sheet in (notebook, *(sheets if isinstance(sheets, list) else ())):
+        cells = sheet.get("cells") if isinstance(sheet, Mapping) else None
+        for cell in cells if isinstance(cells, list) else ():
+            if isinstance(cell, Mapping):
+                yield _cell(place, cell)
+            place += 1
+
+
+def _cell(place: int, cell: Mapping[object, object]) -> _Cell:
+    held = cell.get("outputs")
+    outputs = held if isinstance(held, list) else []
+    kinds = (
+        [each.get("output_type") for each in outputs if isinstance(each, Mapping)]
+        if isinstance(outputs, list)
+        else []
+    )
+    count = cell.get("execution_count") or cell.get("prompt_number")
+    source = cell.get("source", cell.get("input", ""))
+    text = "".join(map(str, source)) if isinstance(source, list) else str(source)
+    is_code = cell.get("cell_type") == "code"
+    return _Cell(
+        place,
+        count if is_code and isinstance(count, int) else 0,
+        "error" in kinds or "pyerr" in kinds,
+        is_code and bool(count or kinds),
+        _VALUE.sub("", text),
+    )
