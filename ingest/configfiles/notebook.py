@@ -88,9 +88,13 @@ def place_of(code: str, line: int) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of the code: its count, empty where it was not run, its heading's row, 1-based, and its rows."""
+    """A cell of the code: its count, empty where it was not run, and its place in the file, from 1.
+
+    `heading` is the row of the code above its own `rows`.
+    """
 
     count: str
+    number: int
     heading: int
     rows: tuple[str, ...]
 
@@ -101,7 +105,7 @@ def cells_of(code: str) -> list[Cell]:
     heads = [(place, found) for place, row in enumerate(rows) if (found := _HEADING.match(row))]
     ends = [place for place, _ in heads[1:]] + [len(rows)] * bool(heads)
     cells = [
-        Cell(found["count"].strip(), place + 1, tuple(rows[place + 1 : end]))
+        Cell(found["count"].strip(), int(found["cell"]), place + 1, tuple(rows[place + 1 : end]))
         for (place, found), end in zip(heads, ends, strict=True)
     ]
     if cells and (above := rows[: heads[0][0]]):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from corpus.message import Message
+from ingest.configfiles import notebook
 from ingest.configfiles.errors import NotPatchableError
 from ingest.logs.report import CrashReport
 from service.llm.claims import Proposal
@@ -30,6 +31,11 @@ MOST_CLOSED = 3
 _PLACE = re.compile(
     r"(?P<file>[\w./\\+-]{0,200}?[\w+-]+\.(?:py|pyx|ipynb|sh|bash|slurm|sbatch|sub|txt|toml|ya?ml|cfg|ini))"
     r"(?::(?P<line>\d{1,6}))?"
+)
+# A row of a notebook's cell, which its count names; the last form is that of one which was never run.
+_CELL = re.compile(
+    r"(?<!\w)(?:(?:Cell |Input )?In ?\[(?P<count>\d{1,6})\]|[Cc]ell (?P<place>\d{1,6}))"
+    r"(?::|,? (?:line|row) )(?P<row>\d{1,6})"
 )
 # Of these, names that are no domain's.
 _PYTHON = re.compile(r"[\w./\\+-]{0,200}\.(?:py|pyx|ipynb)(?::\d{1,6})?")
@@ -77,13 +83,7 @@ def code_change(pick: Proposal, why: str, report: CrashReport, own: OwnAdvice) -
 
     Words in place of an edit are held against `own` as a model's prose is: the log may have worded them.
     """
-    place = _PLACE.search(pick.key) or _PLACE.search(pick.to)
-    file = place["file"].replace("\\", "/").rpartition("/")[2].strip() if place else ""
-    line = int(place["line"] or 0) if place else 0
-    if file not in _own_files(report):
-        # A module that no call went through: the words name it.
-        file, line = "", 0
-    key = f"{file}:{line}" if line else file or CODE
+    file, line, key = _place_of(pick, report)
     if pick.before.strip():
         if not (refusal := _refused(pick, file, line, report)):
             after = _rows(pick.to, LONGEST_CODE)
@@ -91,9 +91,10 @@ def code_change(pick: Proposal, why: str, report: CrashReport, own: OwnAdvice) -
         if _tree(pick.to) is not None:
             return refusal
     words = neutralize(pick.to, LONGEST_WORDS).strip()
-    if file and not _PLACE.search(pick.key):
+    if file and not (_PLACE.search(pick.key) or _CELL.search(pick.key)):
         # The place that the words begin with is told by the key.
-        words = re.sub(rf"^(?:in )?\S*{re.escape(file)}(?::{line})?:?\s+", "", words)
+        named = rf"(?:\S*{re.escape(file)}(?::{line})?|{re.escape(key)})"
+        words = re.sub(rf"^(?:in )?{named}:?\s+", "", words)
     at_hand = code_at_hand(report)
     bare = _DECORATOR.sub(lambda found: " " if _decorates(found["name"], report) else found[0], words)
     if not words or addresses_a_model(words) or lead(bare, lambda name: _is_of_code(name, words, report)):
@@ -103,6 +104,43 @@ def code_change(pick: Proposal, why: str, report: CrashReport, own: OwnAdvice) -
     if not is_order(words) and not any(name in at_hand for name in _NAME.findall(words)):
         return Message("model.no-edit")
     return advises_strangely(_told(bare, report), at_hand, own) or _made(key, words, why)
+
+
+def _place_of(pick: Proposal, report: CrashReport) -> tuple[str, int, str]:
+    """Give file and row of a proposal, and how a person finds them."""
+    cell = _CELL.search(pick.key) or _CELL.search(pick.to)
+    if cell and (found := _of_cell(cell, report)) is not None:
+        return found
+    place = _PLACE.search(pick.key) or _PLACE.search(pick.to)
+    file = place["file"].replace("\\", "/").rpartition("/")[2].strip() if place else ""
+    line = int(place["line"] or 0) if place else 0
+    if file not in _own_files(report):
+        # A module that no call went through: the words name it.
+        return "", 0, CODE
+    code = next((body for name, body in _books(report) if name == file), None)
+    if line and code is not None:
+        return file, line, notebook.place_of(code, line)
+    return file, line, f"{file}:{line}" if line else file
+
+
+def _of_cell(cell: re.Match[str], report: CrashReport) -> tuple[str, int, str] | None:
+    """Give the row of a cell in the notebook's code; None where neither file nor call is such a cell."""
+    row = int(cell["row"])
+    for name, code in _books(report):
+        for place in notebook.cells_of(code):
+            is_it = place.count == cell["count"] if cell["count"] else str(place.number) == cell["place"]
+            if is_it and row <= len(place.rows):
+                return name, place.heading + row, notebook.place_of(code, place.heading + row)
+    file = f"In [{cell['count']}]"
+    return (file, row, f"{file}:{row}") if file in _own_files(report) else None
+
+
+def _books(report: CrashReport) -> Iterator[tuple[str, str]]:
+    """Give the names of the job's notebooks, without folders, and the code of each."""
+    for text in report.launches:
+        body, _, name = text.rpartition("\n")
+        if name.endswith(notebook.ENDING):
+            yield name.rpartition("/")[2], body
 
 
 def as_option(pick: Proposal, report: CrashReport) -> Proposal:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 # Rows of one answer, those around a row that holds the words, and the longest row.
 MOST, AROUND, LONGEST = 100, 4, 400
 # A call that a row is of is shown whole where it has at most so many rows above or below.
 MOST_OF_CALL = 40
-_NOTEBOOK = ".ipynb"
 # Texts and remarks: a bracket in one opens nothing.
 _QUOTED = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|#.*")
 _OPENS, _CLOSES = re.compile(r"[(\[{]"), re.compile(r"[)\]}]")
@@ -21,8 +19,7 @@ def read_file(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Give rows of a file with their numbers, and what is to be said of those that are not given.
 
-    `launches` are texts of files, each with its name behind the last row; they are redacted. Of a notebook
-    the sources of its cells are read. What `told_of` says of a file makes the numbers of its rows void: they
+    `launches` are texts of files, each with its name behind the last row; they are redacted. What `told_of` says of a file makes the numbers of its rows void: they
     are none of the run's. Raises ValueError, in words for a model, where there is no such file.
     """
     files = {title: body.split("\n") for body, _, title in (text.rpartition("\n") for text in launches)}
@@ -36,8 +33,6 @@ def read_file(
     rows, remark = files[found[0]], told_of(found[0])
     if first and not first.isdecimal():
         raise ValueError("a row is a number")
-    if found[0].endswith(_NOTEBOOK) and (sources := notebook_sources("\n".join(rows))) is not None:
-        rows = sources
     places = _holding(rows, words) if words else range(max(0, int(first or 1) - 1), len(rows))
     shown = [place for place in places if rows[place].strip()]
     told = tuple(_numbered(rows, shown[:MOST], is_counted=not remark))
@@ -46,26 +41,6 @@ def read_file(
         rest = f"{len(shown) - MOST} more rows of {len(rows)}: ask for them with first {shown[MOST] + 1}."
         return told, (*more, rest)
     return told, more if told else (*more, "No row is such.")
-
-
-def notebook_sources(text: str) -> list[str] | None:
-    """Give the rows of a notebook's cells, code and text, without what they printed; None for other texts.
-
-    The format: https://nbformat.readthedocs.io/en/latest/format_description.html
-    """
-    try:
-        held = json.loads(text)
-    except ValueError:
-        return None
-    cells = held.get("cells") if isinstance(held, dict) else None
-    if not isinstance(cells, list):
-        return None
-    rows: list[str] = []
-    for number, cell in enumerate((cell for cell in cells if isinstance(cell, Mapping)), 1):
-        source = cell.get("source", "")
-        text = "".join(map(str, source)) if isinstance(source, list) else str(source)
-        rows += [f"# cell {number}, {cell.get('cell_type', '')}", *text.split("\n")]
-    return rows
 
 
 def _numbered(rows: Sequence[str], shown: Sequence[int], *, is_counted: bool) -> Iterator[str]:

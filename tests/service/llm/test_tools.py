@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -437,26 +436,3 @@ def test_the_call_around_words_is_read_to_its_end(triage: Triage) -> None:
     data = "[\n" + "\n".join(f"  {number}," for number in range(1000, 1300)) + "\n]"
     held, _ = read_file([f"{data}\ndata.json"], "data.json", "", "1150")
     assert len(held) == 9
-
-
-def test_of_a_notebook_the_sources_are_read() -> None:
-    """Not what its cells printed; a notebook that is no JSON is read as it stands."""
-    cells = [
-        {
-            "cell_type": "code",
-            "source": ["import torch\n", "model = build(30)"],
-            "outputs": [{"text": "30 rows"}],
-        },
-        {"cell_type": "markdown", "source": "# The model"},
-    ]
-    whole = json.dumps({"cells": cells, "nbformat": 4}, indent=1)
-    rows, _ = read_file([f"{whole}\nrun.ipynb"], "run.ipynb", "", "")
-    assert rows == (
-        "1: # cell 1, code",
-        "2: import torch",
-        "3: model = build(30)",
-        "4: # cell 2, markdown",
-        "5: # The model",
-    )
-    assert read_file([f"{whole}\nrun.ipynb"], "run.ipynb", "", "rows")[0] == ()
-    assert read_file([f"{whole[:-2]}\nrun.ipynb"], "run.ipynb", "", "rows")[0]
