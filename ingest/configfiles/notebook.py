@@ -52,12 +52,15 @@ def code_of(text: str) -> str | None:
 def of_magics(code: str) -> list[Setting]:
     """Read the settings of the rows that are IPython's own: packages, commands, variables."""
     found: list[Setting] = []
-    is_shell = False
+    is_shell, begun = False, ""
     for number, row in enumerate(code.split("\n"), 1):
         is_shell = is_shell and not _HEADING.match(row)
         if (remark := _REMARK.match(row)) is None:
             continue
-        own = remark["row"].strip()
+        own = begun + remark["row"].strip()
+        begun = f"{own[:-1].rstrip()} " if own.endswith("\\") else ""
+        if begun:
+            continue
         if variable := _VARIABLE.match(own):
             found.append(Setting(variable["name"], variable["value"].strip().strip("'\""), number, "env"))
         elif command := _SHELL_ROW.match(own):
@@ -205,11 +208,11 @@ def _as_python(rows: list[str]) -> list[str]:
     if _parses(rows):
         return rows
     made: list[str] = []
-    goes_on = False
+    goes_on, indent = False, ""
     for row in rows:
         if goes_on or _MAGIC.match(row):
-            # A block of magics alone would be none.
-            indent = row[: len(row) - len(row.lstrip())]
+            # A block of magics alone would be none; a row that goes on with one may stand anywhere.
+            indent = indent if goes_on else row[: len(row) - len(row.lstrip())]
             made.append(f"{indent}pass  # ipython: {row.strip()}" if indent else f"# ipython: {row}")
             goes_on = row.rstrip().endswith("\\")
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ingest.configfiles.notebook import place_in
+from ingest.configfiles import notebook
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
 from ingest.logs.stacks.stack import Frame
@@ -41,15 +41,17 @@ def code_rows(prompt_context: PromptContext) -> Iterator[PromptRow]:
             if rows[place].strip():
                 rank = _AT + depth / 2 + _PER_ROW * abs(place - at)
                 # The rows of a file that was edited since have other numbers than those that ran.
-                at_row = (
-                    f"{name} (edited since)"
-                    if name in prompt_context.edited
-                    else place_in(name, "\n".join(rows), place + 1)
-                )
+                is_edited = name in prompt_context.edited
+                at_row = f"{name} (edited since)" if is_edited else _place(name, rows, place)
                 text = withhold(f"{at_row}: {rows[place]}", ids, _LONGEST)
                 row = PromptRow("code", rank, text, number=place + 1 + 100_000 * depth)
                 shown.setdefault((name, place), row)
     yield from shown.values()
+
+
+def _place(name: str, rows: Sequence[str], place: int) -> str:
+    is_cell = name.endswith(notebook.ENDING)
+    return notebook.place_of("\n".join(rows), place + 1) if is_cell else f"{name}:{place + 1}"
 
 
 def _found(frame: Frame, report: CrashReport) -> tuple[str, Sequence[str], int] | None:

@@ -19,8 +19,9 @@ def read_file(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Give rows of a file with their numbers, and what is to be said of those that are not given.
 
-    `launches` are texts of files, each with its name behind the last row; they are redacted. What `told_of` says of a file makes the numbers of its rows void: they
-    are none of the run's. Raises ValueError, in words for a model, where there is no such file.
+    `launches` are texts of files, each with its name behind the last row; they are redacted. What `told_of`
+    says of a file makes the numbers of its rows void: they are none of the run's. Raises ValueError, in words
+    for a model, where there is no such file.
     """
     files = {title: body.split("\n") for body, _, title in (text.rpartition("\n") for text in launches)}
     wanted = name.strip().replace("\\", "/")

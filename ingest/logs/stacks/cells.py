@@ -57,7 +57,7 @@ def read_cell(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> li
     rows = _rows(first)
     if (head := _HEAD.match(rows[0])) is None:
         return _syntax(first, rows, lines)
-    told = next((line.body for line in earlier if line.body.strip()), "")
+    told = next((line.body for line in earlier if line.body.strip(" -")), "")
     below = ((line, row) for line in stack.of(first, lines) for row in _rows(line))
     reading = _Reading(head["type"])
     for line, row in chain(((first, row) for row in rows[1:]), below):
@@ -170,8 +170,11 @@ def _syntax(first: Line, rows: Sequence[str], lines: Iterator[Line]) -> list[Tra
         return None
     below = ((line, row) for line in islice(stack.of(first, lines), SYNTAX_ROWS) for row in _rows(line))
     code = ""
+    # The call of a cell has rows with numbers below it, and a head above.
     for line, row in islice(chain(((first, row) for row in rows[1:]), below), SYNTAX_ROWS):
         error = stack.EXCEPTION.match(row)
+        if _CODE.match(row.lstrip()):
+            return []
         if error is None:
             code = code or row.strip()
             continue

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.logs.inputs.notebooks import as_output, is_notebook
 from tests.factories import ReadLog
+from tests.tables import each_row
 
 
 def notebook(*printed: str, raised: tuple[str, str] | None = None) -> str:
@@ -41,9 +43,10 @@ def test_that_an_exception_of_a_cell_is_told_as_the_job_said_it(read: ReadLog) -
     text = notebook("step 1 loss 2.0\n", "step 2 loss 1.9\n", raised=("OutOfMemoryError", said))
     report = read(text)
     assert report.root is not None
-    line = next(n for n, row in enumerate(text.split("\n"), 1) if said in row)
+    # The traceback ends with what stands above it under a key of its own.
+    line = max(n for n, row in enumerate(text.split("\n"), 1) if said in row)
     assert (report.root.line, report.root.text) == (line, f"OutOfMemoryError: {said}")
-    assert len(report.events) == 1
+    assert [event.count for event in report.events] == [1]
     assert read(text.replace("traceback", "other")).root is not None, "where the traceback was not kept"
 
 
@@ -63,3 +66,127 @@ def test_that_lines_keep_their_numbers_however_the_file_is_cut(printed: list[str
     assert len(rows) == len(data.split(b"\n"))
     for text in printed:
         assert text.removesuffix("\n").replace("\n", "\\n").encode("utf-8", "replace") in rows
+
+
+LOSS = "{'loss': 2.1, 'grad_norm': 0.4, 'epoch': 0.1}\n"
+GONE = ("ValueError", "bad value")
+
+
+def cell(
+    count: int | None, source: str, printed: str = "", raised: tuple[str, str] | None = None
+) -> dict[str, object]:
+    """Make a cell of code with what it printed and raised."""
+    outputs: list[dict[str, object]] = []
+    if printed:
+        outputs.append({"name": "stdout", "output_type": "stream", "text": printed.splitlines(keepends=True)})
+    if raised:
+        name, said = raised
+        head = f"{name:42}Traceback (most recent call last)"
+        call = f"Cell In[{count}], line 1\n----> 1 {source}\n"
+        told = [head, call, f"{name}: {said}"]
+        outputs.append({"ename": name, "evalue": said, "output_type": "error", "traceback": told})
+    code: dict[str, object] = {
+        "cell_type": "code",
+        "execution_count": count,
+        "metadata": {},
+        "outputs": outputs,
+    }
+    return {**code, "source": source.splitlines(keepends=True)}
+
+
+def page(*cells: dict[str, object]) -> str:
+    """Write a notebook of cells."""
+    held = {"cells": list(cells), "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(held, indent=1) + "\n"
+
+
+def of_version_3(text: str) -> str:
+    """Lay a notebook out as nbformat 3 has it."""
+    cells = json.loads(text.replace('"source"', '"input"').replace('"error"', '"pyerr"'))["cells"]
+    old = {"metadata": {"name": ""}, "nbformat": 3, "nbformat_minor": 0, "worksheets": [{"cells": cells}]}
+    return json.dumps(old, indent=1)
+
+
+def of_databricks(text: str) -> str:
+    """Put the exception where Databricks exports it: one string, in the metadata of an output."""
+    held = json.loads(text)
+    for output in (output for each in held["cells"] for output in each["outputs"]):
+        if rows := output.pop("traceback", None):
+            told = {"data": "\n".join(rows), "errorSummary": rows[-1], "type": "ipynbError"}
+            output.update(output_type="display_data", metadata={"application/vnd.databricks.v1+output": told})
+            del output["ename"], output["evalue"]
+    return json.dumps(held, indent=4)
+
+
+def of_one_string(text: str) -> str:
+    """Write what a cell holds as one string, and the file on a single line, as Kaggle does."""
+    held = json.loads(text)
+    for each in held["cells"]:
+        each["source"] = "".join(each["source"])
+        for output in (output for output in each["outputs"] if "text" in output):
+            output["text"] = "".join(output["text"])
+    return json.dumps(held)
+
+
+def of_colab(text: str) -> str:
+    """Put the source and the kind above the count, as Colab does."""
+    held = json.loads(text)
+    first = ("cell_type", "source", "metadata", "execution_count", "outputs")
+    cells = [{key: each[key] for key in first} for each in held["cells"]]
+    return json.dumps({"nbformat": 4, "metadata": {}, "cells": cells}, indent=2)
+
+
+@each_row("write", [str, of_version_3, of_databricks, of_one_string, of_colab])
+def test_an_exception_is_read_of_each_writer(write: Callable[[str], str], read: ReadLog) -> None:
+    """Whatever the version, the layout and the order of the keys."""
+    text = page(cell(1, "x = 1", "hello\n"), cell(2, "fit(x)", LOSS, GONE))
+    root = read(write(text)).root
+    assert root is not None
+    assert root.body == "ValueError: bad value"
+    assert [(frame.file, frame.line, frame.code) for frame in root.frames] == [("In [2]", 1, "fit(x)")]
+
+
+@each_row("write", [str, of_version_3, of_databricks, of_one_string, of_colab])
+def test_code_and_text_of_cells_are_no_output(write: Callable[[str], str], read: ReadLog) -> None:
+    """Code may raise or print the very words of a failure, and a text beside it tell of one."""
+    words = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
+    sources = [f"raise RuntimeError('{words}')", f'# {words}\nprint("""\n{words}\n""")']
+    text = {**cell(None, f"I had this:\n\n{words}"), "cell_type": "markdown"}
+    report = read(write(page(text, *(cell(n, source, "fine\n") for n, source in enumerate(sources, 1)))))
+    assert report.events == ()
+
+
+@each_row(
+    ("cells", "fails"),
+    [
+        # A copy of the cell ran to its end later, with another value; or before, and fails now.
+        ([cell(1, "fit(size=16)", "", GONE), cell(2, "fit(size=8)", LOSS)], False),
+        ([cell(2, "fit(size=16)", "", GONE), cell(1, "fit(size=8)", LOSS)], True),
+        ([cell(None, "fit(size=16)", "", GONE), cell(None, "fit(size=8)", LOSS)], False),
+        ([cell(1, "fit(size=16)", "", GONE), cell(2, "fit(size=8)", "", GONE)], True),
+        ([cell(1, "fit(size=16)", "", GONE), cell(None, "fit(size=8)")], True),
+        ([cell(1, "fit(size=16)", "", GONE), cell(2, "other()", "x\n")], True),
+        # Steps below the failure were made before it.
+        ([cell(9, "fit(size=16)", "", GONE), cell(3, "warm_up()", LOSS * 9)], True),
+        ([cell(1, "fit(size=16)", "", GONE), cell(3, "warm_up()", LOSS * 9)], False),
+    ],
+)
+def test_the_state_of_the_last_run_counts(cells: list[dict[str, object]], fails: bool, read: ReadLog) -> None:
+    """The counts tell the order in which cells were run, which is not that of the page."""
+    assert (read(page(*cells)).root is not None) is fails
+
+
+def test_the_failure_that_came_last_is_the_root(read: ReadLog) -> None:
+    """One that stands below it and came before is past."""
+    first, last = ("KeyError", "'first'"), ("KeyError", "'last'")
+    root = read(page(cell(7, "fit()", "", last), cell(4, "load()", "", first))).root
+    assert root is not None
+    assert root.body == "KeyError: 'last'"
+
+
+def test_a_file_that_is_cut_off_is_read_as_far_as_it_goes(read: ReadLog) -> None:
+    """Its cells are not known as a whole, but their rows are."""
+    text = page(cell(1, "fit(x)", LOSS, GONE), cell(2, "y", LOSS))
+    root = read(text[: text.index('"traceback"')]).root
+    assert root is not None
+    assert root.body == "ValueError: bad value"
