@@ -26,6 +26,7 @@ from ingest.configfiles.tree import TreeNode
 
 ENDING = ".ipynb"
 _HEADING = re.compile(r"# In\[(?P<count>\d+| )\]: cell (?P<cell>\d+)$")
+_PLACE = re.compile(r"(?:In \[(?P<count>\d{1,6})\]|cell (?P<cell>\d{1,6})):(?P<row>\d{1,6})")
 # Rows of IPython's own: a magic, a command of the shell, a question for help; also on the right of a name.
 _MAGIC = re.compile(r"\s*(?:(?:[\w, ]{1,80}= ?)?(?:%{1,2}\w|!)|\?{1,2}\w|[\w.]{1,80}\?{1,2}\s*$)")
 # Magics of a whole cell below which Python goes on.
@@ -87,6 +88,21 @@ def place_of(code: str, line: int) -> str:
             cell = f"In [{heading['count']}]" if is_counted else f"cell {heading['cell']}"
             return f"{cell}:{line - 1 - above}"
     return str(line)
+
+
+def line_at(code: str, place: str) -> int:
+    """Give the row of the code that a place names, as `place_of` does; 0 where it has none."""
+    named = _PLACE.fullmatch(place)
+    if named is None:
+        return 0
+    row = int(named["row"])
+    fitting = (
+        cell
+        for cell in cells_of(code)
+        if (cell.count == named["count"] if named["count"] else str(cell.number) == named["cell"])
+        and 0 < row <= len(cell.rows)
+    )
+    return next((cell.heading + row for cell in fitting), 0)
 
 
 @dataclass(frozen=True)

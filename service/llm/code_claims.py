@@ -125,14 +125,12 @@ def _place_of(pick: Proposal, report: CrashReport) -> tuple[str, int, str]:
 
 def _of_cell(cell: re.Match[str], report: CrashReport) -> tuple[str, int, str] | None:
     """Give the row of a cell in the notebook's code; None where neither file nor call is such a cell."""
-    row = int(cell["row"])
+    file = f"In [{cell['count']}]" if cell["count"] else f"cell {cell['place']}"
+    key = f"{file}:{cell['row']}"
     for name, code in _books(report):
-        for place in notebook.cells_of(code):
-            is_it = place.count == cell["count"] if cell["count"] else str(place.number) == cell["place"]
-            if is_it and row <= len(place.rows):
-                return name, place.heading + row, notebook.place_of(code, place.heading + row)
-    file = f"In [{cell['count']}]"
-    return (file, row, f"{file}:{row}") if file in _own_files(report) else None
+        if line := notebook.line_at(code, key):
+            return name, line, key
+    return (file, int(cell["row"]), key) if file in _own_files(report) else None
 
 
 def _books(report: CrashReport) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from corpus.keys import canonical, unsigned
 from corpus.library import Library
 from corpus.message import edited, words
 from corpus.schema import ChangeKind, Language
-from ingest.configfiles import formats
+from ingest.configfiles import formats, notebook
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.spelling import is_unset
 from ingest.logs.report import CrashReport
@@ -183,7 +183,8 @@ def _suggested(
 ) -> tuple[FileEdit, ...]:
     code = _code_of(files)
     if changes and changes[0].kind == "code":
-        return _own_edits(changes[0], code, files, report)
+        found = _own_edits(changes[0], code, files, report)
+        return tuple(edit for edit in found if edit.is_writable)
     return _in_code(_first_targets(changes, report, library), files, library)
 
 
@@ -200,8 +201,8 @@ def _in_code(
                 # What goes with the first one stands in the same call, or is left to its reader.
                 with contextlib.suppress(NotPatchableError):
                     after = python_file.suggested(after, other, known)
-            if after != file.text:
-                return (FileEdit(file, after),)
+            if (made := FileEdit(file, after)).is_writable and after != file.text:
+                return (made,)
     return ()
 
 
@@ -267,7 +268,9 @@ def _edited_statement(change: ProposedChange, code: Sequence[ConfigFile]) -> tup
     """Give the edit of a statement in the file that the change's place names."""
     name, _, line = change.key.rpartition(":") if change.key[-1:].isdecimal() else (change.key, "", "0")
     for file in code:
-        if file.name.rpartition("/")[2] == name.rpartition("/")[2]:
+        row = notebook.line_at(file.text, change.key) if file.notebook else 0
+        line = str(row) if row else line
+        if row or file.name.rpartition("/")[2] == name.rpartition("/")[2]:
             with contextlib.suppress(NotPatchableError):
                 after = statements.replaced(file.text, int(line), change.from_ or "", str(change.to))
                 return (FileEdit(file, after),)

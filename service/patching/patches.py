@@ -8,6 +8,7 @@ from pathlib import Path
 
 from corpus.message import Message
 from ingest.configfiles import notebook
+from ingest.configfiles.errors import NotPatchableError
 from service.patching.patch import accepts, carries, difference, lists_packages, patch
 from service.patching.target import PatchTarget
 from service.schemas.diagnosis import Dropped
@@ -60,6 +61,14 @@ class FileEdit:
         if not self.file.notebook:
             return self.after
         return notebook.rewritten(self.file.notebook, self.file.text, self.after)
+
+    @property
+    def is_writable(self) -> bool:
+        """Tell whether the file can take it."""
+        try:
+            return bool(self.written or not self.after)
+        except NotPatchableError:
+            return False
 
 
 @dataclass(frozen=True)

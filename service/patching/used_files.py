@@ -109,7 +109,9 @@ def _is_called(name: str, text: str) -> bool:
     """Tell whether a program's text imports or starts another one."""
     stem = PurePath(name).stem
     module = PurePath(name).parent.name if stem == "__init__" else stem
-    return re.search(rf"(?<![\w-]){re.escape(module)}(?![\w-])", text) is not None
+    # A method of that name, as in `trainer.train()`, is no module.
+    word = re.escape(module)
+    return re.search(rf"(?<![\w-])(?:(?<!\.){word}|(?<=\.){word}(?!\())(?![\w-])", text) is not None
 
 
 def _ordered(files: Sequence[ConfigFile], kind: str, shown: set[str], names: set[str]) -> list[ConfigFile]:

@@ -15,7 +15,7 @@ from tests.tables import each_row
 
 CELLS = (
     "import torch\nx = 3\ny = 'a\\nb'",
-    "!pip install \\\n  peft==0.5.0\n%env NCCL_DEBUG=INFO\nif x:\n    !ls \\\n      -l\nmodel = LLM(\n    seed=2)\n",
+    "!pip install \\\n  peft==0.5.0\n%env NCCL_DEBUG=INFO\nif x:\n    !ls \\\n     -l\nm=LLM(\n    seed=2)\n",
     "%%bash\ntorchrun train.py --lr 3",
     "%%time\nsteps = 5",
     "not Python at all",
@@ -58,7 +58,7 @@ def test_a_row_is_named_by_its_cell() -> None:
     code = code_of(written(*CELLS))
     rows = code.split("\n")
     assert notebook.place_of(code, rows.index("x = 3") + 1) == "cell 2:2"
-    assert notebook.place_of(code, rows.index("model = LLM(") + 1) == "In [1]:7"
+    assert notebook.place_of(code, rows.index("m=LLM(") + 1) == "In [1]:7"
     assert notebook.place_in("a/b.py", code, 4) == "b.py:4"
 
 
