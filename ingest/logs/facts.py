@@ -61,7 +61,8 @@ def _value(name: str, text: str) -> Value:
     if name.endswith("_ms"):
         return float(text) if _NUMBER.match(text) else text
     # Versions, addresses and bus ids look like numbers and are none.
-    if _NUMBER.match(text) and name not in {"version", "wanted", "found", "value", "pci"} and len(text) < 16:
+    is_text = name in {"version", "wanted", "found", "value", "pci"} or name.endswith("_version")
+    if _NUMBER.match(text) and not is_text and len(text) < 16:
         return float(text) if "." in text else int(text)
     return text.rstrip(".,;")
 

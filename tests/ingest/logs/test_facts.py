@@ -62,8 +62,8 @@ def test_a_duration_is_seconds(text: str, expected: Value) -> None:
         ({"loss": "0.5", "step": "-1"}, {"loss": 0.5, "step": -1}),
         ({"wait_ms": "12", "signal": "SIGKILL,"}, {"wait_ms": 12.0, "wait_s": 0.012, "signal": "SIGKILL"}),
         (
-            {"version": "2.6", "found": "12", "value": "1", "pci": "100"},
-            {"version": "2.6", "found": "12", "value": "1", "pci": "100"},
+            {"version": "2.6", "newest_cuda_version": "12.10", "found": "12", "value": "1", "pci": "100"},
+            {"version": "2.6", "newest_cuda_version": "12.10", "found": "12", "value": "1", "pci": "100"},
         ),
         ({"actor": "1234567890123456"}, {"actor": "1234567890123456"}),
         ({"missing": None, "blank": "  "}, {}),

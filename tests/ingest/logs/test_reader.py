@@ -192,6 +192,17 @@ def test_a_remote_error_of_ray_is_told_by_its_innermost_part(read: ReadLog) -> N
     assert [str(frame) for frame in root.frames] == ["/site-packages/vllm/worker/worker.py:execute_model"]
 
 
+def test_a_drivers_version_is_none_of_cuda(read: ReadLog) -> None:
+    """`nvidia-smi` prints it beside the newest CUDA that it runs; the job's own is printed elsewhere."""
+    table = "| NVIDIA-SMI 550.90.07   Driver Version: 550.90.07   CUDA Version: 12.4     |\n"
+    report = read(table)
+    assert [found.version for found in report.frameworks if found.name == "cuda"] == [""]
+    stated = [fact.fields for fact in report.facts if fact.kind == "gpu_driver"]
+    assert stated == [{"driver_version": "550.90.07", "newest_cuda_version": "12.4"}]
+    report = read(f"{table}Cuda compilation tools, release 11.8, V11.8.89\n")
+    assert [found.version for found in report.frameworks if found.name == "cuda"] == ["11.8"]
+
+
 def test_a_report_names_phase_and_frameworks_by_the_frames(read: ReadLog) -> None:
     """Paths of frames tell what ran and what it was doing."""
     report = read(REMOTE + OOM + "\n")
