@@ -11,6 +11,7 @@ from corpus.schema import Language
 from ingest.logs.inputs.members import is_output
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import Redactor
+from service.llm.call_lines import call_lines
 from service.llm.deciding_lines import deciding_lines
 from service.llm.file_remarks import FOREIGN, edited_files, foreign_files
 from service.llm.models import ChatMessage
@@ -109,7 +110,8 @@ def build_prompt_context(triage_context: TriageContext) -> PromptContext:
     beside = tuple(_beside(triage_context))
     offered = (*first.changes, *more)
     prompt_context = PromptContext(assessment, library, first, triage_context.language, offered, beside)
-    return prompt_context.with_lines(deciding_lines(assessment.report, triage_context.reopen))
+    report, reopen = assessment.report, triage_context.reopen
+    return prompt_context.with_lines({**deciding_lines(report, reopen), **call_lines(report, reopen)})
 
 
 def _beside(triage_context: TriageContext) -> Iterator[str]:

@@ -11,6 +11,7 @@ from math import inf
 from ingest.logs.events import Event, masked
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
+from service.llm.call_lines import call_rows
 from service.llm.deciding_lines import named_values
 from service.llm.prompt_context import PromptContext
 from service.llm.prompt_injection import excerpt, neutralize
@@ -83,6 +84,7 @@ def log_rows(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
     marks = frozenset(_underlines(report))
     told: dict[str, int] = {}
     values = named_values(report)
+    of_own_calls = call_rows(report, report.texts)
 
     def is_deciding(number: int) -> bool:
         return values is not None and number < where and values.search(report.texts[number]) is not None
@@ -95,8 +97,8 @@ def log_rows(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
             # The same words again, of another rank or attempt, say little more.
             alike = told[event.pattern] = told.get(event.pattern, 0) + 1
             return base + min(distance, 10_000) / 10_000 - sum(event.weight) / 10 + (alike > ALIKE) * 5.0
-        if distance <= NEAR:
-            return -1.1 + distance / 100
+        if distance <= NEAR or number in of_own_calls:
+            return -1.1 + min(distance, 400) / 1000
         if is_deciding(number):
             return 1.0
         if number in end:
@@ -117,7 +119,8 @@ def log_rows(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
         row = PromptRow("log", rank(number, event), text + more, str(report.place(number)), number)
         # Calls of a failing stack may read alike but for their numbers, and each says where it was.
         is_again = alike > REPEATS and number not in calls
-        if event is None and (is_again or number in repeated) and number not in last:
+        is_needed = number in last or number in of_own_calls
+        if event is None and (is_again or number in repeated) and not is_needed:
             left_out[number] = row
         else:
             rows.append(row)

@@ -15,6 +15,7 @@ from ingest.logs.facts import Fact
 from ingest.logs.inputs.members import is_output
 from ingest.logs.stacks.own_calls import is_own
 from service.composition import phrases
+from service.llm.call_lines import kept_frames
 from service.llm.job_code import code_rows
 from service.llm.prompt_context import PromptContext
 from service.llm.prompt_files import EDITED, file_rows, is_named
@@ -45,7 +46,7 @@ TOLD_WHOLE = 0.05
 FIRST_FOUND = 5
 _LONGEST = 400
 # Facts of one kind, failing stacks and their frames: more of them say little more.
-OF_A_KIND, STACKS, FRAMES = 6, 4, 12
+OF_A_KIND, STACKS, FRAMES, LONGEST_CALLS = 6, 4, 12, 1800
 # Verdicts under which a log without a failure has no use for what all causes mean.
 QUIET = frozenset({"no-failure", "unknown"})
 # Candidates whose borders with the causes that are no candidates are told.
@@ -216,9 +217,12 @@ def _stacks(prompt_context: PromptContext) -> Iterator[PromptRow]:
     told: set[str] = set()
     standing = sorted(report.standing, key=lambda event: event.role != "root")
     for event in [event for event in standing if event.frames][:STACKS]:
-        frames = event.frames[-FRAMES:]
-        calls = (f"{_INSTALLED.sub('', each.file)}:{each.line} {each.function}" for each in frames)
-        stack = withhold(" > ".join(calls), ids, 1200)
+        kept = kept_frames(event.frames, FRAMES)
+        frames = list(filter(None, kept))
+        calls = (
+            f"{_INSTALLED.sub('', each.file)}:{each.line} {each.function}" if each else "..." for each in kept
+        )
+        stack = withhold(" > ".join(calls), ids, LONGEST_CALLS)
         if stack in told:
             continue
         told.add(stack)
