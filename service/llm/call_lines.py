@@ -37,29 +37,41 @@ def call_rows(report: CrashReport, texts: Mapping[int, str]) -> frozenset[int]:
     root = report.root
     if root is None or not root.frames or not root.traceback:
         return frozenset()
-    own = [frame for frame in root.frames if is_own(frame)][-MOST:]
-    wanted = [frame for frame in (*own, root.frames[-1]) if frame.line]
-    numbers = [number for number in sorted(texts) if root.traceback <= number <= root.line]
-    return frozenset(_rows(wanted, {number: texts[number] for number in numbers}))
+    stack = {number: texts[number] for number in sorted(texts) if root.traceback <= number <= root.line}
+    own = [frame for frame in root.frames if is_own(frame) and frame.line][-MOST:]
+    # A package's code may stand in a stack many times; the innermost call alone is the one that raised.
+    at = max(_places(root.frames[-1:], stack), default=root.line)
+    innermost = {number: text for number, text in stack.items() if number >= at}
+    return frozenset([*_rows(own, stack), *_rows(root.frames[-1:], innermost)])
 
 
-def _rows(wanted: Sequence[Frame], texts: Mapping[int, str]) -> Iterator[int]:
+def _places(frames: Sequence[Frame], texts: Mapping[int, str]) -> dict[int, Frame]:
+    """Give the calls by the rows that name their places."""
     places = [
         (frame, re.compile(rf"{re.escape(_base(frame.file))}\W.*?(?:line |:){frame.line}\b"))
-        for frame in wanted
+        for frame in frames
     ]
-    arrows = {frame.line for frame in wanted}
-    for number, text in texts.items():
-        frame = next((frame for frame, place in places if place.search(text)), None)
-        if frame is not None:
-            yield number
-            said = frame.code.strip()
-            # Other processes may print between a call and its statement.
-            below = (near for near in range(number + 1, number + 1 + AMONG) if near in texts)
-            yield from islice((near for near in below if said and texts[near].rstrip().endswith(said)), 1)
-        arrow = _ARROW.match(text)
-        if arrow and int(arrow[1]) in arrows:
-            yield number
+    return {
+        number: frame
+        for number, text in texts.items()
+        for frame, place in places
+        if frame.line and place.search(text)
+    }
+
+
+def _rows(frames: Sequence[Frame], texts: Mapping[int, str]) -> Iterator[int]:
+    """Yield the rows that name the places of calls, and those of their statements."""
+    for number, frame in _places(frames, texts).items():
+        yield number
+        # Other processes may print between a call and its statement.
+        below = (near for near in range(number + 1, number + 1 + AMONG) if near in texts)
+        yield from islice((near for near in below if _shows(texts[near], frame)), 1)
+
+
+def _shows(text: str, frame: Frame) -> bool:
+    """Tell whether a row below a call shows its statement."""
+    said, arrow = frame.code.strip(), _ARROW.match(text)
+    return bool(said and text.rstrip().endswith(said)) or (arrow is not None and int(arrow[1]) == frame.line)
 
 
 def _base(file: str) -> str:
