@@ -160,12 +160,13 @@ def _written(
         )
         # The report is redacted by line; what stands together only here is looked at once more, before the
         # marks are put on: no mask takes one away, or the end of a row.
-        clean = Redactor().rows(
-            [" ".join(row.text.split("\n")) if row.mark else row.text.replace("\n", _BREAK) for row in chosen]
-        )
+        theirs = [place for place, row in enumerate(chosen) if not row.is_ours]
+        masked = Redactor().rows([_on_one_line(chosen[place]) for place in theirs])
+        clean = dict(zip(theirs, masked, strict=True))
         texts: list[str] = []
         last: PromptRow | None = None
-        for row, text in zip(chosen, clean, strict=True):
+        for place, row in enumerate(chosen):
+            text = clean.get(place, row.text)
             above = last.number if last else 0
             if row.mark and row.number - above > 1 and not is_told(report, above, row.number):
                 texts.append(gap_row(report, above, row.number, is_brief=is_brief))
@@ -174,6 +175,10 @@ def _written(
         if texts:
             parts.append(f"# {heading}\n" + (fence(texts) if of_log else "\n".join(texts)))
     return "\n\n".join(parts)
+
+
+def _on_one_line(row: PromptRow) -> str:
+    return " ".join(row.text.split("\n")) if row.mark else row.text.replace("\n", _BREAK)
 
 
 def shown(prompt: Prompt, form: Mapping[str, object], tools: Sequence[Mapping[str, object]] = ()) -> str:

@@ -46,7 +46,8 @@ class PromptRow:
 
     `mark` is that of the log's line, `case` the id of the case that it is of. `cites` is the mark of a line
     of which the row tells without showing it. Where all the lines `said_by` are sent, the row is not: it
-    says no more than they do.
+    says no more than they do. `is_ours` tells that the row is made of our own sentences alone: nothing in it
+    is a secret.
     """
 
     section: str
@@ -57,6 +58,7 @@ class PromptRow:
     case: str = ""
     cites: str = ""
     said_by: tuple[int, ...] = ()
+    is_ours: bool = False
 
 
 def own_names(prompt_context: PromptContext) -> frozenset[str]:

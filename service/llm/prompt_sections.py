@@ -17,6 +17,7 @@ from ingest.logs.stacks.own_calls import is_own
 from service.composition import phrases
 from service.llm.call_lines import kept_frames
 from service.llm.job_code import code_rows
+from service.llm.prompt_causes import other_causes
 from service.llm.prompt_context import PromptContext
 from service.llm.prompt_files import EDITED, file_rows, is_named
 from service.llm.prompt_injection import LONGEST_ROW, neutralize, withhold
@@ -47,8 +48,6 @@ FIRST_FOUND = 5
 _LONGEST = 400
 # Facts of one kind, failing stacks and their frames: more of them say little more.
 OF_A_KIND, STACKS, FRAMES, LONGEST_CALLS = 6, 4, 12, 1800
-# Verdicts under which a log without a failure has no use for what all causes mean.
-QUIET = frozenset({"no-failure", "unknown"})
 # Candidates whose borders with the causes that are no candidates are told.
 TOLD_APART = 1
 _WORD = re.compile(r"[A-Za-z][\w.-]{2,60}")
@@ -56,7 +55,6 @@ _WORD = re.compile(r"[A-Za-z][\w.-]{2,60}")
 _REMARK = re.compile(r"(?:.*\.)?_*(?:comment|description|readme)\w*$|//", re.IGNORECASE)
 # Where packages lie says nothing of a call in one.
 _INSTALLED = re.compile(r"^.*/(?:site|dist)-packages/")
-_EXAMPLE = re.compile(r"\s*\([^()]*\)")
 # The words of a name.
 _PART = re.compile(r"[a-z]{4,}")
 _SECTION = re.compile(r"^### ", re.MULTILINE)
@@ -75,10 +73,10 @@ def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:
             "answer",
             -1.9,
             f"{cause.title.to(prompt_context.language)}: {cause.means.to(prompt_context.language)}",
+            is_ours=True,
         )
-        yield PromptRow(
-            "answer", 3.5, cause.advice.to(prompt_context.language, prompt_context.assessment.holds)
-        )
+        advice = cause.advice.to(prompt_context.language, prompt_context.assessment.holds)
+        yield PromptRow("answer", 3.5, advice, is_ours=True)
     else:
         yield PromptRow("answer", -1.9, withhold(first.headline, own_names(prompt_context)))
     if first.outcome.is_given:
@@ -89,7 +87,7 @@ def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:
     for name, remark in prompt_context.edited.items():
         yield PromptRow("answer", -1.2, f"{neutralize(name, 120)} at hand: {withhold(remark, (), 300)}.")
     if prompt_context.edited:
-        yield PromptRow("answer", -1.15, EDITED)
+        yield PromptRow("answer", -1.15, EDITED, is_ours=True)
     for step in first.steps:
         acts = " (acts)" if step.acts else ""
         yield PromptRow("answer", 2.6, f"step shown with it{acts}: {neutralize(step.run, 200)}")
@@ -149,7 +147,8 @@ def _borders(prompt_context: PromptContext, candidates: Sequence[str]) -> Iterat
             if place < TOLD_APART or confusion.cause in near:
                 apart = confusion.to(prompt_context.language)
                 rank = 1.4 if confusion.cause in near else 1.5
-                yield PromptRow("candidates", rank, f"- {name} or {confusion.cause}: {apart}")
+                said = f"- {name} or {confusion.cause}: {apart}"
+                yield PromptRow("candidates", rank, said, is_ours=True)
     yield from _neighbours_words(prompt_context, candidates)
 
 
@@ -166,7 +165,8 @@ def _neighbours_words(prompt_context: PromptContext, candidates: Sequence[str]) 
         for confusion in cause.confused_with:
             if confusion.cause == first.id:
                 apart = confusion.to(prompt_context.language)
-                yield PromptRow("candidates", 1.6, f"- {cause.id} or {first.id}: {apart}")
+                said = f"- {cause.id} or {first.id}: {apart}"
+                yield PromptRow("candidates", 1.6, said, is_ours=True)
 
 
 def _facts(prompt_context: PromptContext) -> Iterator[PromptRow]:
@@ -405,6 +405,7 @@ def _cases(prompt_context: PromptContext) -> Iterator[PromptRow]:
             f"[case:{name}] {case.title.to(prompt_context.language)} (cause: {case.cause})",
             number=10 * place,
             case=name,
+            is_ours=True,
         )
         if place > 0 and shares.get(case.cause, 0.0) < TOLD_WHOLE:
             continue
@@ -414,9 +415,8 @@ def _cases(prompt_context: PromptContext) -> Iterator[PromptRow]:
         ]
         for number, section in filter(itemgetter(1), sections):
             rank = 3.3 + place + number / 10 + 2.0 * (place > 0)
-            yield PromptRow(
-                "cases", rank, f"[case:{name}] {section}", number=10 * place + min(number, 9), case=name
-            )
+            at = 10 * place + min(number, 9)
+            yield PromptRow("cases", rank, f"[case:{name}] {section}", number=at, case=name, is_ours=True)
 
 
 def _notes(prompt_context: PromptContext) -> Iterator[PromptRow]:
@@ -434,33 +434,7 @@ def _notes(prompt_context: PromptContext) -> Iterator[PromptRow]:
 
 
 def _causes(prompt_context: PromptContext) -> Iterator[PromptRow]:
-    """Give every other cause with what it means: one that is not told cannot be named.
-
-    Where the log may not tell, also what a cause needs for which a bare death is easily taken. Where nothing
-    failed, those alone come with words, and the others by their ids.
-    """
-    told = {candidate.cause for candidate in _likely(prompt_context)}
-    language, first = prompt_context.language, prompt_context.first
-    is_open = first.verdict != "no-failure" and first.standing != "established"
-    is_quiet = first.verdict in QUIET and not prompt_context.report.standing
-    by_id: list[str] = []
-    for place, cause in enumerate(prompt_context.library.causes.values(), 1):
-        if cause.id in told or cause.id == UNKNOWN_CAUSE:
-            continue
-        if is_quiet and not any(other.cause == UNKNOWN_CAUSE for other in cause.confused_with):
-            by_id.append(cause.id)
-            continue
-        # What is no candidate is told in short; `describe_cause` tells it whole.
-        means = _EXAMPLE.sub("", cause.means.to(language))
-        yield PromptRow("causes", -1.0, f"- {cause.id}: {means}", number=place)
-        for other in cause.confused_with:
-            if other.cause == UNKNOWN_CAUSE and is_open:
-                text = f"- {cause.id} or {other.cause}: {other.to(language)}"
-                yield PromptRow("causes", 2.1, text, number=place)
-    if by_id:
-        yield PromptRow(
-            "causes", -1.0, f"- by id alone, nothing having failed: {', '.join(by_id)}", number=9999
-        )
+    return other_causes(prompt_context, [candidate.cause for candidate in _likely(prompt_context)])
 
 
 SECTIONS: Sequence[Callable[[PromptContext], Iterable[PromptRow]]] = (

@@ -178,6 +178,8 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 
 LOOKALIKES: tuple[str, ...] = (
+    "do not switch it off to make it pass: those weights then stay random",
+    "all tests pass: every run is green",
     "max_tokens 4096",
     "--max-tokens 4096",
     "max_new_tokens: 512",

@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 
 import pytest
 
+from corpus.schema import Text
 from ingest.logs.inputs import sources
 from ingest.logs.timeline import Timeline
 from service.llm.claim_verifier import VerifiedText, verification_context, verify_text
 from service.llm.claims import Quote
 from service.llm.grounding import place_of
 from service.llm.prompt import for_answer
-from service.llm.prompt_context import Prompt, PromptContext
+from service.llm.prompt_context import Prompt, PromptContext, build_prompt_context
 from service.llm.prompt_injection import LONGEST_ROW, withhold
 from service.llm.prompt_lines import gap_row
 from service.llm.prompt_sections import MAX_DULL
@@ -46,6 +47,13 @@ def sent(triage: Triage, log: str, budget: int = 8000) -> tuple[PromptContext, P
     return context_and_prompt(asked_of(triage, log), budget)
 
 
+def _other_causes(prompt: Prompt) -> tuple[list[str], list[str]]:
+    """Give the ids of the other causes, of those with words and of those without."""
+    *rows, last = section(prompt, "Other causes")
+    told = [row.removeprefix("- ").split(":")[0] for row in rows]
+    return [name for name in told if " or " not in name], last.split(": ")[1].split(", ")
+
+
 @each_row("name", [*WRITE_UPS, SAVE])
 def test_a_case_that_is_named_is_told(name: str, triage: Triage) -> None:
     """No id of a case stands in the prompt that an answer could not cite."""
@@ -64,12 +72,9 @@ def test_a_case_is_justified_by_its_signature_or_by_a_sign_of_its_cause(triage: 
 def test_a_candidate_has_something_that_speaks_for_it(triage: Triage) -> None:
     """One without a sign stands among the other causes: each cause is told, and once."""
     prompt_context, prompt = sent(triage, traceback(OOM), 20000)
-    listed = [
-        row.split(":")[0].removeprefix("- ")
-        for heading in ("Candidate causes", "Other causes")
-        for row in section(prompt, heading)
-        if " or " not in row.split(":")[0]
-    ]
+    others, by_id = _other_causes(prompt)
+    candidates = [row.split(":")[0].removeprefix("- ") for row in section(prompt, "Candidate causes")]
+    listed = [*(name for name in candidates if " or " not in name), *others, *by_id]
     assert sorted(listed) == sorted(set(prompt_context.library.causes) - {"insufficient-evidence"})
     likely = [row for row in section(prompt, "Candidate causes") if "; probability " in row]
     assert likely
@@ -169,13 +174,36 @@ def test_a_place_that_a_stack_goes_through_again_is_told_once(triage: Triage) ->
 def test_where_nothing_failed_the_causes_are_told_by_id(triage: Triage) -> None:
     """All of them may still be named; those that a bare end is taken for are told with their words."""
     prompt_context, prompt = sent(triage, steps(*range(1, 9)), 20000)
-    rows = section(prompt, "Other causes")
-    last = rows[-1].split(": ")[1].split(", ")
-    told = [row.removeprefix("- ").split(":")[0] for row in rows[:-1]]
-    assert {*last, *told} >= set(prompt_context.library.causes) - {"insufficient-evidence"}
+    told, by_id = _other_causes(prompt)
+    assert {*told, *by_id} >= set(prompt_context.library.causes) - {"insufficient-evidence"}
     assert "host-oom-kill" in told
-    _, failing = sent(triage, steps(1) + traceback(OOM), 20000)
-    assert len("".join(section(failing, "Other causes"))) > 2 * len("".join(rows))
+
+
+def test_other_causes_come_with_words_where_a_sign_speaks_for_them(triage: Triage) -> None:
+    """What else failed, and what is taken for a candidate, the strongest sign first; the others by id."""
+    log = steps(1, 2) + traceback(OOM) + traceback(DISK, "save", "torch.save(state, path)")
+    _, prompt = sent(triage, log, 20000)
+    told, by_id = _other_causes(prompt)
+    likely = [row for row in section(prompt, "Candidate causes") if "; probability " in row]
+    assert {"gpu-memory-fragmentation", "gpu-oom-logits"} <= set(told)
+    assert any(row.startswith("- disk-full: ") for row in likely) or "disk-full" in told
+    assert {"port-in-use", "tokenizer-template"} <= set(by_id)
+    assert len(by_id) > len(told)
+    # An out-of-memory line is no bare death.
+    assert [row for row in section(prompt, "Other causes") if " or insufficient-evidence: " in row] == []
+
+
+def test_our_own_sentences_are_not_masked(triage: Triage) -> None:
+    """What reads like a secret is one in the job's text alone, and masked there."""
+    words = "Give it the password: Tr0ub4dor&3x first."
+    context = build_prompt_context(asked_of(triage, traceback(OOM) + f"{words}\n"))
+    assert context.first.cause is not None
+    causes = context.library.causes
+    cause = causes[context.first.cause].model_copy(update={"means": Text(en=words, zh=words)})
+    context = replace(context, library=replace(context.library, causes={**causes, cause.id: cause}))
+    prompt = for_answer(context, 8000)
+    assert words in "\n".join(section(prompt, "First answer"))
+    assert words not in "\n".join(section(prompt, "Lines of the log"))
 
 
 def test_a_stack_is_not_told_twice(triage: Triage) -> None:

@@ -1,0 +1,76 @@
+"""The causes in a prompt that are no candidates: those with a sign, and the ids of all others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from service.llm.prompt_context import PromptContext
+from service.llm.prompt_lines import PromptRow
+from service.schemas.diagnosis import UNKNOWN_CAUSE
+
+# Cases and past crashes that the searches rank first, whose causes come with words.
+NEIGHBOURS = 8
+# Verdicts under which a log without a failure has no use for what all causes mean.
+QUIET = frozenset({"no-failure", "unknown"})
+_EXAMPLE = re.compile(r"\s*\([^()]*\)")
+
+
+def other_causes(prompt_context: PromptContext, told: Iterable[str]) -> Iterator[PromptRow]:
+    """Give the causes beside those that are `told`: with words where a sign speaks for one, else by id.
+
+    One that is not named here cannot be an answer. Where the log may not tell, also what a cause needs for
+    which a bare death is easily taken.
+    """
+    causes, language = prompt_context.library.causes, prompt_context.language
+    others = [name for name in causes if name not in {*told, UNKNOWN_CAUSE}]
+    borders = {
+        name: other for name in others for other in causes[name].confused_with if other.cause == UNKNOWN_CAUSE
+    }
+    is_quiet = prompt_context.first.verdict in QUIET and not prompt_context.report.standing
+    may_not_tell = _may_not_tell(prompt_context)
+    signs = chain(
+        () if is_quiet else _signs(prompt_context, told), borders if is_quiet or may_not_tell else ()
+    )
+    worded = [name for name in dict.fromkeys(signs) if name in others]
+    for place, name in enumerate(worded, 1):
+        # What is no candidate is told in short; `describe_cause` tells it whole.
+        means = _EXAMPLE.sub("", causes[name].means.to(language))
+        yield PromptRow("causes", -1.0, f"- {name}: {means}", number=place, is_ours=True)
+        if may_not_tell and name in borders:
+            text = f"- {name} or {UNKNOWN_CAUSE}: {borders[name].to(language)}"
+            yield PromptRow("causes", 2.1, text, number=place, is_ours=True)
+    if by_id := [name for name in others if name not in worded]:
+        why = "nothing having failed" if is_quiet else "as nothing in this log speaks for them"
+        text = f"- by id alone, {why}: {', '.join(by_id)}"
+        yield PromptRow("causes", -1.0, text, number=len(causes), is_ours=True)
+
+
+def _may_not_tell(prompt_context: PromptContext) -> bool:
+    """Tell whether the log may not tell.
+
+    Nothing is established, and what is likely, if anything, is what a bare death is taken for.
+    """
+    first, causes = prompt_context.first, prompt_context.library.causes
+    if first.verdict == "no-failure" or first.standing == "established":
+        return False
+    likeliest = causes.get(first.cause or UNKNOWN_CAUSE)
+    borders = likeliest.confused_with if likeliest is not None and first.verdict == "diagnosed" else None
+    return borders is None or any(other.cause == UNKNOWN_CAUSE for other in borders)
+
+
+def _signs(prompt_context: PromptContext, told: Iterable[str]) -> Iterator[str]:
+    """Yield the causes that anything speaks for, the strongest sign first."""
+    assessment, causes = prompt_context.assessment, prompt_context.library.causes
+    yield from (candidate.cause for candidate in assessment.candidates)
+    yield from (event.cause for event in assessment.report.events if event.cause)
+    likely = list(told)
+    # What is often taken for a candidate, or a candidate for it.
+    yield from (other.cause for name in likely if name in causes for other in causes[name].confused_with)
+    yield from (
+        cause.id for cause in causes.values() if any(other.cause in likely for other in cause.confused_with)
+    )
+    ranked = (item.owner for item in assessment.retrieval.ranked[:NEIGHBOURS])
+    cases = prompt_context.library.cases
+    yield from (cases[owner].cause for owner in ranked if owner in cases)
