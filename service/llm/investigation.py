@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from corpus.message import Message
+from corpus.message import Message, words
 from ingest.redaction.redactor import Redactor
 from service.llm import model_calls
 from service.llm.claims import Claim, Claims
@@ -208,6 +208,8 @@ class Investigation:
         # The rows are masked one look at a time; what stands together only here is looked at once more.
         clean = Redactor().rows(fenced)
         parts += [fence(clean)] if clean else []
+        if any(WITHHELD in row for row in fenced):
+            parts.append(words("prompt.why-withheld", self.prompt_context.language))
         parts += _said_to_be_cut(every, marks, kept)
         self.rows |= {number: found.rows[number] for number in shown}
         self._extend(shown, found, suspects, "\n".join(parts))
@@ -215,7 +217,8 @@ class Investigation:
 
     def _extend(self, shown: Mapping[int, str], found: Found, suspects: int, text: str) -> None:
         prompt, report = self.prompt, self.prompt_context.report
-        new = {str(report.place(number)): number for number, row in shown.items() if row != WITHHELD}
+        may_cite = [number for number, row in shown.items() if not row.startswith(WITHHELD)]
+        new = {str(report.place(number)): number for number in may_cite}
         numbers = {**new, **prompt.numbers}
         lines = {**{mark: shown[number] for mark, number in new.items()}, **prompt.lines}
         suspects += prompt.suspects

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ingest.logs.report import CrashReport
+from corpus.message import words
 from ingest.redaction.redactor import Redactor
 from service.llm.claims import Claim, Claims, ModelReply, schema
 from service.llm.models import ChatMessage
@@ -104,18 +104,16 @@ def _built(
     sent = {rows[place].number for place in kept if rows[place].mark}
     rows = [row for row in rows if not row.said_by or not sent.issuperset(row.said_by)]
     kept, omitted = _fitting(rows, budget)
-    report = prompt_context.report
-    body = _written(rows, kept, report)
+    body = _written(rows, kept, prompt_context)
     if estimate_tokens(body) > budget:
-        body = _written(rows, kept, report, is_brief=True)
+        body = _written(rows, kept, prompt_context, is_brief=True)
     # A conversation's question stands last; what it is about is told before it.
     messages = (ChatMessage("system", system), ChatMessage("user", body), *talk)
     chosen = [row for place, row in enumerate(rows) if place in kept]
     # Beside a line that speaks to a model, only failures may be cited.
     events = {event.line for event in prompt_context.report.events}
-    marked = [
-        row for row in chosen if row.mark and row.text != WITHHELD and (not suspects or row.number in events)
-    ]
+    shown_lines = [row for row in chosen if row.mark and not row.text.startswith(WITHHELD)]
+    marked = [row for row in shown_lines if not suspects or row.number in events]
     # A line of which only a fact is sent may be cited, for what the fact says.
     told = {row.cites: row for row in chosen if row.cites and not suspects}
     of_log = {name for name, _, is_text_of_log in _SECTIONS if is_text_of_log}
@@ -149,10 +147,11 @@ def _fitting(rows: Sequence[PromptRow], budget: int) -> tuple[set[int], dict[str
 
 
 def _written(
-    rows: Sequence[PromptRow], kept: Collection[int], report: CrashReport, *, is_brief: bool = False
+    rows: Sequence[PromptRow], kept: Collection[int], prompt_context: PromptContext, *, is_brief: bool = False
 ) -> str:
     """Write the sections; `is_brief` says of lines that are left out no more than their number."""
     parts = []
+    report, language = prompt_context.report, prompt_context.language
     for name, heading, of_log in _SECTIONS:
         chosen = sorted(
             (row for place, row in enumerate(rows) if place in kept and row.section == name),
@@ -172,6 +171,8 @@ def _written(
                 texts.append(gap_row(report, above, row.number, is_brief=is_brief))
             texts.append(f"{row.mark}| {text}" if row.mark else text.replace(_BREAK, "\n"))
             last = row
+        if any(WITHHELD in text for text in texts):
+            heading += f". {words('prompt.why-withheld', language)}"
         if texts:
             parts.append(f"# {heading}\n" + (fence(texts) if of_log else "\n".join(texts)))
     return "\n\n".join(parts)

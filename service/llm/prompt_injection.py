@@ -15,6 +15,8 @@ from ingest.logs.lines import printable
 OPEN = "<<<log"
 CLOSE = "log>>>"
 WITHHELD = "[withheld: text written to a model]"
+# Settings of a row that is withheld which are named all the same.
+MOST_NAMED = 8
 # Characters of a row that are shown.
 LONGEST_ROW = 600
 # A shorter row is not worth two pieces of it.
@@ -105,6 +107,12 @@ _SUSPECT = re.compile("|".join(f"(?:{row})" for row in (*_ORDERS, *_SPOKEN)), re
 _TEXT_ROW = re.compile(r"\s*(?:\d+: )?\s*(?:#.*|(?![\w.-]+\s*:)[^=(\[{]*)")
 # Rows below one that speaks to a model that may go on with it.
 BELOW = 5
+# A name with a value that can say nothing: a number or a truth value.
+_PLAIN_VALUE = re.compile(
+    r"(?<![\w.])-{0,2}(?P<name>[A-Za-z_][\w.-]{1,40})\\?['\"]?\s*"
+    r"(?:[:=]|,[^=]{0,20}(?:=\w{1,12},\s*)?\bdefault=)\s*"
+    r"(?P<value>-?\d[\d_.]*(?:e[+-]?\d+)?|True|False|true|false|None|null)(?![\w.])"
+)
 
 
 def neutralize(text: str, limit: int = LONGEST_ROW) -> str:
@@ -135,7 +143,7 @@ def withhold_in_file(rows: Sequence[str], ids: Collection[str] = ()) -> tuple[tu
             last = place
             made.append(withhold(row, ids))
         elif place - last <= BELOW and row.strip() and _TEXT_ROW.fullmatch(flat):
-            made.append(WITHHELD)
+            made.append(_withheld(flat))
         else:
             last = last if _TEXT_ROW.fullmatch(flat) else -BELOW - 1
             made.append(withhold(row, ids))
@@ -146,7 +154,20 @@ def withhold(text: str, ids: Collection[str] = (), limit: int = LONGEST_ROW) -> 
     """Give a line fit for a prompt, its end withheld from where it speaks to a model."""
     flat = neutralize(text, 4000)
     begin = _suspected(flat, ids)
-    return shortened(flat, limit) if begin is None else f"{flat[:begin][:limit].rstrip()} {WITHHELD}".lstrip()
+    if begin is None:
+        return shortened(flat, limit)
+    return f"{flat[:begin][:limit].rstrip()} {_withheld(flat[begin:])}".lstrip()
+
+
+def _withheld(text: str) -> str:
+    """Give what stands for a text that is withheld, with the settings in it whose values can say nothing."""
+    named = {
+        match["name"]: f"{match['name']}={match['value']}"
+        for match in _PLAIN_VALUE.finditer(text)
+        if _SUSPECT.search(re.sub(r"[_.-]", " ", match["name"])) is None
+    }
+    settings = ", ".join(list(named.values())[:MOST_NAMED])
+    return f"{WITHHELD} it sets {settings}" if settings else WITHHELD
 
 
 def shortened(text: str, limit: int) -> str:
@@ -179,7 +200,9 @@ def excerpt(
     suspects = {number for number, text in lines.items() if addresses_a_model(text, ids)}
     shadow = {number + step for number in suspects for step in range(-2, 6)}
     made = {
-        number: WITHHELD if number in shadow and number not in kept else withhold(text, ids)
+        number: _withheld(neutralize(text, 4000))
+        if number in shadow and number not in kept
+        else withhold(text, ids)
         for number, text in lines.items()
     }
     return made, len(suspects)
