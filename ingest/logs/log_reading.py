@@ -27,7 +27,7 @@ from ingest.logs.progress import log_end
 from ingest.logs.refinement import refine_events
 from ingest.logs.repeats import FULL, LINE_HEAD, STACKS, Repeats, Sighting, stack_wording
 from ingest.logs.report import CrashReport, Limits
-from ingest.logs.run_starts import RunStarts, with_runs
+from ingest.logs.run_starts import RunStarts, runs_after_failures, with_runs
 from ingest.logs.samples import SampleMarks, spoken_rows
 from ingest.logs.scanner import Block, Match, Tally
 from ingest.logs.split_messages import with_calls_of_chain, with_messages_below
@@ -189,7 +189,8 @@ class LogReading:
         job = ReportView(events, None, facts, notes.frameworks.all(), notes.settings, seen=notes.seen)
         events = refine_events(events, job, self._table)
         progress.timeline.settle(events)
-        events = with_runs(events, self._starts.lines(), progress.runs, progress.timeline)
+        starts = self._starts.lines()
+        events = with_runs(events, starts, progress.runs, progress.timeline)
         cascade = arrange_worded(
             events,
             self._table.last_resort,
@@ -227,6 +228,7 @@ class LogReading:
             seen=frozenset(notes.seen),
             timeline=progress.timeline,
             novel=self._novel(),
+            run_starts=runs_after_failures(events, starts, progress.timeline),
             command=(command.number, self._masking.clean(command.body)),
             curves=notes.curves.curves(source.series if isinstance(source, JobSource) else {}),
         )

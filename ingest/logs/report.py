@@ -54,10 +54,11 @@ class CrashReport:
     `surroundings` are the rows around the root's line, `nearby` those around the other failures. `seen`
     holds the ids of the patterns that matched and speak of no failure; `novel` the last lines that a healthy
     run, where one was given, has none like; `has_begun` tells that steps were counted before the failure and
-    since the last start; `checkpoint` is the last one that is known to be whole; `command` the line and text
-    of the command that started the job, where the log shows it; `launches` the job's own files, each with
-    its name in the last line; `is_whole` tells that every line that is not blank is held; `failing_source` is
-    what the code on the machine says of the root's calls, where it was to be read; `curves` are the numbers
+    since the last start; `run_starts` are the lines that further runs begin with in a file whose earlier ones
+    failed; `checkpoint` is the last one that is known to be whole; `command` the line and text of the command
+    that started the job, where the log shows it; `launches` the job's own files, each with its name in the
+    last line; `is_whole` tells that every line that is not blank is held; `failing_source` is what the code
+    on the machine says of the root's calls, where it was to be read; `curves` are the numbers
     that were printed or logged over steps, those that went wrong first.
     """
 
@@ -87,6 +88,7 @@ class CrashReport:
     is_whole: bool = False
     failing_source: FailingSource = field(default_factory=FailingSource)
     curves: tuple[LoggedCurve, ...] = ()
+    run_starts: tuple[int, ...] = ()
 
     @property
     def standing(self) -> tuple[Event, ...]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ingest.logs import phases
 from ingest.logs.events import Event
+from ingest.logs.inputs.notebooks import is_notebook
 from ingest.logs.progress import Progress
 from ingest.logs.scanner import Block
 from ingest.logs.timeline import Timeline
@@ -43,7 +44,12 @@ class _Head:
     starts: list[int] = field(default_factory=list)
 
     def learn(self, data: bytes) -> None:
-        """Take the first lines that have words, each wording once; none from the first traceback on."""
+        """Take the first lines that have words, each wording once; none from the first traceback on.
+
+        What the cells of a notebook begin with, each of them begins with.
+        """
+        if is_notebook(data[:REACH]):
+            return
         for row in data[:REACH].partition(b"Traceback (")[0].split(b"\n")[:40]:
             piece = max(_PIECE.findall(row), key=len, default=b"")
             if len(self.pieces) < HEAD and _LETTERS.search(piece) and piece not in self.pieces:
@@ -92,6 +98,23 @@ class RunStarts:
     def lines(self) -> list[int]:
         """Give the lines that further runs begin with."""
         return [line for head in self._heads if head.count < MOST for line in head.starts]
+
+
+def runs_after_failures(
+    events: Sequence[Event], starts: Sequence[int], timeline: Timeline
+) -> tuple[int, ...]:
+    """Give those starts above which a run ended by a failure, after it had said its own first lines.
+
+    Ranks that begin together only say the same, and a message that comes again begins no run.
+    """
+    ends = [event for event in events if _ends_run(event, Progress())]
+    found: list[int] = []
+    for start in starts:
+        part = timeline.number(start)
+        begin = max(timeline.parts[part].first if timeline.parts else 1, found[-1] if found else 1)
+        if any(begin + ALIKE <= (event.traceback or event.line) and event.last < start for event in ends):
+            found.append(start)
+    return tuple(found)
 
 
 def with_runs(

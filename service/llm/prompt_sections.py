@@ -10,6 +10,7 @@ from operator import itemgetter
 from corpus.frameworks import known_frameworks
 from corpus.keys import last_level
 from corpus.library import Library
+from corpus.message import words
 from ingest.configfiles.settings import Setting
 from ingest.logs.facts import Fact
 from ingest.logs.inputs.members import is_output
@@ -34,6 +35,8 @@ MAX_KNOWN = 36
 # The longest value that is shown.
 LONGEST_VALUE = 300
 MAX_NEIGHBOURS = 8
+# Runs in one file whose first lines are told, the last of them.
+MAX_RUNS = 6
 MAX_CASES = 5
 # A setting that ranks behind this is of no interest by itself; so many of them are told.
 SPECIAL, MAX_DULL = 5.0, 40
@@ -81,6 +84,8 @@ def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:
         yield PromptRow("answer", -1.9, withhold(first.headline, own_names(prompt_context)))
     if first.outcome.is_given:
         yield PromptRow("answer", -1.8, phrases.outcome(first.outcome, prompt_context.language))
+    if told := _runs(prompt_context):
+        yield PromptRow("answer", -1.75, told)
     seen = ", ".join(f"{found.name} {found.version or ''}".strip() for found in first.frameworks)
     if seen:
         yield PromptRow("answer", 1.0, f"frameworks: {neutralize(seen)}")
@@ -91,6 +96,23 @@ def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:
     for step in first.steps:
         acts = " (acts)" if step.acts else ""
         yield PromptRow("answer", 2.6, f"step shown with it{acts}: {neutralize(step.run, 200)}")
+
+
+def _runs(prompt_context: PromptContext) -> str:
+    """Say how many runs the root's file holds, where they begin and which is judged; of one run nothing."""
+    report, language = prompt_context.report, prompt_context.language
+    line = report.root.line if report.root else report.limits.lines
+    number = report.timeline.number(line)
+    further = [start for start in report.run_starts if report.timeline.number(start) == number]
+    if not further:
+        return ""
+    begin = report.timeline.parts[number].first if report.timeline.parts else 1
+    judged = max(start for start in (begin, *further) if start <= line)
+    starts = ", ".join(str(report.place(start)) for start in (begin, *further)[-MAX_RUNS:])
+    count, place = len(further) + 1, report.place(judged)
+    said = words("prompt.runs", language, count=count, starts=starts, judged=place)
+    later = words("prompt.later-runs", language) if further[-1] > line else ""
+    return f"{said}{later}"
 
 
 def _telemetry(prompt_context: PromptContext) -> Iterator[PromptRow]:

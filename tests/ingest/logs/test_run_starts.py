@@ -80,3 +80,17 @@ ONE = {
 @each_row("text", ONE.values(), ids=list(ONE))
 def test_that_one_run_has_one_first_failure(text: str, read: ReadLog) -> None:
     assert _told(read(text)) == (OOM, [])
+
+
+@each_row(
+    ("text", "starts"),
+    [
+        (SEVERAL["appended"][0], (19,)),
+        (SEVERAL["three attempts"][0], (12, 23)),
+        (BANNER * 4 + traceback(OOM), ()),
+        (BANNER + STEPS + BANNER + STEPS, ()),
+    ],
+)
+def test_runs_after_a_failed_one_are_told(read: ReadLog, text: str, starts: tuple[int, ...]) -> None:
+    """By the lines that they begin with; ranks that begin together, and what came to no failure, are none."""
+    assert read(text).run_starts == starts

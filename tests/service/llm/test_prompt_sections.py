@@ -207,6 +207,21 @@ def test_why_a_line_is_withheld_is_told(triage: Triage) -> None:
     assert "Withheld" not in plain.messages[1].text
 
 
+def test_several_runs_in_one_file_are_told(triage: Triage) -> None:
+    """How many, where they begin, and which of them is judged."""
+    head = (
+        "Launching the trainer on 8 cards\nReading settings of base.yaml\nLoading words from /models/lark\n"
+    )
+    log = head + traceback(OOM) + head + traceback(DISK, "save", "torch.save(state, path)")
+    _, prompt = sent(triage, log)
+    assert (
+        "2 runs stand in this file, one below the other; they begin at L1, L10. "
+        "Judged is the one that begins at L10."
+    ) in section(prompt, "First answer")
+    _, prompt = sent(triage, head + traceback(OOM))
+    assert "runs stand in this file" not in prompt.messages[1].text
+
+
 def test_our_own_sentences_are_not_masked(triage: Triage) -> None:
     """What reads like a secret is one in the job's text alone, and masked there."""
     words = "Give it the password: Tr0ub4dor&3x first."
