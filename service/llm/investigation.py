@@ -20,7 +20,15 @@ from service.llm.log_view import LogView
 from service.llm.models import ChatMessage, ToolCall, parsed_arguments
 from service.llm.prompt import for_answer
 from service.llm.prompt_context import Prompt, PromptContext
-from service.llm.prompt_injection import WITHHELD, excerpt, fence, neutralize, withhold, withhold_in_file
+from service.llm.prompt_injection import (
+    LONGEST_DECIDING,
+    WITHHELD,
+    excerpt,
+    fence,
+    neutralize,
+    withhold,
+    withhold_in_file,
+)
 from service.llm.prompt_lines import gap_row, own_names
 from service.llm.prompts.instructions import ANSWER_NOW, LOOK, LOOKED
 from service.llm.row_folding import head_and_tail
@@ -174,7 +182,8 @@ class Investigation:
         ids = own_names(self.prompt_context)
         report = self.prompt_context.report
         events = {event.line for event in report.events}
-        rows, suspects = excerpt({**found.rows, **found.pieces}, events, ids)
+        limits = dict.fromkeys(self.prompt_context.deciding, LONGEST_DECIDING)
+        rows, suspects = excerpt({**found.rows, **found.pieces}, events, ids, limits)
         if found.is_of_file:
             data, spoken = withhold_in_file(found.data, ids)
         else:

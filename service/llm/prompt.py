@@ -11,7 +11,15 @@ from ingest.redaction.redactor import Redactor
 from service.llm.claims import Claim, Claims, ModelReply, schema
 from service.llm.models import ChatMessage
 from service.llm.prompt_context import Prompt, PromptContext
-from service.llm.prompt_injection import CLOSE, OPEN, WITHHELD, fence, neutralize
+from service.llm.prompt_injection import (
+    CLOSE,
+    LONGEST_DECIDING,
+    LONGEST_ROW,
+    OPEN,
+    WITHHELD,
+    fence,
+    neutralize,
+)
 from service.llm.prompt_lines import PromptRow, gap_row, is_told, log_rows
 from service.llm.prompt_sections import SECTIONS
 from service.llm.prompts.instructions import ANSWER, LANGUAGES, REPAIR, REPAIR_TASK, TURN
@@ -97,7 +105,8 @@ def _latest(talk: Sequence[ChatMessage], budget: int) -> Iterator[ChatMessage]:
 def _built(
     prompt_context: PromptContext, system: str, talk: Sequence[ChatMessage], budget: int, kind: type[Claim]
 ) -> Prompt:
-    lines, suspects = log_rows(prompt_context)
+    # Of a small prompt one long row would be all.
+    lines, suspects = log_rows(prompt_context, min(LONGEST_DECIDING, max(LONGEST_ROW, budget)))
     rows = [*lines, *(row for make in SECTIONS for row in make(prompt_context))]
     kept, _ = _fitting(rows, budget)
     # Rows that say no more than lines of the log that are sent give their room to others.

@@ -75,6 +75,14 @@ class PromptContext:
         """Say of a file that it is not what ran; the empty string where it is."""
         return FOREIGN if file in self.foreign else self.edited.get(file, "")
 
+    @cached_property
+    def deciding(self) -> frozenset[int]:
+        """Lines that are shown whole: the root's, and those that the first answer rests on."""
+        report = self.report
+        proof = {row.place for row in self.first.evidence}
+        lines = {event.line for event in report.events if str(report.place(event.line)) in proof}
+        return frozenset(lines | ({report.root.line} if report.root else set()))
+
     @property
     def candidates(self) -> tuple[Candidate, ...]:
         """The causes that a model is told of, the likeliest first."""

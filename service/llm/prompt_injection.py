@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from ingest.logs.lines import printable
 
@@ -19,6 +20,8 @@ WITHHELD = "[withheld: text written to a model]"
 MOST_NAMED = 8
 # Characters of a row that are shown.
 LONGEST_ROW = 600
+# The same of a row that decides: the root's message and the lines of the proof.
+LONGEST_DECIDING = 2000
 # A shorter row is not worth two pieces of it.
 LEAST_PARTS = 120
 
@@ -190,19 +193,23 @@ def _suspected(text: str, ids: Collection[str]) -> int | None:
 
 
 def excerpt(
-    lines: Mapping[int, str], kept: Collection[int], ids: Collection[str] = ()
+    lines: Mapping[int, str],
+    kept: Collection[int],
+    ids: Collection[str] = (),
+    limits: Mapping[int, int] = MappingProxyType({}),
 ) -> tuple[dict[int, str], int]:
     """Make lines fit for a prompt; gives them and how many hold text to a model.
 
     Lines beside such a line, as an instruction goes on over several, are withheld too; of the lines in
-    `kept`, which are failures themselves, only what speaks to a model.
+    `kept`, which are failures themselves, only what speaks to a model. `limits` are how many characters of
+    some are shown, where these are more than LONGEST_ROW.
     """
     suspects = {number for number, text in lines.items() if addresses_a_model(text, ids)}
     shadow = {number + step for number in suspects for step in range(-2, 6)}
     made = {
         number: _withheld(neutralize(text, 4000))
         if number in shadow and number not in kept
-        else withhold(text, ids)
+        else withhold(text, ids, limits.get(number, LONGEST_ROW))
         for number, text in lines.items()
     }
     return made, len(suspects)

@@ -14,7 +14,7 @@ from ingest.logs.stacks.own_calls import is_own
 from service.llm.call_lines import call_rows
 from service.llm.deciding_lines import named_values
 from service.llm.prompt_context import PromptContext
-from service.llm.prompt_injection import excerpt, neutralize
+from service.llm.prompt_injection import LONGEST_DECIDING, excerpt, neutralize
 
 # Rows this near the root's line come before all others; of the log's last rows so many are shown.
 NEAR, SHOWN_END = 5, 10
@@ -68,11 +68,15 @@ def own_names(prompt_context: PromptContext) -> frozenset[str]:
     )
 
 
-def log_rows(prompt_context: PromptContext) -> tuple[list[PromptRow], int]:
-    """Give the log's lines: failures by what they say, each with the lines around it, and the log's end."""
+def log_rows(prompt_context: PromptContext, longest: int = LONGEST_DECIDING) -> tuple[list[PromptRow], int]:
+    """Give the log's lines: failures by what they say, each with the lines around it, and the log's end.
+
+    Lines that decide are shown up to `longest` characters.
+    """
     report = prompt_context.report
     events = {event.line: event for event in reversed(report.events)}
-    made, suspects = excerpt(report.texts, events, own_names(prompt_context))
+    limits = dict.fromkeys(prompt_context.deciding, longest)
+    made, suspects = excerpt(report.texts, events, own_names(prompt_context), limits)
     where = report.root.line if report.root else 0
     end = {number for number, _ in report.tail[-SHOWN_END:]}
     failing = sorted(event.line for event in report.standing)

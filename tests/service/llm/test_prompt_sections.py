@@ -416,6 +416,19 @@ def test_that_the_end_of_a_long_row_is_told() -> None:
     assert len(row) <= LONGEST_ROW
 
 
+def test_a_deciding_message_is_not_cut(triage: Triage) -> None:
+    """The root's line is shown up to two thousand characters, however long others may be."""
+    message = (
+        f"RuntimeError: Error(s) in loading state_dict for Net: {'missing key layer.weight, ' * 50}the end"
+    )
+    _, prompt = sent(triage, f"loading {'part ' * 400}now\n" + traceback(message))
+    rows = [row for row in _lines(prompt) if "characters ...]" in row]
+    assert [row.partition("|")[0] for row in rows] == ["L1"]
+    assert prompt.lines["L7"] == message
+    _, small = sent(triage, traceback(message), 2600)
+    assert len(small.lines["L6"]) < len(message)
+
+
 def test_that_an_output_among_the_files_is_read_as_one(triage: Triage) -> None:
     """A scheduler's `.err` beside the log holds no settings; its rows that fail are told, and its last."""
     told = "slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of your tasks were OOM Killed."
