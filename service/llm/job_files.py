@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from service.llm.log_view import finder, units
 
 # Rows of one answer, those around a row that holds the words, and the longest row.
 MOST, AROUND, LONGEST = 100, 4, 400
@@ -34,10 +36,13 @@ def read_file(
     rows, remark = files[found[0]], told_of(found[0])
     if first and not first.isdecimal():
         raise ValueError("a row is a number")
-    places = _holding(rows, words) if words else range(max(0, int(first or 1) - 1), len(rows))
+    places: Sequence[int] = range(max(0, int(first or 1) - 1), len(rows))
+    loose = ""
+    if words:
+        places, loose = _holding(rows, words)
     shown = [place for place in places if rows[place].strip()]
     told = tuple(_numbered(rows, shown[:MOST], is_counted=not remark))
-    more = (f"{found[0]}: {remark}",) if remark else ()
+    more = tuple(filter(None, [f"{found[0]}: {remark}" if remark else "", loose]))
     if len(shown) > MOST:
         rest = f"{len(shown) - MOST} more rows of {len(rows)}: ask for them with first {shown[MOST] + 1}."
         return told, (*more, rest)
@@ -57,15 +62,42 @@ def _numbered(rows: Sequence[str], shown: Sequence[int], *, is_counted: bool) ->
         above = place
 
 
-def _holding(rows: Sequence[str], words: str) -> list[int]:
-    """Give the places of rows that hold one of some words, with the whole call of each and what is around."""
-    needle = re.compile("|".join(map(re.escape, words.replace("|", " ").split())), re.IGNORECASE)
+def _holding(rows: Sequence[str], words: str) -> tuple[list[int], str]:
+    """Give the places of rows that hold some words, with the whole call of each and what is around.
+
+    `|` stands between alternatives. Of each, rows that hold it as it is written count; else those with all of
+    its words; else those with any, of which the second value tells.
+    """
     open_above = _open_brackets(rows)
     near: set[int] = set()
-    for at in (at for at, row in enumerate(rows) if needle.search(row)):
-        first, last = _bracketed(open_above, at)
-        near.update(range(max(0, first - AROUND), min(len(rows), last + AROUND + 1)))
-    return sorted(near)
+    loose: list[str] = []
+    for said in filter(str.strip, words.split("|")):
+        hits, is_loose = _hits(rows, said.strip())
+        loose += [said.strip()] if is_loose else []
+        for at in hits:
+            first, last = _bracketed(open_above, at)
+            near.update(range(max(0, first - AROUND), min(len(rows), last + AROUND + 1)))
+    return sorted(near), f"No row holds all of: {', '.join(loose)}; shown are rows with any." if loose else ""
+
+
+def _hits(rows: Sequence[str], said: str) -> tuple[list[int], bool]:
+    """Give the places of the rows that hold what is said, and whether they hold only some of its words.
+
+    The beginning of a word counts before a piece of one.
+    """
+    parts = units(said)
+    several: tuple[tuple[Sequence[str], Callable[[Iterable[object]], bool]], ...] = (
+        ([said.strip('"')], all),
+        (parts, all),
+        (parts, any),
+    )
+    for wanted, enough in several:
+        for as_words in (True, False):
+            forms = [finder(part, as_words=as_words) for part in wanted]
+            hits = [at for at, row in enumerate(rows) if enough(form.search(row) for form in forms)]
+            if hits:
+                return hits, enough is any and len(parts) > 1
+    return [], False
 
 
 def _open_brackets(rows: Sequence[str]) -> list[int]:

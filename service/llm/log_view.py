@@ -120,7 +120,7 @@ class LogView:
     def _search(
         self, wanted: Sequence[Sequence[str]], span: Span, writer: Writer, *, as_words: bool
     ) -> FoundLines:
-        alternatives = [[_needle(word, as_words=as_words) for word in words] for words in wanted]
+        alternatives = [[finder(word, as_words=as_words) for word in words] for words in wanted]
         count = 0
         if self.reopen is None:
             names = self.report.place
@@ -133,7 +133,7 @@ class LogView:
             first: list[int] = []
             last: deque[int] = deque(maxlen=LAST_HITS)
             encoded = [[word.lower().encode() for word in words] for words in wanted]
-            holding = [[_needle(word, as_words=as_words) for word in words] for words in wanted]
+            holding = [[finder(word, as_words=as_words) for word in words] for words in wanted]
             for number in self._holding(encoded, holding, span, writer):
                 count += 1
                 if len(first) < FIRST_HITS:
@@ -236,7 +236,7 @@ class LogView:
             return
 
 
-def _needle(word: str, *, as_words: bool) -> re.Pattern[str]:
+def finder(word: str, *, as_words: bool) -> re.Pattern[str]:
     """Give what finds a word whatever its case: as the beginning of one, also within `OutOfMemory`."""
     plain = re.escape(word)
     if not as_words or not word[:1].isalnum():
@@ -263,7 +263,7 @@ def begins_late(text: str) -> bool:
 
 def around(text: str, wanted: Sequence[Sequence[str]]) -> str:
     """Give a piece of a long row: that around the first of the words that stands in it."""
-    needles = [_needle(word, as_words=False) for words in wanted for word in words]
+    needles = [finder(word, as_words=False) for words in wanted for word in words]
     at = min((match.start() for needle in needles if (match := needle.search(text))), default=0)
     begin = max(0, min(at - PIECE // 3, len(text) - PIECE))
     left, right = ("[...] " if begin else ""), (" [...]" if begin + PIECE < len(text) else "")

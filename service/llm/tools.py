@@ -464,8 +464,8 @@ _ROWS = (
     ),
     Tool(
         "read_job_file",
-        "Read rows of one of the job's own files, or those that hold words, each with its whole call "
-        "and the rows around it.",
+        "Read rows of one of the job's own files, or those that hold a phrase (else all, else any of its "
+        "words), each with its whole call. `|` stands between phrases.",
         {"name": "the file's name", "first": "number of the first row", "words": "such as a name of code"},
         _read_file,
         frozenset({"first", "words"}),

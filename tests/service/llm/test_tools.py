@@ -436,3 +436,23 @@ def test_the_call_around_words_is_read_to_its_end(triage: Triage) -> None:
     data = "[\n" + "\n".join(f"  {number}," for number in range(1000, 1300)) + "\n]"
     held, _ = read_file([f"{data}\ndata.json"], "data.json", "", "1150")
     assert len(held) == 9
+
+
+def test_words_in_a_file_are_a_phrase_first_then_all_then_any() -> None:
+    """Of each alternative by itself; that only some of its words are there is told."""
+    rows = ["def max_len(rows):", "    return 1", "batch size", "size", "x = batch_size", "batch", "resize"]
+    spread = "\n".join(f"{row}\n" + "\n" * 9 for row in rows)
+
+    def hits(words: str) -> tuple[list[str], tuple[str, ...]]:
+        found, more = read_file([f"{spread}\nrun.py"], "run.py", "", words)
+        return [row.partition(": ")[2] for row in found], more
+
+    assert hits("batch size") == (["batch size"], ())
+    assert hits("size batch") == (["batch size", "x = batch_size"], ())
+    assert hits('"size batch"')[0] == []
+    assert hits("size") == (["batch size", "size", "x = batch_size"], ())
+    assert hits("max_len | resize") == (["def max_len(rows):", "resize"], ())
+    found, more = hits("return 2")
+    assert found == ["    return 1"]
+    assert "return 2" in more[0]
+    assert hits("esiz")[0] == ["resize"]
