@@ -40,10 +40,7 @@ def code_rows(prompt_context: PromptContext) -> Iterator[PromptRow]:
         for place in range(max(0, at - AROUND), min(len(rows), at + AROUND + 1)):
             if rows[place].strip():
                 rank = _AT + depth / 2 + _PER_ROW * abs(place - at)
-                # The rows of a file that was edited since have other numbers than those that ran.
-                is_edited = name in prompt_context.edited
-                at_row = f"{name} (edited since)" if is_edited else _place(name, rows, place)
-                text = withhold(f"{at_row}: {rows[place]}", ids, _LONGEST)
+                text = withhold(f"{_place(name, rows, place)}: {rows[place]}", ids, _LONGEST)
                 row = PromptRow("code", rank, text, number=place + 1 + 100_000 * depth)
                 shown.setdefault((name, place), row)
     yield from shown.values()

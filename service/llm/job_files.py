@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from service.llm.log_view import finder, units
 
@@ -22,8 +22,8 @@ def read_file(
     """Give rows of a file with their numbers, and what is to be said of those that are not given.
 
     `launches` are texts of files, each with its name behind the last row; they are redacted. What `told_of`
-    says of a file makes the numbers of its rows void: they are none of the run's. Raises ValueError, in words
-    for a model, where there is no such file.
+    says of a file, such as that it is not as it ran, is said once. Raises ValueError, in words for a model,
+    where there is no such file.
     """
     files = {title: body.split("\n") for body, _, title in (text.rpartition("\n") for text in launches)}
     wanted = name.strip().replace("\\", "/")
@@ -41,25 +41,12 @@ def read_file(
     if words:
         places, loose = _holding(rows, words)
     shown = [place for place in places if rows[place].strip()]
-    told = tuple(_numbered(rows, shown[:MOST], is_counted=not remark))
+    told = tuple(f"{place + 1}: {rows[place][:LONGEST]}" for place in shown[:MOST])
     more = tuple(filter(None, [f"{found[0]}: {remark}" if remark else "", loose]))
     if len(shown) > MOST:
         rest = f"{len(shown) - MOST} more rows of {len(rows)}: ask for them with first {shown[MOST] + 1}."
         return told, (*more, rest)
     return told, more if told else (*more, "No row is such.")
-
-
-def _numbered(rows: Sequence[str], shown: Sequence[int], *, is_counted: bool) -> Iterator[str]:
-    """Write rows with their numbers, or without, and a mark where others stand between."""
-    above = None
-    for place in shown:
-        if is_counted:
-            yield f"{place + 1}: {rows[place][:LONGEST]}"
-            continue
-        if above is not None and any(rows[between].strip() for between in range(above + 1, place)):
-            yield "..."
-        yield rows[place][:LONGEST]
-        above = place
 
 
 def _holding(rows: Sequence[str], words: str) -> tuple[list[int], str]:

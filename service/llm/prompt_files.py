@@ -14,8 +14,9 @@ from service.llm.prompt_lines import PromptRow, own_names
 MAX_FILES = 20
 # What an edit of a file is to be that may hold the cure already.
 EDITED = (
-    "Where a file was edited, an edit's `before` is the statement that the traceback quotes, with its line "
-    "there, and `to` what that is to be; say so where the file at hand has the cure."
+    "Rows of an edited file stand under its present numbers. An edit's `before` is the statement that the "
+    "traceback quotes, with its line there, and `to` what that is to be; say so where the file at hand has "
+    "the cure."
 )
 
 

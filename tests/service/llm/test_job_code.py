@@ -46,27 +46,28 @@ def test_the_code_at_the_failed_calls_is_sent(triage: Triage) -> None:
 
 
 def test_a_file_that_was_edited_since_is_told_as_such(triage: Triage) -> None:
-    """Where the statement stands elsewhere, once; another version's lines would be told as those that ran."""
+    """Its rows stand under their present numbers, and that they are not those that ran is said once."""
     moved = sent(triage, f"# a line more\n{CODE}")
-    assert "train.py:5:" not in moved
-    assert "train.py (edited since):     if width % 8:" in moved
+    assert "train.py:6:     if width % 8:" in moved
+    assert moved.count("line 10 of the run stands elsewhere") == 1
     assert "train.py at hand: edited since the run: line 10 of the run stands elsewhere in it" in moved
     assert "train.py (12 rows, edited since)" in moved
+    assert "Rows of an edited file stand under its present numbers." in moved
     twice = sent(triage, f"# a line more\n{CODE}{CODE}")
-    assert "(edited since): " not in twice
+    assert "    if width % 8:" not in twice.partition("# The job's own code")[2]
 
 
 def test_a_file_that_has_the_cure_already_is_told_as_such(triage: Triage) -> None:
-    """Its rows have no numbers, and what an edit of it is to be is said; a file that ran has neither."""
+    """What an edit of it is to be is said, and of a file that ran it is not."""
     cured = CODE.replace("raise ValueError", "print")
     text = sent(triage, cured)
     assert "which failed at line 6, is not in it." in text
     assert "`before` is the statement that the traceback quotes" in text
-    assert "(edited since):     print(" not in text
+    assert ":     print(" not in text
     assert "that the traceback quotes" not in sent(triage, CODE)
     remark = "edited since the run: moved"
-    rows, more = read_file([f"{CODE}\ntrain.py"], "train.py", "", "kernel Linear", lambda _: remark)
-    assert '        raise ValueError("a width that no kernel takes")' in rows
+    rows, more = read_file([f"{CODE}\ntrain.py"], "train.py", "", "kernel takes", lambda _: remark)
+    assert '6:         raise ValueError("a width that no kernel takes")' in rows
     assert more == (f"train.py: {remark}",)
 
 
