@@ -65,7 +65,7 @@ def read_record(text: str) -> RunRecord | None:
         return None
     try:
         kept = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     args, program = (
         (kept.get(name) for name in ("args", "program")) if isinstance(kept, dict) else (None, None)

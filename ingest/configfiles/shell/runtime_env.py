@@ -21,7 +21,7 @@ def held_json(text: Word) -> dict[str, str] | None:
         return None
     try:
         value = json.loads(text.text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     held = value.get("env_vars", {}) if isinstance(value, dict) else None
     return held if isinstance(held, dict) else None

@@ -21,8 +21,12 @@ from ingest.logs.transcripts import past, prompted
 LONGEST = 1 << 20
 # A larger file is read row by row alone: neither the order of its cells is looked at, nor one long line.
 LONGEST_FILE = 32 << 20
+# So many values make a file too large to be held at once, however few bytes each has.
+MOST_VALUES = 2_000_000
 # Rows between the message of an exception and its traceback.
 MOST_BETWEEN = 4
+# The name of a longer exception is none: it would be written on each line that tells what was raised.
+LONGEST_NAME = 200
 # The keys with which a notebook's file begins.
 _BEGINS = re.compile(rb'\s*\{\s*"(?:cells|metadata|nbformat|worksheets)(?:"|_)')
 _CELL = re.compile(rb'"cell_type"\s*:|"cells"\s*:\s*\[')
@@ -63,16 +67,22 @@ def _whole(chunks: Iterator[bytes]) -> tuple[tuple[bytes, frozenset[int]], Itera
 
     One that is a line alone is laid out as Jupyter does.
     """
-    head = b""
+    pieces: list[bytes] = []
+    length = 0
     for chunk in chunks:
-        head += chunk
-        if len(head) > LONGEST_FILE:
-            return (head, frozenset()), chunks
+        pieces.append(chunk)
+        length += len(chunk)
+        if length > LONGEST_FILE:
+            return (b"".join(pieces), frozenset()), chunks
+    head = b"".join(pieces)
+    if sum(map(head.count, (b"[", b"{", b","))) > MOST_VALUES:
+        return (head, frozenset()), iter(())
     try:
         held = json.loads(head)
     except (ValueError, RecursionError):
         return (head, frozenset()), iter(())  # cut off: read as it is
-    laid_out = head if b"\n" in head.strip() else json.dumps(held, indent=1).encode()
+    # Without what stands before the rows, which would grow with the square of how deep they are.
+    laid_out = head if b"\n" in head.strip() else json.dumps(held, indent=0).encode()
     return (laid_out, past_cells(held)), iter(())
 
 
@@ -155,12 +165,13 @@ class _Cells:
         said = _string(named["said"]) if named else None
         if said is None or named is None or named["key"] == b"ename":
             return None
-        return self._printed(f"{self._raised}: {said}" if self._raised else said)
+        name, self._raised = self._raised, ""
+        return self._printed(f"{name}: {said}" if name else said)
 
     def _structure(self, row: bytes) -> bytes:
         """Take in a row that holds no text: the name of what was raised, a cell's kind and count."""
         if named := _NAMED.match(row):
-            self._raised = _string(named["said"]) or ""
+            self._raised = (_string(named["said"]) or "")[:LONGEST_NAME]
             return b""
         if kind := _KIND.match(row):
             self._kind, self._count, self._cell = kind["kind"].decode(), "", self._cell + 1
@@ -172,8 +183,8 @@ class _Cells:
 def _string(written: bytes) -> str | None:
     """Read a string of JSON, or a list of them, as a row of text; None for what is none."""
     try:
-        said = json.loads(written)
-    except ValueError:
+        said = json.loads(written) if written[:1] in (b'"', b"[") else None
+    except (ValueError, RecursionError):
         return None
     if isinstance(said, list) and all(isinstance(part, str) for part in said):
         said = "".join(said)

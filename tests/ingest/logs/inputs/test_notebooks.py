@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.logs.inputs.notebooks import as_output, is_notebook
+from ingest.logs.inputs.notebooks import LONGEST_NAME, as_output, is_notebook
 from tests.factories import ReadLog
 from tests.tables import each_row
 
@@ -190,3 +191,19 @@ def test_a_file_that_is_cut_off_is_read_as_far_as_it_goes(read: ReadLog) -> None
     root = read(text[: text.index('"traceback"')]).root
     assert root is not None
     assert root.body == "ValueError: bad value"
+
+
+@pytest.mark.parametrize("nested", ["[" * 100_000, '{"a":' * 100_000, '[{"a":[' * 30_000])
+def test_that_nested_json_in_an_output_ends_nothing(nested: str) -> None:
+    """A row that is no string is left as it is, however deep it is nested."""
+    text = f'{{"cells": [\n"text": [\n{nested}\n"a\\n"\n]\n"evalue": "{nested.replace(chr(34), "")}"\n'
+    made = b"".join(as_output(iter([text.encode()]))).split(b"\n")
+    assert made[2:4] == [nested.encode(), b"a"]
+
+
+def test_that_what_was_raised_is_told_once_and_never_at_length() -> None:
+    """The text is not much longer than the file, whatever names and messages stand in it."""
+    rows = ['{"cells": [', f'"ename": "{"A" * 100_000}"', *['"evalue": "x"'] * 1000]
+    made = b"".join(as_output(iter(["\n".join(rows).encode()]))).split(b"\n")
+    assert max(map(len, made)) <= LONGEST_NAME + len(": x")
+    assert sum(b"A" in row for row in made) == 1
