@@ -188,6 +188,15 @@ COMMANDS = (
         check=entropy.is_made,
         shaped=False,
     ),
+    # "the login is a:b", "login a:b"
+    SecretKind(
+        "password",
+        r"(?i)(?:login|creds|credentials)(?:\s|%20)(?:[^\n]{0,12}(?:\s|%20))?[\w.@-]{1,60}(?::|%3A)",
+        r"(?i)(?<![\w-])(?:login|creds|credentials)\s(?:(?:is|are|was|with|as)\s)?[\w.@-]{1,60}:"
+        r"(?P<secret>[^\s'\",;/]{8,200})",
+        check=entropy.is_made,
+        shaped=False,
+    ),
     # user/pass: a/b
     SecretKind(
         "password",
@@ -284,7 +293,7 @@ COMMANDS = (
         "secret",
         r"(?:login|Experiment|Key|KeyCredential|OpenAI|ZhipuAI|InferenceClient|"
         r"BearerAuth|Fernet|AESGCM|set_api_key)",
-        rf"(?:\blogin|\.login|Experiment|(?:Api|API)Key|KeyCredential|OpenAI|ZhipuAI|InferenceClient|"
+        rf"(?:\blogin|\.login|Experiment|(?:Api|API|Access)Key|KeyCredential|OpenAI|ZhipuAI|InferenceClient|"
         rf"BearerAuth|Fernet|AESGCM|set_api_key)\(\s?b?{_QUOTE}"
         rf"(?P<secret>[A-Za-z0-9._~+/=-]{{16,400}}){_QUOTE}",
     ),

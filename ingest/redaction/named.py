@@ -18,8 +18,9 @@ _IS = (
 _OPENS = (
     r"(?:[\[(][ ]?(?=b?['\"])|Some\(\s{0,20}|`|(?:string|str)\(\d{1,5}\)[ ](?=[\"'])|"
     r"\(string\)[ ]\(len=\d{1,5}\)[ ](?=\")|\$(?=['\"])|\"\"(?=\")|''(?=')|“|‘|「|"
-    # A pointer before what it points to, a tag or an anchor of YAML.
-    r"0x[0-9a-f]{1,16}[ ](?=\")|!{1,2}[\w:.-]{1,20}[ ]|&\w{1,20}[ ])?"
+    # A pointer before what it points to, a tag or an anchor of YAML. Some tags say where the value is kept.
+    r"0x[0-9a-f]{1,16}[ ](?=\")|!{1,2}(?!(?i:vault|secrets?|env|ref|sub|ssm|include|sops|importvalue)[ ])"
+    r"[\w:.-]{1,20}[ ]|&\w{1,20}[ ])?"
 )
 # The same for the prefilter, with what a writer of JSON, URLs or Python may have made of it.
 _IS_CODED = rf"(?:['\"`]?,?\]?[ \t]*(?:（|=|->|:|：|＝)|['\"]?,? |\\|%|&|{AT_END})"

@@ -1,6 +1,6 @@
-"""How many secrets are found of those that were planted in thirteen files.
+"""How many secrets are found of those that were planted in fourteen files.
 
-The sets hold some 3,450 secrets, plain and in what logs put them into, and 2,300 texts that only look alike;
+The sets hold some 3,600 secrets, plain and in what logs put them into, and 2,400 texts that only look alike;
 all of them are made up. What was found at first sight stands in docs/security.md: since then the rules were
 mended by most of them, so that here stands what must not get worse. The sets are packed, so that no scanner
 of repositories takes them for real ones.
@@ -38,6 +38,7 @@ LEAST = {
     "k": (0.99, 1.0, 0.01),
     "l": (0.98, 1.0, 0.0),
     "m": (1.0, 1.0, 0.0),
+    "n": (1.0, 1.0, 0.0),
 }
 
 
