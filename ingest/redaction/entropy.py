@@ -165,8 +165,8 @@ _SAID = re.compile(
     rb"manual|private|public|user|service|server|client|anonymous|"
     rb"has|have|had|needs?|does|did|do|be|been|see|"
     # How a sentence goes on behind a verb and a colon ("make it pass: those ...").
-    rb"this|that|these|those|they|them|there|their|then|than|which|when|where|while|what|who|why|how|every|each|"
-    rb"all|both|some|here|only|also|because|since|otherwise|else|but|if|its?|we|you|he|she|"
+    rb"this|that|these|those|they|them|there|their|then|than|which|when|where|while|what|who|why|how|"
+    rb"every|each|all|both|some|here|only|also|because|since|otherwise|else|but|if|its?|we|you|he|she|"
     rb"[a-z_]{2,20}=(?:[a-z_]{2,20}|[\d.eE+-]{1,12}))\Z"
 )
 

@@ -80,20 +80,12 @@ def log_rows(prompt_context: PromptContext, longest: int = LONGEST_DECIDING) -> 
     where = report.root.line if report.root else 0
     end = {number for number, _ in report.tail[-SHOWN_END:]}
     failing = sorted(event.line for event in report.standing)
-    calls = {
-        number
-        for event in report.standing
-        for number in range(event.traceback or event.line, event.line + 1)
-        if event.line - event.traceback < LONGEST_STACK
-    }
+    calls = _stack_lines(report)
     repeated = _repeated_calls(report) | frozenset(_passed_again(report))
     marks = frozenset(_underlines(report))
     told: dict[str, int] = {}
     values = named_values(report)
     of_own_calls = call_rows(report, report.texts)
-
-    def is_deciding(number: int) -> bool:
-        return values is not None and number < where and values.search(report.texts[number]) is not None
 
     def rank(number: int, event: Event | None) -> float:
         distance = abs(number - where)
@@ -105,7 +97,7 @@ def log_rows(prompt_context: PromptContext, longest: int = LONGEST_DECIDING) -> 
             return base + min(distance, 10_000) / 10_000 - sum(event.weight) / 10 + (alike > ALIKE) * 5.0
         if distance <= NEAR or number in of_own_calls:
             return -1.1 + min(distance, 400) / 1000
-        if is_deciding(number):
+        if values is not None and number < where and values.search(report.texts[number]):
             return 1.0
         if number in end:
             return 3.0
@@ -131,6 +123,16 @@ def log_rows(prompt_context: PromptContext, longest: int = LONGEST_DECIDING) -> 
         else:
             rows.append(row)
     return [*rows, *_between(rows, left_out)], suspects
+
+
+def _stack_lines(report: CrashReport) -> frozenset[int]:
+    """Give the lines of the stacks of what failed; of one that is cut off or endless none."""
+    return frozenset(
+        number
+        for event in report.standing
+        for number in range(event.traceback or event.line, event.line + 1)
+        if event.line - event.traceback < LONGEST_STACK
+    )
 
 
 def _underlines(report: CrashReport) -> Iterator[int]:

@@ -59,7 +59,7 @@ def read_cell(first: Line, lines: Iterator[Line], earlier: Iterator[Line]) -> li
         return _syntax(first, rows, lines)
     told = next((line.body for line in earlier if line.body.strip(" -")), "")
     below = ((line, row) for line in stack.of(first, lines) for row in _rows(line))
-    reading = _Reading(head["type"])
+    reading = _TracebackRows(head["type"])
     for line, row in chain(((first, row) for row in rows[1:]), below):
         if (message := reading.message(row)) is not None:
             return [
@@ -125,7 +125,7 @@ def _balance(row: str) -> int:
     return sum(bare.count(sign) for sign in "([{") - sum(bare.count(sign) for sign in ")]}")
 
 
-class _Reading:
+class _TracebackRows:
     """The calls of one traceback while its rows go by."""
 
     def __init__(self, name: str) -> None:
