@@ -9,12 +9,14 @@ from itertools import accumulate
 
 from corpus.keys import unsigned
 from corpus.message import Message
+from corpus.schema import Scalar
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.settings import LONGEST, Setting, TextEdit, place_at
 
 # The parser's stack bounds how deep a file may nest; its time grows with the length.
 MAX_CHARACTERS = 1 << 18
 _OPTION = re.compile(r"--[A-Za-z]|-[A-Za-z]\w")
+_TYPE = re.compile(r"(?:bfloat|float|int|uint)\d{1,2}(?:_e\dm\d\w*)?|half|double")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 # The calls that begin a tracked run: wandb.init, swanlab.init, aim and Comet's runs.
 _TRACKING = frozenset({"init", "Experiment", "start_run"})
@@ -54,9 +56,17 @@ def _setting(text: str, rows: list[str], starts: list[int], key: str, node: ast.
 
     start = offset(node.lineno, node.col_offset)
     end = offset(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
-    value = ast.literal_eval(node)
-    place = place_at(text, start, scope, lambda to: TextEdit(start, end, repr(to)))
+    value = ast.unparse(node) if _is_type(node) else ast.literal_eval(node)
+    place = place_at(text, start, scope, lambda to: TextEdit(start, end, _written(node, to)))
     return Setting(key, str(value)[:LONGEST], place.line, "dump", place)
+
+
+def _written(node: ast.expr, to: Scalar) -> str:
+    """Write a value in the place of another one: a type of numbers as a name of the same module."""
+    name = str(to).rpartition(".")[2]
+    if isinstance(node, ast.Attribute) and _TYPE.fullmatch(name):
+        return f"{ast.unparse(node.value)}.{name}"
+    return repr(to)
 
 
 def _values(tree: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:
@@ -105,7 +115,11 @@ def _reassigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
             if isinstance(target, ast.Name)
         ]
         plain = {name for name, value in found if _is_plain(value)}
-        computed = {name for name, value in found if not isinstance(value, ast.Constant | ast.UnaryOp)}
+        computed = {
+            name
+            for name, value in found
+            if not (isinstance(value, ast.Constant | ast.UnaryOp) or _is_type(value))
+        }
         yield from ((name, value) for name, value in found if name in plain & computed)
 
 
@@ -151,7 +165,14 @@ def _arguments(call: ast.Call) -> Iterator[tuple[str, ast.expr, str]]:
 
 
 def _is_plain(node: ast.expr) -> bool:
-    """Tell a number, a switch or a string; a sign before a number is part of it."""
+    """Tell a number, a switch, a string or a type of numbers; a sign before a number is part of it."""
     inner = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
     is_number = isinstance(inner, ast.Constant) and isinstance(inner.value, int | float)
-    return is_number or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+    is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return is_number or is_text or _is_type(node)
+
+
+def _is_type(node: ast.expr) -> bool:
+    """Tell whether a value is a type of numbers, as a module names it: `torch.float16`."""
+    is_attribute = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    return is_attribute and _TYPE.fullmatch(ast.unparse(node).rpartition(".")[2]) is not None

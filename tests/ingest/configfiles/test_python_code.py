@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ingest.configfiles import python_code
+from ingest.configfiles import python_code, reader
 from tests.tables import each_row
 
 
@@ -24,3 +24,12 @@ from tests.tables import each_row
 )
 def test_that_plain_values_are_read_that_the_run_may_have(code: str, found: dict[str, str]) -> None:
     assert {item.key: item.value for item in python_code.read(code)} == found
+
+
+def test_a_type_of_numbers_is_a_value() -> None:
+    """A module names it; another one is written as a name of the same module, what is none as a text."""
+    text = "model = load('x', torch_dtype=torch.float16, act=torch.relu)\nkind = torch.half\nkind = pick()\n"
+    (found,) = reader.read(text, "a.py")
+    assert (found.key, found.value) == ("torch_dtype", "torch.float16")
+    assert "torch_dtype=torch.bfloat16, act" in reader.edited(text, "a.py", found, "bfloat16")
+    assert "torch_dtype='auto', act" in reader.edited(text, "a.py", found, "auto")

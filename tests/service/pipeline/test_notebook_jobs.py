@@ -71,7 +71,7 @@ def test_settings_of_its_cells_are_the_jobs(answered: Answered) -> None:
     assert (first.changes[0].key, first.changes[0].from_, first.changes[0].to) == (
         "per_device_train_batch_size",
         "16",
-        "8",
+        8,
     )
     assert first.suggestion is not None
     assert '-    "    per_device_train_batch_size=16,\\n",\n' in first.suggestion
