@@ -25,6 +25,8 @@ from ingest.configfiles.shell import commands
 from ingest.configfiles.tree import TreeNode
 
 ENDING = ".ipynb"
+# A file of more parts is not looked through for their places.
+MOST_PARTS = 500_000
 _HEADING = re.compile(r"# In\[(?P<count>\d+| )\]: cell (?P<cell>\d+)$")
 _PLACE = re.compile(r"(?:In \[(?P<count>\d{1,6})\]|cell (?P<cell>\d{1,6})):(?P<row>\d{1,6})")
 # Rows of IPython's own: a magic, a command of the shell, a question for help; also on the right of a name.
@@ -137,6 +139,8 @@ def rewritten(text: str, before: str, after: str) -> str:
 
     Raises NotPatchableError where the edit changes what is IPython's own, or other than rows of cells.
     """
+    if text.count(",") > MOST_PARTS:
+        raise NotPatchableError(Message("patch.file-no-json-read"))
     nodes = [node for cell in _nodes(json_document.read(text)) if (node := _source_node(cell)) is not None]
     old, new = cells_of(before), cells_of(after)
     held = _loaded(text)
