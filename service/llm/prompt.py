@@ -37,7 +37,11 @@ _SECTIONS: tuple[tuple[str, str, bool], ...] = (
     ("log", "Lines of the log", True),
     ("facts", "Facts of the log", True),
     ("code", "The job's own code at the calls that failed, not to be cited", True),
-    ("settings", "The job's settings, by what they are of; those of the log as it prints them", True),
+    (
+        "settings",
+        "The job's settings, by what they are of and their rows there; those of the log as it prints them",
+        True,
+    ),
     ("files", "The job's own files, and what outputs among them say, not to be cited", True),
     ("changes", "Offered changes, checked for this job", False),
     ("cases", "Known cases", False),

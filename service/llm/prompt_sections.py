@@ -24,6 +24,7 @@ from service.llm.prompt_files import EDITED, file_rows, is_named
 from service.llm.prompt_injection import LONGEST_ROW, neutralize, withhold
 from service.llm.prompt_lines import LONGEST_STACK, PromptRow, own_names
 from service.llm.setting_kinds import is_no_setting, run_settings
+from service.llm.setting_words import own_options, rows_of, spelled, without_value
 from service.remediation.feasibility import same
 from service.remediation.framework_relations import settable_frameworks, shown_frameworks
 from service.schemas.diagnosis import UNKNOWN_CAUSE
@@ -272,7 +273,8 @@ def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
     offered = (change.key for change in prompt_context.offered)
     of_cases = (change.key for cause in causes for match in cause.cases[:3] for change in match.case.changes)
     remedies = (change.key for cause in causes for change in library.remedies.get(cause.cause, ()))
-    wanted = set(map(last_level, chain(offered, of_cases, remedies)))
+    # YACS and its like write their keys in capitals.
+    wanted = {last_level(key).lower() for key in chain(offered, of_cases, remedies)}
     named, near = _words_near(prompt_context)
     touched = _words_of_calls(prompt_context)
     of_calls = {part for word in touched for part in _PART.findall(word)}
@@ -291,10 +293,10 @@ def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
         if name not in named and spec is None and is_none(setting):
             continue
         rank = 8.5 if setting.spelled == "package" else 7.5
-        if spec is None and setting.spelled != "package" and of_calls & set(_PART.findall(name)):
+        if spec is None and setting.spelled != "package" and of_calls & set(_PART.findall(name.lower())):
             # One that shares a word with the code that failed may be what that code was given.
             rank = SPECIAL + 0.5
-        if name in wanted:
+        if name.lower() in wanted:
             rank = 3.0
         elif name in near or (spec is None and name in touched):
             rank = 3.4
@@ -319,9 +321,11 @@ def _setting_rows(
     """Give the settings by the file that they are of, each file with its name; and how many are left out."""
     ids, log = own_names(prompt_context), prompt_context.report
     files = list(dict.fromkeys(setting.file for _, _, setting in kept))
+    options, row_of = own_options(log), rows_of((setting for _, _, setting in kept), log)
     for rank, number, setting in kept:
         place = 10_000 * files.index(setting.file)
-        text = withhold(f"{setting.key}={setting.value}", ids, LONGEST_VALUE)
+        row = f"{at}: " if (at := row_of(setting)) else ""
+        text = withhold(f"{row}{spelled(setting, options)}", ids, LONGEST_VALUE)
         yield PromptRow("settings", rank + number / 1000, text, number=place + number)
     for place, file in enumerate(files):
         first = min(rank + number / 1000 for rank, number, setting in kept if setting.file == file)
@@ -329,6 +333,9 @@ def _setting_rows(
         ran += ", edited since the run" if file in prompt_context.edited else ""
         told = f"[of {neutralize(file, 120)}{ran}]" if file else "[of the log]"
         yield PromptRow("settings", first - 0.0001, told, number=10_000 * place)
+    if others := without_value(options, [setting.key for _, _, setting in kept]):
+        told = f"[options of the job's own parsers that are not among these: {', '.join(others)}]"
+        yield PromptRow("settings", KNOWN, withhold(told, ids, LONGEST_CALLS), number=10_000 * len(files))
     if left_out > 0:
         told = f"[{left_out} more are known: job_settings lists them by their beginning]"
         yield PromptRow("settings", KNOWN, told, number=10_000 * len(files))

@@ -306,8 +306,9 @@ def test_that_packages_leave_room_for_the_jobs_own_options(triage: Triage) -> No
     ]
     _, prompt = context_and_prompt(opened(triage, sources.from_text(traceback(OOM)), "en", files))
     rows = section(prompt, "The job's settings")
-    assert "fold_width=48" in rows
-    assert 0 < sum(row.startswith("part-") for row in rows) < MAX_DULL
+    assert "1: --fold_width=48" in rows
+    assert "1: part-0==1.0" in rows
+    assert 0 < sum(": part-" in row for row in rows) < MAX_DULL
 
 
 @pytest.fixture
@@ -383,7 +384,7 @@ def test_that_settings_are_told_by_their_file(triage: Triage) -> None:
     ]
     _, prompt = context_and_prompt(opened(triage, sources.from_text(traceback(OOM)), "en", files))
     rows = section(prompt, "The job's settings")
-    assert rows.index("[of run.sh, not named in the log]") + 1 == rows.index("fold_width=48")
+    assert rows.index("[of run.sh, not named in the log]") + 1 == rows.index("1: --fold_width=48")
     assert [row for row in rows if "_comment" in row] == []
     assert any(row.endswith("job_settings lists them by their beginning]") for row in rows)
     assert any("ds.json (1 rows)" in row for row in section(prompt, "The job's own files"))
@@ -460,7 +461,34 @@ def test_what_is_no_setting_is_left_out(triage: Triage) -> None:
     files = [ConfigFile("train.py", JOB), ConfigFile("wandb-metadata.json", RECORD)]
     _, prompt = context_and_prompt(opened(triage, sources.from_text(traceback(OOM)), "en", files))
     rows = [row for row in section(prompt, "The job's settings") if "=" in row]
-    assert sorted(rows) == ["depth=9", "rounds=5", "size=12", "width=48"]
+    assert sorted(rows) == [
+        "--depth=9",
+        "10: rounds=5 (in evaluate)",
+        "3: --width=48",
+        "9: size=12 (in Head)",
+    ]
+
+
+def test_a_setting_is_told_as_its_program_spells_it(triage: Triage) -> None:
+    """With its row in the file; an own option to which nothing gives a value is named too."""
+    script = "#!/bin/bash\n#SBATCH --time=3:00\nexport NCCL_DEBUG=INFO\npython train.py --depth 9 lr.max=3\n"
+    code = f"{JOB}parser.add_argument('-r', '--resume_from')\n"
+    files = [
+        ConfigFile("train.py", code),
+        ConfigFile("run.sh", script),
+        ConfigFile("net.yaml", "TRAIN:\n  BATCH_SIZE: 8\n" + "".join(f"K{n}: {n}\n" for n in range(90))),
+    ]
+    _, prompt = context_and_prompt(opened(triage, sources.from_text(traceback(OOM)), "en", files))
+    rows = section(prompt, "The job's settings")
+    told = {
+        "2: #SBATCH --time=3:00",
+        "3: NCCL_DEBUG=INFO",
+        "4: --depth=9",
+        "4: lr.max=3",
+        "2: TRAIN.BATCH_SIZE=8",
+    }
+    assert told - set(rows) == set()
+    assert "[options of the job's own parsers that are not among these: --resume_from]" in rows
 
 
 def test_a_line_with_the_value_that_the_failing_statement_names_is_sent(triage: Triage) -> None:
