@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from corpus.keys import canonical
+from corpus.message import Message, in_language, words
+from corpus.schema import Language
 from ingest.configfiles.formats import CODE
 from ingest.configfiles.settings import Setting
 from ingest.logs.report import CrashReport
@@ -20,8 +22,8 @@ from service.remediation.own_edits import job_files
 
 # Differences of one file that are told, and the longest statement.
 MOST, LONGEST = 2, 100
-_ELSEWHERE = "stands elsewhere in it"
-FOREIGN = "not of this run, as far as its output shows"
+# What tells least of a file: it may only have got some rows more.
+_ELSEWHERE = "prompt.edited-elsewhere"
 # What Python says of a name that the code around the failing call has to hold.
 _NAMED = re.compile(
     r"name '(\w+)' is not defined|unexpected keyword argument '(\w+)'|has no attribute '(\w+)'"
@@ -33,14 +35,16 @@ _FILLED_IN = frozenset({"auto", "null", "None", ""})
 _COMPUTED = re.compile(r"\*\*|getattr")
 
 
-def edited_files(report: CrashReport, settings: Sequence[Setting]) -> Mapping[str, str]:
+def edited_files(
+    report: CrashReport, settings: Sequence[Setting], language: Language = "en"
+) -> Mapping[str, str]:
     """Say of each file that is not as it was when the job ran what tells it, by the file's name.
 
     A traceback's statements stand elsewhere in it or nowhere, it lacks a name that the error speaks of, or
     the log prints other values than a file of settings has.
     """
     files = job_files(report)
-    told: dict[str, list[str]] = {}
+    told: dict[str, list[Message]] = {}
     for file, difference in (
         *_by_calls(report, files),
         *_by_names(report, files),
@@ -50,8 +54,13 @@ def edited_files(report: CrashReport, settings: Sequence[Setting]) -> Mapping[st
         if difference not in said:
             said.append(difference)
     # What is not in a file at all tells more than what only stands elsewhere.
-    ordered = {name: sorted(said, key=lambda each: each.endswith(_ELSEWHERE)) for name, said in told.items()}
-    return {name: f"edited since the run: {'; '.join(said[:MOST])}" for name, said in ordered.items()}
+    ordered = {name: sorted(said, key=lambda each: each.id == _ELSEWHERE) for name, said in told.items()}
+    return {name: _told(said[:MOST], language) for name, said in ordered.items()}
+
+
+def _told(differences: Sequence[Message], language: Language) -> str:
+    said = "; ".join(in_language(each, language) for each in differences)
+    return words("prompt.edited", language, differences=said)
 
 
 def foreign_files(report: CrashReport) -> frozenset[str]:
@@ -62,7 +71,7 @@ def foreign_files(report: CrashReport) -> frozenset[str]:
     return programs - {file.name for file in of_run(files, report)}
 
 
-def _by_calls(report: CrashReport, files: Sequence[JobFile]) -> Iterator[tuple[str, str]]:
+def _by_calls(report: CrashReport, files: Sequence[JobFile]) -> Iterator[tuple[str, Message]]:
     for frame in (frame for event in report.standing for frame in event.frames):
         if not (frame.line and frame.code and is_own(frame)):
             continue
@@ -71,17 +80,17 @@ def _by_calls(report: CrashReport, files: Sequence[JobFile]) -> Iterator[tuple[s
             yield file.name, difference
 
 
-def _difference(frame: Frame, file: JobFile) -> str:
+def _difference(frame: Frame, file: JobFile) -> Message | None:
     said, line = neutralize(frame.code.strip(), LONGEST), row_of(frame, file.text)
     rows = list(map(str.strip, file.text.split("\n")))
     if not line and frame.code.strip() not in rows:
-        return f"`{said}`, which failed at line {frame.line}, is not in it"
+        return Message("prompt.edited-not-in", said=said, line=frame.line)
     if line and rows[line - 1] not in frame.code:
-        return f"`{said}`, which failed at line {frame.line}, reads otherwise in it"
-    return f"line {frame.line} of the run {_ELSEWHERE}" if line != frame.line else ""
+        return Message("prompt.edited-otherwise", said=said, line=frame.line)
+    return Message(_ELSEWHERE, line=frame.line) if line != frame.line else None
 
 
-def _by_names(report: CrashReport, files: Sequence[JobFile]) -> Iterator[tuple[str, str]]:
+def _by_names(report: CrashReport, files: Sequence[JobFile]) -> Iterator[tuple[str, Message]]:
     root = report.root
     if root is None or not root.frames or not is_own(root.frames[-1]):
         return
@@ -91,10 +100,10 @@ def _by_names(report: CrashReport, files: Sequence[JobFile]) -> Iterator[tuple[s
         return
     for name in (next(filter(None, match.groups())) for match in _NAMED.finditer(root.text)):
         if not re.search(rf"\b{name}\b", file.text):
-            yield file.name, f"`{name}`, of which the error speaks, is not in it"
+            yield file.name, Message("prompt.edited-name", name=name)
 
 
-def _by_values(settings: Sequence[Setting], files: Sequence[JobFile]) -> Iterator[tuple[str, str]]:
+def _by_values(settings: Sequence[Setting], files: Sequence[JobFile]) -> Iterator[tuple[str, Message]]:
     """Tell the values that the log prints otherwise than a file of settings has them."""
     plain = {file.name for file in files if not file.name.endswith((*CODE, ".sh"))}
     # What a command sets stands in no file.
@@ -107,4 +116,4 @@ def _by_values(settings: Sequence[Setting], files: Sequence[JobFile]) -> Iterato
             continue
         if not same(item.value, shown.value):
             key, here, there = (neutralize(text, LONGEST) for text in (item.key, item.value, shown.value))
-            yield item.file, f"the log prints {key}={there}, not {here}"
+            yield item.file, Message("prompt.edited-value", key=key, there=there, here=here)

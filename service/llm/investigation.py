@@ -210,7 +210,7 @@ class Investigation:
             if place not in kept:
                 continue
             if number and last and number > last + 1 and not report.blank_between(last, number):
-                fenced.append(gap_row(report, last, number))
+                fenced.append(gap_row(report, last, number, self.prompt_context.language))
             fenced.append(f"{marks[place]}| {text}" if number else text)
             if number:
                 shown[number], last = text, number

@@ -29,24 +29,20 @@ from service.llm.tokens import cut_to_tokens, estimate_tokens
 _BREAK = "\x0b"
 
 
-# The sections in the order of the prompt: name, heading, whether it is text of the log.
-_SECTIONS: tuple[tuple[str, str, bool], ...] = (
-    ("answer", "First answer, by rules", False),
-    ("telemetry", "What the machine's telemetry says, cited as [telemetry]", True),
-    ("candidates", "Candidate causes", False),
-    ("log", "Lines of the log", True),
-    ("facts", "Facts of the log", True),
-    ("code", "The job's own code at the calls that failed, not to be cited", True),
-    (
-        "settings",
-        "The job's settings, by what they are of and their rows there; those of the log as it prints them",
-        True,
-    ),
-    ("files", "The job's own files, and what outputs among them say, not to be cited", True),
-    ("changes", "Offered changes, checked for this job", False),
-    ("cases", "Known cases", False),
-    ("notes", "The user's own notes and past crashes", True),
-    ("causes", "Other causes", False),
+# The sections in the order of the prompt: name, and whether it is text of the log.
+_SECTIONS: tuple[tuple[str, bool], ...] = (
+    ("answer", False),
+    ("telemetry", True),
+    ("candidates", False),
+    ("log", True),
+    ("facts", True),
+    ("code", True),
+    ("settings", True),
+    ("files", True),
+    ("changes", False),
+    ("cases", False),
+    ("notes", True),
+    ("causes", False),
 )
 
 
@@ -129,7 +125,7 @@ def _built(
     marked = [row for row in shown_lines if not suspects or row.number in events]
     # A line of which only a fact is sent may be cited, for what the fact says.
     told = {row.cites: row for row in chosen if row.cites and not suspects}
-    of_log = {name for name, _, is_text_of_log in _SECTIONS if is_text_of_log}
+    of_log = {name for name, is_text_of_log in _SECTIONS if is_text_of_log}
     ours = "\n".join(row.text for row in chosen if row.section not in of_log)
     return Prompt(
         messages,
@@ -165,7 +161,8 @@ def _written(
     """Write the sections; `is_brief` says of lines that are left out no more than their number."""
     parts = []
     report, language = prompt_context.report, prompt_context.language
-    for name, heading, of_log in _SECTIONS:
+    for name, of_log in _SECTIONS:
+        heading = words(f"prompt.heading-{name}", language)
         chosen = sorted(
             (row for place, row in enumerate(rows) if place in kept and row.section == name),
             key=lambda row: row.number,
@@ -181,7 +178,7 @@ def _written(
             text = clean.get(place, row.text)
             above = last.number if last else 0
             if row.mark and row.number - above > 1 and not is_told(report, above, row.number):
-                texts.append(gap_row(report, above, row.number, is_brief=is_brief))
+                texts.append(gap_row(report, above, row.number, language, is_brief=is_brief))
             texts.append(f"{row.mark}| {text}" if row.mark else text.replace(_BREAK, "\n"))
             last = row
         if any(WITHHELD in text for text in texts):

@@ -1,4 +1,4 @@
-"""The causes in a prompt that are no candidates: those with a sign, and the ids of all others."""
+"""The causes in a prompt: which are candidates, which others have a sign, and the ids of all others."""
 
 from __future__ import annotations
 
@@ -6,15 +6,44 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from corpus.message import words
 from service.llm.prompt_context import PromptContext
 from service.llm.prompt_lines import PromptRow
 from service.schemas.diagnosis import UNKNOWN_CAUSE
+from service.scoring.scoring import Candidate
 
+# A candidate that only the likeness of other logs speaks for is told as one from this probability.
+LIKELY = 0.15
 # Cases and past crashes that the searches rank first, whose causes come with words.
 NEIGHBOURS = 8
 # Verdicts under which a log without a failure has no use for what all causes mean.
 QUIET = frozenset({"no-failure", "unknown"})
 _EXAMPLE = re.compile(r"\s*\([^()]*\)")
+
+
+def likely_candidates(prompt_context: PromptContext) -> tuple[Candidate, ...]:
+    """Give the candidates that something speaks for; the others are among the other causes."""
+    return tuple(
+        candidate
+        for candidate in prompt_context.candidates
+        if candidate.probability >= LIKELY
+        or candidate.events
+        or candidate.cases
+        or signs_beside_the_log(candidate, prompt_context)
+    )
+
+
+def signs_beside_the_log(candidate: Candidate, prompt_context: PromptContext) -> list[str]:
+    """Say what speaks for a candidate beside lines and cases."""
+    assessment = prompt_context.assessment
+    held = assessment.findings.holding(candidate.cause)
+    reading = assessment.outcome.reading
+    said = {
+        "[telemetry]": any(item.rule.effect != "contradicts" for item in held),
+        words("prompt.known-end", prompt_context.language): reading is not None
+        and reading.cause == candidate.cause,
+    }
+    return [reason for reason, holds in said.items() if holds]
 
 
 def other_causes(prompt_context: PromptContext, told: Iterable[str]) -> Iterator[PromptRow]:
@@ -37,13 +66,19 @@ def other_causes(prompt_context: PromptContext, told: Iterable[str]) -> Iterator
     for place, name in enumerate(worded, 1):
         # What is no candidate is told in short; `describe_cause` tells it whole.
         means = _EXAMPLE.sub("", causes[name].means.to(language))
-        yield PromptRow("causes", -1.0, f"- {name}: {means}", number=place, is_ours=True)
+        said = words("prompt.cause", language, cause=name, means=means)
+        yield PromptRow("causes", -1.0, said, number=place, is_ours=True)
         if may_not_tell and name in borders:
-            text = f"- {name} or {UNKNOWN_CAUSE}: {borders[name].to(language)}"
+            apart = borders[name].to(language)
+            text = words("prompt.two-causes", language, one=name, other=UNKNOWN_CAUSE, apart=apart)
             yield PromptRow("causes", 2.1, text, number=place, is_ours=True)
     if by_id := [name for name in others if name not in worded]:
-        why = "nothing having failed" if is_quiet else "as nothing in this log speaks for them"
-        text = f"- by id alone, {why}: {', '.join(by_id)}"
+        ids = ", ".join(by_id)
+        text = (
+            words("prompt.causes-by-id-quiet", language, ids=ids)
+            if is_quiet
+            else words("prompt.causes-by-id", language, ids=ids)
+        )
         yield PromptRow("causes", -1.0, text, number=len(causes), is_ours=True)
 
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from corpus.library import Library
+from corpus.message import words
 from corpus.schema import Language
 from ingest.logs.inputs.members import is_output
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import Redactor
 from service.llm.call_lines import call_lines
 from service.llm.deciding_lines import deciding_lines
-from service.llm.file_remarks import FOREIGN, edited_files, foreign_files
+from service.llm.file_remarks import edited_files, foreign_files
 from service.llm.models import ChatMessage
 from service.llm.triage_context import TriageContext
 from service.remediation.proposals import further_changes
@@ -64,7 +65,7 @@ class PromptContext:
     @cached_property
     def edited(self) -> Mapping[str, str]:
         """Files that are not as they were when the job ran, each with what tells it."""
-        return edited_files(self.report, self.assessment.settings)
+        return edited_files(self.report, self.assessment.settings, self.language)
 
     @cached_property
     def foreign(self) -> frozenset[str]:
@@ -73,7 +74,7 @@ class PromptContext:
 
     def remark_on(self, file: str) -> str:
         """Say of a file that it is not what ran; the empty string where it is."""
-        return FOREIGN if file in self.foreign else self.edited.get(file, "")
+        return words("prompt.foreign", self.language) if file in self.foreign else self.edited.get(file, "")
 
     @cached_property
     def deciding(self) -> frozenset[int]:

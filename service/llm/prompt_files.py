@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
+from corpus.message import words
 from ingest.logs.report import CrashReport
-from service.llm.file_remarks import FOREIGN
 from service.llm.prompt_context import PromptContext
 from service.llm.prompt_injection import neutralize, withhold
 from service.llm.prompt_lines import PromptRow, own_names
 
 MAX_FILES = 20
-# What an edit of a file is to be that may hold the cure already.
-EDITED = (
-    "Rows of an edited file stand under its present numbers. An edit's `before` is the statement that the "
-    "traceback quotes, with its line there, and `to` what that is to be; say so where the file at hand has "
-    "the cure."
-)
 
 
 def is_named(file: str, report: CrashReport) -> bool:
@@ -35,11 +29,22 @@ def file_rows(prompt_context: PromptContext) -> Iterator[PromptRow]:
         ((not is_named(name, report), name, body.count("\n") + 1) for body, _, name in given),
         key=lambda item: item[0],
     )
-    remarks = dict.fromkeys(prompt_context.edited, ", edited since")
-    remarks |= dict.fromkeys(prompt_context.foreign, f", {FOREIGN}")
-    rows = [f"{neutralize(name, 120)} ({count} rows{remarks.get(name, '')})" for _, name, count in told]
-    rows = rows[:MAX_FILES]
-    more = [f"{len(told) - MAX_FILES} more"] if len(told) > MAX_FILES else []
+    language = prompt_context.language
+    foreign = words("prompt.file-foreign", language, foreign=words("prompt.foreign", language))
+    remarks = dict.fromkeys(prompt_context.edited, words("prompt.file-edited", language))
+    remarks |= dict.fromkeys(prompt_context.foreign, foreign)
+    rows = [
+        words(
+            "prompt.file-rows",
+            language,
+            file=neutralize(name, 120),
+            count=count,
+            remark=remarks.get(name, ""),
+        )
+        for _, name, count in told[:MAX_FILES]
+    ]
+    left_out = len(told) - MAX_FILES
+    more = [words("prompt.more-files", language, count=left_out)] if left_out > 0 else []
     if rows:
         yield PromptRow("files", 3.1, "; ".join([*rows, *more]))
     ids = own_names(prompt_context)

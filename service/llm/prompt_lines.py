@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf
 
+from corpus.message import words
+from corpus.schema import Language
 from ingest.logs.events import Event, masked
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
@@ -113,12 +115,11 @@ def log_rows(prompt_context: PromptContext, longest: int = LONGEST_DECIDING) -> 
         if event is None and number in marks:
             continue
         alike = often[masked(text)] = often.get(masked(text), 0) + 1
-        more = _repeated(event, report) if event is not None and event.count > 1 else ""
+        more = _repeated(event, report, prompt_context.language) if event is not None else ""
         row = PromptRow("log", rank(number, event), text + more, str(report.place(number)), number)
         # Calls of a failing stack may read alike but for their numbers, and each says where it was.
-        is_again = alike > REPEATS and number not in calls
-        is_needed = number in last or number in of_own_calls
-        if event is None and (is_again or number in repeated) and not is_needed:
+        is_again = number in repeated or (alike > REPEATS and number not in calls)
+        if event is None and is_again and number not in of_own_calls and number not in last:
             left_out[number] = row
         else:
             rows.append(row)
@@ -210,18 +211,21 @@ def _between(rows: Sequence[PromptRow], left_out: Mapping[int, PromptRow]) -> It
             yield from (replace(left_out[number], rank=max(first, second)) for number in missing)
 
 
-def _repeated(event: Event, report: CrashReport) -> str:
-    """Say how often a line stands in the log, by whom and by whom not, and where and when last."""
+def _repeated(event: Event, report: CrashReport, language: Language) -> str:
+    """Say how often a line stands in the log, by whom and by whom not, and when last; nothing of one."""
+    if event.count <= 1:
+        return ""
     parts = [f"x{event.count}"]
     if event.ranks:
-        parts.append(f"ranks {_listed(event.ranks)}")
+        parts.append(words("prompt.ranks", language, ranks=_listed(event.ranks, language)))
     elif len(event.sources) > 1:
-        parts.append(f"streams {_listed([neutralize(source, 60) for source in event.sources])}")
+        streams = _listed([neutralize(source, 60) for source in event.sources], language)
+        parts.append(words("prompt.streams", language, streams=streams))
     if event.missing:
-        parts.append(f"none of ranks {_listed(event.missing)}")
+        parts.append(words("prompt.not-of-ranks", language, ranks=_listed(event.missing, language)))
     if event.last > event.line:
         when = f" ({neutralize(event.last_time, 40)})" if event.last_time else ""
-        parts.append(f"last at {report.place(event.last)}{when}")
+        parts.append(words("prompt.last-at", language, place=f"{report.place(event.last)}{when}"))
     return f"  ({', '.join(parts)})"
 
 
@@ -234,45 +238,55 @@ def is_told(report: CrashReport, above: int, below: int) -> bool:
     return report.blank_between(above, below)
 
 
-def gap_row(report: CrashReport, above: int, below: int, *, is_brief: bool = False) -> str:
+def gap_row(
+    report: CrashReport, above: int, below: int, language: Language = "en", *, is_brief: bool = False
+) -> str:
     """Say what is left out between two lines that are shown, as far as the rules know it.
 
     Where they found neither failure nor warning, the lines are called routine; `is_brief` tells only how many
     there are.
     """
     first, last = above + 1, below - 1
-    count = last - first + 1
     earlier = [event for event in report.events if event.line < first <= event.last and event.count > 1]
     told = {
-        "failures or warnings at": [event for event in report.events if first <= event.line <= last],
-        "repeats of": [event for event in earlier if event.last <= last],
-        "perhaps repeats of": [event for event in earlier if event.last > last and event.count > 2],
+        "failures": [event for event in report.events if first <= event.line <= last],
+        "repeats": [event for event in earlier if event.last <= last],
+        "perhaps-repeats": [event for event in earlier if event.last > last and event.count > 2],
     }
     parts = [
-        f"{what} {_listed([report.place(event.line) for event in events])}"
+        words(
+            f"prompt.gap-{what}",
+            language,
+            lines=_listed([report.place(event.line) for event in events], language),
+        )
         for what, events in told.items()
         if events
     ]
-    kind = "" if parts or is_brief else "routine "
+    routine = "" if parts or is_brief else "-routine"
     if kinds := list(dict.fromkeys(fact.kind for fact in report.facts if first <= fact.line <= last)):
-        parts.append(f"facts: {_listed(kinds)}")
+        parts.append(words("prompt.gap-facts", language, kinds=_listed(kinds, language)))
     if counts := report.timeline.steps_within(first, last):
-        parts.insert(0, _counted(counts))
+        parts.insert(0, _counted(counts, language))
     more = f" ({'; '.join(parts)})" if parts and not is_brief else ""
-    return f"... {count} {kind}{'line is' if count == 1 else 'lines are'} not shown{more}"
+    number = "line" if first == last else "lines"
+    return words(f"prompt.gap-{number}{routine}", language, count=last - first + 1) + more
 
 
-def _counted(counts: Sequence[tuple[float, float]]) -> str:
+def _counted(counts: Sequence[tuple[float, float]], language: Language) -> str:
     """Say which steps were counted, in order; of many counts, that there are so many."""
     if len(counts) > MAX_COUNTS:
         lows, highs = zip(*counts, strict=True)
-        return f"steps {min(lows):g} to {max(highs):g}, counted {len(counts)} times anew"
-    return "steps " + ", then ".join(
-        f"{low:g} to {high:g}" if high > low else f"{low:g}" for low, high in counts
-    )
+        low, high = f"{min(lows):g}", f"{max(highs):g}"
+        return words("prompt.steps-anew", language, low=low, high=high, count=len(counts))
+    spans = [
+        words("prompt.span", language, low=f"{low:g}", high=f"{high:g}") if high > low else f"{low:g}"
+        for low, high in counts
+    ]
+    return words("prompt.steps", language, spans=words("prompt.then", language).join(spans))
 
 
-def _listed(names: Sequence[object]) -> str:
+def _listed(names: Sequence[object], language: Language) -> str:
     """Name a few of many."""
-    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    left_out = len(names) - MAX_NAMED
+    more = words("prompt.and-more", language, count=left_out) if left_out > 0 else ""
     return " ".join(map(str, names[:MAX_NAMED])) + more

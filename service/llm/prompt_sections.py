@@ -18,9 +18,9 @@ from ingest.logs.stacks.own_calls import is_own
 from service.composition import phrases
 from service.llm.call_lines import kept_frames
 from service.llm.job_code import code_rows
-from service.llm.prompt_causes import other_causes
+from service.llm.prompt_causes import likely_candidates, other_causes, signs_beside_the_log
 from service.llm.prompt_context import PromptContext
-from service.llm.prompt_files import EDITED, file_rows, is_named
+from service.llm.prompt_files import file_rows, is_named
 from service.llm.prompt_injection import LONGEST_ROW, neutralize, withhold
 from service.llm.prompt_lines import LONGEST_STACK, PromptRow, own_names
 from service.llm.setting_kinds import is_no_setting, run_settings
@@ -28,7 +28,6 @@ from service.llm.setting_words import own_options, rows_of, spelled, without_val
 from service.remediation.feasibility import same
 from service.remediation.framework_relations import settable_frameworks, shown_frameworks
 from service.schemas.diagnosis import UNKNOWN_CAUSE
-from service.scoring.scoring import Candidate
 
 MAX_SETTINGS = 60
 # Settings of the job's frameworks that nothing near the failure speaks of.
@@ -41,8 +40,6 @@ MAX_RUNS = 6
 MAX_CASES = 5
 # A setting that ranks behind this is of no interest by itself; so many of them are told.
 SPECIAL, MAX_DULL = 5.0, 40
-# A candidate that only the likeness of other logs speaks for is told as one from this probability.
-LIKELY = 0.15
 # The rank of a setting that the catalogue knows and nothing near the failure speaks of.
 KNOWN = 4.6
 # Cases of a less likely candidate are told by their titles alone.
@@ -65,12 +62,19 @@ _SECTION = re.compile(r"^### ", re.MULTILINE)
 
 
 def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:
-    first, library = prompt_context.first, prompt_context.library
+    first, library, language = prompt_context.first, prompt_context.library, prompt_context.language
     cause = library.causes.get(first.cause or "")
     yield PromptRow(
         "answer",
         -2,
-        f"verdict: {first.verdict}; cause: {first.cause}; standing: {first.standing}; action: {first.action}",
+        words(
+            "prompt.first-answer",
+            language,
+            verdict=first.verdict,
+            cause=first.cause,
+            standing=first.standing,
+            action=first.action,
+        ),
     )
     if cause is not None:
         yield PromptRow(
@@ -89,14 +93,17 @@ def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:
         yield PromptRow("answer", -1.75, told)
     seen = ", ".join(f"{found.name} {found.version or ''}".strip() for found in first.frameworks)
     if seen:
-        yield PromptRow("answer", 1.0, f"frameworks: {neutralize(seen)}")
+        yield PromptRow("answer", 1.0, words("prompt.frameworks", language, names=neutralize(seen)))
     for name, remark in prompt_context.edited.items():
-        yield PromptRow("answer", -1.2, f"{neutralize(name, 120)} at hand: {withhold(remark, (), 300)}.")
+        said = withhold(remark, (), 300)
+        said = words("prompt.file-at-hand", language, file=neutralize(name, 120), remark=said)
+        yield PromptRow("answer", -1.2, said)
     if prompt_context.edited:
-        yield PromptRow("answer", -1.15, EDITED, is_ours=True)
+        yield PromptRow("answer", -1.15, words("prompt.edits", language), is_ours=True)
     for step in first.steps:
-        acts = " (acts)" if step.acts else ""
-        yield PromptRow("answer", 2.6, f"step shown with it{acts}: {neutralize(step.run, 200)}")
+        run = neutralize(step.run, 200)
+        acts, shown = (words(f"prompt.step-{kind}", language, run=run) for kind in ("that-acts", "shown"))
+        yield PromptRow("answer", 2.6, acts if step.acts else shown)
 
 
 def _runs(prompt_context: PromptContext) -> str:
@@ -121,41 +128,18 @@ def _telemetry(prompt_context: PromptContext) -> Iterator[PromptRow]:
         yield PromptRow("telemetry", -1.7, withhold(row.removeprefix("- "), (), 600))
 
 
-def _likely(prompt_context: PromptContext) -> tuple[Candidate, ...]:
-    """Give the candidates that something speaks for; the others are among the other causes."""
-    return tuple(
-        candidate
-        for candidate in prompt_context.candidates
-        if candidate.probability >= LIKELY
-        or candidate.events
-        or candidate.cases
-        or _beside_the_log(candidate, prompt_context)
-    )
-
-
-def _beside_the_log(candidate: Candidate, prompt_context: PromptContext) -> list[str]:
-    """Say what speaks for a candidate beside lines and cases."""
-    assessment = prompt_context.assessment
-    held = assessment.findings.holding(candidate.cause)
-    reading = assessment.outcome.reading
-    said = {
-        "[telemetry]": any(item.rule.effect != "contradicts" for item in held),
-        "how the job is known to have ended": reading is not None and reading.cause == candidate.cause,
-    }
-    return [reason for reason, holds in said.items() if holds]
-
-
 def _candidates(prompt_context: PromptContext) -> Iterator[PromptRow]:
-    candidates, cases = _likely(prompt_context), _justified(prompt_context)
+    candidates, cases = likely_candidates(prompt_context), _justified(prompt_context)
+    language = prompt_context.language
     for place, candidate in enumerate(candidates):
         cause = prompt_context.library.causes[candidate.cause]
         reasons = [f"[{prompt_context.report.place(event.line)}]" for event in candidate.events[:4]]
         reasons += [f"[case:{match.case.id}]" for match in candidate.cases if match.case.id in cases]
-        reasons += _beside_the_log(candidate, prompt_context)
-        why = ", ".join(reasons) or "only likeness to known cases, no line of this log"
-        told = f"- {cause.id}: {cause.means.to(prompt_context.language)}"
-        odds = f"probability {candidate.probability:.2f} by the rules"
-        yield PromptRow("candidates", -1.5 + place / 10, f"{told}; {odds}; because of {why}")
+        reasons += signs_beside_the_log(candidate, prompt_context)
+        why = ", ".join(reasons) or words("prompt.only-likeness", language)
+        share, means = f"{candidate.probability:.2f}", cause.means.to(language)
+        told = words("prompt.candidate", language, cause=cause.id, means=means, share=share, why=why)
+        yield PromptRow("candidates", -1.5 + place / 10, told)
     yield from _borders(prompt_context, [candidate.cause for candidate in candidates])
 
 
@@ -170,7 +154,8 @@ def _borders(prompt_context: PromptContext, candidates: Sequence[str]) -> Iterat
             if place < TOLD_APART or confusion.cause in near:
                 apart = confusion.to(prompt_context.language)
                 rank = 1.4 if confusion.cause in near else 1.5
-                said = f"- {name} or {confusion.cause}: {apart}"
+                other, language = confusion.cause, prompt_context.language
+                said = words("prompt.two-causes", language, one=name, other=other, apart=apart)
                 yield PromptRow("candidates", rank, said, is_ours=True)
     yield from _neighbours_words(prompt_context, candidates)
 
@@ -188,7 +173,8 @@ def _neighbours_words(prompt_context: PromptContext, candidates: Sequence[str]) 
         for confusion in cause.confused_with:
             if confusion.cause == first.id:
                 apart = confusion.to(prompt_context.language)
-                said = f"- {cause.id} or {first.id}: {apart}"
+                language = prompt_context.language
+                said = words("prompt.two-causes", language, one=cause.id, other=first.id, apart=apart)
                 yield PromptRow("candidates", 1.6, said, is_ours=True)
 
 
@@ -269,7 +255,7 @@ def _stacks(prompt_context: PromptContext) -> Iterator[PromptRow]:
 def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
     """Give the job's settings: those that the failure is about, then those that are not at their default."""
     assessment, library = prompt_context.assessment, prompt_context.library
-    causes = _likely(prompt_context)
+    causes = likely_candidates(prompt_context)
     offered = (change.key for change in prompt_context.offered)
     of_cases = (change.key for cause in causes for match in cause.cases[:3] for change in match.case.changes)
     remedies = (change.key for cause in causes for change in library.remedies.get(cause.cause, ()))
@@ -321,6 +307,7 @@ def _setting_rows(
     """Give the settings by the file that they are of, each file with its name; and how many are left out."""
     ids, log = own_names(prompt_context), prompt_context.report
     files = list(dict.fromkeys(setting.file for _, _, setting in kept))
+    language = prompt_context.language
     options, row_of = own_options(log), rows_of((setting for _, _, setting in kept), log)
     for rank, number, setting in kept:
         place = 10_000 * files.index(setting.file)
@@ -329,15 +316,19 @@ def _setting_rows(
         yield PromptRow("settings", rank + number / 1000, text, number=place + number)
     for place, file in enumerate(files):
         first = min(rank + number / 1000 for rank, number, setting in kept if setting.file == file)
-        ran = "" if not file or is_named(file, log) else ", not named in the log"
-        ran += ", edited since the run" if file in prompt_context.edited else ""
-        told = f"[of {neutralize(file, 120)}{ran}]" if file else "[of the log]"
+        edited = "edited-" if file in prompt_context.edited else ""
+        ran = "" if is_named(file, log) else "-not-named"
+        told = (
+            words(f"prompt.settings-of-{edited}file{ran}", language, file=neutralize(file, 120))
+            if file
+            else words("prompt.settings-of-log", language)
+        )
         yield PromptRow("settings", first - 0.0001, told, number=10_000 * place)
     if others := without_value(options, [setting.key for _, _, setting in kept]):
-        told = f"[options of the job's own parsers that are not among these: {', '.join(others)}]"
+        told = words("prompt.own-options", language, options=", ".join(others))
         yield PromptRow("settings", KNOWN, withhold(told, ids, LONGEST_CALLS), number=10_000 * len(files))
     if left_out > 0:
-        told = f"[{left_out} more are known: job_settings lists them by their beginning]"
+        told = words("prompt.more-settings", language, count=left_out)
         yield PromptRow("settings", KNOWN, told, number=10_000 * len(files))
 
 
@@ -373,17 +364,17 @@ def _words_of_calls(prompt_context: PromptContext) -> frozenset[str]:
 
 
 def _changes(prompt_context: PromptContext) -> Iterator[PromptRow]:
+    language, ids = prompt_context.language, own_names(prompt_context)
     for place, change in enumerate(prompt_context.offered):
         was = (
-            "" if change.from_ is None else f" (now {withhold(change.from_, own_names(prompt_context), 100)})"
-        )
-        more = (
-            f" By arithmetic: {withhold(change.proof)}"
-            if change.proof and change.proof not in change.why
+            words("prompt.change-now", language, value=withhold(change.from_, ids, 100))
+            if change.from_ is not None
             else ""
         )
-        more += f" It costs: {change.costs}" if change.costs else ""
-        more += " It only finds out more, and cures nothing." if change.purpose == "find-out" else ""
+        is_proved = change.proof and change.proof not in change.why
+        more = words("prompt.change-proof", language, proof=withhold(change.proof or "")) if is_proved else ""
+        more += words("prompt.change-costs", language, costs=change.costs) if change.costs else ""
+        more += words("prompt.change-finds-out", language) if change.purpose == "find-out" else ""
         yield PromptRow(
             "changes",
             2.2 + place / 10,
@@ -398,7 +389,7 @@ def _justified(prompt_context: PromptContext) -> list[str]:
     with a signature explains; and of a framework that the job shows.
     """
     library, retrieval = prompt_context.library, prompt_context.retrieval
-    likely = {candidate.cause: candidate for candidate in _likely(prompt_context)}
+    likely = {candidate.cause: candidate for candidate in likely_candidates(prompt_context)}
     spoken = {name for name, candidate in likely.items() if candidate.events} | {prompt_context.first.cause}
     # A signature may be wide: beside causes that lines speak for, one that none does is no rival.
     rivals = spoken if spoken & likely.keys() else likely.keys()
@@ -423,7 +414,7 @@ def _justified(prompt_context: PromptContext) -> list[str]:
 
 
 def _cases(prompt_context: PromptContext) -> Iterator[PromptRow]:
-    library = prompt_context.library
+    library, language = prompt_context.library, prompt_context.language
     shares = {candidate.cause: candidate.probability for candidate in prompt_context.candidates}
     for place, name in enumerate(_justified(prompt_context)):
         case = library.cases[name]
@@ -431,7 +422,7 @@ def _cases(prompt_context: PromptContext) -> Iterator[PromptRow]:
             "cases",
             # A title is short, and what is not sent cannot be cited.
             1.55 + place / 100,
-            f"[case:{name}] {case.title.to(prompt_context.language)} (cause: {case.cause})",
+            words("prompt.case-title", language, case=name, title=case.title.to(language), cause=case.cause),
             number=10 * place,
             case=name,
             is_ours=True,
@@ -463,7 +454,7 @@ def _notes(prompt_context: PromptContext) -> Iterator[PromptRow]:
 
 
 def _causes(prompt_context: PromptContext) -> Iterator[PromptRow]:
-    return other_causes(prompt_context, [candidate.cause for candidate in _likely(prompt_context)])
+    return other_causes(prompt_context, [candidate.cause for candidate in likely_candidates(prompt_context)])
 
 
 SECTIONS: Sequence[Callable[[PromptContext], Iterable[PromptRow]]] = (
