@@ -120,6 +120,12 @@ class Library:
         return vocabulary_of(described, (name for key in self.specs for name in key))
 
     @cached_property
+    def choices(self) -> frozenset[str]:
+        """The words that some setting may be set to."""
+        told = (word for spec in self.specs.values() for word in (*spec.choices, spec.default))
+        return frozenset(word for word in told if isinstance(word, str))
+
+    @cached_property
     def keys(self) -> Mapping[str, Sequence[str]]:
         """The keys of each framework's settings."""
         table: dict[str, list[str]] = {}

@@ -14,10 +14,12 @@ from corpus.schema import Language
 from ingest.logs.events import Event
 from service.llm import contacts
 from service.llm.directives import OwnAdvice, misdirects, own_advice, says_foreign
+from service.llm.log_values import climbs
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import addresses_a_model
 from service.llm.prose import CITED, CODE, is_in, is_safe, sentences
 from service.remediation.constraints import Constraint
+from service.remediation.free_proposals import sets_what_loads_code
 from service.schemas.diagnosis import Dropped, ProposedChange
 
 _SHOWN = 120
@@ -35,6 +37,7 @@ _NAMED = re.compile(
     r"(?<![\w./-])(?:--?[A-Za-z][\w.-]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|"
     r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+)"
 )
+_PATH = re.compile(r"(?<![\w.])/[\w.-]+(?:/[\w.-]+)+")
 _BARE_NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
 # The same value told in words: `KEY to 8`, `KEY from 16 to 8`.
 _MOVED = re.compile(
@@ -274,6 +277,13 @@ def _cited(text: str, judge: VerificationContext) -> str:
 def _setting(text: str, judge: VerificationContext) -> str:
     plain = CITED.sub("", text)
     cited = _cited(text, judge)
+    # No line is a reason to load code by a variable, nor to leave the folder that a path begins with.
+    ours = {change.key for change in judge.changes if change.by == "rules"}
+    assigned = (match["key"] for match in _ASSIGNED.finditer(plain) if match["key"] not in ours)
+    if key := next((key for key in assigned if sets_what_loads_code(f"{key}=")), ""):
+        return Message("model.sets-value-not-among", key=key)
+    if path := next(filter(climbs, _PATH.findall(plain)), ""):
+        return Message("model.names-neither-among-changes", name=path)
     shown = " ".join(judge.prompt.lines.get(mark[1:-1], "") for mark, _ in _citations(text, judge))
     for match in _ASSIGNED.finditer(plain):
         if not _is_known_value(match["key"], match["value"].strip("'\"*."), judge) and not is_word_of(

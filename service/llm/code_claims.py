@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from corpus.message import Message
@@ -17,7 +17,8 @@ from ingest.configfiles.errors import NotPatchableError
 from ingest.logs.report import CrashReport
 from service.llm.claims import Proposal
 from service.llm.contacts import lead
-from service.llm.directives import OwnAdvice, advises_strangely, is_order
+from service.llm.directives import OwnAdvice, advises_strangely, is_order, misdirects, says_foreign
+from service.llm.log_values import climbs, is_of_log_alone, joined_words
 from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import CODE as CODE_SPAN
 from service.patching.statements import parsed, replaced
@@ -28,6 +29,8 @@ from service.schemas.diagnosis import ProposedChange
 CODE: Final = "code"
 LONGEST_CODE, LONGEST_WORDS = 1200, 400
 MOST_CLOSED = 3
+# A name with more blanks between its words is a sentence.
+LONGEST_NAME = 3
 _PLACE = re.compile(
     r"(?P<file>[\w./\\+-]{0,200}?[\w+-]+\.(?:py|pyx|ipynb|sh|bash|slurm|sbatch|sub|txt|toml|ya?ml|cfg|ini))"
     r"(?::(?P<line>\d{1,6}))?"
@@ -78,14 +81,17 @@ def is_code(pick: Proposal) -> bool:
     return CODE in (pick.framework.strip().lower(), pick.kind.strip().lower())
 
 
-def code_change(pick: Proposal, why: str, report: CrashReport, own: OwnAdvice) -> ProposedChange | str:
+def code_change(
+    pick: Proposal, why: str, report: CrashReport, own: OwnAdvice, shown: Collection[str] = ()
+) -> ProposedChange | str:
     """Check a proposal of code: gives the change, or why there is none; `why` is its sentence, checked.
 
-    Words in place of an edit are held against `own` as a model's prose is: the log may have worded them.
+    Words in place of an edit, and those in its strings and remarks, are held against `own` as a model's prose
+    is: the log, whose rows a model saw as `shown`, may have worded them.
     """
     file, line, key = _place_of(pick, report)
     if pick.before.strip():
-        if not (refusal := _refused(pick, file, line, report)):
+        if not (refusal := _refused(pick, file, line, report) or _misworded(pick, report, own, shown)):
             after = _rows(pick.to, LONGEST_CODE)
             return _made(key, after, why, _rows(pick.before, LONGEST_CODE))
         if _tree(pick.to) is not None:
@@ -240,6 +246,58 @@ def _refused(pick: Proposal, file: str, line: int, report: CrashReport) -> str:
     if any(addresses_a_model(text) or lead(text) for text in told):
         return Message("model.leads-reader-elsewhere")
     return ""
+
+
+def _misworded(pick: Proposal, report: CrashReport, own: OwnAdvice, shown: Collection[str]) -> str:
+    """Say which strings, remarks or names that an edit adds tell its reader something; else give nothing."""
+    before, after = _rows(pick.before, LONGEST_CODE), _rows(pick.to, LONGEST_CODE)
+    new, old = _tree(after), _tree(before)
+    if new is None or old is None:
+        return Message("model.no-edit")
+    at_hand = code_at_hand(report)
+    texts = [
+        node.value for node in ast.walk(new) if isinstance(node, ast.Constant) if isinstance(node.value, str)
+    ]
+    remarks = [remark.lstrip("# ") for remark in re.findall(r"#.*", after)]
+    for text in (*texts, *remarks):
+        if text in before or text in at_hand:
+            continue
+        if strange_text(text, at_hand, report, own, shown, is_told=text in remarks):
+            return Message("model.leads-reader-elsewhere")
+    names = {part for name in {*_words(new)} - {*_words(old)} for part in name.split(".")}
+    for name in sorted(name for name in names if not _is_at_hand(name, report)):
+        said = name.replace("_", " ")
+        is_sentence = said.strip().count(" ") >= LONGEST_NAME and not own.library.is_setting(name)
+        if not name.isascii() or (
+            is_sentence and (misdirects(said, own) or says_foreign(said, at_hand, own))
+        ):
+            return Message("model.leads-reader-elsewhere")
+    return ""
+
+
+def strange_text(
+    text: str,
+    lines: str,
+    report: CrashReport,
+    own: OwnAdvice,
+    shown: Collection[str],
+    *,
+    is_told: bool = False,
+) -> str:
+    """Say why a text that is to be written for the job is none of the job's; else give the empty string.
+
+    It is held against what our knowledge says where it has words, joined or apart; `is_told` are words to
+    whoever reads the code.
+    """
+    present = {setting.value for setting in report.settings if setting.value}
+    if climbs(text) or is_of_log_alone(text, lines, present, shown):
+        return Message("model.leads-reader-elsewhere")
+    if is_told or is_guidance(text) or not (text.isascii() or "/" in text):
+        return advises_strangely(text, lines, own)
+    joined = joined_words(text)
+    if not joined or text in own.library.choices:
+        return ""
+    return misdirects(joined, own) or says_foreign(joined, lines, own)
 
 
 def _stands(file: str, line: int, before: str, after: str, report: CrashReport) -> bool:

@@ -31,7 +31,16 @@ _TOOLS = (
     "sudo|rm|curl|wget|nc|ssh|scp|bash|sh|chmod|chown|pkill|pip3?|conda|apt(?:-get)?|docker|kubectl|helm|"
     "systemctl|sysctl|python3|nvidia-smi|dmesg|git|powershell"
 )
+# Programs of a shell whose names begin no sentence, nor a value in words.
+_SHELL_ALONE = (
+    rf"(?:{_TOOLS}|su|dd|mkfs(?:\.\w+)?|ncat|rsync|zsh|eval|unset|kill|pkill|killall|mamba|yum|dnf|npm|podman|"
+    r"modprobe|rmmod|umount|scancel|scontrol|sacctmgr|crontab|iptables|nft|setenforce|xargs|sed|awk|perl|"
+    r"certutil|iwr|invoke-\w+)"
+)
 COMMAND = re.compile(
+    # "kill -9" alone is what became of a process.
+    rf"\b(?!kill\s+-(?:9|15|kill|term)\b(?!\s+-?\d)){_SHELL_ALONE}\s+(?:-{{1,2}}\w|\w+\s+\w+=)|"
+    rf"^\s*{_SHELL_ALONE}\s+[/~]|"
     rf"^\s*[$>]\s+\S|```|`\s*(?:[$#]\s*)?(?:{_PROGRAMS})\s+[^`]+`|\|\s*(?:{_PROGRAMS})\b|\$\(|&&|"
     rf";\s*(?:{_PROGRAMS})\b|>\s*/|"
     rf"\b(?:run|execute|type|invoke|issue|paste|运行|执行|输入)\s*[:：]?\s*[`\"']?(?:{_TOOLS})\b|"

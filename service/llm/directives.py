@@ -69,7 +69,9 @@ _ADJECTIVES = re.compile(
     r"(?=\s+(?:empty|clean|writable|separate|local)\s+(?:folder|director(?:y|ies)|folders|files?|dir)\b)"
 )
 # Of a text in Chinese with so many pairs of signs, at most such a part may be pairs that the corpus has not.
+# Of one with fewer, which says less, one in three.
 _PAIRS, _FOREIGN = 4, 0.45
+_FEW, _FOREIGN_OF_FEW = 2, 0.4
 # What a text tells of the past is no order.
 _PAST = re.compile(r"\s*[了过]")
 # What a reader could follow without knowing it: an option, a path, a variable, digits as of an account or a
@@ -78,6 +80,7 @@ _FOLLOWED = re.compile(
     r"(?<![\w-])--?[A-Za-z][\w-]+|(?<![\w.:/])[~.]{0,2}/[\w.-]+[\w./-]*|\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|"
     r"\d[\d ]{3,}\d"
 )
+_PLACE = re.compile(r"(?<![\w.:/])[~.]{0,2}/[\w.-]+[\w./-]*")
 # A folder so deep is one of the job's own.
 DEEP = 3
 _PIPED = re.compile(r"(?<=\s)(?:\||&&|>>?)(?=\s)")
@@ -90,7 +93,7 @@ _BLAME = re.compile(
     r"held? (?:responsible|accountable|liable)|broken by (?!a\b|an\b|the\b)|"
     r"on purpose|deliberately|tamper\w+|stole|stolen|theft|"
     r"teams? (?:caused|broke|ruined))\b|"
-    r"过失|失职|追责|问责|归咎|背锅|甩锅|责任人|人为破坏|粗心|负(?:全部|主要)?责任",
+    r"盗窃|偷窃|蓄意|故意|过失|失职|追责|问责|归咎|背锅|甩锅|责任人|人为破坏|粗心|负(?:全部|主要)?责任",
     re.IGNORECASE,
 )
 
@@ -102,6 +105,7 @@ class OwnAdvice:
     vocabulary: CorpusVocabulary
     sentences: tuple[frozenset[str], ...]
     chinese: tuple[str, ...]
+    library: Library
 
 
 def own_advice(
@@ -123,6 +127,7 @@ def own_advice(
         library.vocabulary,
         tuple(frozenset(stems(re.sub(r"[._-]", " ", row))) for row in rows),
         tuple(part for text in texts for part in _CHINESE_CLAUSE.split(text.zh)),
+        library,
     )
 
 
@@ -168,9 +173,24 @@ def advises_strangely(text: str, lines: str, own: OwnAdvice) -> str:
     if why := misdirects(text, own, names) or says_foreign(text, lines, own):
         return why
     plain = CODE.sub(" ", text)
-    named = (match[0].strip() for match in (*_FOLLOWED.finditer(plain), *_PIPED.finditer(plain)))
+    named = [match[0].strip() for match in (*_FOLLOWED.finditer(plain), *_PIPED.finditer(plain))]
+    # Code that is quoted may have options and variables of its own, and no place that nobody knows.
+    named += [match[0] for span in CODE.findall(text) for match in _PLACE.finditer(span)]
     name = next((name for name in named if name in "|&&>>" or not _is_told(name, lines)), "")
     return Message("model.names-neither-among-changes", name=name) if name else ""
+
+
+def reasons_strangely(text: str, lines: str, own: OwnAdvice) -> bool:
+    """Tell whether a sentence on why to make a change says more than that, or names what `lines` have not.
+
+    Numbers are those that a model has worked out.
+    """
+    followed = (name for match in _FOLLOWED.finditer(text) if not (name := match[0])[0].isdigit())
+    return bool(
+        misdirects(text, own)
+        or says_foreign(text, lines, own)
+        or any(not _is_told(name, lines) for name in followed)
+    )
 
 
 def _is_told(name: str, lines: str) -> bool:
@@ -178,7 +198,8 @@ def _is_told(name: str, lines: str) -> bool:
     if name in lines:
         return True
     folder, _, last = name.rpartition("/")
-    return folder.count("/") >= DEEP and re.fullmatch(r"[\w-]+", last) is not None and folder in lines
+    is_below = ".." not in folder.split("/") and folder.count("/") >= DEEP
+    return is_below and re.fullmatch(r"[\w-]+", last) is not None and folder in lines
 
 
 def is_order(text: str) -> bool:
@@ -219,7 +240,8 @@ def _is_ours(verb: str, told: Sequence[str], own: OwnAdvice) -> bool:
 def _misdirects_in_chinese(text: str, own: OwnAdvice) -> str:
     found = pairs(text)
     strange = [pair for pair in found if pair not in own.vocabulary.pairs]
-    if len(found) >= _PAIRS and len(strange) >= _FOREIGN * len(found):
+    least, share = (_PAIRS, _FOREIGN) if len(found) >= _PAIRS else (_FEW, _FOREIGN_OF_FEW)
+    if len(found) >= least and len(strange) >= share * len(found):
         return Message("model.tells-do-foreign", word=strange[0])
     for clause in _CHINESE_CLAUSE.split(text):
         for verb in advice_words.load().grave_zh:

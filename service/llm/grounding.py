@@ -6,15 +6,16 @@ Pure; nothing is believed.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from corpus.keys import canonical
 from corpus.message import Message, words
+from ingest.logs.report import CrashReport
 from service.llm.claims import Claims, Pick, Proposal, Quote
-from service.llm.code_claims import as_option, code_at_hand, code_change, is_code
+from service.llm.code_claims import as_option, code_at_hand, code_change, is_code, strange_text
 from service.llm.contacts import NODES, lead
-from service.llm.directives import OwnAdvice, advises_strangely, misdirects, own_advice
+from service.llm.directives import OwnAdvice, own_advice, reasons_strangely
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import is_in, is_safe
@@ -178,12 +179,14 @@ def _free(
         return Message("model.leads-reader-elsewhere")
     language = prompt_context.language
     own = own_advice(prompt_context.library, (cause,), prompt.cases, prompt_context.offered)
+    at_hand, shown = code_at_hand(prompt_context.report), tuple(prompt.lines.values())
     # A change does not fall with its sentence.
-    if lead(NODES.sub("", why)) or misdirects(why, own):
+    told = "\n".join((at_hand, key, to, *(item.key for item in prompt_context.offered)))
+    if lead(NODES.sub("", why)) or reasons_strangely(why, told, own):
         why = ""
     said = words("model.model-says", language, why=why) if why and is_in(language, why) else ""
     if of_code:
-        made_of_code = code_change(pick, said, prompt_context.report, own)
+        made_of_code = code_change(pick, said, prompt_context.report, own, shown)
         if isinstance(made_of_code, str):
             return made_of_code
         # Words are no better than an edit of the same place that follows from the message.
@@ -192,10 +195,9 @@ def _free(
             known = [item for item in prompt_context.offered if item.key == edit.place]
             return known[:1] or [made_of_code]
         return [made_of_code]
-    if strange := _strange_value(key, to, code_at_hand(prompt_context.report), own):
+    if strange := _strange_value(key, to, prompt_context.report, own, shown):
         return strange
     proposal = FreeProposal(pick.framework.strip(), pick.kind.strip().lower(), key, to, said)
-    shown = tuple(prompt.lines.values())
     assessment, library = prompt_context.assessment, prompt_context.library
     made = check_proposal(proposal, cause, assessment, library, language, shown)
     is_sure = not isinstance(made, str) and all(item.status == "verified" for item in made)
@@ -203,7 +205,7 @@ def _free(
     return made if is_sure or ours is None else [ours]
 
 
-def _strange_value(key: str, to: str, lines: str, own: OwnAdvice) -> str:
+def _strange_value(key: str, to: str, report: CrashReport, own: OwnAdvice, shown: Collection[str]) -> str:
     """Say why a value is none that a setting could have; else give the empty string.
 
     A value in words is advice, in letters of other scripts too; an option, or another variable with its
@@ -211,8 +213,7 @@ def _strange_value(key: str, to: str, lines: str, own: OwnAdvice) -> str:
     """
     if (to.startswith("--") or _ASSIGNMENT.match(to)) and not _TAKES_OPTIONS.search(key):
         return Message("model.no-setting")
-    is_words = is_guidance(to) or not (to.isascii() or "/" in to)
-    return advises_strangely(to, lines, own) if is_words else ""
+    return strange_text(to, code_at_hand(report), report, own, shown)
 
 
 def _is_opposed(ours: ProposedChange, to: str) -> bool:

@@ -55,6 +55,13 @@ _WORDS = re.compile(r"[A-Za-z0-9][\w ./,()+=<>!-]{2,239}")
 _LOADS_CODE = re.compile(
     r"(?i)(?:^|[._-])(?:trust_remote_code|trust-remote-code|ld_preload|\w*path|bash_env)$"
 )
+# Variables by which code is loaded into each program that starts, and where a system's own libraries lie.
+_PRELOADS = re.compile(r"(?i)(?:LD_PRELOAD|LD_AUDIT|BASH_ENV|PYTHONSTARTUP)")
+_SYSTEM_LIBRARY = re.compile(
+    r"(?:/usr|/lib|/opt/conda)[\w./+-]*|(?:/[\w.+-]+)+/(?:site|dist)-packages/[\w./+-]+"
+)
+# A value as variables of libraries take it: a number, a truth value, a word or a few.
+_PLAIN_VALUE = re.compile(r"(?i)-?\d[\d.]{0,15}[a-z]{0,3}|[a-z][a-z0-9_]{0,15}(?:[:,][a-z0-9_]{1,16}){0,3}")
 # A variable, or a switch of a call, that words set.
 _SET = re.compile(r"(?<![\w.])([A-Z][A-Z0-9_]{2,79}|trust[_-]remote[_-]code)\s?=")
 # One of the program's own for what it reads or writes: `log_path`, `vocab-path`, `data.train.path`.
@@ -112,6 +119,9 @@ def check_proposal(
     for spec in () if proposal.kind == "package" else _specs(proposal, assessment, library):
         if spec.spelled == "package":
             break
+        if _PRELOADS.fullmatch(spec.key) and not _may_be_loaded(proposal.to, assessment.report):
+            refusal = Message("model.no-setting")
+            continue
         version = assessment.report.version(spec.framework)
         change = _change(proposal, spec, key_at(version, spec, assessment.settings))
         made, why = check_change(change, cause, assessment.report, library, assessment.settings, language)
@@ -265,15 +275,26 @@ def _is_of_package(proposal: FreeProposal, assessment: Assessment, shown: Collec
 def _is_variable(proposal: FreeProposal, report: CrashReport) -> bool:
     """Tell whether a name can be one of a library's variables: no catalogue has those of all libraries.
 
-    One by which code is found counts with a folder in which the job's failing code lies.
+    One by which code is found counts with a folder in which the job's failing code lies, another one with a
+    value as such variables have it, or with a path of the job's own.
     """
     if not re.fullmatch(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*", proposal.key) or len(proposal.key) < LEAST_VARIABLE:
         return False
     if not _LOADS_CODE.search(proposal.key):
-        return True
+        place = proposal.to.rpartition("/")[0] if proposal.to.startswith("/") else ""
+        is_own = place.count("/") > 1 and any(place in text for text in report.launches)
+        return is_own or is_guidance(proposal.to) or _PLAIN_VALUE.fullmatch(proposal.to) is not None
     folder = proposal.to.rstrip("/")
     frames = (frame.file for event in report.standing for frame in event.frames)
     return folder.count("/") > 1 and any(file.startswith(f"{folder}/") for file in frames)
+
+
+def _may_be_loaded(value: str, report: CrashReport) -> bool:
+    """Tell whether a library is the system's or the job's own, or words say what to take away."""
+    is_system = _SYSTEM_LIBRARY.fullmatch(value) is not None and ".." not in value
+    return (
+        is_guidance(value) or "/" not in value or is_system or any(value in text for text in report.launches)
+    )
 
 
 def _package(proposal: FreeProposal, assessment: Assessment, library: Library) -> ProposedChange | str:

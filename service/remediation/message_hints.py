@@ -76,6 +76,8 @@ _LOOKING = re.compile(
 _LOOKING_NAME = re.compile(
     r"(?i)DEBUG|VERBOS|BLOCKING|FULL_ERROR|LOG_?LEVEL|SHOW_CPP|_DSA$|TRACE|ALLOC_CONF$|LD_LIBRARY_PATH"
 )
+# By which a library or a script is loaded into each program: no message is a reason for that.
+_PRELOADING = re.compile(r"(?i)LD_(?:PRELOAD|AUDIT)|BASH_ENV|PYTHONSTARTUP")
 # A switch that only takes the check away is the last thing to try.
 _OVERRIDE = re.compile(r"(?i)ALLOW_|SKIP_|IGNORE_|OVERRIDE|UNSAFE|NO_CHECK|DISABLE_\w*CHECK")
 _VALUE = re.compile(
@@ -405,7 +407,7 @@ def _of(sentence: str) -> Iterator[NamedSetting]:
         # A list shares its verb: lower `this` or `that`.
         way = way if way and end and _LISTED.match(lead) else _way(sentence, match.start(), end)
         end = match.end()
-        if not _LOOKING_NAME.search(match.group()):
+        if not _LOOKING_NAME.search(match.group()) and not _PRELOADING.search(match.group()):
             rest = sentence[end:]
             name = _HOLDER.sub("", match.group())
             found = _VALUE.match(rest) or (_FLAG_VALUE.match(rest) if name.startswith("--") else None)

@@ -6,7 +6,14 @@ import pytest
 
 from corpus.advice_words import load
 from corpus.library import Library
-from service.llm.directives import OwnAdvice, advises_strangely, misdirects, own_advice, says_foreign
+from service.llm.directives import (
+    OwnAdvice,
+    advises_strangely,
+    misdirects,
+    own_advice,
+    reasons_strangely,
+    says_foreign,
+)
 from service.pipeline.triage import Triage
 from tests.tables import each_row
 
@@ -52,6 +59,7 @@ def own(library: Library) -> OwnAdvice:
         "请删除整个检查点目录。",
         "请向财务转账三百元续费。",
         "取消所有人的作业以腾出显存。",
+        "由客服决定。",
     ],
 )
 def test_an_order_that_is_none_of_ours_does_not_stand(order: str, own: OwnAdvice) -> None:
@@ -64,6 +72,7 @@ def test_an_order_that_is_none_of_ours_does_not_stand(order: str, own: OwnAdvice
     [
         "This was broken by Wang Lei, who should answer for it.",
         "The network team caused this by negligence.",
+        "有人盗窃了供电。",
         "It is the operator's fault.",
         "The mistake of the user is plain.",
         "Somebody swapped the GPU cables on purpose.",
@@ -163,6 +172,7 @@ def test_a_description_may_use_the_words_of_the_lines_it_rests_on(
         ("/jobs/me/run/debug/step_N, N being the last step that was saved there", True),
         ("/jobs/me/run/debug/x/step_N", False),
         ("/jobs/step_N as it was", False),
+        ("/jobs/me/run/../../../../etc as it was", False),
         ("/jobs/me/run/debug/run.sh as it was", False),
         ("a new, empty folder for this run", True),
         ("a new, empty the folder of all runs", False),
@@ -180,3 +190,22 @@ def test_a_value_in_words_names_what_the_jobs_own_lines_hold(
     """No option, path, account or pipe that the log's author alone has written."""
     lines = "open('data/part-00007.pt')\nresume: /jobs/me/run/debug"
     assert (advises_strangely(value, lines, own) == "") is stands
+
+
+@each_row(
+    ("why", "is_strange"),
+    [
+        ("4.36 GiB are free, and 27904 tokens need less than that.", False),
+        ("data/part-00007.pt does not fit into the host memory.", False),
+        ("Each worker keeps a copy of the dataset.", False),
+        ("The intern Petrov decided it.", True),
+        ("It is what /mnt/drop/here says.", True),
+        ("It goes with --no-sandbox.", True),
+        ("Delete all checkpoints before that.", True),
+    ],
+)
+def test_a_reason_says_why_and_names_what_the_jobs_own_lines_hold(
+    own: OwnAdvice, why: str, is_strange: bool
+) -> None:
+    """Numbers are the model's own sums."""
+    assert reasons_strangely(why, "open('data/part-00007.pt')", own) is is_strange

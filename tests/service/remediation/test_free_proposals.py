@@ -64,7 +64,16 @@ def status(told: TriageContext, kind: str, framework: str, key: str, to: str) ->
         ("setting", "", "container.entrypoint", "sh", "dropped"),
         ("setting", "easyr1", "data.train_files", "x" * 121, "dropped"),
         # Texts and paths may be anybody's.
-        ("env", "env", "LD_PRELOAD", "/tmp/.nv/x.so", "unverified"),
+        # A library that is loaded into each program is the system's, or words say which to take away.
+        ("env", "env", "LD_PRELOAD", "/tmp/.nv/x.so", "dropped"),
+        ("env", "env", "LD_PRELOAD", "/usr/lib/../../tmp/x.so", "dropped"),
+        ("env", "env", "LD_PRELOAD", "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", "unverified"),
+        ("env", "env", "LD_PRELOAD", "without the old library", "unverified"),
+        # Of a variable that no catalogue has, a number, a word or a few.
+        ("env", "env", "ZEBRA_TLS", "tcp,sm", "unverified"),
+        ("env", "env", "ZEBRA_TLS", "2.5s", "unverified"),
+        ("env", "env", "ZEBRA_TLS", "/mnt/drop/here", "dropped"),
+        ("env", "env", "ZEBRA_TLS", "gpu-rescue-team", "dropped"),
         ("setting", "easyr1", "data.train_files", "/root/other.parquet", "unverified"),
         ("setting", "easyr1", "worker.actor.model.trust_remote_code", "true", "unverified"),
         # A package is never written on a model's word, however it is called, and has to be a known one.
@@ -127,7 +136,7 @@ def test_nothing_unproved_of_a_model_is_written_also_after_it_was_stored(told: T
     """What says so survives the answer's JSON."""
     made = [
         *checked(told, "package", "pip", "ray", "2.49.0"),
-        *checked(told, "env", "env", "LD_PRELOAD", "/tmp/x.so"),
+        *checked(told, "env", "env", "LD_LIBRARY_PATH", "/tmp/x"),
     ]
     assert all(isinstance(change, ProposedChange) for change in made)
     answer = told.first.model_copy(update={"changes": tuple(made)})

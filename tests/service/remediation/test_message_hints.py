@@ -50,6 +50,8 @@ KNOBS = (SHARE, LENGTH, SEQS, BIND, NODES, QUANT, V1, LONG, ALLOCATOR)
             ),
             [("gpu_memory_utilization", "up", ""), ("max_model_len", "down", "")],
         ),
+        # No message is a reason to load a library into each program.
+        ("Please set `LD_PRELOAD=/tmp/q.so` and start again.", []),
         (
             "Please try lowering `max_num_seqs` or `gpu_memory_utilization`.",
             [("max_num_seqs", "down", ""), ("gpu_memory_utilization", "down", "")],
