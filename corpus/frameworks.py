@@ -22,7 +22,8 @@ from corpus.schema import Expression, Program, Record
 SHORT = 400
 # The folder of an environment, up to what is installed in it: people call it after what they once made it
 # for, and run anything there (`/envs/verl/lib/python3.12/site-packages/vllm/...`).
-_ENVIRONMENT = re.compile(r"[^\s\"'=:,(]*/(?=(?:lib|lib64)/python\d[\d.]*/|bin/)")
+# From where a word begins: a file may be one word of megabytes, and is not to be tried from each sign of it.
+_ENVIRONMENT = re.compile(r"(?<![^\s\"'=:,(])[^\s\"'=:,(]*/(?=(?:lib|lib64)/python\d[\d.]*/|bin/)")
 # What a framework is to a job: what its user chose to train or to serve with; what these run on; what starts
 # the job's processes; what runs beside them; what every machine has.
 Layer = Literal["trainer", "engine", "library", "cluster", "place", "launcher", "tool", "machine"]

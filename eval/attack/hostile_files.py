@@ -218,6 +218,9 @@ FILES = (
     HostileFile("numbers.log", _text(f"step {'9' * 400}: loss -1e999 lr 1e-{'9' * 400} nan\n" * 200)),
     HostileFile("aliases", _beside({"config.yaml": _ALIASES})),
     HostileFile("deep-yaml", _beside({"config.yaml": "a: " + "[" * 20_000})),
+    HostileFile(
+        "one-word", _beside({"config.yaml": "a: " + "[" * 200_000, "run.sh": "a --x=" + "a/" * 90_000})
+    ),
     HostileFile("deep-json", _beside({"config.json": '{"a":' * 20_000})),
     HostileFile("deep-shell", _beside({"run.sh": "$(" * 20_000})),
     HostileFile("links", _linked),

@@ -166,3 +166,9 @@ def test_that_a_folder_of_knowledge_that_is_not_there_is_named(monkeypatch: pyte
         InvalidCorpusError, match=r"WHYCRASH_KNOWLEDGE: there is no folder /nowhere/knowledge"
     ):
         load_frameworks()
+
+
+@each_row("unit", ["[", "a", "a/", "a.", "worker.actor.a", "LLaMA-Factory"])
+def test_a_file_of_one_word_names_nothing_and_is_read_once(unit: str) -> None:
+    """A word of some hundred kilobytes is tried from its begin alone: this test would not end otherwise."""
+    assert cued_frameworks("x: " + unit * (300_000 // len(unit))) in ((), ("llamafactory",))
