@@ -11,7 +11,9 @@ from corpus.library import pages, read_yaml, validated_table
 from corpus.schema import Expression, Record
 
 FLOW_AIMS = "flow_aims.yaml"
-Seeks = Literal["path", "number", "word", "part", "guard", "empty", "switch", "made", "source", "size"]
+Seeks = Literal[
+    "path", "number", "word", "part", "guard", "empty", "switch", "made", "source", "size", "key", "divisor"
+]
 
 
 class FlowAim(Record):
@@ -22,11 +24,12 @@ class FlowAim(Record):
     is a `word` of the message; that is handed on as it is to the `part` which failed; that the condition of a
     check reads (`guard`); whose value decides whether there is anything at all (`empty`); that is a `switch`
     which is on, and without which the statement is not reached; that decides whether a part of the model is
-    `made` that the message names; that names the file that was read (`source`); or that is handed on as it is
-    to a call on the stack and is a `size` or a count, by the expression `names`. Where `calls` is given, only
-    calls up to the outermost function of such a name count; where `stands` is, a row of source on the stack
-    holds it. It holds for `causes`, and for all of the `categories`. `to` is the message
-    that says in words what the option should become.
+    `made` that the message names; that names the file that was read (`source`); whose value is the `key` that
+    a mapping has not; that what is divided by (`divisor`) is made of; or that is handed on as it is to a call
+    on the stack and is a `size` or a count, by the expression `names`. Where `calls` is given, only calls up
+    to the outermost function of such a name count; where `stands` is, a row of source on the stack holds it.
+    It holds for `causes`, and for all of the `categories`. `to` is the message that says in words what the
+    option should become.
     """
 
     id: str

@@ -30,7 +30,7 @@ Layer = Literal["trainer", "engine", "library", "cluster", "place", "launcher", 
 # How a printed configuration is read; the readers stand in `ingest/logs/configs/dumps.py`.
 PrintForm = Literal[
     "words", "pairs", "rows", "variable", "named", "elastic", "dotted",
-    "call", "mapping", "known", "announced", "outline",
+    "call", "mapping", "known", "announced", "outline", "assigned",
 ]  # fmt: skip
 
 

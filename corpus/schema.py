@@ -312,10 +312,13 @@ class Remedy(Change):
     braces (`{package.name}`); without that fact the row does not apply. A row with `own` is for the job's own
     setting whose name that expression finds and no catalogue has, such as the batch size of a script; it
     applies where its rule gives a value, or where `to` says in words what to put there. A row with `holds`
-    is for the setting whose value the failing line tells, a framework's or the program's own.
+    is for the setting whose value the failing line tells, a framework's or the program's own. One that
+    `yields` takes from the job what others of the same standing leave it, such as a part of its data: it
+    comes behind them.
     """
 
     cause: str
+    yields: bool = False
     own: Expression = ""
     holds: Held | Literal[""] = ""
     source: Annotated[str, Field(pattern=r"^https://[^\s]+$")]

@@ -35,7 +35,8 @@ class ChangeGroup:
     other spellings of one remedy, None where it stands alone; `own` the expression for settings of the job's
     own program by which this one was found, empty where it is none of these; `held` tells that the failing
     line tells this setting's very value; `of_failed` that it is a setting of the very part of the job that
-    failed, such as its evaluation.
+    failed, such as its evaluation; `yields` that others of the same standing leave the job more; `shown` that
+    the value is worked out of the one that the job is seen to give it.
     """
 
     changes: list[ProposedChange]
@@ -48,6 +49,8 @@ class ChangeGroup:
     own: str = ""
     held: bool = False
     of_failed: bool = False
+    yields: bool = False
+    shown: bool = False
 
     @property
     def rank(self) -> tuple[bool, bool, bool, bool, int, int, bool, bool, bool]:
@@ -65,11 +68,19 @@ class ChangeGroup:
             first.proof is None and self.advised != BEFORE_ADVICE,
             self.advised is None,
             FOLLOWS_ADVICE if self.advised is None else self.advised,
-            0 if self.situated or self.of_failed or self.advised is not None else 1 + tabled,
+            self._origin,
             not self.of_failed,
             tabled and first.status != "verified",
             tabled and not self.computed,
         )
+
+    @property
+    def _origin(self) -> int:
+        """Tell how near to this job the change is: its own setting, a case's, one that any job may have."""
+        is_shown = self.shown and not self.from_case  # a case's changes have an order of their own
+        is_near = self.situated or self.of_failed or self.advised is not None or is_shown
+        near = 0 if is_near else 1 + (not self.from_case)
+        return max(near, int(self.yields))
 
     @property
     def tier(self) -> int:

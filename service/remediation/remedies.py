@@ -19,7 +19,7 @@ from ingest.logs.conditions import applies
 from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
-from service.remediation.feasibility import key_at
+from service.remediation.feasibility import key_at, same
 from service.remediation.framework_relations import (
     fits_place,
     giving_setting,
@@ -138,7 +138,10 @@ def _of_job(
     for setting in sorted(fitting, key=lambda item: (phase_of(item.key) != failing, not item.file)):
         is_given = setting.value.strip("'\"").lower() not in _NOT_GIVEN
         longer = (item for item in settings if _may_make(item, setting) and is_known(item))
-        if not is_known(setting) and (is_given or row.rule) and next(longer, None) is None:
+        is_switched = isinstance(row.to, bool)
+        if is_switched and same(setting.value, row.to):
+            continue
+        if not is_known(setting) and (is_given or row.rule or is_switched) and next(longer, None) is None:
             kind: ChangeKind = "flag" if setting.key.startswith("--") else "setting"
             yield row.model_copy(update={"key": setting.key, "kind": kind})
             return

@@ -10,7 +10,7 @@ from typing import Literal
 from corpus.library import Library
 from ingest.logs.conditions import ReportView, all_hold
 from ingest.logs.configs.launch import Setting
-from ingest.logs.configs.references import resolved
+from ingest.logs.configs.references import as_run, resolved
 from ingest.logs.report import CrashReport
 from service.schemas.confirmations import Confirmation, ConfirmedCause
 from service.schemas.diagnosis import Outcome
@@ -149,7 +149,8 @@ def assess(
     found = weigh_by_telemetry(found, findings, report, retrieval, library)
     weighed = weigh_by_outcome(found, ended, report, retrieval, library)
     objections = tuple(_objections(weighed, findings, ended, library))
-    filled = resolved(own, report.settings)
+    last = report.root.line if report.root is not None else 0
+    filled = as_run(resolved(own, report.settings), report.settings, last)
     # What code says of itself is a default: what the run printed is what it ran with.
     given = [setting for setting in filled if setting.spelled != "dump"]
     defaults = [setting for setting in filled if setting.spelled == "dump"]

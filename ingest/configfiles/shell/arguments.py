@@ -26,7 +26,8 @@ _REQUIREMENT = re.compile(
     r"\s*(?P<name>[A-Za-z][\w.-]*)(?:\[[\w,.-]*\])?\s*"
     r"(?P<version>(?:===?|~=|!=|<=?|>=?)[^;#\s]+(?:\s*,\s*(?:[=~!<>]=?=?)[^;#\s]+)*)"
 )
-# Switches that take no value, where a launcher lets the script's name follow.
+# Switches that take no value, where a launcher lets the script's name follow. One letter behind the script's
+# name is an option of the script.
 _SWITCHES = frozenset(
     [
         "standalone",
@@ -149,7 +150,8 @@ def read_settings(words: Sequence[str], at: int) -> Iterator[ArgumentSetting]:
             begin = argument.begin + held.index("=") + 1
             yield ArgumentSetting(held.partition("=")[0], text[begin:], "env", at, begin, len(text))
         return
-    if argument.form == "pair" and argument.key in _SWITCHES and not is_switch(held or ""):
+    is_launcher = len(argument.key) > 1 or not any(word.endswith(".py") for word in words[:at])
+    if argument.form == "pair" and argument.key in _SWITCHES and is_launcher and not is_switch(held or ""):
         held = None
     if argument.key == "export" and held is not None and argument.value is not None:
         yield from _exported(held, argument.value, argument.begin)

@@ -149,6 +149,8 @@ _READERS: Mapping[PrintForm, Callable[[OpenDump], Iterable[Setting]]] = {
     "dotted": lambda begun: printed(tables.dotted_rows(begun.rows)),
     "elastic": lambda begun: printed(tables.elastic_rows(begun.rows)),
     "rows": _rows,
+    # A file of Python, as it is.
+    "assigned": lambda begun: printed(tables.assigned(begun.rows)),
     # A variable of the environment.
     "variable": lambda begun: [
         Setting(begun.match["key"], literals.unquoted(begun.match["value"].strip()), begun.line, "env")

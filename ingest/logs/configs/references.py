@@ -15,8 +15,60 @@ _REFERENCE = re.compile(
     r"|\{(?P<name>[A-Za-z_]\w*|\d+)(?::?[-=]\"?(?P<default>[\w./:@%+,=-]+)\"?)?\})",
     re.ASCII,
 )
+# Settings of one file that are others than the run's: with as many, another file ran.
+OTHERS = 2
+# What starts a run, or lists what it needs, is printed by no program.
+_KEPT = frozenset({"directive", "package", "env"})
 # A variable may be made of further ones; one that repeats itself is not followed.
 _DEPTH = 5
+
+
+def as_run(own: Sequence[Setting], shown: Sequence[Setting], last: int = 0) -> tuple[Setting, ...]:
+    """Give the files' settings as the run had them, where its output prints other numbers or switches.
+
+    A file may be of another run, or edited since. One of settings that the output contradicts in more keys
+    than it confirms is another run's: what it alone has is left out. `last` is the failing line: of several
+    prints the last one before it counts.
+    """
+    told: dict[str, list[str]] = {}
+    for setting in sorted(shown, key=lambda item: item.line):
+        if 0 < setting.line <= (last or setting.line):
+            told.setdefault(canonical(setting.key), []).append(setting.value)
+    counts: dict[str, list[int]] = {}
+    for setting in own:
+        held = _is_held(setting, told)
+        if held is not None and not setting.file.endswith(".py"):
+            counts.setdefault(setting.file, [0, 0])[held] += 1
+    foreign = {file for file, (other, same) in counts.items() if other >= OTHERS and other > same}
+    return tuple(
+        replace(setting, value=told[canonical(setting.key)][-1]) if held is False else setting
+        for setting in own
+        if (held := _is_held(setting, told)) is not None
+        or setting.file not in foreign
+        or setting.spelled in _KEPT
+    )
+
+
+def _is_held(setting: Setting, told: Mapping[str, Sequence[str]]) -> bool | None:
+    """Tell whether the run had a file's value; None where its output does not tell, or not as plainly."""
+    values = told.get(canonical(setting.key), ())
+    here = _plain(setting.value)
+    there = [_plain(value) for value in values]
+    if setting.spelled in _KEPT or here is None or not there or None in there:
+        return None
+    return here in there
+
+
+def _plain(value: str) -> float | bool | None:
+    """Read a number over zero or a truth value; None for what a program may have worked out or completed."""
+    text = value.strip("'\"").lower()
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if number > 0 else None
 
 
 def resolved(own: Sequence[Setting], shown: Sequence[Setting]) -> tuple[Setting, ...]:

@@ -22,6 +22,10 @@ _CALL_ROW = re.compile(r"(?P<key>[A-Za-z_]\w*)=(?P<value>.*)$")
 _DOTTED_ROW = re.compile(r"\s*(?P<key>[A-Za-z_][\w.-]*) (?:\.+ | )(?P<value>.*)$")
 _COLON_ROW = re.compile(r"(?:[^\]]{0,120}\])?\s+(?P<key>[a-z_]\w*)\s*: (?P<value>.*)$")
 _BLOCK_ROW = re.compile(r"\s*(?:[-*] )?(?P<key>[A-Za-z_][\w.-]*)\s*[:=]\s+(?P<value>\S.*)$")
+_REMARK = re.compile(r"\s*(?:#.*)?")
+_ASSIGNED_ROW = re.compile(
+    r"(?P<key>[A-Za-z_]\w*) ?= ?(?P<value>'[^'\n]*'|\"[^\"\n]*\"|[^\s#'\"][^#\n]*?)\s*(?:#.*)?"
+)
 _RULE = re.compile(r"[-=*#_ ]*$")
 _ENDS = re.compile(r"-{3,} end of ")
 
@@ -70,6 +74,17 @@ def block(rows: Rows) -> Iterator[LiteralEntry]:
         )
         return
     yield from outlines.entries((row.number, re.sub(r"^(\s*[\w.-]+)\s+:", r"\1:", row.body)) for row in taken)
+
+
+def assigned(rows: Rows) -> Iterator[LiteralEntry]:
+    """Read a file of Python that is printed as it is: plain names with plain values, and remarks."""
+    for row in rows:
+        if _REMARK.fullmatch(row.body):
+            continue
+        match = _ASSIGNED_ROW.fullmatch(row.body)
+        if match is None:
+            return
+        yield LiteralEntry(match["key"], literals.unquoted(match["value"]), row.number)
 
 
 def _while_block(rows: Rows) -> Iterator[ConfigLine]:

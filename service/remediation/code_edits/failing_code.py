@@ -27,6 +27,8 @@ FAR_NEARER = 4
 LONGEST_ROW = 600
 # And one that is shorter is found at the end of many others.
 SHORT = 12
+# A statement that is as long as this stands in one place of a program, wherever that is by now.
+DISTINCT = 40
 # Texts and numbers of a row.
 _CONSTANT = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|(?<![\w.])\d[\d.e_-]*")
 
@@ -153,6 +155,10 @@ def row_of(frame: Frame, text: str) -> int:
         # The same statement with another number or text in it is still the same call.
         bare = _CONSTANT.sub("", wanted)
         found = [line for line in near if _CONSTANT.sub("", rows[line - 1].strip()) == bare]
+    if not found and len(wanted) > DISTINCT:
+        # A file that has grown much since: the very statement, where the file has it once.
+        found = [line for line, row in enumerate(rows, 1) if row.strip() == wanted]
+        return found[0] if len(found) == 1 else 0
     found.sort(key=lambda line: abs(line - frame.line))
     is_one = len(found) == 1 or (
         len(found) > 1 and FAR_NEARER * abs(found[0] - frame.line) <= abs(found[1] - frame.line)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from service.remediation.data_flow.job_program import Assigned, Function, JobProgram, Module, Scope
+from service.remediation.data_flow.job_program import Assigned, Function, JobProgram, Module, Scope, owner_of
 
 # How many assignments of one name are followed: the nearest, and those that another branch makes.
 MOST_DEFINITIONS = 3
@@ -29,14 +29,26 @@ class Definition(NamedTuple):
 
 
 def of_name(name: str, scope: Scope) -> list[Definition]:
-    """Give the assignments of a name in the function, else in the module, the nearest first."""
+    """Give the assignments of a name in the function, else in what is around it, the nearest first."""
     if scope.function is not None:
         found = _before(scope, name, scope.function)
-        args = scope.function.args
-        if found or name in {arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs)}:
+        if found or name in names_taken(scope.function):
             return found
-        return _before(Scope(scope.module), name, scope.module.tree)
+        return of_name(name, enclosing(scope))
     return _before(scope, name, scope.module.tree)
+
+
+def names_taken(function: Function) -> frozenset[str]:
+    """Give the names of a function's parameters."""
+    args = function.args
+    return frozenset(arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs))
+
+
+def enclosing(scope: Scope) -> Scope:
+    """Give the scope in which a function of the scope is defined: a function around it, else the module."""
+    above = scope.module.around(scope.function) if scope.function is not None else iter(())
+    outer = next((each for each in above if isinstance(each, Function)), None)
+    return Scope(scope.module, outer, owner_of(scope.module, outer) if outer is not None else None)
 
 
 def of_attribute(name: str, scope: Scope, program: JobProgram, depth: int = 3) -> list[Definition]:

@@ -29,6 +29,7 @@ _OPERANDS = re.compile(
     r"unsupported operand type\(s\) for [^:\n]{1,20}: "
     r"(?=[^\n]{0,60}'NoneType')'(?P<left>\w+)' and '(?P<right>\w+)'"
 )
+_KEY = re.compile(r"\bKeyError: (?P<key>[^\n]{1,100})$")
 # What stands below a call of the job's own that raises: how many conditions above it are its reason.
 MOST_GUARDS = 2
 # How many parts of a statement are looked at, and how many are compared with what Python marked.
@@ -108,6 +109,27 @@ def switches_of(call: OwnCall, message: str) -> tuple[list[ast.expr], list[ast.e
     return true, there
 
 
+def choices_of(call: OwnCall) -> list[tuple[ast.expr, str]]:
+    """Give what must have which word for a statement to be reached: the branch that an option chose."""
+    module, function = call.scope.module, call.scope.function
+    found: list[tuple[ast.expr, str]] = []
+    inner: ast.AST = call.statement
+    for above in module.around(call.statement) if module.name else ():
+        if above is function or isinstance(above, ast.ClassDef):
+            break
+        if isinstance(above, ast.If) and inner in above.body:
+            test = above.test
+            parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+            for part in parts:
+                match part:
+                    case ast.Compare(
+                        left=left, ops=[ast.Eq()], comparators=[ast.Constant(value=str() as word)]
+                    ) if word not in _SET:
+                        found.append((left, word))
+        inner = above
+    return found
+
+
 def parts_named(message: str) -> list[str]:
     """Give the parts of a model that names of its weights tell, each once: `side` of `side.emb.weight`."""
     names = _WEIGHTS.findall(message)[:MOST_WEIGHTS]
@@ -158,9 +180,30 @@ def index_parts(call: OwnCall, message: str) -> list[ast.expr]:
         pairs = [node for node in nodes if isinstance(node, ast.BinOp | ast.Compare)]
         if found := _OPERANDS.search(message):
             return _missing_sides(pairs, found)
+        if not pairs:  # what is compared was handed to a library's call
+            return parts_of(call)
         pairs = pairs[:1]
         return [side for node in pairs for side in ast.iter_child_nodes(node) if isinstance(side, ast.expr)]
     return parts_of(call)
+
+
+def key_parts(call: OwnCall) -> list[ast.expr]:
+    """Give what mappings are asked by in a statement, other than names in quotes."""
+    nodes, _ = _failing_nodes(call)
+    return [node.slice for node in nodes if isinstance(node, ast.Subscript) and not text_key(node)]
+
+
+def missed_key(message: str) -> str:
+    """Give the key that a mapping has not, as CPython tells it: by its `repr`."""
+    found = _KEY.search(message)
+    return found["key"].strip("'\"") if found else ""
+
+
+def divisors(call: OwnCall) -> list[ast.expr]:
+    """Give what a statement divides by."""
+    nodes, _ = _failing_nodes(call)
+    divisions = ast.Div | ast.FloorDiv | ast.Mod
+    return [node.right for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, divisions)]
 
 
 def _missing_sides(pairs: Sequence[ast.expr], found: re.Match[str]) -> list[ast.expr]:

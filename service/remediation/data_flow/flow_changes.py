@@ -31,9 +31,13 @@ from service.remediation.data_flow.evidence import (
     tied_by_word,
 )
 from service.remediation.data_flow.failing_parts import (
+    choices_of,
+    divisors,
     empty_parts,
     guards_of,
     index_parts,
+    key_parts,
+    missed_key,
     parts_named,
     parts_of,
     passing_value,
@@ -41,7 +45,7 @@ from service.remediation.data_flow.failing_parts import (
     switches_of,
 )
 from service.remediation.data_flow.job_program import JobProgram, OwnCall
-from service.remediation.data_flow.slices import PASSED, FlowEnd, Slicer
+from service.remediation.data_flow.slices import COMPUTED, PASSED, FlowEnd, Slicer
 from service.remediation.framework_relations import settable_frameworks
 from service.remediation.own_edits import job_files
 from service.schemas.diagnosis import ProposedChange
@@ -57,6 +61,7 @@ MOST_CHAINED, LINKED = 2, 60
 _SIZES = re.compile(r"\[?(?:[2-9]|[1-9]\d{1,8})(?:, ?[1-9]\d{0,8})*\]?")
 # Words for a value that is not there.
 _NOTHING = re.compile(r"(?:\bnot |['\"])NoneType\b")
+_COMPARED = re.compile(r"between instances of '(?P<one>\w+)' and '(?P<other>\w+)'")
 _ON = frozenset({"true", "1", "yes", "on"})
 # Switches without which nothing is left of the job, or that choose what it does.
 _WHOLE_JOB = re.compile(
@@ -151,13 +156,13 @@ def _within_loop(aim: FlowAim, own: Sequence[OwnCall]) -> Sequence[OwnCall]:
 def _options(
     aim: FlowAim, call: OwnCall, place: int, program: JobProgram, message: str, settings: Sequence[Setting]
 ) -> list[FlowOption]:
-    if aim.seeks in ("guard", "empty", "part", "made") and place:
+    if aim.seeks in ("guard", "empty", "part", "made", "key", "divisor") and place:
         return []
     found = _SEARCHES[aim.seeks](_OptionSearch(call, Slicer(program), message, settings, aim))
     made: dict[str, FlowOption] = {}
     for end, tie in found:
         setting = _setting(end, tie, settings)
-        key = setting.key if setting is not None else end.key
+        key = setting.key if setting is not None and setting.key not in end.short else end.key
         now = setting.value if setting is not None else end.value
         if tie.value is not None:
             now = tie.value
@@ -197,6 +202,17 @@ class _OptionSearch:
         """Give the ends of some parts of the call's statement."""
         return [end for part in parts for end in self.slicer.ends(part, self.call.scope)]
 
+    def is_option(self, end: FlowEnd) -> bool:
+        """Tell whether an end is something that a person sets: by its kind, or since the run was given it.
+
+        A field of a class that holds options has a default, as a constant has; what the run printed or was
+        started with tells the two apart.
+        """
+        return _is_option(end) or (
+            end.kind == "constant"
+            and any(item.line or item.spelled != "dump" for item in _named(end, self.settings))
+        )
+
     def valued(self) -> list[tuple[FlowEnd, list[str]]]:
         """Give the ends of the failing parts, each with the values that it is seen to have."""
         return [(end, _values(end, self.settings)) for end in self.ends(parts_of(self.call))]
@@ -208,15 +224,47 @@ class _OptionSearch:
         tied = [(end, tie) for end, tie in ties if tie is not None]
         if len(tied) == 1 and tied[0][1].rank > 1 and len(valued) <= MOST_ALIKE:
             return [(tied[0][0], Tie(1, tied[0][1].value))]  # nothing else is behind the path
+        if not tied:
+            return self._checked_paths()
         best = min((tie.rank for _, tie in tied), default=0)
         if best < 2:
             return [(end, tie) for end, tie in tied if tie.rank < 2]
-        return tied if len(tied) <= MOST_ALIKE else []
+        nearest = [(end, tie) for end, tie in tied if tie.rank == best]
+        return next((found for found in (tied, nearest) if len(found) <= MOST_ALIKE), [])
+
+    def _checked_paths(self) -> list[_Tied]:
+        """Give the options that the path is made of for which a check of the job's own code looks."""
+        for test in guards_of(self.call):
+            read = [
+                end for end in self.ends([test]) if self.is_option(end) and PATHS.search(last_level(end.key))
+            ]
+            if read:
+                return [(end, Tie(1)) for end in read] if len(read) <= MOST_ALIKE else []
+        return []
 
     def by_word(self) -> list[_Tied]:
         """Give the options whose value is a word of the message."""
         ties = ((end, tied_by_word(end, values, self.message)) for end, values in self.valued())
         return [(end, tie) for end, tie in ties if tie is not None]
+
+    def by_key(self) -> list[_Tied]:
+        """Give the options whose value is the very key that a mapping has not."""
+        ends = self.ends(key_parts(self.call))
+        key = missed_key(self.message)
+        return [
+            (end, Tie(0, value))
+            for end in ends
+            for value in _values(end, self.settings)
+            if end.how == PASSED and value.strip("'\"") == key
+        ][:MOST_ALIKE]
+
+    def by_divisor(self) -> list[_Tied]:
+        """Give the options that what is divided by is made of, where they are few."""
+        for part in divisors(self.call):
+            read = [end for end in self.ends([part]) if self.is_option(end) and end.how != COMPUTED]
+            if read:
+                return [(end, Tie(1)) for end in read] if len(read) <= MOST_ALIKE else []
+        return []
 
     def by_number(self) -> list[_Tied]:
         """Give the options that a number of the message is, or is made of."""
@@ -232,14 +280,14 @@ class _OptionSearch:
     def by_part(self) -> list[_Tied]:
         """Give the options that are handed on as they are to what failed, where they are few."""
         ends = self.ends(index_parts(self.call, self.message))
-        handed = [end for end in ends if end.how == PASSED and _is_option(end)]
+        handed = [end for end in ends if end.how == PASSED and self.is_option(end)]
         fitting = [end for end in handed if _may_be(end, self.message, self.settings)]
         return [(end, Tie(1)) for end in fitting] if len(fitting) <= MOST_ALIKE else []
 
     def by_guard(self) -> list[_Tied]:
         """Give the options that the nearest condition of a check reads which reads any."""
         for test in guards_of(self.call):
-            read = [end for end in self.ends([test]) if _is_option(end) and end.steps <= NEAREST]
+            read = [end for end in self.ends([test]) if self.is_option(end) and end.steps <= NEAREST]
             if read:
                 tie = Tie(1, to=self._passing(test) if len(read) == 1 else None)
                 return [(end, tie) for end in read] if len(read) <= MOST_ALIKE else []
@@ -255,12 +303,12 @@ class _OptionSearch:
         """Give the options that decide whether what is missing is there."""
         parts = empty_parts(self.call, self.message)
         ends = [end for part in parts for end in self.slicer.empty_by(part, self.call.scope)]
-        return [(end, Tie(1)) for end in ends if _is_option(end)][:MOST_ALIKE]
+        return [(end, Tie(1)) for end in ends if self.is_option(end)][:MOST_ALIKE]
 
     def by_made_part(self) -> list[_Tied]:
         """Give the options that decide whether a part of the model is made which the message names."""
         named = [(part, end) for part in parts_named(self.message) for end in self.slicer.made_by(part)]
-        return [(replace(end, part=part), Tie(1)) for part, end in named if _is_option(end)][:MOST_ALIKE]
+        return [(replace(end, part=part), Tie(1)) for part, end in named if self.is_option(end)][:MOST_ALIKE]
 
     def by_switch(self) -> list[_Tied]:
         """Give the switch that is on and without which the statement is not reached."""
@@ -269,14 +317,23 @@ class _OptionSearch:
         ends += [end for part in there for end in self.slicer.empty_by(part, self.call.scope)]
         valued = ((end, _values(end, self.settings)) for end in ends if not _WHOLE_JOB.search(end.key))
         on = [end for end, values in valued if values and values[0].strip("'\"").lower() in _ON]
-        return [(end, Tie(2)) for end in on[:1]]
+        return [(end, Tie(2)) for end in on[:1]] or self._chosen()
+
+    def _chosen(self) -> list[_Tied]:
+        """Give the option whose word chose the branch in which the statement stands."""
+        for part, word in choices_of(self.call):
+            for end in self.ends([part]):
+                values = [value.strip("'\"") for value in _values(end, self.settings)]
+                if end.how == PASSED and self.is_option(end) and values[:1] == [word]:
+                    return [(end, Tie(2, word))]
+        return []
 
     def by_size(self) -> list[_Tied]:
         """Give the sizes and counts that are handed on as they are, where they are few."""
         handed = [
             (end, Tie(1, values[0]))
             for end, values in self.valued()
-            if end.how == PASSED and _is_option(end) and values and _SIZES.fullmatch(values[0])
+            if end.how == PASSED and self.is_option(end) and values and _SIZES.fullmatch(values[0])
             if compiled(self.aim.names).search(last_level(end.key))
         ]
         return handed if len({end.key for end, _ in handed}) <= MOST_ALIKE else []
@@ -289,7 +346,7 @@ class _OptionSearch:
                 (end, Tie(1, next(iter(values), None)))
                 for end, values in sources
                 if PATHS.search(last_level(end.key))
-                and (any(map(_is_path, values)) or (not values and _is_option(end)))
+                and (any(map(_is_path, values)) or (not values and self.is_option(end)))
             ]
             if read:
                 return read[:MOST_ALIKE]
@@ -299,6 +356,8 @@ class _OptionSearch:
 _SEARCHES: Mapping[Seeks, Callable[[_OptionSearch], list[_Tied]]] = {
     "path": _OptionSearch.by_path,
     "word": _OptionSearch.by_word,
+    "key": _OptionSearch.by_key,
+    "divisor": _OptionSearch.by_divisor,
     "number": _OptionSearch.by_number,
     "part": _OptionSearch.by_part,
     "guard": _OptionSearch.by_guard,
@@ -329,6 +388,10 @@ def _may_be(end: FlowEnd, message: str, settings: Sequence[Setting]) -> bool:
         values = [end.value]
     if _NOTHING.search(message):
         return not values or any(_read(value) is None for value in values)
+    if compared := _COMPARED.search(message):
+        # Of two values that are not compared the one that is no number is wrong.
+        odd = {compared["one"], compared["other"]} - {"int", "float"}
+        return not values or not odd or bool(odd & {type(_read(value)).__name__ for value in values})
     told = re.search(r"(?:, not|but (?:got|received)|to float:|base 10:) ['\"]?(?P<sort>[\w.-]+)", message)
     if not values or told is None:
         return True
@@ -352,6 +415,9 @@ def _values(end: FlowEnd, settings: Sequence[Setting]) -> list[str]:
 def _named(end: FlowEnd, settings: Sequence[Setting]) -> list[Setting]:
     """Give the job's settings of an option's name: by the whole path, else by its end if one has it."""
     wanted = canonical(end.key)
+    short = [item for item in settings if item.spelled == "flag" and item.key.lstrip("-") in end.short]
+    if short:  # what a command gives comes before what code itself has
+        return short
     whole = [item for item in settings if canonical(item.key) == wanted]
     if whole or end.kind == "env":
         return whole

@@ -39,10 +39,11 @@ _COMMANDS = re.compile(r"(?:click|app|cli|typer)\.(?:command|option|argument)|^c
 
 @dataclass(frozen=True)
 class DefinedOption:
-    """An option as the program's parser defines it: how a command gives it, and its default."""
+    """An option as the program's parser defines it: how a command gives it, its default, its short names."""
 
     spelled: str
     default: str | None
+    short: tuple[str, ...] = ()
 
 
 def defined_options(program: JobProgram) -> Mapping[str, DefinedOption]:
@@ -68,7 +69,8 @@ def _note(call: ast.Call, found: dict[str, DefinedOption]) -> None:
     spelled = flags[0] if flags else (words[0] if words and called(call) == "add_argument" else "")
     if spelled:
         default = literal(named["default"]) if "default" in named else None
-        found.setdefault(canonical(dest or spelled), DefinedOption(spelled, default))
+        short = tuple(word.lstrip("-") for word in words if word != spelled and word.startswith("-"))
+        found.setdefault(canonical(dest or spelled), DefinedOption(spelled, default, short))
 
 
 def is_entry(function: Function) -> bool:

@@ -8,7 +8,7 @@ one is told apart (`computed`) from what is handed on as it is.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -25,11 +25,11 @@ from service.remediation.data_flow.job_program import (
     called,
     default_of,
     keyword,
-    parameters,
 )
 from service.remediation.data_flow.option_reads import (
     HOLDER,
     LOOSE,
+    DefinedOption,
     defined_options,
     environment_key,
     is_command,
@@ -67,7 +67,8 @@ class FlowEnd:
 
     `key` is its name as the program's user gives it as far as code tells it, `levels` the same without signs;
     `reads` the expression that reads it. `how` tells whether the value is handed on as it is, is part of what
-    was built, or went through calls whose outcome is not known. `value` is what code itself says that it is.
+    was built, or went through calls whose outcome is not known. `value` is what code itself says that it is,
+    and `short` are the option's further names on a command line.
     """
 
     key: str
@@ -77,6 +78,7 @@ class FlowEnd:
     steps: int
     value: str | None = None
     part: str = ""
+    short: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,8 @@ class Slicer:
     def written_values(self) -> list[FlowEnd]:
         """Give all options whose value the program's own code says, whatever it does with them."""
         found: list[FlowEnd] = []
-        for name, (spelled, default) in self._options.items():
-            found.append(FlowEnd(spelled, "option", name, BUILT, MOST_STEPS, default))
+        for name, option in self._options.items():
+            found.append(FlowEnd(option.spelled, "option", name, BUILT, MOST_STEPS, option.default))
         for module in self._program.modules:
             for node in module.nodes:
                 read = environment_key(node) if isinstance(node, ast.Call) else None
@@ -157,10 +159,8 @@ class Slicer:
         return []
 
     @cached_property
-    def _options(self) -> dict[str, tuple[str, str | None]]:
-        return {
-            name: (option.spelled, option.default) for name, option in defined_options(self._program).items()
-        }
+    def _options(self) -> Mapping[str, DefinedOption]:
+        return defined_options(self._program)
 
     def _ends(self, node: ast.expr, scope: Scope, way: _Way) -> Iterator[FlowEnd]:
         key = (id(node), scope.level, way.how)
@@ -215,10 +215,10 @@ class Slicer:
         if levels is None or name.startswith("__"):
             return
         path = ".".join((*levels, name))
-        spelled, default = self._options.get(name if not levels else "", (path, None))
-        yield FlowEnd(
-            spelled, "option", ast.unparse(node), way.how, way.steps, fallback if default is None else default
-        )
+        option = self._options.get(name if not levels else "") or DefinedOption(path, None)
+        value = fallback if option.default is None else option.default
+        reads = ast.unparse(node)
+        yield FlowEnd(option.spelled, "option", reads, way.how, way.steps, value, short=option.short)
 
     def _own_field(self, holder: ast.expr, name: str, scope: Scope, way: _Way) -> list[FlowEnd]:
         """Give the ends of a field of a class of the job's own that holds options."""
@@ -321,7 +321,9 @@ class Slicer:
         found = definitions.of_name(node.id, scope)
         for made in found:
             plain = literal(made.value) if made.is_whole else None
-            if plain is not None:
+            if isinstance(made.value, ast.List) and not made.value.elts:
+                yield from self._grown(node.id, made.scope, way)
+            elif plain is not None:
                 yield FlowEnd(node.id, "constant", node.id, way.how, way.steps, plain)
             else:
                 yield from self._ends(made.value, made.scope, way.further(PASSED if made.is_whole else BUILT))
@@ -332,15 +334,26 @@ class Slicer:
             if module is not None and module is not scope.module:
                 yield from self._name(ast.Name(source[1]), Scope(module), way.further())
 
+    def _grown(self, name: str, scope: Scope, way: _Way) -> Iterator[FlowEnd]:
+        """Give the ends of what is put into a list that begins empty."""
+        calls = (call for verb in ("append", "extend", "add") for call in scope.module.calls.get(verb, ()))
+        for call in calls:
+            is_of_it = isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == name
+            home = self._program.scope_of(scope.module, call) if is_of_it else None
+            if home is not None and home.function is scope.function:
+                for value in call.args:
+                    yield from self._ends(value, replace(scope, line=call.lineno), way.further(BUILT))
+
     def _parameter(self, name: str, scope: Scope, way: _Way) -> Iterator[FlowEnd]:
         function = scope.function
         assert function is not None  # noqa: S101 - the caller has asked
-        if name not in {arg.arg for arg in (*parameters(function), *function.args.kwonlyargs)}:
-            yield from self._name(ast.Name(name), Scope(scope.module), way.further())
+        if name not in definitions.names_taken(function):
+            yield from self._name(ast.Name(name), definitions.enclosing(scope), way.further())
             return
         if is_command(function):
-            spelled, default = self._options.get(canonical(name), (f"--{name.replace('_', '-')}", None))
-            yield FlowEnd(spelled, "option", name, way.how, way.steps, default)
+            unknown = DefinedOption(f"--{name.replace('_', '-')}", None)
+            option = self._options.get(canonical(name), unknown)
+            yield FlowEnd(option.spelled, "option", name, way.how, way.steps, option.default)
             return
         sites = list(self._program.arguments(name, scope))
         for value, outer in sites:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -74,7 +75,7 @@ def fitting_changes(
         and all(move.reason is not None or situation.wanted.get(move.package) for move in moves)
     ]
     if not found:
-        return list(_passing(report))
+        return list(_passing(report)) or list(_as_listed(report, seen, settings))
     return [
         _change(
             move.package,
@@ -109,6 +110,33 @@ def _passing(report: CrashReport) -> Iterator[PackageChange]:
         package = canonicalize_name(distribution(called["module"]))
         told = {"package": package, "argument": match["argument"], "callee": match["callee"]}
         yield _change(package, "newer than what is installed", in_both("packages.passing", **told), None)
+
+
+def _as_listed(
+    report: CrashReport, seen: Mapping[str, Version], settings: Sequence[Setting]
+) -> Iterator[PackageChange]:
+    """Offer the release that the job's own list asks for of a package in which a module lacks a name.
+
+    What releases have it is not known then; the list is what the job was written for.
+    """
+    lists = {
+        canonicalize_name(item.key): item for item in settings if item.file and item.spelled == "package"
+    }
+    for fact in report.facts:
+        if fact.kind != "package" or report.root is None or fact.line != report.root.line:
+            continue
+        package = canonicalize_name(distribution(str(fact.fields.get("name", "")).split(".")[0]))
+        item = lists.get(package) if "symbol" in fact.fields and package in known_packages() else None
+        present = seen.get(package)
+        if item is None or not item.value:
+            continue
+        try:
+            asked = SpecifierSet(item.value)
+        except InvalidSpecifier:
+            continue
+        if present is None or present not in asked:
+            why = in_both("packages.as-listed", file=item.file, spec=f"{item.key}{item.value}")
+            yield _change(package, str(asked), why, present)
 
 
 def _situation(

@@ -45,6 +45,15 @@ _WORDED = (
 )
 
 
+# What a package says of another that it finds too old or too new: peft/import_utils.py, and its like.
+_BOUNDED = re.compile(
+    r"(?i:\b(?:incompatible|unsupported) version of )[`'\"]?(?P<package>[A-Za-z][\w.-]{1,60}?)[`'\"]?[.,:; ]"
+    r"[^\n]{0,120}?(?i:\bonly versions? )(?P<side>above|below|from|>=|<=|>|<|==)\s?"
+    r"(?P<version>\d[\w.]{0,20}?)(?=[\s,;]|\.?$|\.\s)"
+)
+_SIDES = {"above": ">=", "from": ">=", "below": "<"}
+
+
 def named_installs(cause: str, report: CrashReport, library: Library) -> list[PackageChange]:
     """Give the known packages that the messages of this cause say to install, each once.
 
@@ -63,9 +72,13 @@ def _named(cause: str, report: CrashReport, library: Library) -> Iterator[Packag
         if event.kind != "error" or (event.cause != cause and event is not report.root):
             continue
         told = [match for expression in (_INSTALL, *_WORDED) for match in expression.finditer(event.body)]
-        for match in told:
+        asks = [match["package"].strip().rstrip(".") for match in told]
+        for match in _BOUNDED.finditer(event.body):
+            side = _SIDES.get(match["side"].lower(), match["side"])
+            asks.append(f"{match['package']}{side}{match['version']}")
+        for text in asks:
             try:
-                asked = Requirement(match["package"].strip().rstrip("."))
+                asked = Requirement(text)
             except InvalidRequirement:
                 continue
             package = distribution(asked.name)
