@@ -150,6 +150,7 @@ class KnownFramework(Record):
     - `package`: what it is called on the package index, where that is another name.
     - `components`: parts of its jobs that fail one by one; of several that a stack shows, the first counts.
     - `modules`: modules that its packages bring, and the packages.
+    - `model_defaults`: what a configuration of a model holds that nobody set, by keys of a job's settings.
     - `resume`: how its jobs go on from a checkpoint, as one writes it; `{path}` stands for the checkpoint,
       `{name}` for the last part of its path.
     """
@@ -192,6 +193,7 @@ class KnownFramework(Record):
     dated_by: tuple[VersionSign, ...] = ()
     package: str = ""
     modules: dict[str, str] = Field(default_factory=dict)
+    model_defaults: dict[str, str] = Field(default_factory=dict)
     resume: str = ""
 
 
@@ -212,6 +214,11 @@ class FrameworkTable:
     def with_field(self, name: str) -> frozenset[str]:
         """Name the frameworks whose rows say something under this field."""
         return frozenset(row.id for row in self.rows.values() if getattr(row, name))
+
+    @cached_property
+    def model_defaults(self) -> Mapping[str, str]:
+        """What configurations of models say that nobody set, under names that a job's settings have too."""
+        return {key: value for row in self.rows.values() for key, value in row.model_defaults.items()}
 
     @cached_property
     def cue_rank(self) -> Mapping[str, int]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
+from corpus.frameworks import known_frameworks
 from corpus.schema import Scalar
 from ingest.configfiles import yaml_document
 from ingest.configfiles.errors import NotPatchableError
@@ -56,9 +57,17 @@ def read(text: YamlFile) -> list[Setting]:
 def _of_run(text: YamlFile, root: TreeNode) -> Iterator[Setting]:
     """Give the settings that Weights & Biases kept of a run, each of which it holds under `value`.
 
-    They are what the run had, with no place: a rerun does not read this file.
+    They are what the run had, with no place: a rerun does not read this file. What the configuration of a
+    model says that nobody set is no setting of the job, such as the `max_length` of its generation.
     """
+    defaults = known_frameworks().model_defaults
+    values = ((entry.key, entry.node.child("value")) for entry in root.entries)
+    held = {key: node.value for key, node in values if node is not None}
+    untouched = {key for key, value in defaults.items() if held.get(key) == value}
+    is_model = len(untouched) > 1
     for entry in root.entries:
+        if is_model and entry.key in untouched:
+            continue
         for each in read_values(text.text, entry.node) if entry.key != _RUN else ():
             name, _, below = each.path.partition(".")
             if name == "value":

@@ -229,7 +229,8 @@ class _OptionSearch:
         best = min((tie.rank for _, tie in tied), default=0)
         if best < 2:
             return [(end, tie) for end, tie in tied if tie.rank < 2]
-        nearest = [(end, tie) for end, tie in tied if tie.rank == best]
+        how = min((end.how for end, _ in tied), default=PASSED)
+        nearest = [(end, tie) for end, tie in tied if end.how == how]
         return next((found for found in (tied, nearest) if len(found) <= MOST_ALIKE), [])
 
     def _checked_paths(self) -> list[_Tied]:
