@@ -397,7 +397,6 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         held=is_held,
         of_failed=is_of_failed(main, job.grounds),
         yields=isinstance(change, Remedy) and change.yields,
-        shown=bool(value.because) and main.from_ is not None and main.kind in ("setting", "flag"),
     ), []
 
 

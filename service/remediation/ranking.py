@@ -35,8 +35,7 @@ class ChangeGroup:
     other spellings of one remedy, None where it stands alone; `own` the expression for settings of the job's
     own program by which this one was found, empty where it is none of these; `held` tells that the failing
     line tells this setting's very value; `of_failed` that it is a setting of the very part of the job that
-    failed, such as its evaluation; `yields` that others of the same standing leave the job more; `shown` that
-    the value is worked out of the one that the job is seen to give it.
+    failed, such as its evaluation; `yields` that others of the same standing leave the job more.
     """
 
     changes: list[ProposedChange]
@@ -50,7 +49,6 @@ class ChangeGroup:
     held: bool = False
     of_failed: bool = False
     yields: bool = False
-    shown: bool = False
 
     @property
     def rank(self) -> tuple[bool, bool, bool, bool, int, int, bool, bool, bool]:
@@ -77,8 +75,7 @@ class ChangeGroup:
     @property
     def _origin(self) -> int:
         """Tell how near to this job the change is: its own setting, a case's, one that any job may have."""
-        is_shown = self.shown and not self.from_case  # a case's changes have an order of their own
-        is_near = self.situated or self.of_failed or self.advised is not None or is_shown
+        is_near = self.situated or self.of_failed or self.advised is not None
         near = 0 if is_near else 1 + (not self.from_case)
         return max(near, int(self.yields))
 

@@ -27,33 +27,45 @@ def as_run(own: Sequence[Setting], shown: Sequence[Setting], last: int = 0) -> t
     """Give the files' settings as the run had them, where its output prints other numbers or switches.
 
     A file may be of another run, or edited since. One of settings that the output contradicts in more keys
-    than it confirms is another run's: what it alone has is left out. `last` is the failing line: of several
-    prints the last one before it counts.
+    than it confirms is another run's: what it alone has is left out. What a command gives beside a file
+    contradicts nothing. `last` is the failing line: of several prints the last one before it counts.
     """
-    told: dict[str, list[str]] = {}
+    told: dict[str, list[Setting]] = {}
     for setting in sorted(shown, key=lambda item: item.line):
         if 0 < setting.line <= (last or setting.line):
-            told.setdefault(canonical(setting.key), []).append(setting.value)
-    counts: dict[str, list[int]] = {}
+            told.setdefault(canonical(setting.key), []).append(setting)
+    held: dict[tuple[str, str], bool] = {}
     for setting in own:
-        held = _is_held(setting, told)
-        if held is not None and not setting.file.endswith(".py"):
-            counts.setdefault(setting.file, [0, 0])[held] += 1
-    foreign = {file for file, (other, same) in counts.items() if other >= OTHERS and other > same}
+        if (same := _is_held(setting, told)) is not None:
+            # A script may start several programs, one of which is the run.
+            place = setting.file, canonical(setting.key)
+            held[place] = held.get(place, False) or same
+    foreign = _foreign(held, told)
     return tuple(
-        replace(setting, value=told[canonical(setting.key)][-1]) if held is False else setting
+        setting
+        if held.get((setting.file, key := canonical(setting.key)), True) or setting.spelled in _KEPT
+        else replace(setting, value=told[key][-1].value)
         for setting in own
-        if (held := _is_held(setting, told)) is not None
-        or setting.file not in foreign
+        if setting.file not in foreign
         or setting.spelled in _KEPT
+        or (setting.file, canonical(setting.key)) in held
     )
 
 
-def _is_held(setting: Setting, told: Mapping[str, Sequence[str]]) -> bool | None:
+def _foreign(held: Mapping[tuple[str, str], bool], told: Mapping[str, Sequence[Setting]]) -> frozenset[str]:
+    """Name the files of settings that the output contradicts in more keys than it confirms."""
+    counts: dict[str, list[int]] = {}
+    for (file, key), same in held.items():
+        given = any(setting.spelled != "dump" for setting in told[key])
+        if not file.endswith(".py") and (same or not given):
+            counts.setdefault(file, [0, 0])[same] += 1
+    return frozenset(file for file, (other, same) in counts.items() if other >= OTHERS and other > same)
+
+
+def _is_held(setting: Setting, told: Mapping[str, Sequence[Setting]]) -> bool | None:
     """Tell whether the run had a file's value; None where its output does not tell, or not as plainly."""
-    values = told.get(canonical(setting.key), ())
     here = _plain(setting.value)
-    there = [_plain(value) for value in values]
+    there = [_plain(item.value) for item in told.get(canonical(setting.key), ())]
     if setting.spelled in _KEPT or here is None or not there or None in there:
         return None
     return here in there

@@ -200,6 +200,14 @@ def test_the_words_of_a_command_are_the_same_in_a_log_and_in_a_script() -> None:
         assert {(each.key, each.value, each.spelled) for each in read(row, "run.sh")} == in_log, row
 
 
+def test_that_what_nobody_set_in_a_model_s_configuration_is_no_setting_of_the_run() -> None:
+    """Generation's own `max_length` stands beside the trainer's arguments; one that was set is kept."""
+    model = "num_beams:\n  value: 1\nmin_length:\n  value: 0\n"
+    for length, expected in (("20", {"bf16"}), ("512", {"bf16", "max_length"})):
+        text = f"_wandb:\n  value: {{}}\nbf16:\n  value: true\nmax_length:\n  value: {length}\n{model}"
+        assert {item.key for item in read(text, "config.yaml")} == expected
+
+
 def test_that_a_kept_configuration_of_wandb_tells_the_settings_of_the_run() -> None:
     """Under their own names, and with no place: a rerun does not read the file."""
     kept = (

@@ -31,6 +31,10 @@ def test_what_stands_before_what() -> None:
             "eval",
             [group("length", situated=True, computed=True), group("eval", of_failed=True)],
         ),
+        "what leaves the job its data": (
+            "batch",
+            [group("length", situated=True, computed=True, yields=True), group("batch", situated=True)],
+        ),
         "a case before the table": ("of.case", [group("of.table"), case]),
         "a case before the last resort": (
             "of.case",

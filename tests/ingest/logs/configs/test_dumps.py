@@ -250,6 +250,9 @@ ONE_ROW = [
         "{'trainer': {'nnodes': 2}, 'data': {'train_batch_size': 64}}",
         {"trainer.nnodes": "2", "data.train_batch_size": "64"},
     ),
+    ("a configurator's argument", "Overriding: max_iters = 600", {"max_iters": "600"}),
+    ("a run of a sweep", "wandb: \tdecay: [0.1, 0.01]", {"decay": "[0.1, 0.01]"}),
+    ("a summary of a run", "wandb:  learning_rate 0.00035", {}),
     ("a step's results", "{'loss': 0.81, 'grad_norm': 1.2, 'epoch': 0.3}", {}),
     ("results by split", "{'eval': {'loss': 0.81}, 'test': {'loss': 0.9}}", {}),
     ("a model's description", "Model config LarkConfig {", {}),
@@ -394,6 +397,18 @@ model:
   layers : 2
 --------------------
 """
+CONFIGURED = """\
+Overriding config with config/train_lark.py:
+# to be started by torchrun
+
+out_dir = 'out-lark'
+max_iters = 100000 # 300 B tokens
+batch_size=12
+
+tokens per step will be: 491,520
+lr = 3
+"""
+
 MANY_ROWS = [
     (
         "transformers",
@@ -481,6 +496,7 @@ MANY_ROWS = [
             "lr": "1.0e-06",
         },
     ),
+    ("a configurator's file", CONFIGURED, {"out_dir": "out-lark", "max_iters": "100000", "batch_size": "12"}),
     ("a headed block", HEADED, {"batch_size": "32", "lr": "1e-4", "model.name": "lark"}),
     ("a headed outline", HEADED_COLONS, {"seed": "7", "model.hidden": "64", "model.layers": "2"}),
 ]

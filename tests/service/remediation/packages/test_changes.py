@@ -205,3 +205,17 @@ def test_that_a_package_which_passes_what_is_not_taken_is_to_be_newer(
     root = failed(text=said, body=said, frames=(Frame(file, 3, "score", code),))
     made = fitting_changes("package-incompatible", report(root), whole_corpus())
     assert [item.change.key for item in made] == offered
+
+
+def test_that_the_job_s_own_list_names_the_release_of_a_name_which_no_history_has(read: ReadLog) -> None:
+    """The run had other releases than the list asks for; one that the list allows is not at fault."""
+    log = f"{HEAD}AttributeError: module 'torch.backends' has no attribute 'unheard_of'\n"
+    listed = Setting("torch", "~=2.0.0", 0, "package", file="requirements.txt")
+    for text, settings, expected in (
+        (log, [listed], ["torch~=2.0.0"]),
+        (f"torch==1.11.0\n{log}", [listed], ["torch~=2.0.0"]),
+        (f"torch==2.0.1\n{log}", [listed], []),
+        (log, [], []),
+    ):
+        changes = fitting_changes("package-incompatible", read(text), whole_corpus(), settings)
+        assert [f"{item.change.key}{item.change.to}" for item in changes] == expected

@@ -45,6 +45,18 @@ def test_that_the_command_of_the_message_names_the_package() -> None:
         ("package-missing", "ValueError: Make sure you have `sentencepiece` installed to use it."): [
             ("sentencepiece", "install")
         ],
+        (
+            "package-missing",
+            "ImportError: an incompatible version of peft. Found 0.4.0, but only versions above 0.6.0 work",
+        ): [("peft", ">=0.6.0")],
+        (
+            "package-missing",
+            "RuntimeError: unsupported version of `numpy`: 2.1.0; only version <2.0 works here.",
+        ): [("numpy", "<2.0")],
+        (
+            "package-missing",
+            "ValueError: Found an incompatible version of the file, only versions above 2",
+        ): [],
         ("package-missing", "ImportError: please install the missing packages first"): [],
         ("package-missing", "ImportError: my_own_thing is not installed"): [],
     }
