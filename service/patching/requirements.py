@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -97,8 +98,12 @@ def is_met(text: str, target: PatchTarget) -> bool:
         package, specifier = wanted(target)
     except NotPatchableError:
         return False
-    found = [line for line in read_lines(text) if line.name == canonicalize_name(package.name)]
-    pins = [re.search(r"===?\s*([\w.+!-]+)\s*(?:[;#].*)?$", line.body) for line in found]
+    found = [line.body for line in read_lines(text) if line.name == canonicalize_name(package.name)]
+    if not found:
+        with contextlib.suppress(NotPatchableError):
+            item = conda_item(yaml_document.read(text), package.name)
+            found = [item.value] if item is not None else []
+    pins = [re.search(r"={1,3}\s*([\w.+!-]+)\s*(?:[;#].*)?$", body) for body in found]
     return bool(str(specifier)) and any(
         pin is not None and specifier.contains(pin[1], prereleases=True) for pin in pins
     )

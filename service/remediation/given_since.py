@@ -59,13 +59,14 @@ def listed_already(
     changes: Sequence[ProposedChange], settings: Sequence[Setting], language: Language
 ) -> list[ProposedChange]:
     """Say of each package that the job's own list has it as it is proposed: the run had it otherwise."""
-    lists = {
-        canonicalize_name(item.key): item for item in settings if item.file and item.spelled == "package"
-    }
+    lists = [item for item in settings if item.file and item.spelled == "package"]
     found = []
     for change in changes:
-        item = lists.get(canonicalize_name(change.key)) if change.kind == "package" else None
-        if item is not None and _is_met(item.value, str(change.to)):
+        # One list may be what the run's environment was made from, and another not.
+        named = (item for item in lists if canonicalize_name(item.key) == canonicalize_name(change.key))
+        met = (item for item in named if _is_met(item.value, str(change.to)))
+        item = next(met, None) if change.kind == "package" else None
+        if item is not None:
             why = words("changes.listed", language, file=item.file, spec=f"{item.key}{item.value}")
             found.append(change.model_copy(update={"why": f"{change.why} {why}".strip(), "from_": None}))
         else:

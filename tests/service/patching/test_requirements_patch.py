@@ -67,7 +67,15 @@ def test_what_is_said_already_stays(text: str, name: str, to: str) -> None:
 
 @each_row(
     ("text", "met"),
-    [("torch==2.6.1\n", True), ("torch==2.5\n", False), ("torch>=2.6\n", False), ("ray==2.6\n", False)],
+    [
+        ("torch==2.6.1\n", True),
+        ("torch==2.5\n", False),
+        ("torch>=2.6\n", False),
+        ("ray==2.6\n", False),
+        ("dependencies:\n  - python=3.11\n  - pip:\n      - torch==2.6.1\n", True),
+        ("dependencies:\n  - pytorch\n  - torch=2.6.1\n", True),
+        ("dependencies:\n  - pip:\n      - torch==2.5\n", False),
+    ],
 )
 def test_that_a_pin_within_what_is_wanted_is_known(text: str, *, met: bool) -> None:
     """The environment that ran had another release than its list: the list is right as it is."""

@@ -115,3 +115,14 @@ def test_that_a_package_which_the_list_has_is_to_be_installed_from_it(
     change = proposal("some-package", to, kind="package", framework="pip")
     (found,) = listed_already([change], [own], "en")
     assert ("`requirements.txt` lists" in found.why) is is_told
+
+
+def test_that_of_several_lists_the_one_that_has_the_release_is_named() -> None:
+    """What the run's environment was frozen to is another list than what it was to be made from."""
+    own = [
+        Setting("torch", value, 0, "package", file=file)
+        for file, value in (("environment.yml", "==2.6.0"), ("frozen.txt", "==2.0.1"))
+    ]
+    change = proposal("torch", ">=2.3", kind="package", framework="pip")
+    (found,) = listed_already([change], own, "en")
+    assert ("`environment.yml` lists" in found.why, found.from_) == (True, None)
