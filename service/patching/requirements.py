@@ -103,7 +103,7 @@ def is_met(text: str, target: PatchTarget) -> bool:
         with contextlib.suppress(NotPatchableError):
             item = conda_item(yaml_document.read(text), package.name)
             found = [item.value] if item is not None else []
-    pins = [re.search(r"={1,3}\s*([\w.+!-]+)\s*(?:[;#].*)?$", body) for body in found]
+    pins = [re.search(r"(?<![<>!~=])={1,3}\s*([\w.+!-]+)\s*(?:[;#].*)?$", body) for body in found]
     return bool(str(specifier)) and any(
         pin is not None and specifier.contains(pin[1], prereleases=True) for pin in pins
     )
