@@ -35,7 +35,8 @@ class ChangeGroup:
     other spellings of one remedy, None where it stands alone; `own` the expression for settings of the job's
     own program by which this one was found, empty where it is none of these; `held` tells that the failing
     line tells this setting's very value; `of_failed` that it is a setting of the very part of the job that
-    failed, such as its evaluation; `yields` that others of the same standing leave the job more.
+    failed, such as its evaluation; `yields` that others of the same standing leave the job more; `rule` is
+    the one that its value follows, empty where it follows none.
     """
 
     changes: list[ProposedChange]
@@ -49,6 +50,7 @@ class ChangeGroup:
     held: bool = False
     of_failed: bool = False
     yields: bool = False
+    rule: str = ""
 
     @property
     def rank(self) -> tuple[bool, bool, bool, bool, int, int, bool, bool, bool]:
@@ -132,7 +134,31 @@ def ranked(groups: Iterable[ChangeGroup]) -> list[ChangeGroup]:
         elif not any(owner in known_frameworks().row(other).extends for other in others):
             repeated.append(group)
         others.add(owner)
-    return sorted((*found, *repeated), key=lambda group: group.rank[:2])
+    return _seen_first(sorted((*found, *repeated), key=lambda group: group.rank[:2]))
+
+
+def _seen_first(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
+    """Put what the job is seen to set before the setting of another framework that says the same.
+
+    Both follow one rule: a micro batch by the key that a file has, rather than by one that nothing shows.
+    """
+    found = list(groups)
+    for group in groups:
+        first, place = group.changes[0], found.index(group)
+        if not group.rule or first.from_ is not None:
+            continue
+        seen = (
+            other
+            for other in found[place + 1 :]
+            if other.rule == group.rule
+            and other.changes[0].from_ is not None
+            and other.changes[0].framework != first.framework
+            and other.rank[:2] == group.rank[:2]
+        )
+        if (other := next(seen, None)) is not None:
+            found.remove(other)
+            found.insert(place, other)
+    return found
 
 
 def shown(changes: Sequence[ProposedChange]) -> tuple[ProposedChange, ...]:

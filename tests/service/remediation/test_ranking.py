@@ -11,7 +11,8 @@ from tests.service.factories import proposal
 
 def group(key: str, proof: str | None = None, purpose: str = "cure", **fields: Any) -> ChangeGroup:
     """Make a group of one change."""
-    change = proposal(key, proof=proof, purpose=purpose, framework=fields.pop("framework", "verl"))
+    of = {"framework": fields.pop("framework", "verl"), "from": fields.pop("now", None)}
+    change = proposal(key, proof=proof, purpose=purpose, **of)
     return ChangeGroup([change], **fields)
 
 
@@ -85,3 +86,19 @@ def test_that_an_answer_shows_a_few_cures_and_a_few_looks() -> None:
     looks = [proposal(f"look{place}", purpose="find-out") for place in range(MOST_LOOKS + 1)]
     kept = [change.key for change in shown([cures[0], first, *cures[1:], follower, *looks])]
     assert kept == ["cure0", "goes", "cure1", "cure2", "look0", "look1", "look2"]
+
+
+def test_that_of_two_settings_of_one_rule_the_one_that_the_job_sets_comes_first() -> None:
+    """Between frameworks alone, and not before what finds out or is left to try."""
+    unseen = group("--micro", framework="megatron", from_case=True, rule="micro-batch")
+    rows = {
+        "another framework's": (
+            [group("rows", framework="deepspeed", rule="micro-batch", now="8")],
+            ["rows"],
+        ),
+        "the same framework's": ([group("rows", framework="megatron", rule="micro-batch", now="8")], []),
+        "of another rule": ([group("rows", framework="deepspeed", rule="half-length", now="8")], []),
+        "not seen either": ([group("rows", framework="deepspeed", rule="micro-batch")], []),
+    }
+    found = {name: order(unseen, *others)[0] for name, (others, _) in rows.items()}
+    assert found == {name: (first or ["--micro"])[0] for name, (_, first) in rows.items()}
