@@ -142,6 +142,8 @@ def _gap(root: TreeNode, steps: tuple[str, ...], target: PatchTarget, text: str)
     if root.entry(steps[0]) is None and any(entry.key.startswith(f"{steps[0]}.") for entry in root.entries):
         return MissingKey(root, (".".join(steps),))
     if root.entry(steps[0]) is None and not any(merged.entry(steps[0]) for merged in root.merged):
+        if target.framework in owners(root):
+            return MissingKey(root, steps)
         raise NotPatchableError(Message("patch.file-no-belongs", steps=steps[0]))
     return _deepest(root, steps, text)
 

@@ -76,6 +76,14 @@ def test_a_key_without_levels_is_added_to_a_configuration_of_deepspeed() -> None
     assert made == MARKED.replace("true}\n", 'true},\n  "gradient_clipping": 0.5\n')
 
 
+def test_that_a_section_which_is_missing_is_added_to_a_configuration_of_deepspeed() -> None:
+    """Of the framework whose settings the file has, and of no other."""
+    made = apply(MARKED, target("checkpoint.load_universal", True, framework="deepspeed"))
+    assert json.loads(made) == json.loads(MARKED) | {"checkpoint": {"load_universal": True}}
+    with pytest.raises(NotPatchableError):
+        apply(MARKED, target("checkpoint.load_universal", True, framework="verl"))
+
+
 def test_a_variable_is_a_string_in_a_runtime_environment() -> None:
     """Ray hands `env_vars` on as they are; numbers among them are errors."""
     wanted = target("NCCL_CUMEM_ENABLE", 0, kind="env")
