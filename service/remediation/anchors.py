@@ -17,6 +17,8 @@ _INTERPRETER = re.compile(r"(?m)(?:^|[\s;&|/])python[\d.]*\s+(?:-\w\s+)*\S+\.py\
 DISTRIBUTED = "distributed"
 # The functions that start further processes of a script that was started once:
 # torch/multiprocessing/spawn.py, multiprocessing/popen_*.py.
+# How the line of an actor of a cluster tells whose it is: ray/_private/worker.py, print_worker_logs.
+_ACTOR = re.compile(r"\bpid=\d+")
 _SPAWNED = re.compile(r"torch/multiprocessing/spawn|[/\s]multiprocessing/(?:spawn|popen_\w+)\.py")
 
 
@@ -50,6 +52,9 @@ def rank_starters(programs: Collection[str], report: CrashReport) -> frozenset[s
     if shown := able & set(programs):
         # One that is built on another shows that one's calls too.
         return shown - known.common or shown
+    source = report.root.source if report.root is not None else ""
+    if known.clusters & shown_frameworks(report) and _ACTOR.search(source):
+        return frozenset()  # a cluster has started the process that failed
     calls = (str(frame) for event in report.standing for frame in event.frames)
     starts_itself = any(map(_SPAWNED.search, calls))
     is_plain = any(map(_INTERPRETER.search, (*report.launches, report.command[1])))

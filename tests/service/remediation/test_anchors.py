@@ -35,6 +35,17 @@ def test_that_a_launchers_option_is_for_jobs_that_it_starts(triage: Triage) -> N
         TAKEN + stack(deepspeed, error=REFUSED): {"--master_port"},
         TAKEN + stack("/job/train.py:main", rendezvous, error=REFUSED): {"--master_port"},
         TAKEN + stack(spawned, "/job/train.py:main", rendezvous, error=REFUSED): set(),
+        "".join(
+            f"(WorkerDict pid=3034) {row}\n"
+            for row in (
+                TAKEN
+                + stack(
+                    "/job/engine.py:main",
+                    f"{SITE}/site-packages/ray/_private/worker.py:main_loop",
+                    error=REFUSED,
+                )
+            ).splitlines()
+        ): set(),
         "+ python train.py --epochs 3\n"
         + TAKEN
         + stack("/job/train.py:main", rendezvous, error=REFUSED): set(),
