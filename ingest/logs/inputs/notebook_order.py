@@ -7,7 +7,7 @@ order, as far as they were saved and the kernel was not started anew.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 # Code that is shorter is in many cells.
@@ -37,7 +37,8 @@ def past_cells(notebook: object) -> frozenset[int]:
     a failure, but was run before it, is no progress after it.
     """
     cells = list(_cells_of(notebook))
-    recovered = {cell.place for cell in cells if cell.failed and any(_cures(other, cell) for other in cells)}
+    good = _last_good_runs(cells)
+    recovered = {cell.place for cell in cells if cell.failed and _is_cured(cell, good.get(cell.code, ()))}
     past, last = set(recovered), 0
     for cell in cells:
         if 0 < cell.count < last:
@@ -47,9 +48,25 @@ def past_cells(notebook: object) -> frozenset[int]:
     return frozenset(past)
 
 
-def _cures(later: _Cell, failed: _Cell) -> bool:
-    is_same = len(failed.code) >= LEAST and later.code == failed.code
-    return is_same and later.was_run and not later.failed and failed.is_before(later)
+def _last_good_runs(cells: Sequence[_Cell]) -> Mapping[str, Sequence[_Cell]]:
+    """Give, of each code, the last runs that ended well: by count, by place, and of those without a count."""
+    runs: dict[str, list[_Cell]] = {}
+    for cell in cells:
+        if cell.was_run and not cell.failed and len(cell.code) >= LEAST:
+            runs.setdefault(cell.code, []).append(cell)
+    # A file may have very many cells of one code: a failure needs to be held against the last alone.
+    return {
+        code: (
+            max(same, key=lambda cell: cell.count),
+            same[-1],
+            *[cell for cell in reversed(same) if not cell.count][:1],
+        )
+        for code, same in runs.items()
+    }
+
+
+def _is_cured(failed: _Cell, last: Sequence[_Cell]) -> bool:
+    return any(map(failed.is_before, last))
 
 
 def _cells_of(notebook: object) -> Iterator[_Cell]:

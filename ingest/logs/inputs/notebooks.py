@@ -22,13 +22,13 @@ LONGEST = 1 << 20
 # A larger file is read row by row alone: neither the order of its cells is looked at, nor one long line.
 LONGEST_FILE = 32 << 20
 # So many values make a file too large to be held at once, however few bytes each has.
-MOST_VALUES = 2_000_000
+MOST_VALUES = 1_000_000
 # Rows between the message of an exception and its traceback.
 MOST_BETWEEN = 4
 # The name of a longer exception is none: it would be written on each line that tells what was raised.
 LONGEST_NAME = 200
 # The keys with which a notebook's file begins.
-_BEGINS = re.compile(rb'\s*\{\s*"(?:cells|metadata|nbformat|worksheets)(?:"|_)')
+_BEGINS = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:cells|metadata|nbformat|worksheets)(?:"|_)')
 _CELL = re.compile(rb'"cell_type"\s*:|"cells"\s*:\s*\[')
 # What a cell printed, what tells of its exception, and its code (`input` until nbformat 3); Databricks has
 # keys of its own. A list begins, or the text stands on the row.
@@ -67,15 +67,14 @@ def _whole(chunks: Iterator[bytes]) -> tuple[tuple[bytes, frozenset[int]], Itera
 
     One that is a line alone is laid out as Jupyter does.
     """
-    pieces: list[bytes] = []
-    length = 0
+    parts, size = list[bytes](), 0
     for chunk in chunks:
-        pieces.append(chunk)
-        length += len(chunk)
-        if length > LONGEST_FILE:
-            return (b"".join(pieces), frozenset()), chunks
-    head = b"".join(pieces)
-    if sum(map(head.count, (b"[", b"{", b","))) > MOST_VALUES:
+        parts.append(chunk)
+        size += len(chunk)
+        if size > LONGEST_FILE:
+            return (b"".join(parts), frozenset()), chunks
+    head = b"".join(parts)
+    if sum(map(head.count, (b",", b"[", b"{"))) > MOST_VALUES:
         return (head, frozenset()), iter(())
     try:
         held = json.loads(head)

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from corpus.message import Message
@@ -135,7 +136,10 @@ class LogSource:
             read = self._holes.without(
                 _transcoded(self._raw(first), encoding) if encoding else self._raw(first)
             )
-            yield from as_output(self._kept(read)) if is_notebook(first) else read
+            # As it reads once it is decoded: a mark of the encoding may stand before it.
+            begin = next(filter(None, read), b"")
+            whole = chain([begin], read) if begin else read
+            yield from as_output(self._kept(whole)) if is_notebook(begin) else whole
         finally:
             if self._holes.count:
                 self.omitted["hole_at_end" if self._holes.is_at_end else "hole"] = str(self._holes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 
@@ -9,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.logs.inputs.notebooks import LONGEST_NAME, as_output, is_notebook
+from ingest.logs.inputs.notebook_order import past_cells
+from ingest.logs.inputs.notebooks import LONGEST_NAME, MOST_VALUES, as_output, is_notebook
+from ingest.logs.inputs.sources import LogSource
 from tests.factories import ReadLog
 from tests.tables import each_row
 
@@ -193,6 +196,14 @@ def test_a_file_that_is_cut_off_is_read_as_far_as_it_goes(read: ReadLog) -> None
     assert root.body == "ValueError: bad value"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+def test_that_a_notebook_is_one_in_any_encoding(encoding: str) -> None:
+    """Its outputs are read as text also where a mark of the encoding stands before it."""
+    rows = ['{"cells": [{"cell_type": "code", "outputs": [{', '"text": [', '"RuntimeError: no\\n"', "]}]}]}"]
+    log = LogSource("a.ipynb", io.BytesIO("\n".join(rows).encode(encoding)))
+    assert b"RuntimeError: no" in b"".join(log.chunks()).split(b"\n")
+
+
 @pytest.mark.parametrize("nested", ["[" * 100_000, '{"a":' * 100_000, '[{"a":[' * 30_000])
 def test_that_nested_json_in_an_output_ends_nothing(nested: str) -> None:
     """A row that is no string is left as it is, however deep it is nested."""
@@ -207,3 +218,43 @@ def test_that_what_was_raised_is_told_once_and_never_at_length() -> None:
     made = b"".join(as_output(iter(["\n".join(rows).encode()]))).split(b"\n")
     assert max(map(len, made)) <= LONGEST_NAME + len(": x")
     assert sum(b"A" in row for row in made) == 1
+
+
+def test_that_a_file_of_very_many_values_is_not_parsed_as_a_whole() -> None:
+    """It is read row by row, and a file of one row is left as it is."""
+    data = b'{"cells": [' + b"[]," * MOST_VALUES + b"[]]}"
+    assert b"".join(as_output(iter([data]))) == data
+
+
+def run(count: int | None, *, failed: bool, code: str = "train(x)") -> dict[str, object]:
+    """Write a cell that was run, with the count that the kernel gave it."""
+    kind = {"output_type": "error" if failed else "stream"}
+    return {"cell_type": "code", "execution_count": count, "outputs": [kind], "source": code}
+
+
+@given(
+    runs=st.lists(
+        st.tuples(st.one_of(st.none(), st.integers(1, 9)), st.booleans(), st.sampled_from(["a", "b"])),
+        max_size=8,
+    )
+)
+def test_that_a_failure_is_past_where_the_same_code_ran_well_later(
+    runs: list[tuple[int | None, bool, str]],
+) -> None:
+    """By the kernel's counts, and by the file's order where a cell has none."""
+    cells = [run(count, failed=failed, code=f"train({name * 8})") for count, failed, name in runs]
+    past = past_cells({"cells": cells})
+    for place, (count, failed, name) in enumerate(runs):
+        later = (
+            (count < other if count and other else place < at)
+            for at, (other, bad, same) in enumerate(runs)
+            if not bad and same == name
+        )
+        if failed and any(later):
+            assert place in past
+
+
+def test_that_very_many_cells_of_one_code_are_ordered() -> None:
+    """In time that grows with their number: each is held against few others."""
+    cells = [run(30_000 - place, failed=place > 0) for place in range(30_000)]
+    assert len(past_cells({"cells": cells})) == len(cells) - 1
