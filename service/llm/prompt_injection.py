@@ -159,11 +159,16 @@ def withhold(text: str, ids: Collection[str] = (), limit: int = LONGEST_ROW) -> 
     begin = _suspected(flat, ids)
     if begin is None:
         return shortened(flat, limit)
-    return f"{flat[:begin][:limit].rstrip()} {_withheld(flat[begin:])}".lstrip()
+    return f"{flat[:begin][:limit].rstrip()} {WITHHELD}".lstrip()
 
 
 def _withheld(text: str) -> str:
-    """Give what stands for a text that is withheld, with the settings in it whose values can say nothing."""
+    """Give what stands for a row beside text to a model, with its settings whose values can say nothing.
+
+    Of that text itself nothing is named: a word of an order may stand before a number as a name does.
+    """
+    if _SUSPECT.search(text):
+        return WITHHELD
     named = {
         match["name"]: f"{match['name']}={match['value']}"
         for match in _PLAIN_VALUE.finditer(text)
