@@ -365,11 +365,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
                 why=reason,
             )
         ]
-    known = (
-        spec is not None
-        and not is_guidance(value.to)
-        and (own or change.framework in seen or change.framework in known_frameworks().everywhere)
-    )
+    reachable = own or change.framework in seen or change.framework in known_frameworks().everywhere
     main = ProposedChange(
         framework=change.framework,
         kind=change.kind,
@@ -379,7 +375,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         why=_joined(change.why.to(job.language), value.because, job.language),
         costs=change.costs.to(job.language) if change.costs else "",
         from_case=wanted.case,
-        status="verified" if known else "unverified",
+        status="verified" if spec is not None and reachable and not is_guidance(value.to) else "unverified",
         proof=value.proof,
         bounds=value.bounds,
         purpose=change.purpose or (spec.purpose if spec is not None else "cure"),
