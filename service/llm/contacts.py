@@ -34,8 +34,8 @@ _TOOLS = (
 # Programs of a shell whose names begin no sentence, nor a value in words.
 _SHELL_ALONE = (
     rf"(?:{_TOOLS}|su|dd|mkfs(?:\.\w+)?|ncat|rsync|zsh|eval|unset|kill|pkill|killall|mamba|yum|dnf|npm|"
-    r"podman|modprobe|rmmod|umount|scancel|scontrol|sacctmgr|crontab|iptables|nft|setenforce|xargs|sed|awk|perl|"
-    r"certutil|iwr|invoke-\w+)"
+    r"podman|modprobe|rmmod|umount|scancel|scontrol|sacctmgr|crontab|iptables|nft|setenforce|xargs|"
+    r"sed|awk|perl|certutil|iwr|invoke-\w+)"
 )
 COMMAND = re.compile(
     # "kill -9" alone is what became of a process.
