@@ -412,7 +412,8 @@ class SettingSpec(Record):
     64 MB of shared memory, a machine half of its RAM. Where it is turned on, those that it `excludes` must be
     off. A setting that only shows more of a failure has the
     purpose `find-out`; `last_resort` is one that takes a check or a fast path away, or frees so little that
-    all else is tried first. A setting that was only read from the source, because no failure turns on it, has
+    all else is tried first. `in_code` tells of an environment variable that a program's own first rows may
+    set: what reads it are libraries that it imports, not the loader or what starts it. A setting that was only read from the source, because no failure turns on it, has
     an empty `effect`.
     """
 
@@ -436,6 +437,7 @@ class SettingSpec(Record):
     excludes: tuple[str, ...] = ()
     purpose: Purpose = "cure"
     last_resort: bool = False
+    in_code: bool = False
     effect: Text = Text(en="", zh="")
     costs: Text | None = None
     rule: str | None = None

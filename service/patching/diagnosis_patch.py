@@ -18,13 +18,21 @@ from ingest.configfiles.shell.spelling import is_unset
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import MASK, Redactor
 from service.composition import reasons
-from service.patching import launchers, limits, patches, python_file, requirements, script_words, statements
+from service.patching import (
+    launchers,
+    limits,
+    patches,
+    python_environment,
+    python_file,
+    script_words,
+    statements,
+)
 from service.patching.changed_files import changed_file, holder_of, tell_changed, tell_held
 from service.patching.commands import corrected_command
-from service.patching.patch import carries
+from service.patching.patch import carries, is_met
 from service.patching.patches import ConfigFile, FileEdit, PatchedFiles
 from service.patching.target import PatchTarget
-from service.patching.used_files import to_be_patched
+from service.patching.used_files import program_of, to_be_patched
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.feasibility import same
 from service.remediation.fed_options import fed_by
@@ -57,18 +65,20 @@ def patch_diagnosis(
     """Give the answer with its patch and its launch command, changed; for want of files a patch of that."""
     line, text = report.command
     given = files
-    used = to_be_patched(given, report)
+    used = _used(given, answer.changes, report, library)
     if not used and (not line or MASK in text):
         return answer
     files = used or [ConfigFile(f"command-at-line-{report.place(line).line}.sh", text)]
     # A longer command is shown whole and corrected, a word a line; nobody reads two such rows.
     is_shown = bool(given) or len(text) <= LONGEST_ROW
     changes = writable_first(answer.changes, files, report, library)
-    targets = _first_targets(changes, report, library)
+    targets = _unmet(_first_targets(changes, report, library), given)
     made = _patch_targets(targets, files)
     if not made.edits:
         made = _installed(targets, given) or made
     suggested = () if made.edits else _suggested(changes, used, report, library)
+    if not made.edits and not suggested:
+        suggested = _in_program(targets, given, report)
     if not made.edits and not suggested and (fed := fed_targets(targets, used, report)):
         targets, made = fed, _patch_targets(fed, used)
         suggested = () if made.edits else _in_code(fed, used, library)
@@ -97,6 +107,21 @@ def patch_diagnosis(
             "command": command if command and clean(command) == command else None,
             "engine": engine,
         }
+    )
+
+
+def _used(
+    files: Sequence[ConfigFile], changes: Sequence[ProposedChange], report: CrashReport, library: Library
+) -> tuple[ConfigFile, ...]:
+    """Give the run's own files, without the lists of packages that its environment was not made from.
+
+    Such a list pins to a wanted release what the run had otherwise.
+    """
+    targets = [target for target in patch_targets(changes, report, library) if target.kind == "package"]
+    return tuple(
+        file
+        for file in to_be_patched(files, report)
+        if not any(is_met(file.name, file.text, target) for target in targets)
     )
 
 
@@ -152,8 +177,8 @@ def patch_first_step(
     Never by another one: who takes the patch expects what the answer puts first. What only helps to find
     out is none.
     """
-    targets = _first_targets(changes, report, library)
-    made = _patch_targets(targets, to_be_patched(files, report))
+    targets = _unmet(_first_targets(changes, report, library), files)
+    made = _patch_targets(targets, _used(files, changes, report, library))
     changed = changed_file(made.edits, targets, report, files)
     return made if changed is None or changed.holds(targets[0].to) else StepPatch(left_out=made.left_out)
 
@@ -172,8 +197,9 @@ def suggested_edits(
 
     Nothing where that file is no longer the one that ran, and the change does not follow for it.
     """
-    found = _suggested(changes, to_be_patched(files, report), report, library)
     targets = _first_targets(changes, report, library)
+    found = _suggested(changes, _used(files, changes, report, library), report, library)
+    found = found or _in_program(targets, files, report)
     changed = changed_file(found, targets, report, files)
     return found if changed is None or changed.holds(targets[0].to) else ()
 
@@ -203,6 +229,21 @@ def _in_code(
                     after = python_file.suggested(after, other, known)
             if (made := FileEdit(file, after)).is_writable and after != file.text:
                 return (made,)
+    return ()
+
+
+def _in_program(
+    targets: Sequence[PatchTarget], files: Sequence[ConfigFile], report: CrashReport
+) -> tuple[FileEdit, ...]:
+    """Set the variables of a step in the first rows of the program that ran; all of them, or none."""
+    program = program_of(files, report)
+    if program is None or not program.exact or not targets:
+        return ()
+    after = program.text
+    with contextlib.suppress(NotPatchableError):
+        for target in targets:
+            after = python_environment.with_variable(after, target)
+        return (FileEdit(program, after),) if after != program.text else ()
     return ()
 
 
@@ -278,16 +319,13 @@ def _edited_statement(change: ProposedChange, code: Sequence[ConfigFile]) -> tup
 
 
 def _patch_targets(targets: Sequence[PatchTarget], files: Sequence[ConfigFile]) -> StepPatch:
-    # A list that has the release already is not what the run's environment was made from.
-    targets = [
-        target
-        for target in targets
-        if not any(
-            carries(file.name, file.text, target) and requirements.is_met(file.text, target) for file in files
-        )
-    ]
     made = patches.patch_files(files, targets) if targets else PatchedFiles()
     return StepPatch(made.edits, made.left_out, tuple(targets) if made.edits else ())
+
+
+def _unmet(targets: Sequence[PatchTarget], files: Sequence[ConfigFile]) -> list[PatchTarget]:
+    """Give the targets without the packages that a list of the job's has in a wanted release already."""
+    return [target for target in targets if not any(is_met(file.name, file.text, target) for file in files)]
 
 
 def patch_targets(
@@ -353,6 +391,7 @@ def _target(change: ProposedChange, report: CrashReport, library: Library) -> Pa
         present=change.from_ or "",
         own=own_option(change.key, report) if change.framework == "python" else "",
         run=_of_run(report),
+        in_code=spec is not None and spec.in_code,
     )
 
 

@@ -85,6 +85,15 @@ def lists_packages(name: str, text: str) -> bool:
         return False
 
 
+def is_met(name: str, text: str, target: PatchTarget) -> bool:
+    """Tell whether a list of packages pins the target's package to a release that is wanted."""
+    try:
+        asks = _PINNED.get(format_of(name, text).name)
+    except NotPatchableError:
+        return False
+    return asks is not None and asks(text, target)
+
+
 def accepts(name: str, text: str, target: PatchTarget) -> bool:
     """Tell whether the target's value can be written into a file, changed or added."""
     try:
@@ -178,6 +187,12 @@ SHELL = FileFormat(
     lambda text: syntax.parse(text.replace("\r\n", "\n")),
 )
 
+# How the lists of packages tell that the release is pinned already.
+_PINNED: dict[str, Callable[[str, PatchTarget], bool]] = {
+    CONDA.name: requirements.conda_is_met,
+    REQUIREMENTS.name: requirements.is_met,
+    PYPROJECT.name: pyproject.is_met,
+}
 _FORMATS: dict[Format, FileFormat] = {
     "yaml": YAML, "conda": CONDA, "json": JSON, "requirements": REQUIREMENTS, "dotenv": DOTENV,
     "dockerfile": DOCKERFILE, "shell": SHELL,

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
-from service.patching.requirements import wanted
+from service.patching.requirements import is_pinned, wanted
 from service.patching.target import PatchTarget
 
 _STRING = re.compile(r"(?P<quote>[\"'])(?P<body>[^\"'\\\n]+)(?P=quote)")
@@ -75,6 +75,15 @@ def carries(text: str, target: PatchTarget, name: str = "") -> bool:
     del name
     try:
         return target.kind == "package" and bool(_asked(text, wanted(target)[0].name))
+    except NotPatchableError:
+        return False
+
+
+def is_met(text: str, target: PatchTarget, name: str = "") -> bool:
+    """Tell whether the project pins the package to a release that is among those that are wanted."""
+    del name
+    try:
+        return is_pinned(_asked(text, wanted(target)[0].name), target)
     except NotPatchableError:
         return False
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
+from collections.abc import Sequence
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
@@ -92,18 +92,22 @@ def _says(line: RequirementLine, specifier: SpecifierSet) -> bool:
     return not str(specifier) or (now.url is None and now.specifier == specifier)
 
 
-def is_met(text: str, target: PatchTarget) -> bool:
+def is_met(text: str, target: PatchTarget, name: str = "") -> bool:
     """Tell whether the file pins the package to a release that is among those that are wanted."""
+    del name
+    package = re.split(r"[\[=<>]", target.names[0])[0]
+    return is_pinned(
+        [line.body for line in read_lines(text) if line.name == canonicalize_name(package)], target
+    )
+
+
+def is_pinned(asked: Sequence[str], target: PatchTarget) -> bool:
+    """Tell whether one of some requirements of the target's package pins it to a release that is wanted."""
     try:
-        package, specifier = wanted(target)
+        specifier = wanted(target)[1]
     except NotPatchableError:
         return False
-    found = [line.body for line in read_lines(text) if line.name == canonicalize_name(package.name)]
-    if not found:
-        with contextlib.suppress(NotPatchableError):
-            item = conda_item(yaml_document.read(text), package.name)
-            found = [item.value] if item is not None else []
-    pins = [re.search(r"(?<![<>!~=])={1,3}\s*([\w.+!-]+)\s*(?:[;#].*)?$", body) for body in found]
+    pins = [re.search(r"(?<![<>!~=])={1,3}\s*([\w.+!-]+)\s*(?:[;#].*)?$", item) for item in asked]
     return bool(str(specifier)) and any(
         pin is not None and specifier.contains(pin[1], prereleases=True) for pin in pins
     )
@@ -150,6 +154,16 @@ def conda_holds(text: str, target: PatchTarget, name: str = "") -> bool:
         return not str(specifier) or Requirement(now.split("::")[-1]).specifier == specifier
     except (NotPatchableError, InvalidRequirement):
         return False
+
+
+def conda_is_met(text: str, target: PatchTarget, name: str = "") -> bool:
+    """Tell whether a conda environment pins the package to a release that is among those that are wanted."""
+    del name
+    try:
+        item = conda_item(yaml_document.read(text), wanted(target)[0].name)
+    except NotPatchableError:
+        return False
+    return item is not None and is_pinned([item.value], target)
 
 
 def conda_carries(text: str, target: PatchTarget, name: str = "") -> bool:

@@ -23,7 +23,8 @@ class PatchTarget:
     that the run had, the empty string where it is not known: a variable that holds another is not where it
     came from. `own` tells that the job's own code defines the option, one with a value or a switch. `run` are
     the settings that the run is known to have had, by their canonical names: of several commands of a
-    script, those that say otherwise did not start it.
+    script, those that say otherwise did not start it. `in_code` tells of an environment variable that the
+    program's own first rows may set.
     """
 
     framework: str
@@ -38,6 +39,7 @@ class PatchTarget:
     present: str = ""
     own: Literal["", "option", "switch"] = ""
     run: tuple[tuple[str, str], ...] = ()
+    in_code: bool = False
 
     @property
     def call_argument(self) -> tuple[str, str]:

@@ -88,6 +88,21 @@ def of_run(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile
     return tuple(file for file in files if file.name not in programs or file.name in ran)
 
 
+def program_of(files: Sequence[ConfigFile], report: CrashReport) -> ConfigFile | None:
+    """Give the Python file that the run was started with; None where that is not seen.
+
+    It is the outermost row of a traceback's own code, the program that a tracker kept, or the only one of the
+    launch command.
+    """
+    own = ([frame for frame in event.frames if is_own(frame)] for event in report.events)
+    started = [frames[0].file for frames in own if frames and frames[0].function == "<module>"]
+    started += [record.program for file in files if (record := read_record(file.text)) is not None]
+    called = [name for name in _TELLING.findall(report.command[1]) if name.endswith(".py")]
+    names = {PurePath(name.replace("\\", "/")).name for name in started or called}
+    found = [file for file in files if file.name.endswith(".py") and PurePath(file.name).name in names]
+    return found[0] if len(found) == 1 else None
+
+
 def to_be_patched(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile, ...]:
     """Give the files of the run without what a tracker wrote of it: a change there changes nothing."""
     return tuple(file for file in of_run(files, report) if not is_record(file))

@@ -12,6 +12,7 @@ from packaging.requirements import Requirement
 from corpus.schema import Scalar
 from ingest.configfiles.errors import NotPatchableError
 from service.patching import env_file, requirements
+from service.patching.patch import is_met
 from service.patching.target import PatchTarget
 from tests.service.patching.applying import changed_lines, goes_back_and_forth, target
 from tests.tables import each_row
@@ -66,20 +67,24 @@ def test_what_is_said_already_stays(text: str, name: str, to: str) -> None:
 
 
 @each_row(
-    ("text", "met"),
+    ("name", "text", "met"),
     [
-        ("torch==2.6.1\n", True),
-        ("torch==2.5\n", False),
-        ("torch>=2.6\n", False),
-        ("ray==2.6\n", False),
-        ("dependencies:\n  - python=3.11\n  - pip:\n      - torch==2.6.1\n", True),
-        ("dependencies:\n  - pytorch\n  - torch=2.6.1\n", True),
-        ("dependencies:\n  - pip:\n      - torch==2.5\n", False),
+        ("requirements.txt", "torch==2.6.1\n", True),
+        ("requirements.txt", "torch===2.6.1  # cuda 12\n", True),
+        ("requirements.txt", "torch==2.5\n", False),
+        ("requirements.txt", "torch>=2.6\n", False),
+        ("requirements.txt", "ray==2.6\n", False),
+        ("environment.yml", "dependencies:\n- pip:\n  - torch==2.6.1\n", True),
+        ("environment.yml", "dependencies:\n- torch=2.6.1\n", True),
+        ("environment.yml", "dependencies:\n- torch=2.5\n", False),
+        ("pyproject.toml", '[project]\nname = "a"\ndependencies = ["torch==2.6.1"]\n', True),
+        ("pyproject.toml", '[project]\nname = "a"\ndependencies = ["torch>=2.6"]\n', False),
+        ("run.sh", "pip install torch==2.6.1\n", False),
     ],
 )
-def test_that_a_pin_within_what_is_wanted_is_known(text: str, *, met: bool) -> None:
+def test_that_a_pin_within_what_is_wanted_is_known(name: str, text: str, *, met: bool) -> None:
     """The environment that ran had another release than its list: the list is right as it is."""
-    assert requirements.is_met(text, package("torch", ">=2.6,<2.7")) is met
+    assert is_met(name, text, package("torch", ">=2.6,<2.7")) is met
 
 
 @each_row(

@@ -112,8 +112,9 @@ def test_that_a_package_which_the_list_has_is_to_be_installed_from_it(
 ) -> None:
     """The run's environment was not made from the list: a change of the list changes nothing there."""
     own = Setting("Some_Package", listed, 0, "package", file="requirements.txt")
+    frozen = Setting("some-package", "==0.1.2+cu117", 0, "package", file="installed.txt")
     change = proposal("some-package", to, kind="package", framework="pip")
-    (found,) = listed_already([change], [own], "en")
+    (found,) = listed_already([change], [own, frozen], "en")
     assert ("`requirements.txt` lists" in found.why) is is_told
 
 
