@@ -18,15 +18,23 @@ MAX_CHARACTERS = 1 << 18
 _OPTION = re.compile(r"--[A-Za-z]|-[A-Za-z]\w")
 _TYPE = re.compile(r"(?:bfloat|float|int|uint)\d{1,2}(?:_e\dm\d\w*)?|half|double")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+# What holds a program's options, by its name: `args`, `self.cfg`, yacs's `_C`, a class `TrainConfig`.
+_HOLDER = re.compile(
+    r"_C|(?i:(?:[a-z0-9_]*_)?(?:args?|cfg|conf|configs?|configuration|opts?|options?|hparams|hyper_?params|params"
+    r"|settings|flags)|[a-z0-9_]*(?:config|configuration|args|arguments|options|hparams|params|settings))"
+)
+# Calls that make options of a function's parameters: Python Fire, typer, tyro, defopt.
+_RUNNERS = frozenset({"Fire", "run", "cli"})
+_RUNNER_MODULES = frozenset({"fire", "typer", "tyro", "defopt"})
 # The calls that begin a tracked run: wandb.init, swanlab.init, aim and Comet's runs.
 _TRACKING = frozenset({"init", "Experiment", "start_run"})
 
 
 def read(text: str) -> list[Setting]:
-    """Read `NAME = 1`, `call(name=1)`, `{"name": 1}` and the default of an option or of a field.
+    """Read `NAME = 1`, `cfg.name = 1`, `call(name=1)`, `{"name": 1}`, and the defaults of options and fields.
 
-    A name that its scope also gives a computed value is none, nor what a tracker is told and no row reads.
-    Raises NotPatchableError.
+    Those are also the parameters of a function that a command line calls. A name that its scope also gives a
+    computed value is none, nor what a tracker is told and no row reads. Raises NotPatchableError.
     """
     if len(text) > MAX_CHARACTERS:
         raise NotPatchableError(Message("patch.file-longer-characters", max_characters=f"{MAX_CHARACTERS:,}"))
@@ -34,7 +42,8 @@ def read(text: str) -> list[Setting]:
         tree = ast.parse(text)
         computed = (value for _, value in _reassigned(tree))
         dropped = {id(node) for node in (*computed, *_told_to_trackers(tree))}
-        kept = (item for item in _values(tree) if id(item[1]) not in dropped)
+        values = (*_values(tree), *_attributes(tree), *_parameters(tree))
+        kept = (item for item in values if id(item[1]) not in dropped)
         found = sorted(kept, key=lambda item: (item[1].lineno, item[1].col_offset))
         filled = [
             Setting(name, _template(value)[:LONGEST], value.lineno, "dump")
@@ -89,6 +98,76 @@ def _values(tree: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:
                     for key, value in zip(node.keys, node.values, strict=True)
                     if isinstance(key, ast.Constant) and isinstance(key.value, str) and _is_plain(value)
                 )
+
+
+def _attributes(tree: ast.Module) -> Iterator[tuple[str, ast.expr, str]]:
+    """Give the plain values that what holds the options gets: `cfg.a = 1`, `cfg["a"] = 1`, `self.a = 1`.
+
+    The last one in a class whose name says that it holds options. One that is worked out elsewhere is none.
+    """
+    classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    own = {id(node) for each in classes if _HOLDER.fullmatch(each.name) for node in ast.walk(each)}
+    found: dict[tuple[str, str], list[ast.expr | None]] = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign | ast.AugAssign):
+            continue
+        value = node.value if isinstance(node, ast.Assign) else None
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            owner, *names = _levels(target)
+            held = next(
+                (place for place, part in enumerate((owner, *names)) if _HOLDER.fullmatch(part)), None
+            )
+            if held is None and owner == "self" and id(node) in own:
+                held = 0
+            if held is not None and (key := ".".join(names[held:])):
+                found.setdefault((key, ".".join((owner, *names[:held]))), []).append(value)
+    for (key, scope), values in found.items():
+        plain = [value for value in values if value is not None and _is_plain(value)]
+        if len(plain) == len(values):
+            yield from ((key, value, scope) for value in plain)
+
+
+def _levels(node: ast.expr) -> list[str]:
+    """Give the names of `cfg.train["rate"]`, from left to right; an empty one where it is anything else."""
+    match node:
+        case ast.Name(id=name):
+            return [name]
+        case ast.Attribute(value=owner, attr=name):
+            return [*_levels(owner), name]
+        case ast.Subscript(value=owner, slice=ast.Constant(value=str() as name)):
+            return [*_levels(owner), name]
+    return [""]
+
+
+def _parameters(tree: ast.Module) -> Iterator[tuple[str, ast.expr, str]]:
+    """Give the plain defaults of parameters of functions that a command line calls: `fire.Fire(train)`."""
+    called = {
+        node.args[0].id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and node.args
+        and isinstance(node.args[0], ast.Name)
+        and _is_runner(node.func)
+    }
+    for function in tree.body:
+        if isinstance(function, ast.FunctionDef) and function.name in called:
+            given = function.args
+            placed = [*given.posonlyargs, *given.args]
+            pairs = [
+                *zip(placed[len(placed) - len(given.defaults) :], given.defaults, strict=True),
+                *zip(given.kwonlyargs, given.kw_defaults, strict=True),
+            ]
+            yield from (
+                (name.arg, value, function.name)
+                for name, value in pairs
+                if value is not None and _is_plain(value)
+            )
+
+
+def _is_runner(function: ast.expr) -> bool:
+    """Tell whether a call hands the command line to a function."""
+    module, _, name = ast.unparse(function).rpartition(".")
+    return name in _RUNNERS and (module in _RUNNER_MODULES or (not module and name == "Fire"))
 
 
 def _is_field(node: ast.expr) -> bool:

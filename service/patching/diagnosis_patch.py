@@ -81,7 +81,7 @@ def patch_diagnosis(
         suggested = _in_program(targets, given, report)
     if not made.edits and not suggested and (fed := fed_targets(targets, used, report)):
         targets, made = fed, _patch_targets(fed, used)
-        suggested = () if made.edits else _in_code(fed, used, library)
+        suggested = () if made.edits else _in_code(fed, used, report, library)
         if made.edits or suggested:
             changes = _told_fed(changes, str(fed[0].names[0]), language)
     changed = changed_file((*made.edits, *suggested), targets, report, given)
@@ -211,25 +211,31 @@ def _suggested(
     if changes and changes[0].kind == "code":
         found = _own_edits(changes[0], code, files, report)
         return tuple(edit for edit in found if edit.is_writable)
-    return _in_code(_first_targets(changes, report, library), files, library)
+    return _in_code(_first_targets(changes, report, library), files, report, library)
 
 
 def _in_code(
-    targets: Sequence[PatchTarget], files: Sequence[ConfigFile], library: Library
+    targets: Sequence[PatchTarget], files: Sequence[ConfigFile], report: CrashReport, library: Library
 ) -> tuple[FileEdit, ...]:
-    """Give the first target in the first file of Python code that has a place for it."""
+    """Give the first target in the first file of Python code that has a place for it.
+
+    Where several have one, in the first that gives it the value which the run had.
+    """
+    quoted = frozenset(frame.code.strip() for event in report.events for frame in event.frames if frame.code)
+    found: list[FileEdit] = []
     for file, target in itertools.product(_code_of(files), targets[:1]):
         keys = library.keys.get(target.framework, ())
         with contextlib.suppress(NotPatchableError):
             known = frozenset(python_file.settings_of(keys))
-            after = python_file.suggested(file.text, target, known)
+            after = python_file.suggested(file.text, target, known, quoted)
             for other in targets[1:]:
                 # What goes with the first one stands in the same call, or is left to its reader.
                 with contextlib.suppress(NotPatchableError):
-                    after = python_file.suggested(after, other, known)
+                    after = python_file.suggested(after, other, known, quoted)
             if (made := FileEdit(file, after)).is_writable and after != file.text:
-                return (made,)
-    return ()
+                found.append(made)
+    had = (edit for edit in found if python_file.gives_present(edit.file.text, targets[0]))
+    return tuple([next(had, found[0])] if found else ())
 
 
 def _in_program(

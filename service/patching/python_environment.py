@@ -111,8 +111,9 @@ def _added(text: str, tree: ast.Module, target: PatchTarget, first: int) -> Text
 
 def _row_of(node: ast.stmt) -> int:
     """Give the row where a statement begins, with what decorates it."""
-    is_decorated = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    return min(each.lineno for each in (node, *(node.decorator_list if is_decorated else ())))
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.decorator_list:
+        return node.decorator_list[0].lineno
+    return node.lineno
 
 
 def _quoted(value: Scalar) -> str:

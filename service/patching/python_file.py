@@ -21,13 +21,18 @@ from service.patching.target import PatchTarget
 
 # How many keywords of a framework tell that a call takes its settings.
 _TELLING = 2
+# Calls that make the settings which another call is handed: TrainingArguments, SFTConfig.
+_SETTINGS = re.compile(r"(?:Config|Arguments|Args)$")
 
 
-def suggested(text: str, target: PatchTarget, known: AbstractSet[str]) -> str:
+def suggested(
+    text: str, target: PatchTarget, known: AbstractSet[str], quoted: AbstractSet[str] = frozenset()
+) -> str:
     """Give the code with the target's value.
 
-    `known` are the framework's settings in canonical form. Raises NotPatchableError where there is no one
-    place for it.
+    `known` are the framework's settings in canonical form, `quoted` the rows that the failing traceback
+    quotes, without blanks around them: of several calls that may take a keyword, one of theirs does. Raises
+    NotPatchableError where there is no one place for it.
     """
     if target.kind not in ("setting", "flag"):
         raise NotPatchableError(Message("patch.python-code-change-hand"))
@@ -35,15 +40,28 @@ def suggested(text: str, target: PatchTarget, known: AbstractSet[str]) -> str:
         return edited(text, _refused(text, target))
     found = [setting for setting in python_code.read(text) if _is_named(setting, target)]
     if not found:
-        return edited(text, _added(text, target, known))
+        return edited(text, _added(text, target, known, quoted))
     if len({setting.place.scope for setting in found if setting.place}) > 1:
         lines = ", ".join(str(setting.line) for setting in found)
         raise NotPatchableError(Message("patch.set-more-once-lines", found=lines))
+    if target.present:
+        # Of several values the run had this one; where it has gone, another may be there in its place.
+        had = [setting for setting in found if same(setting.value, target.present)]
+        found = had or ([] if any(same(setting.value, target.to) for setting in found) else found)
     for setting in sorted(found, key=lambda each: each.place.start if each.place else 0, reverse=True):
         # What says so already, in other quotes, stays as it is.
         if not same(setting.value, target.to):
             text = reader.edited(text, "code.py", setting, target.to)
     return text
+
+
+def gives_present(text: str, target: PatchTarget) -> bool:
+    """Tell whether the code gives the target's setting the value that the run had."""
+    try:
+        found = [setting for setting in python_code.read(text) if _is_named(setting, target)]
+    except NotPatchableError:
+        return False
+    return bool(target.present) and any(same(setting.value, target.present) for setting in found)
 
 
 def _refused(text: str, target: PatchTarget) -> TextEdit:
@@ -91,7 +109,7 @@ def _is_named(setting: Setting, target: PatchTarget) -> bool:
     return canonical(setting.key) in {canonical(unsigned(name)) for name in target.names}
 
 
-def _added(text: str, target: PatchTarget, known: AbstractSet[str]) -> TextEdit:
+def _added(text: str, target: PatchTarget, known: AbstractSet[str], quoted: AbstractSet[str]) -> TextEdit:
     """Give the edit that adds the keyword to the one call that it belongs to."""
     call, leaf = target.call_argument
     name = canonical(leaf or unsigned(target.names[0]))
@@ -104,6 +122,11 @@ def _added(text: str, target: PatchTarget, known: AbstractSet[str]) -> TextEdit:
         and _takes(node, call, known)
         and not any(canonical(keyword.arg) == name for keyword in node.keywords if keyword.arg)
     ]
+    if len(fitting) > 1:
+        fitting = [node for node in fitting if _SETTINGS.search(ast.unparse(node.func))] or fitting
+    if len(fitting) > 1:
+        rows = text.split("\n")
+        fitting = [node for node in fitting if quoted & set(_rows_of(node, rows))]
     if len(fitting) != 1:
         raise NotPatchableError(Message("patch.python-code-change-hand"))
     arguments = [*fitting[0].args, *(keyword.value for keyword in fitting[0].keywords)]
@@ -114,6 +137,10 @@ def _added(text: str, target: PatchTarget, known: AbstractSet[str]) -> TextEdit:
     is_apart = last.end_lineno != fitting[0].lineno
     between = f",\n{indent}" if is_apart else ", "
     return TextEdit(at, at, f"{between}{name}={target.to!r}")
+
+
+def _rows_of(node: ast.Call, rows: Sequence[str]) -> Iterator[str]:
+    yield from (row.strip() for row in rows[node.lineno - 1 : node.end_lineno or node.lineno])
 
 
 def _takes(node: ast.Call, call: str, known: AbstractSet[str]) -> bool:

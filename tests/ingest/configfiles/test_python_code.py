@@ -20,6 +20,16 @@ from tests.tables import each_row
         ("rows = 64\nrows = rows // cards", {}),
         ("out = 'a'\nfor n in names:\n    out = f'../{n.id}/c'", {"out": "../{n.id}/c"}),
         ("rows = 64\ndef f():\n    rows = 32 // cards", {"rows": "64"}),
+        # What holds the options gets them one by one: an object, a mapping, a class of them.
+        ("args.rows = 64\nself.opt.width = 8\nnet.depth = 3", {"rows": "64", "width": "8"}),
+        ("cfg['rows'] = 64\n_C.TRAIN.WIDTH = 8", {"rows": "64", "TRAIN.WIDTH": "8"}),
+        ("class TrainConfig:\n    def __init__(self):\n        self.rows = 64", {"rows": "64"}),
+        ("class Net:\n    def __init__(self):\n        self.rows = 64", {}),
+        ("args.rows = 64\nargs.rows = args.rows // cards", {}),
+        ("args.rows = 64\nargs.rows *= cards", {}),
+        # A command line calls a function with what it is given.
+        ("def f(a, rows=64, *, width=8): ...\nfire.Fire(f)\ndef g(b=1): ...", {"rows": "64", "width": "8"}),
+        ("def f(rows=64): ...\nf()", {}),
     ],
 )
 def test_that_plain_values_are_read_that_the_run_may_have(code: str, found: dict[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,7 @@ BATCH = of("trl", "per_device_train_batch_size", 1, "yaml")
 STEPS = of("trl", "gradient_accumulation_steps", 8, "yaml")
 EAGER = of("vllm", "--enforce-eager", True, "flag")
 WORKERS = of("pytorch", "DataLoader.num_workers", 2, "directive")
+ROWS = replace(of("python", "rows", 32, ""), present="64")
 PRECISION = of("lightning", "Trainer.precision", "bf16-mixed", "python")
 
 
@@ -72,6 +74,25 @@ PRECISION = of("lightning", "Trainer.precision", "bf16-mixed", "python")
         ("f(num_workers=16)\n", WORKERS, None),
         ("a = DataLoader(x)\n", WORKERS, None),
         ("g(a=1)\n", BATCH, None),
+        # The settings that a call is handed are made by another one, which takes them.
+        (
+            "T(SFTConfig(bf16=True, logging_steps=1), packing=True, max_length=8)\n",
+            of("trl", "use_liger_kernel", True, "yaml"),
+            "T(SFTConfig(bf16=True, logging_steps=1, use_liger_kernel=True), packing=True, max_length=8)\n",
+        ),
+        (
+            "class TrainConfig:\n    def __init__(self):\n        self.rows = 64\n",
+            ROWS,
+            "class TrainConfig:\n    def __init__(self):\n        self.rows = 32\n",
+        ),
+        ("args.rows = 64\n", ROWS, "args.rows = 32\n"),
+        (
+            "if big:\n    args.rows = 64\nelse:\n    args.rows = 16\n",
+            ROWS,
+            "if big:\n    args.rows = 32\nelse:\n    args.rows = 16\n",
+        ),
+        ("def train(rows=64): ...\nfire.Fire(train)\n", ROWS, "def train(rows=32): ...\nfire.Fire(train)\n"),
+        ("p.add_argument('--rows', default=64)\nargs.rows = 64\n", ROWS, None),
         ("f(:\n", BATCH, None),
     ],
 )
@@ -147,6 +168,16 @@ def test_that_a_keyword_in_vain_is_renamed_or_taken_out() -> None:
         ast.parse(made)
     with pytest.raises(NotPatchableError):
         suggested("f(max_len=8)\ng(max_len=9)\n", renamed, frozenset())
+
+
+def test_that_of_several_calls_the_one_in_the_traceback_gets_the_keyword() -> None:
+    wanted = of("transformers", "from_pretrained.load_in_8bit", True, "python")
+    code = "a = A.from_pretrained(x)\nb = B.from_pretrained(\n    y,\n)\n"
+    made = suggested(code, wanted, frozenset(), {"b = B.from_pretrained("})
+    assert made == code.replace("y,", "y,\n    load_in_8bit=True,")
+    for quoted in (set(), {"c = f()"}, {"a = A.from_pretrained(x)", "b = B.from_pretrained("}):
+        with pytest.raises(NotPatchableError):
+            suggested(code, wanted, frozenset(), quoted)
 
 
 def test_that_a_value_that_stands_there_in_other_quotes_is_left_alone() -> None:
