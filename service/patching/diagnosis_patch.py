@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, unsigned
 from corpus.library import Library
 from corpus.message import edited, words
@@ -29,9 +30,10 @@ from service.patching import (
 )
 from service.patching.changed_files import changed_file, holder_of, tell_changed, tell_held
 from service.patching.commands import corrected_command
+from service.patching.interpolation import followed
 from service.patching.patch import carries, is_met
 from service.patching.patches import ConfigFile, FileEdit, PatchedFiles
-from service.patching.target import PatchTarget
+from service.patching.target import OWN_PROGRAM, PatchTarget
 from service.patching.used_files import program_of, to_be_patched
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.feasibility import same
@@ -45,8 +47,6 @@ from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
 
 # Characters of a command of the log that is patched as if it were a file.
 LONGEST_ROW = 400
-# Whose settings are those of the job's own program.
-OWN_PROGRAM = "python"
 _EXPORT = re.compile(r"(?m)^[ \t]*export[ \t]+(\w{1,80})=")
 
 
@@ -224,7 +224,8 @@ def _in_code(
     quoted = frozenset(frame.code.strip() for event in report.events for frame in event.frames if frame.code)
     found: list[FileEdit] = []
     for file, target in itertools.product(_code_of(files), targets[:1]):
-        keys = library.keys.get(target.framework, ())
+        owners = (target.framework, *known_frameworks().row(target.framework).extends)
+        keys = [key for owner in owners for key in library.keys.get(owner, ())]
         with contextlib.suppress(NotPatchableError):
             known = frozenset(python_file.settings_of(keys))
             after = python_file.suggested(file.text, target, known, quoted)
@@ -325,7 +326,8 @@ def _edited_statement(change: ProposedChange, code: Sequence[ConfigFile]) -> tup
 
 
 def _patch_targets(targets: Sequence[PatchTarget], files: Sequence[ConfigFile]) -> StepPatch:
-    made = patches.patch_files(files, targets) if targets else PatchedFiles()
+    sources = [followed(files, target) for target in targets]
+    made = patches.patch_files(files, sources) if targets else PatchedFiles()
     return StepPatch(made.edits, made.left_out, tuple(targets) if made.edits else ())
 
 

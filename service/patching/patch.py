@@ -77,20 +77,22 @@ def carries(name: str, text: str, target: PatchTarget) -> bool:
         return False
 
 
+def format_named(name: str, text: str) -> str:
+    """Name a file's format; empty for one that is never changed."""
+    try:
+        return format_of(name, text).name
+    except NotPatchableError:
+        return ""
+
+
 def lists_packages(name: str, text: str) -> bool:
     """Tell whether a file is a list of the packages that the job needs."""
-    try:
-        return format_of(name, text) in (REQUIREMENTS, CONDA, PYPROJECT)
-    except NotPatchableError:
-        return False
+    return format_named(name, text) in _PINNED
 
 
 def is_met(name: str, text: str, target: PatchTarget) -> bool:
     """Tell whether a list of packages pins the target's package to a release that is wanted."""
-    try:
-        asks = _PINNED.get(format_of(name, text).name)
-    except NotPatchableError:
-        return False
+    asks = _PINNED.get(format_named(name, text))
     return asks is not None and asks(text, target)
 
 

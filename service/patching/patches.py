@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from corpus.keys import levels
 from corpus.message import Message
 from ingest.configfiles import notebook
 from ingest.configfiles.errors import NotPatchableError
-from service.patching.patch import accepts, carries, difference, lists_packages, patch
+from service.patching.patch import (
+    JSON,
+    YAML,
+    accepts,
+    carries,
+    difference,
+    format_named,
+    lists_packages,
+    patch,
+)
 from service.patching.target import PatchTarget
 from service.schemas.diagnosis import Dropped
 
@@ -100,8 +110,14 @@ def patch_files(files: Sequence[ConfigFile], targets: Sequence[PatchTarget]) -> 
         if not file.exact
     ]
     for target in targets:
-        if shares:
-            _home(shares, target).targets.append(target)
+        if not shares:
+            continue
+        home = _home(shares, target)
+        if (other := _holder_of_part(home, shares, target)) is not None:
+            why = Message("patch.part-stands-elsewhere", name=other.file.name)
+            left_out.append(Dropped(what=str(target), why=why))
+        else:
+            home.targets.append(target)
     edits = []
     for share in shares:
         if share.targets:
@@ -122,3 +138,27 @@ def _home(shares: Sequence[_FileTargets], target: PatchTarget) -> _FileTargets:
         if fits(share.file.name, share.file.text, target)
     )
     return next(fitting, shares[0])
+
+
+def _holder_of_part(
+    home: _FileTargets, shares: Sequence[_FileTargets], target: PatchTarget
+) -> _FileTargets | None:
+    """Give another file that sets the last levels of a key which is to be added to a file of nested keys.
+
+    It may hold the group of settings that the key is one of, as the files of Hydra do; what is added then
+    stands twice.
+    """
+    steps = levels(target.names[0])
+    if target.kind != "setting" or len(steps) < 3 or not _is_nested(home) or _carries(home, target):
+        return None
+    parts = [replace(target, names=(".".join(steps[dropped:]),)) for dropped in range(1, len(steps) - 1)]
+    others = (share for share in shares if share is not home and _is_nested(share))
+    return next((share for share in others if any(_carries(share, part) for part in parts)), None)
+
+
+def _is_nested(share: _FileTargets) -> bool:
+    return format_named(share.file.name, share.file.text) in (YAML.name, JSON.name)
+
+
+def _carries(share: _FileTargets, target: PatchTarget) -> bool:
+    return carries(share.file.name, share.file.text, target)

@@ -124,6 +124,8 @@ def _added(text: str, target: PatchTarget, known: AbstractSet[str], quoted: Abst
     ]
     if len(fitting) > 1:
         fitting = [node for node in fitting if _SETTINGS.search(ast.unparse(node.func))] or fitting
+        most = max(_share(node, known) for node in fitting)
+        fitting = [node for node in fitting if call or _share(node, known) == most]
     if len(fitting) > 1:
         rows = text.split("\n")
         fitting = [node for node in fitting if quoted & set(_rows_of(node, rows))]
@@ -137,6 +139,12 @@ def _added(text: str, target: PatchTarget, known: AbstractSet[str], quoted: Abst
     is_apart = last.end_lineno != fitting[0].lineno
     between = f",\n{indent}" if is_apart else ", "
     return TextEdit(at, at, f"{between}{name}={target.to!r}")
+
+
+def _share(node: ast.Call, known: AbstractSet[str]) -> float:
+    """Give which part of a call's keywords are settings of the framework."""
+    names = [canonical(keyword.arg or "") in known for keyword in node.keywords]
+    return sum(names) / max(1, len(names))
 
 
 def _rows_of(node: ast.Call, rows: Sequence[str]) -> Iterator[str]:

@@ -7,6 +7,9 @@ from typing import Literal
 
 from corpus.schema import ChangeKind, Scalar
 
+# Whose settings are those of the job's own program.
+OWN_PROGRAM = "python"
+
 
 @dataclass(frozen=True, slots=True)
 class PatchTarget:

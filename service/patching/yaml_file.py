@@ -10,13 +10,15 @@ from corpus.message import Message
 from ingest.configfiles import yaml_document
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.manifests import is_manifest
-from ingest.configfiles.tree import Step, TreeEdit, TreeEntry
+from ingest.configfiles.tree import Step, TreeEdit, TreeEntry, line_of
 from ingest.configfiles.values import meant, number, same
 from ingest.configfiles.yaml_document import YamlFile
 from service.patching import manifest, removal, renaming
 from service.patching.keys import MissingKey, locate, own_key
-from service.patching.target import PatchTarget
+from service.patching.target import OWN_PROGRAM, PatchTarget
 
+# How the run's value is written where the program had none.
+_EMPTY = frozenset({"", "none", "null", "~"})
 # How a target is spelled that a YAML file of settings never holds.
 _ELSEWHERE = {
     "directive": "patch.directive-batch-script-yaml",
@@ -86,6 +88,16 @@ def carries(text: str, target: PatchTarget, name: str = "") -> bool:
     )
 
 
+def value(text: str, target: PatchTarget, name: str = "") -> object:
+    """Give the value that the file has at the target's key, None where it has none."""
+    try:
+        document = yaml_document.read(text)
+        entry = None if is_manifest(document) else _entry(document, own_key(document.only(), target), name)
+        return at(document, entry.path) if entry is not None else None
+    except NotPatchableError:
+        return None
+
+
 def _asked(
     text: str,
     target: PatchTarget,
@@ -110,6 +122,12 @@ def _edit(document: YamlFile, target: PatchTarget, name: str) -> TreeEdit:
     place = locate(document.only(), target, document.text, name)
     if isinstance(place, MissingKey):
         return yaml_document.insertion(document, place.parent, place.missing, meant(target.to), place.entry)
+    # The job's own program may work out what it is not given, and then overwrite what it is given.
+    is_own = target.framework == OWN_PROGRAM and target.present.lower() not in _EMPTY
+    if is_own and at(document, place.path) is None:
+        raise NotPatchableError(
+            Message("patch.value-left-to-program", line=line_of(document.text, place.start))
+        )
     return yaml_document.replacement(document, place, target.to)
 
 
