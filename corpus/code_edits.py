@@ -162,12 +162,13 @@ class CodeEditRow(Record):
     `equals` says to which group's number a capture comes, also by a name that is set to one number alone.
     `then` are patterns of another place, which is edited in its stead: in the same function, the same file or
     any of the job's files (`within`), found there once; `above` is the last one before the statement in its
-    function. Of each group of `beside` one pattern stands in the
-    edited file too, with the same captures. `lacks` are patterns that stand nowhere in the file. An edit that
-    `spreads` is made wherever its pattern stands in the function or in the file; within a function only of
-    the same `$x`, within a file of the same `$m`. `$x.$name` also captures the name of an attribute, which
-    then fills `{name}`; `equals` is asked of the failing statement alone. `also` is edited with it, and
-    nothing is where one of its patterns does not stand there. Without an `edit` only `imports` are added at
+    function. Of each group of `beside` one pattern stands in the edited file too, with the same
+    captures, and none of `without` does. `lacks` are patterns that stand nowhere in the file. An edit
+    that `spreads` is made wherever its pattern stands in the function or in the file; within a function
+    only of the same `$x`, within a file of the same `$m`. `$x.$name` also captures the name of an
+    attribute, which then fills `{name}`; `equals` is asked of the failing statement alone. `also` is
+    edited with it, and nothing is where one of its patterns does not stand there. Without an `edit` only
+    `imports` are added at
     the top of the file, where it does not have them.
 
     `sure` is `named` where the message names the very thing that the edit changes, so that it goes before
@@ -189,6 +190,7 @@ class CodeEditRow(Record):
     then: tuple[CodePattern, ...] = ()
     within: Literal["above", "function", "file", "files"] = "file"
     beside: tuple[tuple[CodePattern, ...], ...] = ()
+    without: tuple[CodePattern, ...] = ()
     spreads: Literal["", "function", "file"] = ""
     lacks: tuple[CodePattern, ...] = ()
     table: ValueTable | None = None

@@ -413,8 +413,8 @@ class SettingSpec(Record):
     off. A setting that only shows more of a failure has the
     purpose `find-out`; `last_resort` is one that takes a check or a fast path away, or frees so little that
     all else is tried first. `in_code` tells of an environment variable that a program's own first rows may
-    set: what reads it are libraries that it imports, not the loader or what starts it. A setting that was only read from the source, because no failure turns on it, has
-    an empty `effect`.
+    set: what reads it are libraries that it imports, not the loader or what starts it. A setting that was
+    only read from the source, because no failure turns on it, has an empty `effect`.
     """
 
     framework: str

@@ -138,7 +138,10 @@ def edit_of(
 def _beside(
     row: CodeEditRow, code: FailingCode, place: Match, values: Mapping[str, str], trusted: frozenset[str]
 ) -> Match | None:
-    """Give the match with what the patterns beside it capture; None where one does not stand there."""
+    """Give the match with what the patterns beside it capture.
+
+    None where one of them does not stand there, or one does that must not.
+    """
     if row.beside and code.file is None:
         return None
     captures, names = dict(place.captures), dict(place.names)
@@ -154,6 +157,9 @@ def _beside(
             return None
         captures |= found[0].captures
         names |= found[0].names
+    refused = (text for item in row.without if (text := filled(item, values, trusted)) is not None)
+    if any(next(iter(matches(text, ast.walk(code.source.tree), captures)), None) for text in refused):
+        return None
     return replace(place, captures=captures, names=names)
 
 
