@@ -40,6 +40,9 @@ def with_variable(text: str, target: PatchTarget) -> str:
     (value,) = set_there
     if same(str(value.value), target.to):
         return text
+    if not target.present or not same(str(value.value), target.present):
+        # The code was edited since the run, which had no such value.
+        raise NotPatchableError(Message("patch.python-code-change-hand"))
     rows = text.split("\n")
     start, end = (
         sum(len(row) + 1 for row in rows[: line - 1]) + len(rows[line - 1].encode()[:column].decode())

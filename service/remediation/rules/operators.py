@@ -190,6 +190,11 @@ def _count_listed(text: str) -> int | None:
     return len(names) if names and all(name.isdigit() for name in names) else None
 
 
+def _first_listed(text: str) -> str:
+    """Give the first of a list such as `4,5,6`."""
+    return text.strip("'\"").split(",")[0].strip()
+
+
 def _unit_told(now: object, told: float) -> int | None:
     """Give the unit in which a setting has a number that a message tells in bytes or seconds, if one fits."""
     if not isinstance(now, int | float):
@@ -323,6 +328,7 @@ _PLAIN: dict[str, Callable[..., object]] = {
     "next_of": lambda items, least: min((item for item in items if item >= least), default=None),
     "choice_below": _choice_below,
     "count_listed": _count_listed,
+    "first_listed": _first_listed,
     "longer_time": _longer_time,
     "hours_allowed": _hours_allowed,
     "lower": str.lower,

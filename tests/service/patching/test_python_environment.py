@@ -59,8 +59,12 @@ def test_that_a_variable_is_set_before_what_may_read_it_is_imported(
 
 
 def test_that_a_value_which_the_code_sets_is_changed_where_it_stands() -> None:
+    """Where the run had it: what the code has otherwise was written since."""
     code = "import os\n\nos.environ['HDF5_USE_FILE_LOCKING'] = 'TRUE'\nimport h5py\n"
-    assert with_variable(code, LOCKING) == code.replace("'TRUE'", '"FALSE"')
+    assert with_variable(code, replace(LOCKING, present="TRUE")) == code.replace("'TRUE'", '"FALSE"')
+    for present in ("", "BEST_EFFORT"):
+        with pytest.raises(NotPatchableError):
+            with_variable(code, replace(LOCKING, present=present))
 
 
 @each_row(
