@@ -25,10 +25,11 @@ _HANDED_ON = re.compile(r"\$[@*]|\$\{\w+\[@\]\}")
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run's program, and the words that it was started with."""
+    """A run's program, the words that it was started with, and the cards of its machine, 0 for unknown."""
 
     program: str
     words: tuple[str, ...]
+    cards: int = 0
 
     @property
     def settings(self) -> list[Setting]:
@@ -72,7 +73,8 @@ def read_record(text: str) -> RunRecord | None:
     )
     if not isinstance(args, list) or not isinstance(program, str):
         return None
-    return RunRecord(program, tuple(map(str, args)))
+    cards = kept.get("gpu_count")
+    return RunRecord(program, tuple(map(str, args)), cards if isinstance(cards, int) else 0)
 
 
 def _options(words: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from ingest.configfiles import formats
 from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.run_record import read_record
 from ingest.configfiles.shell import directives
 from ingest.configfiles.shell.environment import variables
 from ingest.configfiles.shell.inner import inner_scripts
@@ -57,6 +58,17 @@ def corrected_command(files: Sequence[ConfigFile], shown: str, targets: Sequence
     texts = [*(_of_script(file, targets) for file in scripts), shown_command(shown)]
     made = (_corrected(text, targets) for text in texts if targets and text)
     return next((command for command in made if command), None)
+
+
+def recorded_command(files: Sequence[ConfigFile]) -> str:
+    """Give the command of the run as a tracker kept it; empty where there is none to paste.
+
+    What started several processes of a program is not kept, so that it is one of a machine with one card.
+    """
+    records = [record for file in files if (record := read_record(file.text)) is not None]
+    if len(records) != 1 or records[0].cards != 1 or not records[0].words:
+        return ""
+    return shlex.join(["python", records[0].program, *records[0].words])
 
 
 def _of_script(file: ConfigFile, targets: Sequence[PatchTarget]) -> str:

@@ -29,7 +29,7 @@ from service.patching import (
     statements,
 )
 from service.patching.changed_files import changed_file, holder_of, tell_changed, tell_held
-from service.patching.commands import corrected_command
+from service.patching.commands import corrected_command, recorded_command
 from service.patching.interpolation import followed
 from service.patching.patch import carries, is_met
 from service.patching.patches import ConfigFile, FileEdit, PatchedFiles
@@ -90,7 +90,7 @@ def patch_diagnosis(
     elif not made.edits and not suggested and (holder := _holder(changes, targets, used)):
         changes = tell_held(changes, holder, language)
     clean = Redactor().clean
-    command = corrected_command(used, text, targets)
+    command = corrected_command(used, text or recorded_command(given), targets)
     dropped = reasons.translate_reasons(
         [Dropped(what=edited(item.what, clean), why=edited(item.why, clean)) for item in made.left_out],
         language,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 from pathlib import Path
 
 from corpus.schema import ChangeKind, Scalar
-from service.patching.commands import corrected_command, launch_command, shown_command
+from service.patching.commands import corrected_command, launch_command, recorded_command, shown_command
 from service.patching.patches import ConfigFile
 from service.patching.target import PatchTarget
 from tests.service.patching.applying import is_bash, target
@@ -171,3 +172,22 @@ def test_that_a_command_over_several_rows_stays_as_it_is_written() -> None:
     made = corrected_command([], shown, [LENGTH])
     assert made is not None
     assert shlex.split(made)[-2:] == ["--max-model-len", "4096"]
+
+
+@each_row(
+    ("cards", "words", "expected"),
+    [
+        (1, ["--out", "./a b,"], "python /job/train.py --out './a b'"),
+        # What started several processes of it is not kept.
+        (4, ["--out", "./a b,"], None),
+        (1, [], None),
+    ],
+)
+def test_that_the_command_which_a_tracker_kept_is_given_with_the_change(
+    cards: int, words: list[str], expected: str | None
+) -> None:
+    kept = {"args": words, "program": "/job/train.py", "gpu_count": cards, "startedAt": "2025-01-01T00:00:00"}
+    record = ConfigFile("wandb-metadata.json", json.dumps(kept))
+    wanted = target("--out", "./a b", "flag", "python", "flag")
+    assert corrected_command([], recorded_command([record]), [wanted]) == expected
+    assert recorded_command([record, record]) == ""
