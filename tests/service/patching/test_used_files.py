@@ -106,3 +106,13 @@ def test_that_a_program_by_itself_is_left_out_where_another_one_ran() -> None:
     ]
     told = report(failed(frames=(Frame("/job/robust.py", 3, "<module>"),)))
     assert [file.name for file in of_run(files, told)] == ["parts.py", "job.sh", "conf.yaml"]
+
+
+def test_that_a_program_beside_a_notebook_did_not_run() -> None:
+    """What a cell started is the notebook's own code and modules that it imports."""
+    files = [
+        ConfigFile("train.py", "BATCH = 8\nif __name__ == '__main__':\n    main()\n"),
+        ConfigFile("parts.py", "WIDTH = 16\n"),
+    ]
+    told = report(failed(frames=(Frame("In [3]", 1, "<module>"),)))
+    assert [file.name for file in of_run(files, told)] == ["parts.py"]
