@@ -80,6 +80,12 @@ def packages_with(owner: str, name: str) -> tuple[str, ...]:
     return tuple(package for package in known if history_of(package, owner, name) is not None)
 
 
+def packages_giving(name: str) -> tuple[str, ...]:
+    """Name the packages whose releases differ in a name of their own top module."""
+    known = (path.stem for path in pages(f"{FOLDER}/*.json"))
+    return tuple(package for package in known if history_of(package, package.replace("-", "_"), name))
+
+
 @cache
 def _table(package: str, folder: str) -> dict[str, Any] | None:
     path = next((path for path in pages(f"{folder}/*.json") if path.stem == package), None)

@@ -15,7 +15,7 @@ from corpus.keys import canonical
 from corpus.library import Library
 from corpus.message import in_both
 from corpus.schema import Text
-from corpus.symbols import MODELS, PYTHON, history_of, packages_with
+from corpus.symbols import MODELS, PYTHON, history_of, packages_giving, packages_with
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
@@ -120,5 +120,8 @@ def _sought(fact: Fact) -> Iterator[_Sought]:
         yield _Sought("", name, f"({fields['key']}", f"{name}({fields['key']}=...)")
     if fact.kind == "model" and name:
         yield _Sought("", MODELS, name, name)
+        # What no package knows as a model is a class of one, such as its tokenizer.
+        for giver in packages_giving(name) if not packages_with(MODELS, name) else ():
+            yield _Sought(giver, giver.replace("-", "_"), name, name)
     if fact.kind == "attribute" and symbol and "type" in fields:
         yield _Sought("", fields["type"], symbol, f"{fields['type']}.{symbol}")

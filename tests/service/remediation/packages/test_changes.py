@@ -75,6 +75,11 @@ def unheard_type(name: str) -> str:
     return f"{HEAD}ValueError: The checkpoint you are trying to load has {text}\n"
 
 
+def unheard_class(name: str) -> str:
+    """Give what transformers says of a checkpoint's tokenizer that it does not know."""
+    return f"{HEAD}ValueError: Tokenizer class {name} does not exist or is not currently imported.\n"
+
+
 def refused(name: str, engine: str) -> str:
     """Give what an engine's registry says of an architecture that it has not."""
     text = f"Model architectures ['{name}'] are not supported for now. Supported architectures: dict_keys([])"
@@ -108,6 +113,10 @@ CHANGES = [
     ("model-unsupported", f"transformers==4.46.3\n{unheard_type('gpt_oss')}", ["transformers>=4.55.0"]),
     ("model-unsupported", f"transformers==4.57.6\n{unheard_type('qwen3')}", []),
     ("model-unsupported", unheard_type("nobodys_model"), []),
+    # A class of a model, which a checkpoint names.
+    ("package-incompatible", unheard_class("GemmaTokenizer"), ["transformers>=4.38.2"]),
+    ("package-incompatible", f"transformers==4.44.2\n{unheard_class('GemmaTokenizer')}", []),
+    ("package-incompatible", unheard_class("NobodysTokenizer"), []),
     ("model-unsupported", refused("Qwen3NextForCausalLM", "vllm"), ["vllm>=0.10.2"]),
     ("model-unsupported", refused("Qwen3NextForCausalLM", "sglang/srt"), ["sglang>=0.5.2"]),
     # Both engines came to know it, and nothing tells which one it was.
