@@ -20,8 +20,9 @@ _TYPE = re.compile(r"(?:bfloat|float|int|uint)\d{1,2}(?:_e\dm\d\w*)?|half|double
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 # What holds a program's options, by its name: `args`, `self.cfg`, yacs's `_C`, a class `TrainConfig`.
 _HOLDER = re.compile(
-    r"_C|(?i:(?:[a-z0-9_]*_)?(?:args?|cfg|conf|configs?|configuration|opts?|options?|hparams|hyper_?params|params"
-    r"|settings|flags)|[a-z0-9_]*(?:config|configuration|args|arguments|options|hparams|params|settings))"
+    r"_C|(?i:(?:[a-z0-9_]*_)?(?:args?|cfg|conf|configs?|configuration|opts?|options?|hparams|hyper_?params"
+    r"|params|settings|flags)"
+    r"|[a-z0-9_]*(?:config|configuration|args|arguments|options|hparams|params|settings))"
 )
 # Calls that make options of a function's parameters: Python Fire, typer, tyro, defopt.
 _RUNNERS = frozenset({"Fire", "run", "cli"})
