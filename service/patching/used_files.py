@@ -18,8 +18,11 @@ _COMMENT = re.compile(r"(?m)^\s*#(?!SBATCH).*$")
 # Programs, and a script's call of one.
 _PROGRAM = re.compile(r"\.(?:py|ipynb|sh|bash|slurm|sbatch)$")
 _CALLS = re.compile(r"[\w-]\.py\b|\s-m\s+\w")
-# A guard of the program's own part, or a trainer that the module itself sets to work.
-_MAIN = re.compile(r"(?m)^if\s*\(?\s*(?:__name__\s*==|['\"]__main__)|^\w+\.(?:train|fit|run)\(")
+# A guard of the program's own part, a trainer that the module itself sets to work, or a model that it loads.
+_MAIN = re.compile(
+    r"(?m)^if\s*\(?\s*(?:__name__\s*==|['\"]__main__)|^\w+\.(?:train|fit|run)\("
+    r"|^\w+ *= *\w+\.from_pretrained\("
+)
 # What Weights & Biases writes of a run, which no run reads: wandb/sdk/lib/config_util.py.
 _RECORD = re.compile(r"(?m)^_wandb:")
 # What a file's own name in the output counts for: more than any names that it holds.

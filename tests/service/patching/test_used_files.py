@@ -112,6 +112,7 @@ def test_that_a_program_beside_a_notebook_did_not_run() -> None:
     """What a cell started is the notebook's own code and modules that it imports."""
     files = [
         ConfigFile("train.py", "BATCH = 8\nif __name__ == '__main__':\n    main()\n"),
+        ConfigFile("ppo.py", "model = AutoModel.from_pretrained(name)\nfor row in rows:\n    step(row)\n"),
         ConfigFile("parts.py", "WIDTH = 16\n"),
     ]
     told = report(failed(frames=(Frame("In [3]", 1, "<module>"),)))
