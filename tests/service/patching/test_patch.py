@@ -78,7 +78,7 @@ def test_all_that_can_be_changed_makes_one_diff_and_the_rest_is_told(tmp_path: P
     targets = [
         target(N, 8),
         target("trainer.nnodes", 2),
-        target("critic.x", 1),
+        target("critic.x", 1, framework="openrlhf"),
         target("NCCL_DEBUG", "INFO", kind="env"),
     ]
     made = patch("/job/conf/ppo.yaml", VERL, targets)
@@ -90,7 +90,7 @@ def test_all_that_can_be_changed_makes_one_diff_and_the_rest_is_told(tmp_path: P
 
 # File, text, target that it carries, target that it takes in, target that it refuses.
 FILES = [
-    ("c.yaml", VERL, target(N, 8), target("trainer.x", 8), target("other.x", 8)),
+    ("c.yaml", VERL, target(N, 8), target("trainer.x", 8), target("other.x", 8, framework="deepspeed")),
     ("ds.json", '{"zero_optimization": {"stage": 3}}\n', target("zero_optimization.stage", 2), target("zero_optimization.x", 1), target("fp16.enabled", to=True)),
     ("requirements.txt", "torch==2.5\n", target("torch", ">=2.6", "package", "pip"), target("vllm", "<0.9", "package", "pip"), target(N, 8)),
     (".env", "A=1\n", target("A", 8, "env"), target("B", 8, "env"), target(N, 8)),
