@@ -33,6 +33,8 @@ BACK, ON, LEFT = 16 << 10, 48 << 10, 24 << 10
 ROWS, BYTES_A_ROW = 8192, 256
 # And so many rows' begins for each of them, which may be the second half of a name.
 SEAMS_A_ROW = 2
+# Where more rows than this are passed over, their ends are counted in pieces of so many bytes.
+ROWS_AT_ONCE, PIECE = 64, 4096
 # So many texts of at most so many bytes are remembered to hold no secret.
 REMEMBERED, SHORT = 8192, 400
 # Fewer bytes than this between two rows that are masked unread are masked with them.
@@ -199,7 +201,7 @@ class Prefilter:
         others = {views.uncontrolled(data), views.without_backspaces(data)} if _CONTROL in signs else set()
         if _NESTED in signs:
             others.add(views.unnested(data))
-        if b"\x1b]" in data and _LINK.search(data):
+        if plain is not data and _has_title(data) and _LINK.search(data):
             others.add(data)
         if _CODED in signs:
             others.add(views.decoded(plain))
@@ -374,17 +376,33 @@ def _translated(
     """Give the same rows of the text with its colours; these hold no newline."""
     if not rows:
         return {}
-    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
     found: dict[tuple[int, int], CandidateKinds] = defaultdict(CandidateKinds)
-    number = done = 0
+    number = done = begin = 0
     for row in sorted(rows, key=itemgetter(0)):
-        number += plain.count(b"\n", done, row[0])
+        number = plain.count(b"\n", done, row[0])
         done = max(done, row[0])
         rows[row].first = 0
-        found[
-            int(ends[number - 1]) + 1 if number else 0, int(ends[number]) if number < len(ends) else len(data)
-        ].add(rows[row])
+        begin = _rows_on(data, begin, number)
+        end = data.find(b"\n", begin)
+        found[begin, len(data) if end < 0 else end].add(rows[row])
     return found
+
+
+def _rows_on(data: bytes, place: int, number: int) -> int:
+    """Give where the row begins that stands so many rows below the one that begins at a place."""
+    # To count the ends in a piece takes far less than to find each of them.
+    while number > ROWS_AT_ONCE and (ends := data.count(b"\n", place, place + PIECE)) < number:
+        place += PIECE
+        number -= ends
+    for _ in range(number):
+        place = data.find(b"\n", place) + 1
+    return place
+
+
+def _has_title(data: bytes) -> bool:
+    """Tell whether a text has a terminal's title or link: to search for its two signs takes far longer."""
+    text = np.frombuffer(data, np.uint8)
+    return bool((text[np.flatnonzero(text[:-1] == ord("\x1b")) + 1] == ord("]")).any())
 
 
 _CACHE: list[Path] = []
