@@ -21,10 +21,9 @@ _FIELDS = ("actor", "pid", "node", "rank", "time", "level", "told")
 # Prefixes are read once for all lines that differ only in their digits: so many such shapes, of lines that
 # are no longer than this, are remembered.
 SHAPES, SHAPED = 4096, 400
-# Prefixes tell 0 from other digits, and those from each other only where they name a machine, an escape or a
-# version by them.
-_SHAPE = bytes.maketrans(b"23456789", b"11111111")
-_VALUED = re.compile(rb"[ahAH]100|#0|<[01]")
+# Prefixes tell digits from each other only where they name a machine, an escape or a version by them.
+_SHAPE = bytes.maketrans(b"023456789", b"1" * 9)
+_VALUED = re.compile(rb"(?<![0-9A-Za-z])[ahAH]111|#111\[|<1")
 # What may be a record: its message need not stand in the line as it is told.
 _RECORD = re.compile(r'\{"|MESSAGE=|\b(?:time|ts|timestamp|level|lvl|severity)=')
 # Where each of `_FIELDS` stands in a line of a shape, counted from its end (0, 0: nowhere), and how long the
