@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ _STRIDE = 1 << _STRIDE_BITS
 _WORD_BYTES = 8
 # So many bytes are compared at once, since each comparison makes an array of their size.
 _PIECE = 1 << 18
+# From so many places on it pays to know where all newlines are.
+_MANY = 256
 
 
 class WordLines(NamedTuple):
@@ -26,12 +28,15 @@ class WordLines(NamedTuple):
 
 
 class LineIndex:
-    """Counts the lines of some bytes; what is found out is kept. Two threads may ask, each finds the same."""
+    """Counts the lines of some bytes; what is found out is kept. Two threads may ask, each finds the same.
 
-    __slots__ = ("_before", "_data", "_newlines", "_words")
+    `places_of` gives where a word begins in some bytes, in order.
+    """
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
+    __slots__ = ("_before", "_data", "_newlines", "_places_of", "_words")
+
+    def __init__(self, data: bytes, places_of: Callable[[bytes, bytes], list[int]]) -> None:
+        self._data, self._places_of = data, places_of
         self._before: list[int] | None = None
         self._newlines: np.ndarray[tuple[int], np.dtype[np.intp]] | None = None
         self._words: dict[bytes, WordLines] = {}
@@ -42,6 +47,13 @@ class LineIndex:
             self._before = _counts(self._data)
         stretch = place >> _STRIDE_BITS
         return self._before[stretch] + self._data.count(b"\n", stretch << _STRIDE_BITS, place)
+
+    def before_each(self, places: list[int]) -> list[int]:
+        """Count the newlines before each of some places."""
+        if len(places) < _MANY:
+            return [self.before(place) for place in places]
+        counted: list[int] = np.searchsorted(self._all_newlines(), places).tolist()
+        return counted
 
     def lines_with(self, word: bytes) -> WordLines:
         """Give the lines that hold a word, in order; they are looked for once."""
@@ -68,19 +80,20 @@ class LineIndex:
             yield begins[place], self._data.find(b"\n", begins[place]), above
 
     def _found(self, word: bytes) -> WordLines:
-        places, place = [], self._data.find(word)
-        while place >= 0:
-            places.append(place)
-            place = self._data.find(word, place + len(word))
+        places = self._places_of(self._data, word)
         if not places:
             return WordLines([], [])
-        if self._newlines is None:
-            self._newlines = np.flatnonzero(np.frombuffer(self._data, np.uint8) == _NEWLINE)
-        numbers = np.searchsorted(self._newlines, places)
+        newlines = self._all_newlines()
+        numbers = np.searchsorted(newlines, places)
         # In order already: `np.unique` would load numpy.ma, which a cold start has no other use for.
         numbers = numbers[np.flatnonzero(np.diff(numbers, prepend=-1))]
-        begins = np.where(numbers > 0, self._newlines[numbers - 1] + 1, 0) if len(self._newlines) else numbers
+        begins = np.where(numbers > 0, newlines[numbers - 1] + 1, 0) if len(newlines) else numbers
         return WordLines(begins.tolist(), numbers.tolist())
+
+    def _all_newlines(self) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+        if self._newlines is None:
+            self._newlines = np.flatnonzero(np.frombuffer(self._data, np.uint8) == _NEWLINE)
+        return self._newlines
 
 
 def _counts(data: bytes) -> list[int]:

@@ -13,6 +13,8 @@ from functools import lru_cache
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits, printable
 from typing import NamedTuple
 
+from ingest.logs.scanner import held_literals
+
 _LEVELS = "DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL"
 _DAY = r"\d{4}[-/]\d\d[-/]\d\d"
 _CLOCK = r"\d\d:\d\d:\d\d"
@@ -233,6 +235,8 @@ _RANK_MARKS = (*(mark for row in _ROWS for mark in row.marks), 'rank"', "rank\\"
 # A label's mark stands before a blank or ends its row; else it is a part of a clock.
 _LABEL, _LABELS = "{}:", ("{}: ", "{}:\n")
 _ODD_LABEL = (b":\r", b":\t")
+# What of each mark stands behind the number, or all of it.
+_MARK_ENDS = tuple(mark.rsplit("{}", 1)[-1].encode() for mark in _RANK_MARKS)
 # How JSON writes a rank's number behind its name.
 _IN_JSON = re.compile(rb'rank"([^0-9\n]{0,4})(?:[0-9]{1,5}([^0-9]))?')
 _FORMS = _by_first(_ROWS)
@@ -270,8 +274,9 @@ def rank_marks(rank: str, marks: tuple[str, ...] = _RANK_MARKS) -> tuple[bytes, 
 
 def marks_within(data: bytes) -> tuple[str, ...]:
     """Give the marks of ranks (with `{}` for the number) that a text has: looking for others costs time."""
-    found = [mark for mark in _RANK_MARKS if mark.replace("{}", "\n").encode().split(b"\n")[-1] in data]
-    if _LABEL in found and not (data.endswith(b":") or any(mark in data for mark in _ODD_LABEL)):
+    held = held_literals(data, (*_MARK_ENDS, *_ODD_LABEL))
+    found = [mark for mark, end in zip(_RANK_MARKS, _MARK_ENDS, strict=True) if end in held]
+    if _LABEL in found and not (data.endswith(b":") or held.intersection(_ODD_LABEL)):
         found[found.index(_LABEL) : found.index(_LABEL) + 1] = _LABELS
     if 'rank"' in found:
         written = sorted(set(_IN_JSON.findall(data)))

@@ -34,6 +34,20 @@ def windows(data: bytes, start: int, stop: int, failures: Iterable[int]) -> list
     return joined
 
 
+def told_until(data: bytes, stop: int) -> int:
+    """Give how far bytes are searched for what ends before `stop`, whose sign may stand in the line below.
+
+    All of them where a line has no end near.
+    """
+    place = stop
+    for _ in range(2):
+        newline = data.find(b"\n", place, place + LONG_LINE)
+        if newline < 0:
+            return len(data)
+        place = newline + 1
+    return place
+
+
 def signed_lines(data: bytes, signs: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Give the lines in which signs end, each with the one above it, as places in the bytes.
 

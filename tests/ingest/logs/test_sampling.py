@@ -16,7 +16,7 @@ from ingest.logs import scan_windows, scanner
 from ingest.logs.line_index import LineIndex
 from ingest.logs.reader import Reader
 from ingest.logs.scan_windows import BEHIND, HEAD, SAMPLED_OVER, TAIL
-from ingest.logs.scanner import BLOCK, FEW, FEWER, Block, Match, Scanner, Tally, blocks
+from ingest.logs.scanner import BLOCK, FEW, FEWER, Block, Match, Scanner, Tally, blocks, literal_places
 from tests.factories import OOM, ReadLog
 from tests.ingest.logs.test_scanner import cut, lines_of, pattern, whole
 from tests.tables import each_row
@@ -206,10 +206,13 @@ def test_that_lines_are_counted_as_python_counts_them(
 ) -> None:
     """Before any place, also across the stretches that are counted once."""
     data = (piece * (1 + size // len(piece)))[:size]
-    index = LineIndex(data)
-    for share in (0, 1, *cuts):
-        place = int(share * len(data))
-        assert index.before(place) == data.count(b"\n", 0, place)
+    index = LineIndex(data, literal_places)
+    places = [int(share * len(data)) for share in (0, 1, *cuts)]
+    counted = [data.count(b"\n", 0, place) for place in places]
+    assert [index.before(place) for place in places] == counted
+    # Many are looked up in another way.
+    assert index.before_each(places) == counted
+    assert index.before_each(places * 100) == counted * 100
 
 
 @given(
@@ -223,13 +226,25 @@ def test_that_lines_with_a_word_are_found_from_the_nearest_up(
 ) -> None:
     """Above each line, with how far above it each stands."""
     data = b"\n".join(rows) + b"\n" * ends
-    index, begin = LineIndex(data), 0
+    index, begin = LineIndex(data, literal_places), 0
     for number, row in enumerate(rows):
         near = range(number - 1, max(-1, number - 1 - within), -1)
         found = [(rows[above], number - above) for above in near if b"word" in rows[above]]
         told = index.lines_above(begin, b"word", within)
         assert [(data[first:last], above) for first, last, above in told] == found
         begin += len(row) + 1
+
+
+@each_row("least", [0, 1 << 30])
+def test_that_texts_are_found_alike_in_few_bytes_and_in_many(
+    least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By Hyperscan where there are many: each place, in order, also of a text with signs of expressions."""
+    monkeypatch.setattr(scanner, "SEARCHED_FROM", least)
+    data = b"[rank3]: a.b [rank] ]: a+b\na.b"
+    assert literal_places(data, b"a.b") == [9, len(data) - 3]
+    assert literal_places(data, b"none") == []
+    assert scanner.held_literals(data, (b"[rank", b"]:", b"a.b", b"a-b", b"\r")) == {b"[rank", b"]:", b"a.b"}
 
 
 @given(

@@ -219,6 +219,44 @@ def test_a_line_of_megabytes_gives_a_few_matches() -> None:
     assert 1 <= len(lines_of((pattern("boom"),), b"boom " * 1_000_000)) <= 100
 
 
+@given(
+    rows=st.lists(
+        st.sampled_from([b"boom", b"", b"cause of\n  boom", b"x" * 90, b"boom " * 30, b"sign of boom"]),
+        min_size=1,
+        max_size=80,
+    ),
+    ends=st.tuples(st.floats(0, 0.5), st.floats(0.2, 1)),
+)
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_that_what_stands_behind_a_blocks_own_part_adds_no_match(
+    rows: list[bytes], ends: tuple[float, float]
+) -> None:
+    """It is not searched, and what ends before it is found as where all is."""
+    signed = pattern(r"cause of\s+boom").model_copy(update={"sign": "boom"})
+    compiled = Scanner((pattern("boom"), pattern(r"of boom$"), signed))
+    data = b"\n".join(rows)
+    block = Block(data, 1, *(int(share * len(data)) for share in ends))
+    found = compiled.matches(block)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scanner, "told_until", lambda data, _stop: len(data))
+        assert compiled.matches(block) == found
+
+
+@given(
+    parts=st.lists(
+        st.sampled_from(
+            [b"\x1b", b"[", b"0;1", b"m", b"\\", b"u001b", b"\\u001B[0m", b"\x1b[1m", b"]", b"\x07", b"x"]
+        ),
+        max_size=14,
+    )
+)
+@settings(max_examples=500, deadline=None, derandomize=True)
+def test_escapes_are_taken_out_in_one_pass_whatever_kinds_there_are(parts: list[bytes]) -> None:
+    """Those of one kind are looked for alone where there is no other; what is left joins to no new one."""
+    text = b"".join(parts)
+    assert scanner.without_escapes(text) == scanner.ESCAPES.sub(b"", text)
+
+
 def test_versions_are_noted_a_few_times_only() -> None:
     """What only shows that a framework is there stops counting; failures never do."""
     rows = (pattern("verl", "version"), pattern("boom"))
