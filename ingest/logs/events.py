@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Literal
 
 from corpus.log_patterns import Handler, Kind, PatternRole, Tells
@@ -31,6 +32,7 @@ _STRENGTH = {"states": 3, "suggests": 2, "hints": 1}
 _ROLE = {"origin": 2, "wrapper": 0, "collateral": 1, "none": 0}
 
 
+@lru_cache(256)
 def masked(text: str) -> str:
     """Replace numbers, addresses and paths, so that the same message of other ranks reads the same."""
     for expression, mark in _MASKS:
@@ -104,6 +106,41 @@ class Event:
         return _ROLE[self.pattern_role], _STRENGTH[self.strength] if self.cause else 0
 
 
+@dataclass(slots=True)
+class _Group:
+    """Events of one group while a log goes by: the first of them, and what the later ones change of it."""
+
+    first: Event
+    told: Event
+    frames: tuple[Frame, ...]
+    count: int
+    last: int
+    last_time: str
+    sources: dict[str, None]
+
+    @classmethod
+    def of(cls, event: Event) -> _Group:
+        sources = dict.fromkeys((event.source,) if event.source else ())
+        return cls(event, event, event.frames, event.count, event.line, event.time, sources)
+
+    @property
+    def event(self) -> Event:
+        """Give the group as one event."""
+        told = self.told
+        return replace(
+            self.first,
+            count=self.count,
+            last=self.last,
+            last_time=self.last_time,
+            sources=tuple(self.sources),
+            frames=self.frames,
+            exception=told.exception,
+            remote=told.remote,
+            traceback=told.traceback,
+            linked=told.linked,
+        )
+
+
 class EventLog:
     """Gather events, grouped; when there are too many kinds, the ones that say least are dropped."""
 
@@ -111,7 +148,7 @@ class EventLog:
     SOURCES = 64
 
     def __init__(self) -> None:
-        self._groups: dict[GroupKey, Event] = {}
+        self._groups: dict[GroupKey, _Group] = {}
         self._ranks: dict[GroupKey, set[int]] = {}
         self._heard: set[int] = set()
         self._all_heard = True
@@ -136,34 +173,28 @@ class EventLog:
             self._heard.update(() if self._file is None else (self._file,))
         known = self._groups.get(key)
         if known is None:
-            first = (event.source,) if event.source else ()
-            self._groups[key] = replace(event, last=event.line, last_time=event.time, sources=first)
+            self._groups[key] = _Group.of(event)
             if len(self._groups) > self.LIMIT:
                 self._cut()
             return key
-        sources = known.sources
-        if event.source and event.source not in sources and len(sources) < self.SOURCES:
-            sources = (*sources, event.source)
-        # A first sight without its traceback takes the frames of a later one: the same failure told twice.
-        told = known if known.frames or not event.frames else event
-        frames = told.frames
+        if event.source and len(known.sources) < self.SOURCES:
+            known.sources.setdefault(event.source)
+        if not known.frames and event.frames:
+            # A first sight without its traceback takes a later one's frames: the same failure told twice.
+            known.told, known.frames = event, event.frames
         is_further_out = event.linked or event.kind == "kill"
-        if is_further_out and event.line > known.line and own_call(frames) is None and own_call(event.frames):
+        if (
+            is_further_out
+            and event.line > known.first.line
+            and own_call(known.frames) is None
+            and own_call(event.frames)
+        ):
             # Raised once more of itself, further out, or met by the main process after its workers: there the
             # calls of the job's own code show.
-            frames = event.frames
-        self._groups[key] = replace(
-            known,
-            count=known.count + event.count,
-            last=max(known.last, event.line),
-            last_time=event.time if event.line >= known.last else known.last_time,
-            sources=sources,
-            frames=frames,
-            exception=told.exception,
-            remote=told.remote,
-            traceback=told.traceback,
-            linked=told.linked,
-        )
+            known.frames = event.frames
+        known.count += event.count
+        if event.line >= known.last:
+            known.last, known.last_time = event.line, event.time
         return key
 
     def holds(self, key: GroupKey) -> bool:
@@ -173,35 +204,36 @@ class EventLog:
     def begins_in(self, key: GroupKey, line: int) -> bool:
         """Tell whether a line is the first one of a group."""
         known = self._groups.get(key)
-        return known is not None and known.line == line
+        return known is not None and known.first.line == line
 
     def repeat(self, key: GroupKey, line: int, count: int) -> None:
         """Count lines that repeat a group's, the latest of them at `line`."""
         known = self._groups.get(key)
         # Of what was only counted, nobody looked who said it.
-        self._all_heard = self._all_heard and known is not None and known.kind == "warning"
+        self._all_heard = self._all_heard and known is not None and known.first.kind == "warning"
         if known is None:
             self.omitted += count
         else:
-            last_time = known.last_time if line <= known.last else ""
-            self._groups[key] = replace(
-                known, count=known.count + count, last=max(known.last, line), last_time=last_time
-            )
+            known.count += count
+            if line > known.last:
+                known.last, known.last_time = line, ""
             self._ranks.pop(key, None)
 
     def _cut(self) -> None:
         # By weight, then by place: an early line is never dropped because later ones are many.
         ranked = sorted(
-            self._groups.items(), key=lambda item: (tuple(-part for part in item[1].weight), item[1].line)
+            self._groups.items(),
+            key=lambda item: (tuple(-part for part in item[1].first.weight), item[1].first.line),
         )
         keep = self.LIMIT * 3 // 4
-        self.omitted += sum(event.count for _, event in ranked[keep:])
-        self._groups = dict(sorted(ranked[:keep], key=lambda item: item[1].line))
+        self.omitted += sum(group.count for _, group in ranked[keep:])
+        self._groups = dict(sorted(ranked[:keep], key=lambda item: item[1].first.line))
         self._ranks = {key: ranks for key, ranks in self._ranks.items() if key in self._groups}
 
     def first_after(self, line: int) -> int | None:
         """Give the first line of the first event from a line on; None where there is none."""
-        return min((event.line for event in self._groups.values() if event.line >= line), default=None)
+        lines = (group.first.line for group in self._groups.values())
+        return min((each for each in lines if each >= line), default=None)
 
     def fails_from(self, line: int, besides: Container[str] = ()) -> bool:
         """Tell whether anything failed from a line on.
@@ -209,8 +241,8 @@ class EventLog:
         A warning did not, and patterns `besides` do not count.
         """
         return any(
-            event.last >= line and event.kind != "warning" and event.pattern not in besides
-            for event in self._groups.values()
+            group.last >= line and group.first.kind != "warning" and group.first.pattern not in besides
+            for group in self._groups.values()
         )
 
     @property
@@ -223,7 +255,9 @@ class EventLog:
 
         `world` is how many ranks the job has, as far as is known; `usual` holds the groups of a healthy run.
         """
-        found = (self._with_ranks(key, event, world, key in usual) for key, event in self._groups.items())
+        found = (
+            self._with_ranks(key, group.event, world, key in usual) for key, group in self._groups.items()
+        )
         return tuple(sorted(found, key=lambda event: event.line))
 
     def _with_ranks(self, key: GroupKey, event: Event, world: int, usual: bool) -> Event:

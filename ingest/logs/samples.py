@@ -75,6 +75,7 @@ _FAMILIES: tuple[Mapping[str, int], ...] = (
 )
 
 
+@lru_cache(256)
 def without_samples(text: str) -> str:
     """Give a line without what stands in it as a sample's value; the line itself where there is none."""
     keys = [*_KEY.finditer(text)]
@@ -152,8 +153,8 @@ class SampleMarks:
             [place for place, (_, row) in enumerate(self._marks) if row.sample in order]
             for order in _FAMILIES
         ]
-        # The streams of those marks that were looked at, by their place and pattern.
-        self._told: dict[tuple[int, int], str | None] = {}
+        # The streams of those marks that were looked at, by their place among all.
+        self._told: dict[int, str | None] = {}
 
     def enclose(self, number: int, source: str) -> bool:
         """Tell whether a line of a stream stands between headings of one sample, or its delimiters."""
@@ -162,33 +163,28 @@ class SampleMarks:
         place = bisect_right(self._lines, number)
         for order, places in zip(_FAMILIES, self._families, strict=True):
             at = bisect_left(places, place)
-            above = self._first(
-                [each for each in places[max(0, at - TRIED) : at] if each >= place - NEAR][::-1],
-                number,
-                source,
-            )
+            first = max(bisect_left(places, place - NEAR), at - TRIED)
+            above = self._first(places[first:at][::-1], number, source)
             if above is None:
                 continue
-            below = self._first(
-                [each for each in places[at : at + TRIED] if each < place + NEAR], number, source
-            )
+            last = min(bisect_left(places, place + NEAR), at + TRIED)
+            below = self._first(places[at:last], number, source)
             if below is not None and order[above] < order[below]:
                 return True
         return False
 
     def _first(self, places: Sequence[int], number: int, source: str) -> str | None:
         """Give what the first of some proposed marks of one family is that is one, of the stream."""
-        for match, row in (self._marks[place] for place in places):
-            if abs(match.line - number) > LONGEST:
+        for place in places:
+            if abs(self._lines[place] - number) > LONGEST:
                 return None
-            if row.sample and self._process_of(match, row) == source:
-                return row.sample
+            if place not in self._told:
+                self._told[place] = self._process_of(*self._marks[place])
+            if self._told[place] == source:
+                return self._marks[place][1].sample
         return None
 
     def _process_of(self, match: Match, pattern: Pattern) -> str | None:
         """Give the stream that printed a proposed mark; None where it is none."""
-        key = match.offset, match.row
-        if key not in self._told:
-            mark = parsed_at(self._block, match.offset, match.line, self._parsed)
-            self._told[key] = mark.source if pattern.compiled.search(mark.body) else None
-        return self._told[key]
+        mark = parsed_at(self._block, match.offset, match.line, self._parsed)
+        return mark.source if pattern.compiled.search(mark.body) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import takewhile
 
 from corpus import trouble_words
@@ -26,11 +27,16 @@ _RAISED = re.compile(r"raise\b")
 
 def calm(rows: Iterable[Line]) -> int:
     """Count a process's lines, from the nearest up, to the first that speaks of trouble."""
-    trouble = trouble_words.trouble()
     troubles = (
-        row.body[:1].isspace() or levels.is_error(row.level) or trouble.search(row.text) for row in rows
+        row.body[:1].isspace() or levels.is_error(row.level) or _speaks_of_trouble(row.text) for row in rows
     )
     return sum(1 for _ in takewhile(lambda trouble: not trouble, troubles))
+
+
+# The same lines stand above the stacks of many ranks.
+@lru_cache(1024)
+def _speaks_of_trouble(text: str) -> bool:
+    return trouble_words.trouble().search(text) is not None
 
 
 def is_logged(header: Line, rows: Sequence[Line]) -> bool:

@@ -6,9 +6,13 @@ A count of a part only, a failure with another try, the marks of who quotes.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from corpus.log_patterns import Pattern
 from ingest.logs.lines import Line, message_of
+
+# Ranks and steps say the same again and again: of so many lines it is remembered what they tell.
+REMEMBERED = 256
 
 # Whoever says so goes on without what failed.
 _SHRUGGED = re.compile(
@@ -74,6 +78,7 @@ _OPENING = "`*>"
 _CLOSING = "`*.,;!)] \t。！"
 
 
+@lru_cache(REMEMBERED)
 def is_prose(body: str) -> bool:
     """Tell whether a line is of several sentences, as people and models write them and no program reports."""
     return len(_CLAUSE.findall(body)) > FEW_CLAUSES
@@ -84,6 +89,7 @@ def says_it_continues(body: str) -> bool:
     return _SHRUGGED.search(body) is not None
 
 
+@lru_cache(REMEMBERED)
 def goes_on(body: str) -> bool:
     """Tell whether a line that speaks of a failure says too that the run goes on, or that there was none.
 
@@ -94,6 +100,7 @@ def goes_on(body: str) -> bool:
     return found is not None and not (is_without and _DIED.search(body, 0, found.start()))
 
 
+@lru_cache(REMEMBERED)
 def happened(body: str) -> str:
     """Give a line without its sentences that speak of a failure that may come, and of none that has."""
     if _SUPPOSED.search(body) is None:
