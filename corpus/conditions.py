@@ -333,6 +333,15 @@ def _whose(argument: str) -> None:
         raise ValueError(f"missing:{argument} is not known; whose is missing may be asked of `{OWN}`")
 
 
+# What the raising statement's own code says of what led there: a choice was none of those that it knows.
+CHOICE = "choice"
+
+
+def _led_by(argument: str) -> None:
+    if argument != CHOICE:
+        raise ValueError(f"guard:{argument} is not known; a guard may be one of a `{CHOICE}`")
+
+
 # What a condition over a log may ask: cases, changes, refinements of patterns, remedies, signs of telemetry.
 LOG = Vocabulary(
     subjects={
@@ -343,6 +352,7 @@ LOG = Vocabulary(
         ),
         "framework": framework_range,
         "missing": _whose,
+        "guard": _led_by,
     },
     is_known=lambda name: "." in name,
 )

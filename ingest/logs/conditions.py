@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -12,7 +13,7 @@ from corpus.condition_nodes import UNKNOWN, ConditionResult, EvaluationContext
 from corpus.conditions import OWN, framework_range, parse
 from corpus.expressions import compiled
 from corpus.job_kinds import JobSigns
-from corpus.keys import canonical
+from corpus.keys import canonical, last_level
 from corpus.library import fits
 from corpus.version_ranges import overlap
 from ingest.logs.configs.launch import Setting
@@ -20,6 +21,11 @@ from ingest.logs.events import Event
 from ingest.logs.facts import Fact
 from ingest.logs.frameworks import Framework
 from ingest.logs.stacks.own_names import misses_own
+from ingest.source_code.guarded_statement import GuardedStatement
+from ingest.source_code.refused_choice import refused_choices
+
+# A shorter text is a value of too much.
+_LEAST_CHOICE = 3
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,7 @@ class ReportView(EvaluationContext):
     launches: Sequence[str] = ()
     command: str = ""
     dated: Mapping[str, str] = field(default_factory=dict)
+    raised: GuardedStatement | None = None
 
     @cached_property
     def known(self) -> dict[str, bool]:
@@ -199,6 +206,21 @@ def _settings_named(name: str, view: ReportView) -> Iterator[Setting]:
             yield setting
 
 
+def _refuses_choice(view: ReportView) -> bool:
+    """Tell whether the root's code refused a choice that the job made: by a setting's name, or its value."""
+    raised, root = view.raised, view.root
+    names = [refused.name for refused in refused_choices(raised)] if raised is not None else []
+    if raised is None or root is None or not names:
+        return False
+    given = {last_level(item.key): item.value.strip("'\"") for item in view.settings}
+    told = {value for value in raised.told(root.body).values() if len(value) >= _LEAST_CHOICE}
+    if any(last_level(name) in given for name in names) or not told.isdisjoint(given.values()):
+        return True
+    options = "|".join(rf"--{re.escape(last_level(name)).replace('_', '[_-]')}\b" for name in names)
+    values = "|".join(rf"[=\s'\":]{re.escape(value)}(?:['\"\s]|$)" for value in told)
+    return _finds("|".join(filter(None, (options, values))), (*view.launches, view.command))
+
+
 # What tells whether a test by name holds.
 _TESTS: Mapping[str, Callable[[str, ReportView], bool]] = {
     # Most conditions name a pattern as it is called; only the others need to be matched against each.
@@ -225,6 +247,8 @@ _TESTS: Mapping[str, Callable[[str, ReportView], bool]] = {
     "missing": lambda whose, view: (
         whose == OWN and any(misses_own(event.body, event.frames) for event in view.focused)
     ),
+    # What led to the root's raising statement, where its file is at hand.
+    "guard": lambda _choice, view: _refuses_choice(view),
     "stack": lambda expression, view: _finds(expression, view.stacks),
     "exception": lambda expression, view: _finds(
         expression, (event.exception for event in view.focused if event.exception)

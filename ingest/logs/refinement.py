@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -21,7 +22,7 @@ from ingest.logs.stacks.stack import Frame
 # How long a message is that two failures hardly have in common by chance.
 TELLING = 24
 # What a condition on the job's own files begins with.
-_OF_FILES = "launch:"
+_OF_FILES = re.compile("launch:|guard:")
 # The kind of fact that tells how a process ended: its exit code, its signal.
 EXIT = "exit"
 
@@ -49,7 +50,7 @@ def refine_by_files(report: CrashReport, table: PatternTable) -> CrashReport:
     """Give the report with the cause of its root that the job's own files tell, which are read behind it."""
     root = report.root
     row = table.by_id.get(root.pattern) if root is not None else None
-    asked = [item for item in row.refine if any(_OF_FILES in text for text in item.when)] if row else []
+    asked = [item for item in row.refine if any(map(_OF_FILES.search, item.when))] if row else []
     if root is None or not asked:
         return report
     view = replace(report.view(), root=root, focus=root)

@@ -183,6 +183,7 @@ class CrashReport:
             launches=self.launches,
             command=self.command[1],
             dated=self._dated,
+            raised=self.failing_source.raised,
         )
 
     def version(self, framework: str) -> str | None:

@@ -11,7 +11,7 @@ from ingest.logs.stacks.own_calls import is_own
 from ingest.logs.stacks.stack import Frame
 from ingest.redaction.redactor import Redactor
 from ingest.source_code.guarded_statement import GuardedStatement, read_statement
-from ingest.source_code.source_roots import SourceRoots
+from ingest.source_code.source_roots import FilesAtHand, SourceRoots
 
 # Own files together: their secrets are looked for, which takes a millisecond for each 8,000 characters.
 MOST_FRAMES, MOST_OWN_FILES, LONGEST_OWN = 30, 6, 100_000
@@ -51,8 +51,11 @@ class FailingSource:
         return first if first is not None and first.raises else None
 
 
-def read_source(frames: Sequence[Frame], roots: SourceRoots) -> FailingSource:
-    """Read the failing call of a stack, and the innermost of the job's own, from the files below `roots`."""
+def read_source(frames: Sequence[Frame], roots: SourceRoots | FilesAtHand) -> FailingSource:
+    """Read the failing call of a stack, and the innermost of the job's own, from the files below `roots`.
+
+    Files that are at hand anyway are not given again.
+    """
     until = perf_counter() + LONGEST_S
     shown = [frame for frame in frames if frame.line and frame.file and not frame.file.startswith("<")]
     read: list[ReadFrame] = []
@@ -69,11 +72,13 @@ def read_source(frames: Sequence[Frame], roots: SourceRoots) -> FailingSource:
             files.setdefault(frame.file, text)
         if is_told and standing is not None:
             read.append(_read(frame, text, standing))
+    if isinstance(roots, FilesAtHand):
+        return FailingSource(tuple(read))
     clean = Redactor().clean
     return FailingSource(tuple(read), tuple((name, clean(text)) for name, text in files.items()))
 
 
-def _text_of(frame: Frame, roots: SourceRoots) -> tuple[str, Standing | None]:
+def _text_of(frame: Frame, roots: SourceRoots | FilesAtHand) -> tuple[str, Standing | None]:
     """Give the text of the file that ran, else of another version of it; None where none is there."""
     other = ""
     for text, is_named in roots.texts(frame.file):

@@ -67,6 +67,36 @@ class SourceRoots:
             yield root, [part for part in path[len(root) :].split("/") if part not in ("", ".")]
 
 
+@dataclass(frozen=True)
+class FilesAtHand:
+    """Texts of the job's own files, which were handed in beside its log, each by its name."""
+
+    files: Mapping[str, str]
+
+    def texts(self, path: str) -> Iterator[tuple[str, bool]]:
+        """Give the texts of the files that a traceback's path may mean, the longest common end first.
+
+        None of them is told by more than its name: whoever handed it in may have edited it since.
+        """
+        parts = path.replace("\\", "/").split("/")
+        alike = {name: _common_end(name.split("/"), parts) for name in self.files}
+        for name in sorted(alike, key=lambda name: -alike[name]):
+            if alike[name]:
+                yield self.files[name], False
+
+
+def _common_end(one: Sequence[str], other: Sequence[str]) -> int:
+    """Count the parts at the end of two paths that are the same."""
+    return next(
+        (
+            count
+            for count, (left, right) in enumerate(zip(reversed(one), reversed(other), strict=False))
+            if left != right
+        ),
+        min(len(one), len(other)),
+    )
+
+
 def given_roots(folders: Sequence[Path]) -> SourceRoots:
     """Give the folders that a user names, each with where it keeps its packages."""
     real = [os.path.realpath(folder) for folder in folders]

@@ -33,7 +33,7 @@ from ingest.logs.templates import Templates
 from ingest.pipeline import IndexPlaces
 from ingest.redaction.redactor import Redactor
 from ingest.source_code.failing_source import read_source
-from ingest.source_code.source_roots import SourceRoots
+from ingest.source_code.source_roots import FilesAtHand, SourceRoots
 from service.composition.composer import language_of
 from service.llm.stages import Stage
 from service.llm.triage_context import TriageContext, answer_by_rules
@@ -205,9 +205,10 @@ class Triage:
         texts = tuple(f"{Redactor().clean(file.text)}\n{file.name}" for file in files)
         shown = with_forks(job.report.frameworks, texts)
         report = replace(read, launches=texts, frameworks=shown)
-        # What the code on the machine says of the root's calls, where it may be read.
-        if job.roots is not None and report.root is not None and report.root.frames:
-            report = replace(report, failing_source=read_source(report.root.frames, job.roots))
+        # What the code says of the root's calls: the machine's where it may be read, else the job's own.
+        if report.root is not None and report.root.frames:
+            roots = job.roots or FilesAtHand({file.name: file.text for file in files})
+            report = replace(report, failing_source=read_source(report.root.frames, roots))
         report = refine_by_files(report, self.reader.table)
         with tracing.span("retrieve"):
             retrieval = self.retriever.retrieve(report)

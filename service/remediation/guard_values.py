@@ -21,6 +21,7 @@ from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from ingest.source_code.guarded_statement import GuardedStatement
 from ingest.source_code.names_read import name_of
+from ingest.source_code.refused_choice import refused_choices
 from service.remediation.divisions import multiple_below, shared_divisor
 from service.remediation.named_options import NamedOption
 
@@ -40,6 +41,8 @@ _RECKONED: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Mod: operator.mod,
 }  # fmt: skip
 _LARGEST = 10**15
+# So many choices are told.
+MOST_CHOICES = 8
 _DEEPEST = 6
 
 
@@ -176,7 +179,27 @@ def guard_options(report: CrashReport, settings: Sequence[Setting]) -> list[Name
             value = str(passing.value)
             option = NamedOption(setting.key, setting.value, value=value, why=passing.why, proves=True)
             found.setdefault(canonical(setting.key), option)
+    for option in _choice_options(report, settings):
+        found.setdefault(canonical(option.key), option)
     return list(found.values())
+
+
+def _choice_options(report: CrashReport, settings: Sequence[Setting]) -> Iterator[NamedOption]:
+    """Give the job's settings whose value is none of the choices that the raising code knows."""
+    raised, root = report.failing_source.raised, report.root
+    if raised is None or root is None:
+        return
+    told = set(raised.told(root.body).values())
+    for refused in refused_choices(raised):
+        wanted = last_level(canonical(refused.name))
+        named = [item for item in settings if last_level(canonical(item.key)) == wanted]
+        fitting = [item for item in named or settings if named or item.value.strip("'\"") in told]
+        given = [item for item in fitting if item.value.strip("'\"") not in refused.choices]
+        if refused.choices and given and len({canonical(item.key) for item in given}) == 1:
+            listed = ", ".join(f"`{choice}`" for choice in refused.choices[:MOST_CHOICES])
+            why = in_both("changes.none-of-the-codes", choices=listed)
+            present = given[0].value.strip("'\"")
+            yield NamedOption(given[0].key, present, choices=refused.choices, why=why)
 
 
 def _held(found: GuardValue, settings: Sequence[Setting]) -> Setting | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 # Code that is shorter is in many cells.
 LEAST = 8
+_INTERRUPT = "KeyboardInterrupt"
 _VALUE = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|\b\d[\w.]*|#.*|\s+")
 
 
@@ -22,6 +23,7 @@ class _Cell:
     failed: bool
     was_run: bool
     code: str
+    interrupted: bool = False
 
     def is_before(self, other: _Cell) -> bool:
         """Tell whether a cell was run before another one; by the file's order where they have no counts."""
@@ -33,12 +35,15 @@ class _Cell:
 def past_cells(notebook: object) -> frozenset[int]:
     """Give the cells, by place, whose outputs are past.
 
-    A failure is where the same code, whatever its values, was run to a good end later; and what stands below
-    a failure, but was run before it, is no progress after it.
+    A failure is where the same code, whatever its values, was run to a good end later, and an interruption
+    where anything failed later: who interrupts a cell goes on with others. What stands below a failure, but
+    was run before it, is no progress after it.
     """
     cells = list(_cells_of(notebook))
     good = _last_good_runs(cells)
     recovered = {cell.place for cell in cells if cell.failed and _is_cured(cell, good.get(cell.code, ()))}
+    failed = [cell for cell in cells if cell.failed and not cell.interrupted]
+    recovered |= {cell.place for cell in cells if cell.interrupted and any(map(cell.is_before, failed))}
     past, last = set(recovered), 0
     for cell in cells:
         if 0 < cell.count < last:
@@ -98,4 +103,5 @@ def _cell(place: int, cell: Mapping[object, object]) -> _Cell:
         "error" in kinds or "pyerr" in kinds,
         is_code and bool(count or kinds),
         _VALUE.sub("", text),
+        any(isinstance(each, Mapping) and each.get("ename") == _INTERRUPT for each in outputs),
     )

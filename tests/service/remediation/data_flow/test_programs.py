@@ -50,5 +50,7 @@ def test_that_the_option_behind_the_failing_statement_is_offered(
     assert keys[:1] == wanted, (answer.cause, keys, log)
     if "to" in program:
         assert (answer.changes[0].to, answer.changes[0].status) == (program["to"], "verified")
+    if "cause" in program:
+        assert answer.cause == program["cause"]
     if "also" in program:
         assert canonical(program["also"]) in keys
