@@ -1,4 +1,4 @@
-"""Jobs that have ended, wherever they ran: a folder of logs, a Ray cluster, Slurm.
+"""Jobs that have ended, wherever they ran: a folder of logs, a Ray cluster, Slurm, Kubernetes.
 
 Each is found once under one key.
 """
@@ -15,9 +15,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from corpus.message import Message, message_id
-from service.batches.sources import ray_jobs, slurm
+from service.batches.sources import kubernetes_api, ray_jobs, slurm
 from service.batches.sources.found import NO_JOBS, NO_JOBS_BUT_LOST, FoundJobs, shown_path
-from service.batches.sources.spool import open_spool
+from service.batches.sources.spool import BatchSpool, open_spool
 from service.schemas.errors import InvalidRequestError
 from service.schemas.records import JobPlace, JobSpec
 from service.settings import Settings
@@ -87,14 +87,39 @@ def find_on_ray(dashboard: str, settings: Settings) -> WatchedPlace:
     """Watch the jobs of a Ray cluster through its dashboard."""
     address = ray_jobs.base(dashboard)
 
+    def find(since: datetime, spool: BatchSpool) -> FoundJobs:
+        return ray_jobs.find_jobs(ray_jobs.RayJobQuery(address, since), spool, settings)
+
+    return WatchedPlace(address, _copied(find, settings, lambda spec: spec.ended), all_failed=True)
+
+
+def find_in_kubernetes(url: str, settings: Settings) -> WatchedPlace:
+    """Watch the pods of a cluster, or of a name space, through its API."""
+
+    def find(since: datetime, spool: BatchSpool) -> FoundJobs:
+        return kubernetes_api.find_jobs(kubernetes_api.KubernetesQuery(url, since), spool, settings)
+
+    # A container that is started anew every few minutes ends as often, and is one failure.
+    return WatchedPlace(shown_path(url), _copied(find, settings, lambda spec: spec.started), all_failed=True)
+
+
+def _copied(
+    read: Callable[[datetime, BatchSpool], FoundJobs],
+    settings: Settings,
+    moment: Callable[[JobSpec], datetime | None],
+) -> Callable[[datetime], Iterator[EndedJob]]:
+    """Find jobs whose logs are copied, and keep the copies for as long as they are dealt with.
+
+    A `moment` of a job tells two jobs of one name apart.
+    """
+
     def find(since: datetime) -> Iterator[EndedJob]:
         with tempfile.TemporaryDirectory(prefix="whycrash-", ignore_cleanup_errors=True) as base:
             place = Path(base) / "spool"
-            asked = ray_jobs.RayJobQuery(address, since - OVERLAP)
-            for spec in _specs(lambda: ray_jobs.find_jobs(asked, open_spool(place, settings), settings)):
-                yield EndedJob(f"{spec.name}|{spec.ended}", spec)
+            for spec in _specs(lambda: read(since - OVERLAP, open_spool(place, settings))):
+                yield EndedJob(f"{spec.name}|{moment(spec)}", spec)
 
-    return WatchedPlace(address, find, all_failed=True)
+    return find
 
 
 def find_in_slurm(users: str, settings: Settings) -> WatchedPlace:

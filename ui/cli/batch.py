@@ -28,7 +28,7 @@ from service.batches.batches import BatchService, open_store
 from service.batches.engine import BatchEngine
 from service.batches.executor_slots import OPENERS, Opener, SlotName
 from service.batches.page import page
-from service.batches.sources import folder, kubernetes, object_store, ray_jobs, slurm, upload
+from service.batches.sources import folder, kubernetes, kubernetes_api, object_store, ray_jobs, slurm, upload
 from service.batches.sources.found import FoundJobs, shown_path
 from service.batches.sources.spool import BatchSpool, open_spool
 from service.batches.summary import JobName
@@ -65,7 +65,7 @@ class BatchArguments:
     name: str = ""
     slurm: bool = False
     ray: str = ""
-    kubernetes: Path | None = None
+    kubernetes: str = ""
     objects: str = ""
     since: str = ""
     users: str = ""
@@ -73,13 +73,16 @@ class BatchArguments:
     @property
     def digest(self) -> str:
         """Tell one request from another: the same one goes on, another one begins anew."""
-        places = [
-            str(path.absolute())
-            for path in (*self.paths, self.out, *([self.kubernetes] if self.kubernetes else []))
-        ]
+        places = [str(path.absolute()) for path in (*self.paths, self.out, *self.pods)]
         asked = [*places, str(self.slurm), self.ray, self.since, self.users, self.lang]
-        asked += [self.objects] if self.objects else []
+        asked += [url for url in (self.objects, self.kubernetes) if url and "://" in url]
         return hashlib.sha256("\0".join(asked).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+    @property
+    def pods(self) -> tuple[Path, ...]:
+        """The folder of pods' logs, where one was named and no cluster."""
+        is_folder = self.kubernetes and not kubernetes_api.is_address(self.kubernetes)
+        return (Path(self.kubernetes),) if is_folder else ()
 
     @property
     def caller(self) -> str:
@@ -124,7 +127,7 @@ def _kind(wanted: BatchArguments) -> SourceKind:
         (bool(wanted.paths), "folder"),
         (wanted.slurm, "slurm"),
         (bool(wanted.ray), "ray"),
-        (wanted.kubernetes is not None, "kubernetes"),
+        (bool(wanted.kubernetes), "kubernetes"),
         (bool(wanted.objects), "objects"),
     ]
     found = [kind for is_asked, kind in kinds if is_asked]
@@ -142,6 +145,13 @@ def _of_upload(wanted: BatchArguments, spool: BatchSpool, settings: Settings) ->
         return upload.find_jobs([upload.NamedFile(wanted.paths[0].name, file)], spool, settings)
 
 
+def _of_kubernetes(wanted: BatchArguments, spool: BatchSpool, settings: Settings) -> FoundJobs:
+    if wanted.pods:
+        return kubernetes.find_jobs(wanted.pods[0], settings)
+    since = since_of(wanted.since, datetime.now(UTC))
+    return kubernetes_api.find_jobs(kubernetes_api.KubernetesQuery(wanted.kubernetes, since), spool, settings)
+
+
 _READERS: Mapping[SourceKind, Callable[[BatchArguments, BatchSpool, Settings], FoundJobs]] = {
     "slurm": lambda wanted, _spool, settings: slurm.find_jobs(
         slurm.SlurmQuery(
@@ -152,9 +162,7 @@ _READERS: Mapping[SourceKind, Callable[[BatchArguments, BatchSpool, Settings], F
     "ray": lambda wanted, spool, settings: ray_jobs.find_jobs(
         ray_jobs.RayJobQuery(wanted.ray, since_of(wanted.since, datetime.now(UTC))), spool, settings
     ),
-    "kubernetes": lambda wanted, _spool, settings: kubernetes.find_jobs(
-        wanted.kubernetes or Path(), settings
-    ),
+    "kubernetes": _of_kubernetes,
     "objects": lambda wanted, spool, settings: object_store.find_jobs(
         object_store.ObjectQuery(wanted.objects, since_of(wanted.since, datetime.now(UTC))), spool, settings
     ),
@@ -211,8 +219,8 @@ def _begin(
     batch = batches.begin()
     # With it, the same command finds its batch again.
     wanted.part.write_text(f"{batch}\n", encoding="utf-8")
-    places = wanted.paths or ((wanted.kubernetes,) if wanted.kubernetes else ())
-    name = wanted.name or wanted.ray or (wanted.objects and shown_path(wanted.objects)) or kind
+    places = wanted.paths or wanted.pods
+    name = wanted.name or wanted.ray or shown_path(wanted.objects or wanted.kubernetes or kind)
     if places and not wanted.name:
         name = places[0].absolute().name if len(places) == 1 else f"{len(places)} files"
     try:

@@ -20,6 +20,7 @@ from corpus.message import Message
 from eval.errors import EvalError
 from ingest.errors import IngestError, MissingInputError
 from service.schemas.errors import ServiceError
+from ui.cli.administration import keys_app
 from ui.cli.codes import COMPLETES, MISUSE
 from ui.cli.options import (
     ApplyPatch,
@@ -47,6 +48,7 @@ from ui.cli.options import (
     HostAddress,
     JobCommand,
     JsonLines,
+    KubernetesApi,
     Lang,
     Logs,
     LookInterval,
@@ -93,7 +95,6 @@ app = typer.Typer(
 )
 corpus_app = typer.Typer(help="Look into the knowledge and check it.", no_args_is_help=True)
 app.add_typer(corpus_app, name="corpus")
-keys_app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 app.add_typer(keys_app, name="keys")
 
 
@@ -190,6 +191,7 @@ def run(
 def watch(
     what: WatchedPlace,
     ray: RayDashboard = "",
+    api: KubernetesApi = "",
     users: WatchedUsers = "",
     every: LookInterval = 30,
     settle: SettleTime = 60,
@@ -205,7 +207,7 @@ def watch(
     from ui.cli import watch as command
 
     options = command.WatchOptions(
-        ray, users, every, settle, since, webhook, slack, post, as_json, once, lang
+        ray, api, users, every, settle, since, webhook, slack, post, as_json, once, lang
     )
     raise typer.Exit(command.run(what, options))
 
@@ -268,7 +270,7 @@ def batch(
     csv: CsvFile = None,
     slurm: FromSlurm = False,
     ray: FromRay = "",
-    kubernetes: FromKubernetes = None,
+    kubernetes: FromKubernetes = "",
     objects: FromObjects = "",
     since: SinceTime = "",
     users: BatchUsers = "",
@@ -372,42 +374,6 @@ def completion(shell: ShellName) -> None:
     from ui.cli import completion as command
 
     raise typer.Exit(command.run(shell))
-
-
-@keys_app.command("add")
-def add_key(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.")],
-    scope: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--scope",
-            metavar="SCOPE",
-            help="What it may do: triage, batch or admin; may be repeated. Default: triage.",
-        ),
-    ] = None,
-) -> None:
-    """Make a key, and show it this once."""
-    from ui.cli import keys as command
-
-    raise typer.Exit(command.add(name, scope or []))
-
-
-@keys_app.command("list")
-def list_keys() -> None:
-    """List the keys, without their secrets."""
-    from ui.cli import keys as command
-
-    raise typer.Exit(command.show())
-
-
-@keys_app.command("revoke")
-def revoke_key(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `keys list` shows it.")],
-) -> None:
-    """End a key; servers that run take it no more within a second."""
-    from ui.cli import keys as command
-
-    raise typer.Exit(command.revoke(key_id))
 
 
 @corpus_app.command()

@@ -136,8 +136,8 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print no explanation; for 
 WatchedPlace = Annotated[
     str,
     typer.Argument(
-        metavar="ray|slurm|DIR",
-        help="Where jobs end: a Ray cluster, Slurm's accounting, or a folder of logs.",
+        metavar="ray|slurm|kubernetes|DIR",
+        help="Where jobs end: a Ray cluster, Slurm's accounting, Kubernetes, or a folder of logs.",
     ),
 ]
 RayDashboard = Annotated[
@@ -146,6 +146,17 @@ RayDashboard = Annotated[
         "--dashboard",
         metavar="URL",
         help="Ray's dashboard. Default: WHYCRASH_RAY_DASHBOARD, else http://127.0.0.1:8265.",
+    ),
+]
+KubernetesApi = Annotated[
+    str,
+    typer.Option(
+        "--api",
+        metavar="URL",
+        help=(
+            "Kubernetes' API, with /api/v1/namespaces/NAME behind it for one name space. "
+            "Default: that of the cluster that whycrash runs in."
+        ),
     ),
 ]
 WatchedUsers = Annotated[
@@ -240,11 +251,14 @@ FromObjects = Annotated[
     ),
 ]
 FromKubernetes = Annotated[
-    Path | None,
+    str,
     typer.Option(
         "--kubernetes",
-        metavar="DIR",
-        help="Take the pods of a folder such as /var/log/pods, or of `kubectl logs` output.",
+        metavar="DIR|URL",
+        help=(
+            "Take the pods of a folder such as /var/log/pods, or of `kubectl logs` output; or those that "
+            "failed, of a cluster's API: http://127.0.0.1:8001/api/v1/namespaces/NAME of `kubectl proxy`."
+        ),
     ),
 ]
 SinceTime = Annotated[
@@ -252,7 +266,10 @@ SinceTime = Annotated[
     typer.Option(
         "--since",
         metavar="TIME",
-        help="With --slurm, --ray, --objects: 2026-11-20, 2026-11-20T08:00, 36h or 7d. Slurm's default: 1d.",
+        help=(
+            "With --slurm, --ray, --kubernetes URL, --objects: 2026-11-20, 2026-11-20T08:00, 36h or 7d. "
+            "Slurm's default: 1d."
+        ),
     ),
 ]
 BatchUsers = Annotated[

@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.text import Text
 
 from corpus.message import Message
+from service.batches.sources import kubernetes_api
 from service.composition.diagnosis_view import as_written
 from service.monitoring import ended_jobs, targets
 from service.monitoring.ended_jobs import WatchedPlace
@@ -39,6 +40,7 @@ class WatchOptions:
     """What is watched, how often, and who is told."""
 
     ray: str = ""
+    api: str = ""
     users: str = ""
     every: float = 30.0
     settle: float = 60.0
@@ -78,6 +80,9 @@ def _place(what: str, options: WatchOptions, settings: Settings) -> WatchedPlace
     places: dict[str, Callable[[], WatchedPlace]] = {
         "ray": lambda: ended_jobs.find_on_ray(
             options.ray or settings.ray_dashboard or "http://127.0.0.1:8265", settings
+        ),
+        "kubernetes": lambda: ended_jobs.find_in_kubernetes(
+            options.api or f"https://{kubernetes_api.IN_CLUSTER[0]}", settings
         ),
         "slurm": lambda: ended_jobs.find_in_slurm(options.users, settings),
     }

@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 
-from ingest.errors import BinaryInputError, BombInputError, EmptyInputError, InputError
+import httpx
+
+from ingest.errors import BinaryInputError, BombInputError, DamagedArchiveError, EmptyInputError, InputError
 from ingest.logs.inputs.members import CONFIG_BYTES, JobLimits, Member, Skipped
 from ingest.logs.inputs.sources import LogSource
 from service.batches.sources.grouping import JobFiles
 from service.batches.sources.spool import SpooledJob
+
+
+class PieceStream:
+    """What a server gives in pieces, read as a file is; `giver` is how an error calls the server."""
+
+    def __init__(self, pieces: Iterator[bytes], giver: str) -> None:
+        self._pieces = pieces
+        self._giver = giver
+        self._held = b""
+
+    def read(self, size: int, /) -> bytes:
+        """Give the next bytes; raises DamagedArchiveError where the connection broke."""
+        try:
+            while not self._held and (piece := next(self._pieces, None)) is not None:
+                self._held = piece
+        except (httpx.HTTPError, ValueError) as error:
+            raise DamagedArchiveError(
+                f"{self._giver} did not give all of it ({type(error).__name__})"
+            ) from error
+        piece, self._held = self._held[:size], self._held[size:]
+        return piece
+
+    def close(self) -> None:
+        """Leave the connection to its owner."""
 
 
 def label(name: str, job: JobFiles) -> str:

@@ -1,9 +1,10 @@
 """Jobs from pods' logs: a node's /var/log/pods, `kubectl cluster-info dump`, or `kubectl logs` output.
 
-No cluster is asked; how pods ended is read from a `pods.json` beside their logs, as the dump writes it and as
-`kubectl get pods -o json` gives it. A pod's containers and their restarts are one job's; so are the pods that
-an operator makes for one job (`NAME-master-0`, `NAME-worker-3`, `NAME-launcher-x2x9z`). Kubernetes' own pods
-are left out. https://kubernetes.io/docs/concepts/cluster-administration/logging/
+No cluster is asked (`kubernetes_api` does that); how pods ended is read from a `pods.json` beside their logs,
+as the dump writes it and as `kubectl get pods -o json` gives it. A pod's containers and their restarts are
+one job's; so are the pods that an operator makes for one job (`NAME-master-0`, `NAME-worker-3`,
+`NAME-launcher-x2x9z`). Kubernetes' own pods are left out.
+https://kubernetes.io/docs/concepts/cluster-administration/logging/
 """
 
 from __future__ import annotations
@@ -59,10 +60,15 @@ def find_jobs(home: Path, settings: Settings) -> FoundJobs:
         raise InvalidRequestError(Message("errors.no-folder", folder=home))
     listed = folder.list_folder(real, settings)
     pods = _pods(listed)
-    places = _of_pods(pods) if pods else _of_dumps(listed)
+    places = group_pods(pods) if pods else _of_dumps(listed)
     check_limits(len(places), str(home), settings, listed.skipped.omitted)
     ends = _ends(pods, places, pod_ends.read(real))
     return FoundJobs(lambda: _specs(places, real, ends), len(places), clean_spec(listed.skipped.omitted))
+
+
+def is_own(namespace: str) -> bool:
+    """Tell a name space of Kubernetes' own pods from those of jobs."""
+    return _OWN.match(namespace) is not None
 
 
 def _ends(
@@ -79,7 +85,7 @@ def _pods(listed: Contents) -> list[Pod]:
     left_out: set[str] = set()
     for log in listed.logs:
         match = _POD_LOG.search(log.name) or _DUMP_LOG.search(log.name)
-        if match and _OWN.match(match["namespace"]):
+        if match and is_own(match["namespace"]):
             left_out.add(f"{match['namespace']}/{match['pod']}")
         elif match:
             path = log.name[: match.end("folder")]
@@ -89,7 +95,8 @@ def _pods(listed: Contents) -> list[Pod]:
     return list(found.values())
 
 
-def _of_pods(pods: Sequence[Pod]) -> dict[str, list[str]]:
+def group_pods(pods: Sequence[Pod]) -> dict[str, list[str]]:
+    """Give the folders of each job's pods, by their names."""
     heads = {pod.job for pod in pods if _HEAD.search(pod.name)}
     places: dict[str, list[str]] = defaultdict(list)
     for pod in sorted(pods):
@@ -107,7 +114,6 @@ def _of_dumps(listed: Contents) -> dict[str, list[str]]:
     places: dict[str, list[str]] = defaultdict(list)
     for log in sorted(listed.logs, key=lambda member: member.name):
         parent, _, _ = log.name.rpartition("/")
-        # A pod's `-worker-0` is a rank to the rule for files, too, and leaves the job's name.
         found = parse_stem(log.name)
         # A pod's `-worker-0` is a rank to the rule for files, too, and leaves the job's name.
         unranked = found.key or "job"

@@ -20,9 +20,10 @@ import httpx
 from pydantic import BaseModel, Field, ValidationError
 
 from corpus.message import Message
-from ingest.errors import DamagedArchiveError, EmptyInputError, InputError
+from ingest.errors import EmptyInputError, InputError
 from ingest.logs.inputs.members import Skipped
 from ingest.logs.inputs.sources import LogSource
+from service.batches.sources.copies import PieceStream
 from service.batches.sources.found import FoundJobs, check_limits, collect_jobs, shown_path
 from service.batches.sources.spool import BatchSpool, SpooledJob
 from service.schemas.diagnosis import Outcome
@@ -209,7 +210,9 @@ def _log(client: httpx.Client, submission: str, copies: SpooledJob, skipped: Ski
     try:
         with client.stream("GET", f"/api/jobs/{quote(submission, safe='')}/logs") as response:
             response.raise_for_status()
-            source = LogSource(submission, _TextStream(json_text(response.iter_bytes(), "logs")))
+            source = LogSource(
+                submission, PieceStream(json_text(response.iter_bytes(), "logs"), "the dashboard")
+            )
             with closing(source):
                 source.head()
                 copies.log("driver.log", source.chunks())
@@ -266,29 +269,6 @@ def _begun(texts: Iterator[str], key: str) -> str:
 
 def _unescaped(text: str) -> bytes:
     return str(json.loads(f'"{text}"', strict=False)).encode("utf-8", "surrogatepass")
-
-
-class _TextStream:
-    """What comes in pieces, read as a file is."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self._held = b""
-
-    def read(self, size: int, /) -> bytes:
-        """Give the next bytes; raises DamagedArchiveError where the connection broke."""
-        try:
-            while not self._held and (piece := next(self._pieces, None)) is not None:
-                self._held = piece
-        except (httpx.HTTPError, ValueError) as error:
-            raise DamagedArchiveError(
-                f"the dashboard did not give all of it ({type(error).__name__})"
-            ) from error
-        piece, self._held = self._held[:size], self._held[size:]
-        return piece
-
-    def close(self) -> None:
-        """Leave the connection to its owner."""
 
 
 def read_time(milliseconds: int | None) -> datetime | None:
