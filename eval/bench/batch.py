@@ -123,11 +123,16 @@ def _job(path: Path, text: str, fillings: Sequence[str], number: int) -> JobSpec
     # The same filling for the same incident, so that its duplicates are duplicates.
     filling = fillings[len(text) % len(fillings)]
     if number % 2:
-        word = "".join(LETTERS[int(digit)] for digit in str(number))
-        text = _FUNCTION.sub(rf"\g<1>\g<2>_{word}", text)
+        text = own_crash(text, number)
     kept = filling[: filling.rfind("\n", 0, max(1, SIZE - len(text))) + 1]
     path.write_text(kept + text, encoding="utf-8")
     return JobSpec(name=path.name, place=JobPlace(paths=(str(path),)))
+
+
+def own_crash(text: str, number: int) -> str:
+    """Rename the functions of a log's tracebacks, so that it is a crash of its own."""
+    word = "".join(LETTERS[int(digit)] for digit in str(number))
+    return _FUNCTION.sub(rf"\g<1>\g<2>_{word}", text)
 
 
 def _filling(dice: random.Random) -> str:
