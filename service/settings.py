@@ -190,7 +190,14 @@ class Settings:
     max_unpacked_mb: int = _setting(16_384, "Most that the files of one request unpack to, MiB.")
     max_jobs: int = _setting(100_000, "Most jobs of one batch.")
     rate_limit: int = _setting(
-        600, "Requests that one key, or one address without a key, may make in a minute; 0 is any number."
+        600,
+        "Requests that one team, one key without a team, or one address without a key, may make in a minute; "
+        "0 is any number.",
+    )
+    day_quota: int = _setting(
+        0,
+        "Jobs that one team, or one key or Slack user without a team, may hand in within 24 hours, those of "
+        "batches included; 0 is any number.",
     )
     retention_days: int = _setting(90, "Days that triages, batches and the audit are kept; 0 is for ever.")
     batch_roots: str = _setting(

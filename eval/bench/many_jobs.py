@@ -37,7 +37,7 @@ SHARED = ("index", "models", "cache")
 _WORKER = re.compile(r"worker_program|spawn_main|forkserver")
 
 
-class Sample(NamedTuple):
+class ProcessSample(NamedTuple):
     """What a process held: seconds since the start, MiB, open files."""
 
     at: float
@@ -104,9 +104,11 @@ def _run(folder: Path, workers: int, seconds: float) -> dict[str, object]:
     }
 
 
-def _watched(process: subprocess.Popen[bytes], began: float, seconds: float) -> Mapping[str, list[Sample]]:
-    """Sample each process until the command is over, or its time is."""
-    samples: dict[str, list[Sample]] = defaultdict(list)
+def _watched(
+    process: subprocess.Popen[bytes], began: float, seconds: float
+) -> Mapping[str, list[ProcessSample]]:
+    """ProcessSample each process until the command is over, or its time is."""
+    samples: dict[str, list[ProcessSample]] = defaultdict(list)
     own = psutil.Process(process.pid)
     stopped = False
     while process.poll() is None:
@@ -118,14 +120,14 @@ def _watched(process: subprocess.Popen[bytes], began: float, seconds: float) -> 
             for each in (own, *own.children(recursive=True)):
                 kind = "worker" if _WORKER.search(" ".join(each.cmdline())) else "other"
                 name = "engine" if each.pid == own.pid else f"{kind} {each.pid}"
-                samples[name].append(Sample(at, each.memory_info().rss / (1 << 20), each.num_fds()))
+                samples[name].append(ProcessSample(at, each.memory_info().rss / (1 << 20), each.num_fds()))
         except psutil.NoSuchProcess:
             pass
         time.sleep(EVERY)
     return samples
 
 
-def _grown(samples: Mapping[str, list[Sample]]) -> dict[str, object]:
+def _grown(samples: Mapping[str, list[ProcessSample]]) -> dict[str, object]:
     """Give memory and files of each long-lived process in the second quarter of its life and in the last."""
     found: dict[str, object] = {}
     for name, rows in samples.items():

@@ -105,7 +105,10 @@ class Authorizer:
         record = self._keys.get(parsed[0]) if parsed else None
         if not keys.key_matches(record, parsed[1] if parsed else "") or record is None:
             raise UnauthorizedError(Message("errors.key-not-valid-make"))
-        return Principal(Caller("api", record.id), record.scopes, f"key {record.id}")
+        caller = Caller("api", record.id, record.team)
+        # What a team asks is counted together, however many keys it has.
+        counted = f"team {record.team}" if record.team else f"key {record.id}"
+        return Principal(caller, record.scopes, counted)
 
     def _by_place(self, peer: str, headers: Mapping[str, str]) -> Principal:
         # A key that was revoked counts too, and one that the database has lost: a server that ever had keys

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
 
 from service.api import batches as batch_routes
-from service.api import crashes, health, knowledge, problems, reference, triages
+from service.api import crashes, health, knowledge, own_data, problems, reference, triages
 from service.api.access import Authorizer
 from service.api.app_state import AppState
 from service.api.bodies import BatchRequest, TriageRequest
@@ -68,7 +68,7 @@ def create_app(
         # sent.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    for module in (triages, crashes, batch_routes, knowledge, reference, health):
+    for module in (triages, crashes, batch_routes, knowledge, own_data, reference, health):
         app.include_router(module.router)
     problems.install(app)
     _describe(app)

@@ -157,7 +157,7 @@ async def submit_batch(
     ] = "",
 ) -> Response:
     """Hand in many jobs at once; when this answers, the batch is on the disk and survives whatever dies."""
-    with app_state.admission.uploads.slot(principal.caller.name), Spool(packed=True) as spool:
+    with app_state.admission.uploads.slot(principal.caller.owner), Spool(packed=True) as spool:
         order = await _order(
             request,
             app_state.settings,
@@ -199,6 +199,7 @@ def keep_batch(
         found = order.read(
             open_spool(app_state.batches.spool(batch), app_state.settings, read_deadline.check)
         )
+        app_state.triage_service.check_quota(principal.caller, found.count, datetime.now(UTC))
     except BaseException:
         app_state.batches.discard(batch)
         raise
@@ -207,7 +208,7 @@ def keep_batch(
         order.source,
         found.specs,
         order.options,
-        principal.caller.name,
+        principal.caller.owner,
         batch=batch,
         left_out=found.left_out,
     )

@@ -20,12 +20,13 @@ from service.schemas.records import KeyRecord, Scope
 
 NAME_LENGTH = 100
 
+_TEAM = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _TOKEN = re.compile(r"whycrash_(?P<id>[0-9a-f]{12})_(?P<secret>[A-Za-z0-9_-]{43})")
 # Compared with where there is no such key, so that a wrong id takes as long as a wrong secret.
 _NOBODY = sha256(b"").hexdigest()
 
 
-def make_key(name: str, scopes: Sequence[str], now: datetime) -> tuple[KeyRecord, str]:
+def make_key(name: str, scopes: Sequence[str], now: datetime, team: str = "") -> tuple[KeyRecord, str]:
     """Make a key; gives its record and the token, which is shown once. Raises InvalidRequestError."""
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:
@@ -34,10 +35,12 @@ def make_key(name: str, scopes: Sequence[str], now: datetime) -> tuple[KeyRecord
         )
     if not name or len(name) > NAME_LENGTH or not name.isprintable():
         raise InvalidRequestError(Message("errors.key-name-1-printable", name_length=NAME_LENGTH))
+    if team and not _TEAM.fullmatch(team):
+        raise InvalidRequestError(Message("errors.key-team", team=repr(team[:NAME_LENGTH])))
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     kept: tuple[Scope, ...] = tuple(scope for scope in SCOPES if scope in scopes)
     return KeyRecord(
-        id=key_id, name=name, hash=hash_secret(secret), scopes=kept, created=now
+        id=key_id, name=name, hash=hash_secret(secret), scopes=kept, created=now, team=team
     ), f"whycrash_{key_id}_{secret}"
 
 

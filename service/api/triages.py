@@ -140,7 +140,7 @@ async def submit_triage(
         await submissions.refuse_early(request, app_state.admission)
     with ExitStack() as held:
         spool = held.enter_context(Spool())
-        with app_state.admission.uploads.slot(principal.caller.name):
+        with app_state.admission.uploads.slot(principal.caller.owner):
             handed = await submissions.read_submission(request, spool)
         if handed.submission.telemetry == "live":
             demand_live(principal)

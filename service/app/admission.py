@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import get_args
 
@@ -27,10 +27,21 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks: through which interface, by which name (a key's id, a Slack user, `local`)."""
+    """Who asks: through which interface, by which name (a key's id, a Slack user, `local`), of which team."""
 
     origin: Origin
     name: str = "local"
+    team: str = ""
+
+    @property
+    def owner(self) -> str:
+        """Whose their work is, as it is kept: their team's where they have one, else their own."""
+        return f"team:{self.team}" if self.team else self.name
+
+    @property
+    def on_page(self) -> Caller:
+        """Themselves, asking through the chat page."""
+        return replace(self, origin="chat")
 
 
 @dataclass(frozen=True)
@@ -49,7 +60,7 @@ class Principal:
     @property
     def only(self) -> str | None:
         """Name whose work they may list: None is everybody's."""
-        return None if self.reads_all else self.caller.name
+        return None if self.reads_all else self.caller.owner
 
     @classmethod
     def in_slack(cls, name: str) -> Principal:
@@ -57,8 +68,8 @@ class Principal:
         return cls(Caller("slack", name), ("triage",), f"slack {name}")
 
     def may_read(self, caller: str) -> bool:
-        """Tell whether they may see what `caller` asked."""
-        return self.reads_all or caller == self.caller.name
+        """Tell whether they may see what `caller` asked, as it is kept."""
+        return self.reads_all or caller == self.caller.owner
 
     def may(self, scope: Scope) -> bool:
         """Tell whether their scopes cover one; `admin` covers all."""

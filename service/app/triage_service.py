@@ -25,7 +25,14 @@ from service.persistence.crashes import EVERYBODY, TriageScope
 from service.persistence.store import Store
 from service.pipeline.triage import Report, Triage, no_progress
 from service.schemas.diagnosis import CaseHit, Diagnosis
-from service.schemas.errors import ConflictError, InvalidRequestError, LateError, NotFoundError, RequestError
+from service.schemas.errors import (
+    ConflictError,
+    InvalidRequestError,
+    LateError,
+    NotFoundError,
+    QuotaError,
+    RequestError,
+)
 from service.schemas.events import Accepted, Event, FinalAnswer, FirstAnswer, TriageFailed, TurnAnswered
 from service.schemas.failures import ReportedError
 from service.schemas.records import (
@@ -57,6 +64,8 @@ from service.workers.tasks import (
 
 _LOG = logging.getLogger("whycrash.triage")
 MAX_NAME = 200
+# Over which a quota is counted, and when to ask again: it is a day that ends now, and opens little by little.
+_DAY, _LATER = timedelta(days=1), 3600.0
 # A mark in the place of a secret may be longer than the secret was.
 MAX_WORDS = 2000
 MAX_OWNER, MAX_FIX = 100, 500
@@ -119,13 +128,14 @@ class TriageService:
         # Before anything is written: a refusal is to cost little.
         self.pool.check_capacity()
         now = datetime.now(UTC)
+        self.check_quota(caller, 1, now)
         seconds = self.settings.request_deadline
         self.store.triages.add(
             TriageRecord(
                 id=task.id,
                 state="running",
                 origin=caller.origin,
-                caller=caller.name,
+                caller=caller.owner,
                 source=task.name,
                 created=now,
                 deadline=now + timedelta(seconds=seconds),
@@ -134,7 +144,7 @@ class TriageService:
             )
         )
         try:
-            known = self.store.crashes.confirmed(TriageScope(caller.name, task.channel))
+            known = self.store.crashes.confirmed(TriageScope(caller.owner, task.channel))
             handle = self.pool.submit(
                 replace(task, known=known),
                 seconds,
@@ -144,6 +154,12 @@ class TriageService:
             self.store.triages.delete(task.id)
             raise
         return _events(Accepted(id=task.id), handle)
+
+    def check_quota(self, caller: Caller, more: int, now: datetime) -> None:
+        """Raise QuotaError where so many jobs more are more than the caller may hand in within a day."""
+        quota = self.settings.day_quota
+        if quota and (used := self.store.usage.jobs(caller.owner, now - _DAY)) + more > quota:
+            raise QuotaError(Message("errors.quota-reached", quota=quota, used=used, more=more), _LATER)
 
     def ask(self, triage_id: str, question: str, caller: Caller) -> Iterator[Event]:
         """Answer a follow-up question: Said..., Turned; or Failed.
@@ -194,7 +210,7 @@ class TriageService:
             owner=clean(note.owner)[:MAX_OWNER],
             fixed_by=clean(note.fixed_by)[:MAX_FIX],
             fingerprint=fingerprint,
-            caller=caller.name,
+            caller=caller.owner,
             created=datetime.now(UTC),
         )
         self.store.crashes.note(made, scope.channel)
@@ -257,7 +273,7 @@ class TriageService:
             fix=clean(feedback.fix)[:MAX_WORDS],
             comment=clean(feedback.comment)[:MAX_WORDS],
             triage=triage_id,
-            caller=caller.name,
+            caller=caller.owner,
             created=datetime.now(UTC),
         )
         self.store.triages.add_feedback(made)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import datetime
+
 from sqlalchemy import insert, select
 
 from service.persistence import sanitizer
 from service.persistence.database import Database
 from service.persistence.schema import AUDIT
 from service.schemas.records import AuditRecord
+
+# Rows that are read at a time.
+CHUNK = 500
 
 
 class AuditLog:
@@ -22,6 +28,24 @@ class AuditLog:
         texts = {name: sanitizer.clean_text(values[name]) for name in ("actor", "action", "target", "detail")}
         with self._database.write() as connection:
             connection.execute(insert(AUDIT).values(**values | texts))
+
+    def entries(self, since: datetime | None = None) -> Iterator[AuditRecord]:
+        """Give all rows since a moment, oldest first; a few at a time are held."""
+        fields = [column for column in AUDIT.c if column.name in AuditRecord.model_fields]
+        last = 0
+        while True:
+            query = select(AUDIT.c.id, *fields).where(AUDIT.c.id > last).order_by(AUDIT.c.id).limit(CHUNK)
+            with self._database.read() as connection:
+                found = connection.execute(
+                    query if since is None else query.where(AUDIT.c.at >= since)
+                ).mappings()
+                rows = [dict(row) for row in found]
+            if not rows:
+                return
+            last = rows[-1]["id"]
+            yield from (
+                AuditRecord(**{name: value for name, value in row.items() if name != "id"}) for row in rows
+            )
 
     def page(self, after: int | None = None, limit: int = 100) -> tuple[tuple[AuditRecord, ...], int | None]:
         """Give rows, newest first, and what to pass as `after` for more."""

@@ -123,6 +123,8 @@ class KeySeal:
 
 
 def _signature(secret: bytes, record: KeyRecord) -> str:
-    """Sign what lets a key in: its id, its hash, what it may do, and whether it still may."""
-    fields = [record.id, record.hash, sorted(record.scopes), record.revoked is not None]
+    """Sign what lets a key in: its id, its hash, its team, what it may do, and whether it still may."""
+    fields: list[object] = [record.id, record.hash, sorted(record.scopes), record.revoked is not None]
+    # Keys without a team are signed as they were before there were any.
+    fields += [record.team] if record.team else []
     return hmac.digest(secret, json.dumps(fields).encode(), "sha256").hex()

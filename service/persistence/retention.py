@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Table, delete, func, or_, select, update
 from service.persistence.batches import BatchRepository
 from service.persistence.database import Database
 from service.persistence.requests import RequestRepository
-from service.persistence.schema import AUDIT, BATCHES, CRASH_NOTES, TRIAGES
+from service.persistence.schema import AUDIT, BATCHES, CRASH_NOTES, FEEDBACK, TRIAGES
 from service.persistence.seen_events import SeenEvents
 
 CHUNK = 500
@@ -49,6 +49,14 @@ class Retention:
         self.delete_older(AUDIT, AUDIT.c.at < before)
         self.tidy(now)
         return count
+
+    def forget_caller(self, caller: str, now: datetime) -> tuple[int, int, int]:
+        """Delete a caller's triages, and what they said of others' triages and of crashes; gives how many."""
+        columns = TRIAGES.c
+        is_over = or_(columns.state != "running", columns.deadline < now)
+        triages = self.delete_older(TRIAGES, (columns.caller == caller) & is_over)
+        feedback = self.delete_older(FEEDBACK, FEEDBACK.c.caller == caller)
+        return triages, feedback, self.delete_older(CRASH_NOTES, CRASH_NOTES.c.caller == caller)
 
     def tidy(self, now: datetime) -> None:
         """Delete expired requests and events, and what a server that was stopped left behind."""

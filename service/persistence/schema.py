@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 # Versions of the schema in their order; the last is what this code reads and writes.
-VERSIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
+VERSIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
 
 # Identifiers are compared byte by byte everywhere: a server's own order of letters would turn pages around.
 Id = Text().with_variant(Text(collation="C"), "postgresql")
@@ -141,6 +141,7 @@ BATCHES = Table(
     # The counts of a batch that is over, so that a page of batches need not count millions of jobs.
     Column("counts", Text),
     Index("batches_by_state", "state", "id"),
+    Index("batches_by_caller", "caller", "id"),
 )
 
 JOBS = Table(
@@ -230,6 +231,8 @@ KEYS = Table(
     Column("created", UtcDateTime, nullable=False),
     Column("revoked", UtcDateTime),
     Column("last_used", UtcDateTime),
+    # Whose keys see each other's work; empty is nobody's but its own.
+    Column("team", Text, nullable=False, server_default=""),
 )
 
 REQUESTS = Table(

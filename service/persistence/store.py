@@ -23,6 +23,7 @@ from service.persistence.retention import Retention
 from service.persistence.schema import VERSIONS
 from service.persistence.seen_events import SeenEvents
 from service.persistence.triages import TriageRepository
+from service.persistence.usage import Usage
 from service.schemas.errors import DiskFullError, RequestError, StoreError
 from service.settings import Settings
 
@@ -55,6 +56,7 @@ class Store:
         self.seen = SeenEvents(database)
         self.audit = AuditLog(database)
         self.clock = Clock(database)
+        self.usage = Usage(database)
         self.retention = Retention(database, self.batches, self.requests, self.seen)
 
     @classmethod

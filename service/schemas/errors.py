@@ -31,6 +31,7 @@ STATUS: Mapping[str, int] = {
     "Ingest": 422,
     "Telemetry": 422,
     "Busy": 429,
+    "Quota": 429,
     "Unexpected": 500,
     "WorkerLost": 500,
     "Corpus": 500,
@@ -203,6 +204,10 @@ class TooLargeError(RequestError):
 
 class BusyError(RequestError):
     """More is being asked than can be worked on; try again after `wait` seconds."""
+
+
+class QuotaError(RequestError):
+    """As many jobs as may be were handed in within a day."""
 
 
 class WorkerLostError(RequestError):

@@ -235,7 +235,10 @@ class BatchRecord(Part):
 
 
 class KeyRecord(Part):
-    """An API key without its secret; `hash` is a SHA-256 of the secret, which is random and long."""
+    """An API key without its secret; `hash` is a SHA-256 of the secret, which is random and long.
+
+    Keys of one `team` see each other's work, and nobody else's.
+    """
 
     id: str
     name: str
@@ -244,6 +247,7 @@ class KeyRecord(Part):
     created: datetime
     revoked: datetime | None = None
     last_used: datetime | None = None
+    team: str = ""
 
 
 class AuditRecord(Part):

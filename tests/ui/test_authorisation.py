@@ -74,6 +74,7 @@ API: Sequence[tuple[str, str, Any, Sequence[str]]] = (
     ("GET", "/v1/batches/{b}/summary", None, OWN_BATCH),
     ("POST", "/v1/batches/{b}/cancel", None, OWN_BATCH),
     ("DELETE", "/v1/batches/{b}", None, OWN_BATCH),
+    ("DELETE", "/v1/data", None, ANY_KEY),
     ("GET", "/v1/causes", None, TRIAGE),
     ("GET", "/v1/cases", None, TRIAGE),
     ("GET", "/v1/cases/ray/memory-monitor-kill", None, TRIAGE),

@@ -13,7 +13,7 @@ from service.api.access import own_batch
 from service.api.app_state import AppState
 from service.api.batches import BatchSubmission, keep_batch
 from service.api.read_deadline import ReadDeadline
-from service.app.admission import Caller, Principal
+from service.app.admission import Principal
 from service.batches.answers import job_result
 from service.batches.sources import upload
 from service.html.markup import element
@@ -63,7 +63,7 @@ class BatchController:
         """
         shared = self._app_state()
         caller = principal.caller.name
-        with shared.admission.uploads.slot(caller), ExitStack() as held:
+        with shared.admission.uploads.slot(principal.caller.owner), ExitStack() as held:
             found = held.enter_context(self._uploads.taken(sent.files, caller))
             files = [upload.NamedFile(name, held.enter_context(path.open("rb"))) for name, path in found]
             order = BatchSubmission(
@@ -74,7 +74,7 @@ class BatchController:
                 lambda copies: upload.find_jobs(files, copies, shared.settings),
             )
             deadline = ReadDeadline(shared, sum(path.stat().st_size for _, path in found))
-            record = keep_batch(shared, order, replace(principal, caller=Caller("chat", caller)), deadline)
+            record = keep_batch(shared, order, replace(principal, caller=principal.caller.on_page), deadline)
         return {"batch": record.id}
 
     def show(self, named: BatchReference, principal: Principal) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class BatchController:
         shared = self._app_state()
         record = own_batch(shared.triage_service, principal, named.batch)
         shared.batches.cancel(record.id)
-        shared.triage_service.note(Caller("chat", principal.caller.name), "cancel", record.id)
+        shared.triage_service.note(principal.caller.on_page, "cancel", record.id)
 
     def open(self, named: JobReference, principal: Principal) -> State:
         """Show a job's answer, with the way back to its batch."""

@@ -338,7 +338,7 @@ class ChatController:
 
 
 def _caller(principal: Principal) -> Caller:
-    return Caller("chat", principal.caller.name)
+    return principal.caller.on_page
 
 
 def submission_name(asked: TriageForm) -> str:

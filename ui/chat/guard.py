@@ -143,7 +143,7 @@ class Guard:
     def _keep_room(self, scope: Mapping[str, Any], held: ExitStack) -> None:
         """Keep a place among those who send, and room for what is sent; raises BusyError."""
         visitor = visitor_of(scope)
-        held.enter_context(visitor.admission.uploads.slot(visitor.principal.caller.name))
+        held.enter_context(visitor.admission.uploads.slot(visitor.principal.caller.owner))
         announced = dict(scope["headers"]).get(b"content-length", b"")
         size = int(announced) if announced.isdigit() else self._uploads.largest
         held.enter_context(self._uploads.room(size))

@@ -1,4 +1,4 @@
-"""`whycrash keys`: the commands by which a server's administrator says who may ask."""
+"""The commands of a server's administrator: who may ask, who did what, and what of whom is kept."""
 
 from __future__ import annotations
 
@@ -20,11 +20,19 @@ def add_key(
             help="What it may do: triage, batch or admin; may be repeated. Default: triage.",
         ),
     ] = None,
+    team: Annotated[
+        str,
+        typer.Option(
+            "--team",
+            metavar="TEAM",
+            help="Whose it is: keys of one team see each other's work, and share its limits.",
+        ),
+    ] = "",
 ) -> None:
     """Make a key, and show it this once."""
     from ui.cli import keys as command
 
-    raise typer.Exit(command.add(name, scope or []))
+    raise typer.Exit(command.add(name, scope or [], team))
 
 
 @keys_app.command("list")
@@ -43,3 +51,29 @@ def revoke_key(
     from ui.cli import keys as command
 
     raise typer.Exit(command.revoke(key_id))
+
+
+def audit(
+    since: Annotated[
+        str,
+        typer.Option("--since", metavar="TIME", help="Only from then on: 2026-11-20, 2026-11-20T08:00, 7d."),
+    ] = "",
+) -> None:
+    """Print who did what on the server, as lines of JSON, oldest first."""
+    from ui.cli import audit as command
+
+    raise typer.Exit(command.export(since))
+
+
+def forget(
+    caller: Annotated[
+        str,
+        typer.Argument(
+            metavar="CALLER", help="A key's id, `team:TEAM`, a Slack user's id, or `local`; see `audit`."
+        ),
+    ],
+) -> None:
+    """Delete all that is kept of a caller: triages, batches, feedback and notes."""
+    from ui.cli import audit as command
+
+    raise typer.Exit(command.forget(caller))

@@ -22,13 +22,13 @@ _LOST = (
 )
 
 
-def add(name: str, scopes: Sequence[str]) -> int:
+def add(name: str, scopes: Sequence[str], team: str = "") -> int:
     """Make a key and print it: alone on standard output, so that a script can take it."""
     now = datetime.now(UTC)
-    record, token = keys.make_key(name, scopes or ("triage",), now)
+    record, token = keys.make_key(name, scopes or ("triage",), now, team)
     with open_store(load_settings()) as store:
         store.keys.add(record)
-        _note(store, "add key", record.id, now)
+        _note(store, "add key", record.id, now, f"team {team}" if team else "")
     sys.stderr.write(
         f"Key {record.id} ({name}) with the scopes {', '.join(record.scopes)}. It is shown this once; "
         "only its hash is kept.\n"
@@ -49,11 +49,11 @@ def show() -> int:
         )
         return EXPLAINED
     table = Table(box=None, header_style="dim")
-    for title in ("id", "name", "scopes", "made", "last used", ""):
+    for title in ("id", "name", "team", "scopes", "made", "last used", ""):
         table.add_column(title)
     for key in found:
         state = "revoked" if key.revoked else ""
-        row = key.id, key.name, ", ".join(key.scopes), _day(key.created), _day(key.last_used), state
+        row = key.id, key.name, key.team, ", ".join(key.scopes), _day(key.created), _day(key.last_used), state
         table.add_row(*map(Text, row))
     out().print(table)
     return EXPLAINED
@@ -73,5 +73,5 @@ def _day(when: datetime | None) -> str:
     return f"{when:%Y-%m-%d %H:%M}" if when else "never"
 
 
-def _note(store: Store, action: str, key_id: str, now: datetime) -> None:
-    store.audit.add(AuditRecord(at=now, actor="cli:local", action=action, target=key_id))
+def _note(store: Store, action: str, key_id: str, now: datetime, detail: str = "") -> None:
+    store.audit.add(AuditRecord(at=now, actor="cli:local", action=action, target=key_id, detail=detail))

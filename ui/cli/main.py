@@ -20,7 +20,7 @@ from corpus.message import Message
 from eval.errors import EvalError
 from ingest.errors import IngestError, MissingInputError
 from service.schemas.errors import ServiceError
-from ui.cli.administration import keys_app
+from ui.cli.administration import audit, forget, keys_app
 from ui.cli.codes import COMPLETES, MISUSE
 from ui.cli.options import (
     ApplyPatch,
@@ -96,6 +96,8 @@ app = typer.Typer(
 corpus_app = typer.Typer(help="Look into the knowledge and check it.", no_args_is_help=True)
 app.add_typer(corpus_app, name="corpus")
 app.add_typer(keys_app, name="keys")
+app.command(short_help="Print who did what on the server.")(audit)
+app.command(short_help="Delete all that is kept of a caller.")(forget)
 
 
 def _version(wanted: bool) -> None:

@@ -41,6 +41,7 @@ PATHS = [
     ("GET", "/v1/batches/01ABC/summary"),
     ("POST", "/v1/batches/01ABC/cancel"),
     ("DELETE", "/v1/batches/01ABC"),
+    ("DELETE", "/v1/data"),
     ("GET", "/v1/causes"),
     ("GET", "/v1/cases"),
     ("GET", "/v1/cases/ray/disk-full"),

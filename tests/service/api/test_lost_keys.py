@@ -298,7 +298,7 @@ def test_that_no_row_of_the_database_makes_a_key_or_more_of_one(tmp_path: Path) 
         store.keys.revoke(gone.id, datetime.now(UTC))
     foreign, theirs = keys.make_key("theirs", ["admin"], datetime.now(UTC))
     assert (_taken(settings, token), _taken(settings, revoked)) == (True, False)
-    row = f"'{foreign.id}', name, '{foreign.hash}', 'admin', created, NULL, NULL"
+    row = f"'{foreign.id}', name, '{foreign.hash}', 'admin', created, NULL, NULL, ''"
     changes = {
         "put in": (f"INSERT INTO keys SELECT {row} FROM keys LIMIT 1", theirs),
         "in force again": (f"UPDATE keys SET revoked = NULL WHERE id = '{gone.id}'", revoked),

@@ -1,0 +1,20 @@
+"""The route by which callers delete all that is kept of them."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from service.api.app_state import Anyone, CurrentAppState
+from service.api.problems import documented_problems
+from service.app import personal_data
+
+router = APIRouter(prefix="/v1", tags=["data"])
+
+
+@router.delete("/data", status_code=204, responses=documented_problems())
+def delete_data(app_state: CurrentAppState, principal: Anyone) -> None:
+    """Delete all that is kept of you, or of your team: triages, batches, feedback and notes."""
+    caller = principal.caller
+    personal_data.delete(
+        app_state.triage_service.store, app_state.batches, caller.owner, f"{caller.origin}:{caller.name}"
+    )

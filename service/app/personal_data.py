@@ -1,0 +1,48 @@
+"""Deletion of all that is kept of one caller: a team, a key, a Slack user."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+from service.batches.batches import BatchService
+from service.persistence.store import Store
+from service.schemas.records import AuditRecord
+
+_PAGE = 100
+
+
+@dataclass(frozen=True)
+class DeletedData:
+    """How much was deleted."""
+
+    triages: int = 0
+    batches: int = 0
+    feedback: int = 0
+    notes: int = 0
+
+    @property
+    def told(self) -> str:
+        """The counts as words."""
+        return ", ".join(f"{count} {what}" for what, count in asdict(self).items())
+
+
+def delete(store: Store, batches: BatchService, owner: str, actor: str) -> DeletedData:
+    """Delete what a caller handed in, with answers, logs and conversations, and what they said of others'.
+
+    Batches that run are ended first. What is being triaged just now stays until its deadline; asked again, it
+    goes as well. The audit keeps that, when and by whom this was done, and what was done before: it names
+    callers and ids, and holds nothing of a log.
+    """
+    count = 0
+    while found := store.batches.page(limit=_PAGE, caller=owner)[0]:
+        for record in found:
+            if record.state == "running":
+                batches.cancel(record.id)
+            batches.delete(record.id)
+            count += 1
+    now = datetime.now(UTC)
+    triages, feedback, notes = store.retention.forget_caller(owner, now)
+    deleted = DeletedData(triages, count, feedback, notes)
+    store.audit.add(AuditRecord(at=now, actor=actor, action="delete data", target=owner, detail=deleted.told))
+    return deleted
