@@ -1,12 +1,13 @@
 """Fill the chart with Helm's engine and hold it against Kubernetes' schemas; run by the tools' own Python.
 
-Reads `chart`, `cases` of values and `releases` of Kubernetes as JSON; writes what was found as JSON.
+Reads the `chart`, `cases` of values, `releases` of Kubernetes and `files` of objects; writes what it found.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import helm_python as helm
 import kubernetes_validate
@@ -23,6 +24,23 @@ found = {
 }
 found["refused"] = []
 chart = helm.Chart.load(given["chart"])
+
+
+def check(objects: list[dict[str, object]]) -> None:
+    """Hold objects against each release's schema."""
+    for release in given["releases"]:
+        for made in objects:
+            # Another project's kind, which no release of Kubernetes has a schema of.
+            if made["kind"] == "PodMonitor":
+                continue
+            try:
+                kubernetes_validate.validate(made, release, strict=True)
+            except Exception as error:  # noqa: BLE001 - its errors share no type of their own
+                found["wrong"].append(f"{release} {made['kind']}: {error}")
+
+
+for path in given.get("files", ()):
+    check(list(yaml.safe_load_all(Path(path).read_text(encoding="utf-8"))))
 for values in given["cases"]:
     try:
         chart.validate_schema(values)
@@ -34,13 +52,5 @@ for values in given["cases"]:
     objects = [made for text in texts for made in yaml.safe_load_all(text) if made]
     found["kinds"].append([made["kind"] for made in objects])
     found["pods"] += [made["spec"]["template"]["spec"] for made in objects if made["kind"] == "Deployment"]
-    for release in given["releases"]:
-        for made in objects:
-            # Another project's kind, which no release of Kubernetes has a schema of.
-            if made["kind"] == "PodMonitor":
-                continue
-            try:
-                kubernetes_validate.validate(made, release, strict=True)
-            except Exception as error:  # noqa: BLE001 - its errors share no type of their own
-                found["wrong"].append(f"{release} {made['kind']}: {error}")
+    check(objects)
 json.dump(found, sys.stdout)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.warm import ROOT
 
@@ -85,6 +86,18 @@ def test_that_helm_fills_the_chart_as_kubernetes_takes_it(tools: Path) -> None:
             assert container["securityContext"]["readOnlyRootFilesystem"]
             assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
             assert container["resources"]["limits"]["memory"]
+
+
+def test_that_kubernetes_takes_the_watch_of_a_name_space(tools: Path) -> None:
+    """By the published schemas; it may read three kinds of things, and change none."""
+    file = DEPLOY / "kubernetes" / "watch.yaml"
+    given = json.dumps({"chart": str(CHART), "cases": [], "releases": RELEASES, "files": [str(file)]})
+    assert json.loads(_run(tools / "python", HERE / "fill_chart.py", given=given))["wrong"] == []
+    objects = {made["kind"]: made for made in yaml.safe_load_all(file.read_text(encoding="utf-8"))}
+    rules = objects["Role"]["rules"]
+    assert {verb for rule in rules for verb in rule["verbs"]} == {"get", "list"}
+    assert {kind for rule in rules for kind in rule["resources"]} == {"pods", "pods/log", "events"}
+    assert "ClusterRole" not in objects
 
 
 def test_that_the_chart_refuses_servers_that_share_nothing(tools: Path) -> None:
