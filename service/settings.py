@@ -48,6 +48,7 @@ NUMBERS: Mapping[str, tuple[type[int] | type[float], int]] = {
     "max_unpacked_mb": (int, 1),
     "max_jobs": (int, 1),
     "rate_limit": (int, 0),
+    "day_quota": (int, 0),
     "retention_days": (int, 0),
     "ray_from": (int, 1),
     "slack_digest_hour": (int, -1),

@@ -363,3 +363,16 @@ def test_without_a_home_folder_nothing_is_taken_from_the_current_one(
     with pytest.raises(SettingsError, match="WHYCRASH_HOME"):
         load_settings({})
     assert load_settings({"WHYCRASH_HOME": str(tmp_path)}).model == ""
+
+
+def test_that_every_number_is_read_as_one(tmp_path: Path) -> None:
+    """From a variable, which is a text: what no row of the table of numbers names would stay one."""
+    numbers = {
+        item.name: item.default
+        for item in fields(Settings)
+        if isinstance(item.default, int | float) and not isinstance(item.default, bool)
+    }
+    assert len(numbers) > 15
+    given = {f"{PREFIX}{name.upper()}": str(default) for name, default in numbers.items()}
+    found = read(given, own=tmp_path / "none.toml", folder=tmp_path).settings
+    assert {name: getattr(found, name) for name in numbers} == numbers
