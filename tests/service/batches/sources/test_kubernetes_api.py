@@ -377,3 +377,17 @@ def test_that_one_command_triages_them(url: str, tmp_path: Path, warm: Path) -> 
     assert causes["jobs/llama"] == "gpu-oom-training"
     # What Kubernetes' own reason of an eviction for memory stands for.
     assert causes["jobs/lost-3"] == "scheduler-terminated"
+
+
+@pytest.mark.long
+def test_that_a_watch_triages_them_once(url: str, tmp_path: Path, warm: Path) -> None:
+    """The second look at the same cluster tells nothing."""
+    home = home_at(tmp_path / "home", warm)
+    words = ["watch", "kubernetes", "--api", url, "--once", "--json", "--since-hours", "100000"]
+    first = whycrash(home, *words, folder=tmp_path)
+    assert first.code == EXPLAINED, first.err
+    causes = [json.loads(row)["cause"] for row in first.out.splitlines()]
+    # Of a container that was OOMKilled, Kubernetes' word counts for more than what it printed before.
+    assert sorted(causes) == ["gpu-oom-training", "host-oom-kill", "scheduler-terminated"]
+    second = whycrash(home, *words, folder=tmp_path)
+    assert (second.code, second.out) == (EXPLAINED, "")
