@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import re
-import signal
 import statistics
 import subprocess
 import sys
@@ -97,7 +96,7 @@ def _run(folder: Path, workers: int, seconds: float) -> dict[str, object]:
         "exit code": code,
         "seconds": round(time.monotonic() - began),
         "progress": [row for row in rows if re.match(r"\d+ of \d+ jobs", row)][-1:],
-        "summary": rows[:3] if code != -signal.SIGINT else [],
+        "summary": rows[:3] if code >= 0 else [],
         "database bytes": disk,
         "journal bytes": journal,
         "processes": _grown(samples),
@@ -115,7 +114,7 @@ def _watched(
         at = time.monotonic() - began
         if at > seconds and not stopped:
             stopped = True
-            process.send_signal(signal.SIGINT)
+            process.terminate()
         try:
             for each in (own, *own.children(recursive=True)):
                 kind = "worker" if _WORKER.search(" ".join(each.cmdline())) else "other"
