@@ -10,6 +10,7 @@ from corpus.message import Message, in_language, words
 from corpus.schema import Language
 from ingest.configfiles.formats import CODE
 from ingest.configfiles.settings import Setting
+from ingest.logs.configs import launch
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
 from ingest.logs.stacks.stack import Frame
@@ -105,15 +106,17 @@ def _by_names(report: CrashReport, files: Sequence[JobFile]) -> Iterator[tuple[s
 
 def _by_values(settings: Sequence[Setting], files: Sequence[JobFile]) -> Iterator[tuple[str, Message]]:
     """Tell the values that the log prints otherwise than a file of settings has them."""
-    plain = {file.name for file in files if not file.name.endswith((*CODE, ".sh"))}
+    plain = [file for file in files if not file.name.endswith((*CODE, ".sh"))]
     # What a command sets stands in no file.
     told = {canonical(item.key) for item in settings if item.spelled in ("hydra", "flag")}
     dumps = (item for item in reversed(settings) if item.spelled == "dump" and not item.file and item.line)
     printed = {key: item for item in dumps if (key := canonical(item.key)) not in told}
-    for item in settings:
+    # Among the settings a file's value that the log contradicts has given way to the run's own.
+    held = ((file.name, item) for file in plain for item in launch.from_file(file.text, file.name))
+    for name, item in held if printed else ():
         shown = printed.get(canonical(item.key))
-        if item.file not in plain or "." not in item.key or shown is None or item.value in _FILLED_IN:
+        if "." not in item.key or shown is None or item.value in _FILLED_IN:
             continue
         if not same(item.value, shown.value):
             key, here, there = (neutralize(text, LONGEST) for text in (item.key, item.value, shown.value))
-            yield item.file, Message("prompt.edited-value", key=key, there=there, here=here)
+            yield name, Message("prompt.edited-value", key=key, there=there, here=here)

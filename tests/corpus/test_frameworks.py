@@ -46,7 +46,7 @@ NAMED: dict[str, tuple[set[str], str]] = {
     "service/telemetry": ({"slurm", "ray", "kubernetes"}, "parts of a snapshot, kinds of scheduler"),
     "ui/cli/batch.py": ({"slurm", "ray", "kubernetes"}, "sources of a batch"),
     "ui/cli/doctor.py": ({"ray"}, "our own optional package"),
-    "ui/cli/watch.py": ({"slurm", "ray"}, "sources of ended jobs"),
+    "ui/cli/watch.py": ({"slurm", "ray", "kubernetes"}, "sources of ended jobs"),
 }
 
 

@@ -128,17 +128,23 @@ def test_a_file_that_cannot_be_patched_is_told(name: str, text: str, triage: Tri
     assert [item.why for item in answer.engine.dropped if name in item.what]
 
 
-def test_the_jobs_own_file_outranks_the_log(triage: Triage) -> None:
-    """A value in the script is what a change goes from, and one that is right already is dropped."""
+def test_what_the_run_printed_outranks_a_file_that_says_otherwise(triage: Triage) -> None:
+    """Such a file is another run's, or edited since: no change goes from its values."""
     own = ConfigFile(
         "run.sh", "python3 -m verl.trainer.main data.rollout_batch_size=128 data.max_prompt_length=9000\n"
     )
-    answer = explained(triage, OFFLOAD, own)
-    assert {item.key: item.from_ for item in answer.changes}["data.max_prompt_length"] == "9000"
-    assert "data.rollout_batch_size" not in [item.key for item in answer.changes]
-    assert any(
-        "data.rollout_batch_size" in item.what and "already" in item.why for item in answer.engine.dropped
-    )
+    alone, beside = explained(triage, OFFLOAD), explained(triage, OFFLOAD, own)
+    assert {item.key: item.from_ for item in beside.changes} == {
+        item.key: item.from_ for item in alone.changes
+    }
+    assert "9000" not in {item.from_ for item in beside.changes}
+
+
+def test_what_the_run_does_not_print_is_taken_from_the_jobs_file(triage: Triage) -> None:
+    """A value that is right already in it is no change."""
+    own = ConfigFile("run.sh", "python3 -m verl.trainer.main worker.actor.offload.offload_optimizer=false\n")
+    answer = explained(triage, OFFLOAD.replace("offload_optimizer", "offload_other"), own)
+    assert "worker.actor.offload.offload_optimizer" not in [item.key for item in answer.changes]
 
 
 @each_row("encoding", ["utf-8", "gb18030"])

@@ -1078,7 +1078,7 @@ def test_no_time_limit_is_offered_that_no_queue_gives() -> None:
     assert "100 of 6,000" in told.because.en
 
 
-@each_row(("now", "expected"), [(None, "0"), ("4,5", "4"), ("'2, 3'", "2"), ("7", None)])
+@each_row(("now", "expected"), [(None, None), ("4,5", "4"), ("'2, 3'", "2"), ("7", None)])
 def test_that_a_process_for_one_card_gets_the_first_of_those_that_it_has(
     now: str | None, expected: str | None
 ) -> None:
