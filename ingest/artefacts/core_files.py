@@ -22,7 +22,8 @@ MOST_BYTES = 16 << 20
 _MOST_HEADERS, _MOST_NOTES, _MOST_FILES = 65_535, 100_000, 50_000
 _LONGEST = 200
 
-_NOTE_SEGMENT = 4
+# A program header of 64 bits, in bytes, and the kind of one that holds notes.
+_HEADER, _NOTE_SEGMENT = 56, 4
 # Kinds of notes of the name "CORE" (include/uapi/linux/elf.h).
 _STATUS, _PROCESS, _SIGNAL, _FILES = 1, 3, 0x53494749, 0x46494C45
 # Where a process's registers hold the address of the instruction, in bytes from the registers' begin, by
@@ -98,7 +99,7 @@ class _Notes:
             )
         elif kind == _SIGNAL and len(note) >= _SIGNAL_SIZE:
             self._add_signal(note)
-        elif kind == _FILES:
+        elif kind == _FILES and not self.files:
             self.files += _mapped(note, self.order)
 
     def _add_status(self, note: bytes) -> None:
@@ -147,6 +148,8 @@ def core_record(notes: CoreNotes) -> str:
 def _notes(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:
     """Give kind and content of the notes of a core of 64 bits that are named CORE."""
     begin, size, count = struct.unpack_from(f"{order}Q14xHH", data, 32)
+    if size != _HEADER:
+        return
     left = _MOST_NOTES
     for number in range(min(count, _MOST_HEADERS)):
         kind, offset, length = struct.unpack_from(f"{order}I4xQ16xQ", data, begin + number * size)

@@ -27,6 +27,8 @@ from ingest.configfiles.tree import TreeNode
 ENDING = ".ipynb"
 # A file of more parts is not looked through for their places.
 MOST_PARTS = 500_000
+# A longer cell is data.
+LONGEST_CELL = 100_000
 _HEADING = re.compile(r"# In\[(?P<count>\d+| )\]: cell (?P<cell>\d+)$")
 _PLACE = re.compile(r"(?:In \[(?P<count>\d{1,6})\]|cell (?P<cell>\d{1,6})):(?P<row>\d{1,6})")
 # Rows of IPython's own: a magic, a command of the shell, a question for help; also on the right of a name.
@@ -197,7 +199,7 @@ def _source_node(cell: TreeNode) -> TreeNode | None:
 
 
 def _loaded(text: str) -> Mapping[str, object] | None:
-    if not text.lstrip().startswith("{"):
+    if not text.lstrip().startswith("{") or sum(map(text.count, "[{,")) > MOST_PARTS:
         return None
     try:
         held = json.loads(text)
@@ -241,6 +243,8 @@ def _as_python(rows: list[str]) -> list[str]:
 
 
 def _parses(rows: Sequence[str]) -> bool:
+    if sum(map(len, rows)) > LONGEST_CELL:
+        return False
     try:
         ast.parse("\n".join(rows))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

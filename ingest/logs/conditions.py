@@ -22,7 +22,7 @@ from ingest.logs.facts import Fact
 from ingest.logs.frameworks import Framework
 from ingest.logs.stacks.own_names import misses_own
 from ingest.source_code.guarded_statement import GuardedStatement
-from ingest.source_code.refused_choice import refused_choices
+from ingest.source_code.refused_choice import is_option, refused_choices
 
 # A shorter text is a value of too much.
 _LEAST_CHOICE = 3
@@ -214,11 +214,14 @@ def _refuses_choice(view: ReportView) -> bool:
         return False
     given = {last_level(item.key): item.value.strip("'\"") for item in view.settings}
     told = {value for value in raised.told(root.body).values() if len(value) >= _LEAST_CHOICE}
-    if any(last_level(name) in given for name in names) or not told.isdisjoint(given.values()):
+    # Where the message tells the value, that decides; a plain word alone may be a field of the data.
+    plain = [name for name in names if is_option(name)] if not told else []
+    if any(last_level(name) in given for name in plain) or not told.isdisjoint(given.values()):
         return True
-    options = "|".join(rf"--{re.escape(last_level(name)).replace('_', '[_-]')}\b" for name in names)
+    options = "|".join(rf"--{re.escape(last_level(name)).replace('_', '[_-]')}\b" for name in plain)
     values = "|".join(rf"[=\s'\":]{re.escape(value)}(?:['\"\s]|$)" for value in told)
-    return _finds("|".join(filter(None, (options, values))), (*view.launches, view.command))
+    asked = "|".join(filter(None, (options, values)))
+    return bool(asked) and _finds(asked, (*view.launches, view.command))
 
 
 # What tells whether a test by name holds.

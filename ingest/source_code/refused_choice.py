@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 
 from ingest.source_code.guarded_statement import GuardedStatement
 from ingest.source_code.names_read import name_of
+
+_HOLDER = re.compile(
+    r"(?:^|[._])(?:args|opts?|options|cfg|conf|config|params|hparams|settings|flags)$", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,12 @@ def refused_choices(raised: GuardedStatement) -> tuple[RefusedChoice, ...]:
             found.setdefault(name, []).extend(_texts(other))
     # The nearest condition stands first, as the last branch does.
     return tuple(RefusedChoice(name, tuple(dict.fromkeys(texts[::-1]))) for name, texts in found.items())
+
+
+def is_option(name: str) -> bool:
+    """Tell whether a name is one of options: of two words or more, or held by what holds options."""
+    holder, _, last = name.rpartition(".")
+    return "_" in last or _HOLDER.search(holder) is not None
 
 
 def _followed(part: ast.expr, raised: GuardedStatement) -> ast.expr:

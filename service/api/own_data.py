@@ -7,14 +7,23 @@ from fastapi import APIRouter
 from service.api.app_state import Anyone, CurrentAppState
 from service.api.problems import documented_problems
 from service.app import personal_data
+from service.app.admission import require_scope
+from service.schemas.records import Scope
+
+_SCOPES: tuple[Scope, ...] = ("triage", "batch")
 
 router = APIRouter(prefix="/v1", tags=["data"])
 
 
 @router.delete("/data", status_code=204, responses=documented_problems())
 def delete_data(app_state: CurrentAppState, principal: Anyone) -> None:
-    """Delete all that is kept of you, or of your team: triages, batches, feedback and notes."""
+    """Delete all that is kept of you, or of your team: triages, batches, feedback and notes.
+
+    A team's takes a key that may do all of it: with the scopes triage and batch.
+    """
     caller = principal.caller
+    for scope in _SCOPES if caller.team else ():
+        require_scope(principal, scope)
     personal_data.delete(
         app_state.triage_service.store, app_state.batches, caller.owner, f"{caller.origin}:{caller.name}"
     )

@@ -122,15 +122,21 @@ class Admission:
         Raises BusyError, ForbiddenError.
         """
         self.count(principal.counted)
-        if scope is not None and not principal.may(scope):
-            raise ForbiddenError(
-                Message("errors.key-scopes-takes", scopes=", ".join(principal.scopes), scope=scope)
-            )
+        if scope is not None:
+            require_scope(principal, scope)
         return principal
 
     def check_room(self) -> None:
         """Raise BusyError where one more triage would be too many, before anything of it is read."""
         self._pool.check_capacity()
+
+
+def require_scope(principal: Principal, scope: Scope) -> None:
+    """Raise ForbiddenError where a principal may not do what takes a scope."""
+    if not principal.may(scope):
+        raise ForbiddenError(
+            Message("errors.key-scopes-takes", scopes=", ".join(principal.scopes), scope=scope)
+        )
 
 
 def largest_upload(settings: Settings) -> int:

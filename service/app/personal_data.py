@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from service.batches.batches import BatchService
 from service.persistence.store import Store
+from service.schemas.errors import NotFoundError
 from service.schemas.records import AuditRecord
 
 _PAGE = 100
@@ -37,10 +39,12 @@ def delete(store: Store, batches: BatchService, owner: str, actor: str) -> Delet
     count = 0
     while found := store.batches.page(limit=_PAGE, caller=owner)[0]:
         for record in found:
-            if record.state == "running":
-                batches.cancel(record.id)
-            batches.delete(record.id)
-            count += 1
+            # Another may delete it at the same time.
+            with suppress(NotFoundError):
+                if record.state == "running":
+                    batches.cancel(record.id)
+                batches.delete(record.id)
+                count += 1
     now = datetime.now(UTC)
     triages, feedback, notes = store.retention.forget_caller(owner, now)
     deleted = DeletedData(triages, count, feedback, notes)

@@ -159,7 +159,9 @@ class TriageService:
         """Raise QuotaError where so many jobs more are more than the caller may hand in within a day."""
         quota = self.settings.day_quota
         if quota and (used := self.store.usage.jobs(caller.owner, now - _DAY)) + more > quota:
-            raise QuotaError(Message("errors.quota-reached", quota=quota, used=used, more=more), _LATER)
+            told = Message("errors.quota-reached", quota=quota, used=used, more=more)
+            # More than a whole day's never fit, however long one waits.
+            raise QuotaError(told, *(() if more > quota else (_LATER,)))
 
     def ask(self, triage_id: str, question: str, caller: Caller) -> Iterator[Event]:
         """Answer a follow-up question: Said..., Turned; or Failed.

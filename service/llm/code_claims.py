@@ -238,9 +238,7 @@ def _refused(pick: Proposal, file: str, line: int, report: CrashReport) -> str:
     added = set(_words(new)) - set(_words(old))
     if any(_GRAVE.fullmatch(name) and not _PLAIN.fullmatch(name) for name in added):
         return Message("model.edit-does-more")
-    texts = [
-        node.value for node in ast.walk(new) if isinstance(node, ast.Constant) if isinstance(node.value, str)
-    ]
+    texts = _texts(new)
     comments = re.findall(r"#.*", after)
     told = [text for text in (*texts, *comments) if text not in before]
     if any(addresses_a_model(text) or lead(text) for text in told):
@@ -255,9 +253,7 @@ def _misworded(pick: Proposal, report: CrashReport, own: OwnAdvice, shown: Colle
     if new is None or old is None:
         return Message("model.no-edit")
     at_hand = code_at_hand(report)
-    texts = [
-        node.value for node in ast.walk(new) if isinstance(node, ast.Constant) if isinstance(node.value, str)
-    ]
+    texts = _texts(new)
     remarks = [remark.lstrip("# ") for remark in re.findall(r"#.*", after)]
     for text in (*texts, *remarks):
         if text in before or text in at_hand:
@@ -319,18 +315,29 @@ def _stands(file: str, line: int, before: str, after: str, report: CrashReport) 
     return any(head in code or code in before for code in quoted)
 
 
+def _texts(tree: ast.AST) -> list[str]:
+    """Give the texts that code holds, those of bytes as well."""
+    values = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    told = (value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in values)
+    return [value for value in told if isinstance(value, str)]
+
+
 def _words(tree: ast.AST) -> Iterator[str]:
-    """Yield the names that code uses: of variables, attributes, keywords and modules."""
+    """Yield the names that code uses or gives: of variables, attributes, keywords, functions and modules."""
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name) | ast.keyword(arg=str(name)):
                 yield name
             case ast.Attribute():
                 yield ast.unparse(node)
+            case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
             case ast.Import(names=found):
                 yield from (each.name for each in found)
+                yield from (each.asname for each in found if each.asname)
             case ast.ImportFrom(module=module, names=found):
                 yield from (f"{module or ''}.{each.name}" for each in found)
+                yield from (each.asname for each in found if each.asname)
             case _:
                 pass
 

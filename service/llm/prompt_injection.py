@@ -110,6 +110,8 @@ _SUSPECT = re.compile("|".join(f"(?:{row})" for row in (*_ORDERS, *_SPOKEN)), re
 _TEXT_ROW = re.compile(r"\s*(?:\d+: )?\s*(?:#.*|(?![\w.-]+\s*:)[^=(\[{]*)")
 # Rows below one that speaks to a model that may go on with it.
 BELOW = 5
+# A name of more words may be a sentence.
+MOST_WORDS = 4
 # A name with a value that can say nothing: a number or a truth value.
 _PLAIN_VALUE = re.compile(
     r"(?<![\w.])-{0,2}(?P<name>[A-Za-z_][\w.-]{1,40})\\?['\"]?\s*"
@@ -172,7 +174,8 @@ def _withheld(text: str) -> str:
     named = {
         match["name"]: f"{match['name']}={match['value']}"
         for match in _PLAIN_VALUE.finditer(text)
-        if _SUSPECT.search(re.sub(r"[_.-]", " ", match["name"])) is None
+        if len(re.split(r"[_.-]+", match["name"])) <= MOST_WORDS
+        and _SUSPECT.search(re.sub(r"[_.-]", " ", match["name"])) is None
     }
     settings = ", ".join(list(named.values())[:MOST_NAMED])
     return f"{WITHHELD} it sets {settings}" if settings else WITHHELD

@@ -107,7 +107,7 @@ def is_pinned(asked: Sequence[str], target: PatchTarget) -> bool:
         specifier = wanted(target)[1]
     except NotPatchableError:
         return False
-    pins = [re.search(r"(?<![<>!~=])={1,3}\s*([\w.+!-]+)\s*(?:[;#].*)?$", item) for item in asked]
+    pins = [re.search(r"^[^<>!~=]*={1,3}\s*([\w.+!-]+)(?:=[\w.]+)?\s*(?:[;#].*)?$", item) for item in asked]
     return bool(str(specifier)) and any(
         pin is not None and specifier.contains(pin[1], prereleases=True) for pin in pins
     )

@@ -21,7 +21,7 @@ from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from ingest.source_code.guarded_statement import GuardedStatement
 from ingest.source_code.names_read import name_of
-from ingest.source_code.refused_choice import refused_choices
+from ingest.source_code.refused_choice import is_option, refused_choices
 from service.remediation.divisions import multiple_below, shared_divisor
 from service.remediation.named_options import NamedOption
 
@@ -193,7 +193,12 @@ def _choice_options(report: CrashReport, settings: Sequence[Setting]) -> Iterato
     for refused in refused_choices(raised):
         wanted = last_level(canonical(refused.name))
         named = [item for item in settings if last_level(canonical(item.key)) == wanted]
-        fitting = [item for item in named or settings if named or item.value.strip("'\"") in told]
+        if told:
+            # What the message tells was refused; another setting of that name was not.
+            fitting = [item for item in settings if item.value.strip("'\"") in told]
+            fitting = [item for item in fitting if item in named] or fitting
+        else:
+            fitting = named if is_option(refused.name) else []
         given = [item for item in fitting if item.value.strip("'\"") not in refused.choices]
         if refused.choices and given and len({canonical(item.key) for item in given}) == 1:
             listed = ", ".join(f"`{choice}`" for choice in refused.choices[:MOST_CHOICES])

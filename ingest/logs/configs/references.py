@@ -68,7 +68,7 @@ def _is_held(setting: Setting, told: Mapping[str, Sequence[Setting]]) -> bool | 
     there = [_plain(item.value) for item in told.get(canonical(setting.key), ())]
     if setting.spelled in _KEPT or here is None or not there or None in there:
         return None
-    return here in there
+    return here == there[-1]
 
 
 def _plain(value: str) -> float | bool | None:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 # Code that is shorter is in many cells.
 LEAST = 8
 _INTERRUPT = "KeyboardInterrupt"
-_VALUE = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|\b\d[\w.]*|#.*|\s+")
+# What may differ between two runs of one cell: what is named by a text is other work.
+_VALUE = re.compile(r"\b\d[\w.]*|#.*|\s+")
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ def past_cells(notebook: object) -> frozenset[int]:
     recovered |= {cell.place for cell in cells if cell.interrupted and any(map(cell.is_before, failed))}
     past, last = set(recovered), 0
     for cell in cells:
-        if 0 < cell.count < last:
+        # A failure that nothing cured stays: a kernel that was started anew counts from one again.
+        if 0 < cell.count < last and not cell.failed:
             past.add(cell.place)
         elif cell.failed and cell.place not in recovered:
             last = cell.count

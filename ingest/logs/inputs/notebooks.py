@@ -23,6 +23,8 @@ LONGEST = 1 << 20
 LONGEST_FILE = 32 << 20
 # So many values make a file too large to be held at once, however few bytes each has.
 MOST_VALUES = 1_000_000
+# A cell's output lies at the fifth level or so; one of JSON may go on.
+DEEPEST = 40
 # Rows between the message of an exception and its traceback.
 MOST_BETWEEN = 4
 # The name of a longer exception is none: it would be written on each line that tells what was raised.
@@ -37,7 +39,7 @@ _TEXT = re.compile(
     rb'(?P<value>\[\s*|\[.*\]|".*")(?:,\s*)?$'
 )
 _END = re.compile(rb"\s*\],?\s*$")
-_KIND = re.compile(rb'\s*"cell_type"\s*:\s*"(?P<kind>\w+)"')
+_KIND = re.compile(rb'(?P<indent>\s*)"cell_type"\s*:\s*"(?P<kind>\w+)"')
 _COUNT = re.compile(rb'\s*"(?:execution_count|prompt_number)"\s*:\s*(?P<count>\d{1,9}|null)')
 # What was raised, in two keys; the list of the traceback may be empty.
 _NAMED = re.compile(rb'\s*"(?P<key>ename|evalue)"\s*:\s*(?P<said>".*"),?\s*$')
@@ -78,11 +80,20 @@ def _whole(chunks: Iterator[bytes]) -> tuple[tuple[bytes, frozenset[int]], Itera
         return (head, frozenset()), iter(())
     try:
         held = json.loads(head)
+        is_whole = b"\n" in head.strip()
+        # What stands before the rows would grow with the square of how deep they are.
+        if not is_whole and _is_deeper(held, DEEPEST):
+            return (head, frozenset()), iter(())
+        laid_out = head if is_whole else json.dumps(held, indent=1).encode()
     except (ValueError, RecursionError):
         return (head, frozenset()), iter(())  # cut off: read as it is
-    # Without what stands before the rows, which would grow with the square of how deep they are.
-    laid_out = head if b"\n" in head.strip() else json.dumps(held, indent=0).encode()
     return (laid_out, past_cells(held)), iter(())
+
+
+def _is_deeper(held: object, levels: int) -> bool:
+    """Tell whether a value of JSON is nested deeper than so many levels."""
+    parts = held.values() if isinstance(held, dict) else held if isinstance(held, list) else ()
+    return levels < 0 or any(_is_deeper(part, levels - 1) for part in parts)
 
 
 class _Cells:
@@ -94,6 +105,7 @@ class _Cells:
     def __init__(self, past: frozenset[int]) -> None:
         self._past, self._cell = past, -1
         self._raised = ""
+        self._indent: bytes | None = None
         # What was raised, until it is seen whether the traceback says it again; and the rows since.
         self._held: list[bytes] = []
         # Of the list that is open: whether it is code, and how many rows it had.
@@ -172,7 +184,10 @@ class _Cells:
         if named := _NAMED.match(row):
             self._raised = (_string(named["said"]) or "")[:LONGEST_NAME]
             return b""
-        if kind := _KIND.match(row):
+        kind = _KIND.match(row)
+        # An output of JSON may hold such a key as well: cells' own stand where the first one's does.
+        if kind and self._indent in (None, kind["indent"]):
+            self._indent = kind["indent"]
             self._kind, self._count, self._cell = kind["kind"].decode(), "", self._cell + 1
         elif count := _COUNT.match(row):
             self._count = count["count"].decode().replace("null", "")

@@ -301,7 +301,7 @@ class _Api:
 
     def _sent(self, path: str, given: Mapping[str, str]) -> httpx.Response:
         response = self._client.send(self._client.build_request("GET", path, params=given), stream=True)
-        if response.is_error:
+        if not response.is_success:
             response.read()  # why, in a few words; a stream that is closed has none
         return response
 
@@ -372,7 +372,7 @@ def _bounded(response: httpx.Response) -> bytes:
 def _refusal(error: httpx.HTTPStatusError) -> _Listing:
     try:
         return _Listing.model_validate_json(error.response.content)
-    except ValidationError:
+    except (ValidationError, httpx.StreamError):
         return _Listing()
 
 

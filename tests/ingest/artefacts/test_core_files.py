@@ -75,6 +75,14 @@ def test_a_damaged_core_gets_a_sentence() -> None:
         read_core(whole[:100])
 
 
+def test_headers_that_name_the_same_notes_are_read_once() -> None:
+    """However many there are: each would list the mapped files anew."""
+    whole = bytearray(a_core())
+    struct.pack_into("<HH", whole, 54, 0, 60_000)
+    with pytest.raises(ArtefactError):
+        read_core(bytes(whole))
+
+
 def test_other_files_of_the_format_are_no_cores() -> None:
     """A program or library is none, nor a core of 32 bits, whose notes have other places."""
     program = a_core()[:16] + struct.pack("<H", 2) + a_core()[18:]

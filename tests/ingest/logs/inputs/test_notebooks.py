@@ -180,6 +180,30 @@ def test_the_state_of_the_last_run_counts(cells: list[dict[str, object]], fails:
     assert (read(page(*cells)).root is not None) is fails
 
 
+@each_row(
+    "cells",
+    [
+        # What a text names is other work, whatever function does it.
+        [cell(3, 'run_stage("train")', "", GONE), cell(4, 'run_stage("report")', "Training completed\n")],
+        # A kernel that was started anew counts from one again.
+        [cell(50, "old_name", "", ("NameError", "no")), cell(3, "fit(size=16)", "", GONE)],
+    ],
+)
+def test_a_failure_that_nothing_cured_stays(cells: list[dict[str, object]], read: ReadLog) -> None:
+    """Neither another call of one function nor a cell of an earlier kernel takes it away."""
+    assert any(event.body == "ValueError: bad value" for event in read(page(*cells)).standing)
+
+
+def test_an_output_of_json_is_no_cell(read: ReadLog) -> None:
+    """Its keys may be those of a notebook; the cells behind it keep their places."""
+    shown: dict[str, object] = {"data": {"application/json": {"cells": [{"cell_type": "code"}]}}}
+    first = {**cell(1, "show()"), "outputs": [{"output_type": "display_data", **shown}]}
+    cells = [cell(5, "fit(size=16)", "", GONE), cell(2, "f(1)", "", GONE), cell(3, "f(2)", "fine\n")]
+    root = read(page(first, *cells)).root
+    assert root is not None
+    assert root.frames[0].file == "In [5]"
+
+
 def test_the_failure_that_came_last_is_the_root(read: ReadLog) -> None:
     """One that stands below it and came before is past."""
     first, last = ("KeyError", "'first'"), ("KeyError", "'last'")
