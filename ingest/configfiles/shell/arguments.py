@@ -26,6 +26,8 @@ _REQUIREMENT = re.compile(
     r"\s*(?P<name>[A-Za-z][\w.-]*)(?:\[[\w,.-]*\])?\s*"
     r"(?P<version>(?:===?|~=|!=|<=?|>=?)[^;#\s]+(?:\s*,\s*(?:[=~!<>]=?=?)[^;#\s]+)*)"
 )
+# So many words of a command are looked back over.
+_BACK = 200
 # Switches that take no value, where a launcher lets the script's name follow. One letter behind the script's
 # name is an option of the script.
 _SWITCHES = frozenset(
@@ -150,8 +152,8 @@ def read_settings(words: Sequence[str], at: int) -> Iterator[ArgumentSetting]:
             begin = argument.begin + held.index("=") + 1
             yield ArgumentSetting(held.partition("=")[0], text[begin:], "env", at, begin, len(text))
         return
-    is_launcher = len(argument.key) > 1 or not any(word.endswith(".py") for word in words[:at])
-    if argument.form == "pair" and argument.key in _SWITCHES and is_launcher and not is_switch(held or ""):
+    is_pair = argument.form == "pair" and argument.key in _SWITCHES and not is_switch(held or "")
+    if is_pair and (len(argument.key) > 1 or not _follows_script(words, at)):
         held = None
     if argument.key == "export" and held is not None and argument.value is not None:
         yield from _exported(held, argument.value, argument.begin)
@@ -161,6 +163,11 @@ def read_settings(words: Sequence[str], at: int) -> Iterator[ArgumentSetting]:
     yield ArgumentSetting(
         argument.key, held, "flag", argument.value, argument.begin, argument.begin + len(held)
     )
+
+
+def _follows_script(words: Sequence[str], at: int) -> bool:
+    """Tell whether a script's name stands before a word, as far as is looked back."""
+    return any(word.endswith(".py") for word in words[max(0, at - _BACK) : at])
 
 
 def _exported(held: str, word: int, begin: int) -> Iterator[ArgumentSetting]:
