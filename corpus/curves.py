@@ -14,7 +14,7 @@ from corpus import library
 from corpus.schema import Expression, Record, Text
 
 FILE = "curves.yaml"
-Tell = Literal["zero", "jump", "rise", "slow"]
+Tell = Literal["zero", "jump", "rise", "slow", "behind"]
 # What stands between a name and its value, and how a value is written.
 _VALUE = (
     r"['\"]?\s{0,2}[:=]?\s{0,4}['\"]?"

@@ -105,18 +105,19 @@ export interface Confirmation {
  * else at lines. `finding` says what went wrong in it: it stayed no finite number, stayed at nothing,
  * leapt, grew all along, or steps took a multiple; `since` is the step and `line` the line from which on,
  * `before` the value until then, and `full_at` the step at which what grows would reach the machine's
- * limit.
+ * limit. `source` is the rank or process that is behind the others.
  */
 export interface Curve {
   name: string;
   points: unknown[][];
   counts_steps: boolean;
-  finding: "broken" | "zero" | "jump" | "rise" | "slow" | null;
+  finding: "broken" | "zero" | "jump" | "rise" | "slow" | "behind" | null;
   since: number | null;
   line: number | null;
   file: string | null;
   before: number | null;
   full_at: number | null;
+  source: string | null;
 }
 
 /** A claim that did not pass grounding, and why. */

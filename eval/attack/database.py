@@ -15,7 +15,7 @@ from eval.attack.target import Attack, Target
 _NAME = "whycrash.db"
 # A key that somebody else has made up.
 _ID, _SECRET = "ab" * 6, "x" * 43
-_THEIRS = f"'{_ID}', name, '{sha256(_SECRET.encode()).hexdigest()}', 'admin', created, NULL, NULL"
+_THEIRS = f"'{_ID}', name, '{sha256(_SECRET.encode()).hexdigest()}', 'admin', created"
 
 
 def _deleted(home: Path) -> None:
@@ -38,7 +38,9 @@ _SPOILED: dict[str, Callable[[Path], None]] = {
     "its keys deleted": partial(_execute, statement="DELETE FROM keys"),
     "another's key in it": partial(
         _execute,
-        statement=f"INSERT INTO keys SELECT {_THEIRS} FROM keys LIMIT 1",  # noqa: S608 - our own words
+        statement=(
+            f"INSERT INTO keys (id, name, hash, scopes, created) SELECT {_THEIRS} FROM keys LIMIT 1"  # noqa: S608
+        ),
     ),
     "deleted": _deleted,
     "emptied": partial(_replaced, content=b""),

@@ -19,7 +19,7 @@ from corpus.curves import CurveKind, Spellings, Tell
 from corpus.log_patterns import Pattern
 from ingest.logs.lines import Line, parse_line
 
-Finding = Literal["broken", "zero", "jump", "rise", "slow"]
+Finding = Literal["broken", "zero", "jump", "rise", "slow", "behind"]
 # So many rows show a log's course, so much of one is looked at, and so many sources are told apart.
 COURSE, LONGEST, SOURCES = 512, 8192, 64
 # Every so many rows a new spelling is looked for.
@@ -30,6 +30,8 @@ LEAST, LEAST_SINCE = 8, 3
 LEAP, STAYS, SLOWER = 20.0, 5.0, 2.0
 # Growth: how straight it is, how many readings rise, and how much it is in all.
 STRAIGHT, RISING, GROWN = 0.7, 0.8, 1.3
+# So many ranks or processes show what is usual, and so much longer than theirs one takes that is behind.
+FEWEST, BEHIND = 3, 1.5
 # So many points before a leap are what it is measured against.
 BEFORE = 50
 
@@ -47,7 +49,8 @@ class LoggedCurve:
     """How a number went. `since` is where it went wrong, `before` what it was until then.
 
     `full_at` is the step at which what grows would reach the machine's limit. `counts_steps` tells that the
-    points stand at steps; else at the rows that told them.
+    points stand at steps; else at the rows that told them. `source` is the rank or process that is behind
+    the others, whose median is `before`.
     """
 
     name: str
@@ -57,6 +60,7 @@ class LoggedCurve:
     before: float | None = None
     full_at: float | None = None
     counts_steps: bool = True
+    source: str = ""
 
 
 @dataclass
@@ -160,13 +164,44 @@ class CurveLog:
             kind = table.of(name)
             if kind is not None and len(values) > len(found.get(kind.name, ((), True))[0]):
                 found[kind.name] = ([Point(step, value) for step, value in sorted(values.items())], True)
+        behind = {
+            name: found_behind
+            for name in found
+            if "behind" in table.kind(name).tells and (found_behind := self._behind(name)) is not None
+        }
         told = [
-            curve_of(table.kind(name), course, limit=self._limit, counts_steps=counts)
+            behind.get(name) or curve_of(table.kind(name), course, limit=self._limit, counts_steps=counts)
             for name, (course, counts) in found.items()
             if len(course) >= LEAST
         ]
         order = [kind.name for kind in table.kinds]
         return tuple(sorted(told, key=lambda curve: (curve.finding is None, order.index(curve.name))))
+
+    def _behind(self, name: str) -> LoggedCurve | None:
+        """Find the one rank or process whose steps take longer than those of all others, all along."""
+        courses = {
+            source: [point for point in course if math.isfinite(point.value)]
+            for (kind, source), course in self._series.items()
+            if kind == name and source and len(course) >= LEAST
+        }
+        if len(courses) < FEWEST:
+            return None
+        usual = {source: median(point.value for point in course) for source, course in courses.items()}
+        slowest = max(usual, key=lambda source: usual[source])
+        others = [value for source, value in usual.items() if source != slowest]
+        course = courses[slowest]
+        early = median(point.value for point in course[: max(LEAST // 2, len(course) // 4)])
+        if max(others) <= 0 or min(early, usual[slowest]) < BEHIND * max(others):
+            return None
+        return LoggedCurve(
+            name,
+            tuple(course),
+            "behind",
+            course[0],
+            median(others),
+            counts_steps=self._counts_steps,
+            source=slowest,
+        )
 
 
 def curve_of(
@@ -180,7 +215,8 @@ def curve_of(
         return LoggedCurve(kind.name, points, "broken", broken, before, counts_steps=counts_steps)
     whole = [point for point in points if math.isfinite(point.value)]
     for tell in kind.tells:
-        if found := _FINDERS[tell](whole, kind.share):
+        # What is behind is told among several.
+        if tell != "behind" and (found := _FINDERS[tell](whole, kind.share)):
             since, before = found
             full = _full_at(whole, limit) if tell == "rise" else None
             return LoggedCurve(kind.name, points, tell, since, before, full, counts_steps)

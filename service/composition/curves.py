@@ -35,6 +35,7 @@ def _curve(found: LoggedCurve, report: CrashReport) -> Curve:
         file=(place.file or None) if place is not None else None,
         before=_shown(found.before) if found.before is not None else None,
         full_at=float(round(found.full_at)) if found.full_at is not None else None,
+        source=found.source or None,
     )
 
 
@@ -60,6 +61,7 @@ def curve_words(found: tuple[Curve, ...], language: Language) -> Iterator[str]:
             language,
             name=table.kind(curve.name).title.to(language),
             where=where,
+            who=curve.source or "?",
             before="?" if curve.before is None else f"{curve.before:g}",
             last=f"{finite[-1]:g}" if finite else "?",
         )

@@ -48,6 +48,10 @@ _END = " .。:,;"
 _PAIRS = (("(", ")"), ("[", "]"), ("{", "}"))
 # A row that belongs to a line above it: indented, or an item of a list.
 _ANNOUNCED = re.compile(r"(?:\s+(?:[-*•] )?|[-*•] )(?P<row>\S.*)")
+# A heading that counts what the rows below it tell: "2 validation errors for TrainConfig".
+_COUNTED = re.compile(r"\b\d{1,4} (?:[a-z]{1,30} )?errors? (?:for|in) [\w.]{1,100}$")
+# What a checker tells of itself behind a reason: `[type=value_error, input_value=...]`.
+_OF_THE_CHECK = re.compile(r"\s*\[type=\w{3,40}, input_value=.*$|\s*\(type=\w{3,40}_error[^)]*\)$")
 _LAST_BRACKETS = re.compile(r"\s*[(（](?P<within>[^()（）]+)[)）]$")
 _NO_NAME = re.compile(r"[^a-z0-9]+")
 # A name, and what its framework does: "verl update".
@@ -118,11 +122,13 @@ def quoted(message: str, title: str, *, is_general: bool) -> str:
 
 
 def announced(root: Event, report: CrashReport) -> str:
-    """Give the row below a failing line that ends in a colon, without its bullet; empty for none.
+    """Give the row below a failing line that ends in a colon or counts what is wrong; empty for none.
 
-    Such a line names a class of trouble, and the rows below say what it is.
+    Such a line names a class of trouble, and the rows below say what it is. The bullet of a row is left out.
     """
     said = root.body.rstrip()
+    if _COUNTED.search(said):
+        return _first_counted(root, report)
     if not said.endswith((":", "：")):
         return ""
     if (bare := EXCEPTION.fullmatch(said)) is not None and not bare["message"]:
@@ -131,6 +137,22 @@ def announced(root: Event, report: CrashReport) -> str:
     below = parse_line(report.texts.get(root.line + 1, "").encode(), root.line + 1).body
     found = _ANNOUNCED.match(below)
     return found["row"].strip() if found is not None else ""
+
+
+def _first_counted(root: Event, report: CrashReport) -> str:
+    """Give the first reason below a heading that counts them, behind the field that stands above it."""
+    rows = [
+        parse_line(report.texts.get(root.line + below, "").encode(), root.line + below).body
+        for below in (1, 2)
+    ]
+    field = ""
+    if rows[0].strip() and not rows[0][0].isspace():
+        field, rows = rows[0].strip(), rows[1:]
+    found = _ANNOUNCED.match(rows[0])
+    if found is None:
+        return ""
+    reason = _OF_THE_CHECK.sub("", found["row"]).strip()
+    return f"{field}: {reason}" if field else reason
 
 
 def is_specific(headline: str) -> bool:

@@ -155,18 +155,19 @@ class Curve(Part):
     stand at steps, else at lines. `finding` says what went wrong in it: it stayed no finite number, stayed
     at nothing, leapt, grew all along, or steps took a multiple; `since` is the step and `line` the line
     from which on, `before` the value until then, and `full_at` the step at which what grows would
-    reach the machine's limit.
+    reach the machine's limit. `source` is the rank or process that is behind the others.
     """
 
     name: str
     points: tuple[tuple[float, float | None], ...]
     counts_steps: bool = True
-    finding: Literal["broken", "zero", "jump", "rise", "slow"] | None = None
+    finding: Literal["broken", "zero", "jump", "rise", "slow", "behind"] | None = None
     since: float | None = None
     line: int | None = None
     file: str | None = None
     before: float | None = None
     full_at: float | None = None
+    source: str | None = None
 
 
 class SeenFramework(Part):

@@ -62,7 +62,7 @@ def _plot(curve: Curve, language: Language) -> Html:
     )
     # Where the curve went wrong, as far as that is inside of it.
     since = EMPTY
-    if curve.since is not None and curve.finding != "rise":
+    if curve.since is not None and curve.finding not in ("rise", "behind"):
         x = round(_across(curve.since, curve.points[0][0], curve.points[-1][0]), 1)
         since = element(
             "line", x1=x, y1=0, x2=x, y2=HEIGHT, class_="since", vector_effect="non-scaling-stroke"

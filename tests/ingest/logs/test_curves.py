@@ -152,3 +152,24 @@ def test_numbers_beside_the_log_are_read_where_the_log_has_none(reader: Reader, 
     assert [(curve.name, curve.finding, curve.since) for curve in found] == [
         ("loss", "zero", Point(21.0, 0.0))
     ]
+
+
+@each_row(
+    ("slower", "ranks", "finding"), [(2.0, 4, "behind"), (2.0, 2, None), (1.2, 4, None), (1.0, 4, None)]
+)
+def test_one_rank_that_is_slower_than_all_others(
+    slower: float, ranks: int, finding: str | None, reader: Reader, tmp_path: Path
+) -> None:
+    """All along, beside at least two others; half as long again is slow, what the clock wavers is not."""
+    rows = [
+        f"[rank{rank}]: step {step}/200 loss: {2.0 / step:.4f} "
+        f"step_time: {(slower if rank == 1 else 1.0) * (1 + 0.01 * (step % 5)):.3f}"
+        for step in range(1, 60)
+        for rank in range(ranks)
+    ]
+    report = _read(reader, tmp_path / "log.txt", lambda row: rows[row - 1], len(rows))
+    found = next(curve for curve in report.curves if curve.name == "step-time")
+    assert found.finding == finding
+    assert found.source == ("rank=1" if finding else "")
+    if finding:
+        assert found.before == pytest.approx(1.02, abs=0.02)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from corpus.schema import Language
 from service.composition.diagnosis_view import diagnosis_view
 from service.composition.headlines import QUOTED, quoted, without_names
@@ -141,6 +143,22 @@ def test_what_a_failing_line_announces_is_told(below: str, end: str, triage: Tri
     )
     frames = 'Traceback (most recent call last):\n  File "/job/train.py", line 12, in main\n    fit()\n'
     assert explained(triage, f"{frames}{announcing}\n{below}\n", language="en").headline.endswith(end)
+
+
+@pytest.mark.parametrize(
+    ("below", "end"),
+    [
+        ("  Value error, at least 2 stages [type=value_error, input_value={}]\n", "`at least 2 stages`"),
+        ("plan.lr\n  Field required [type=missing, input_value={}]\n", "`plan.lr: Field required`"),
+        ("The next program begins\nand works\n", "`2 validation errors for Plan`"),
+    ],
+)
+def test_a_heading_that_counts_errors_says_the_first_of_them(below: str, end: str, triage: Triage) -> None:
+    """How many there are tells nothing to do; the rows of another program are none of them."""
+    heading = "pydantic_core._pydantic_core.ValidationError: 2 validation errors for Plan"
+    frames = 'Traceback (most recent call last):\n  File "/job/train.py", line 12, in main\n    fit()\n'
+    said = explained(triage, f"{frames}{heading}\n{below}", language="en").headline
+    assert said.removesuffix(" (train.py:12)").endswith(end)
 
 
 def test_a_long_message_is_cut_between_its_parts() -> None:
