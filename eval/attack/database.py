@@ -16,6 +16,8 @@ _NAME = "whycrash.db"
 # A key that somebody else has made up.
 _ID, _SECRET = "ab" * 6, "x" * 43
 _THEIRS = f"'{_ID}', name, '{sha256(_SECRET.encode()).hexdigest()}', 'admin', created"
+_COLUMNS = "id, name, hash, scopes, created"
+_PUT_IN = f"INSERT INTO keys ({_COLUMNS}) SELECT {_THEIRS} FROM keys LIMIT 1"  # noqa: S608 - our own words
 
 
 def _deleted(home: Path) -> None:
@@ -36,12 +38,7 @@ def _execute(home: Path, statement: str) -> None:
 
 _SPOILED: dict[str, Callable[[Path], None]] = {
     "its keys deleted": partial(_execute, statement="DELETE FROM keys"),
-    "another's key in it": partial(
-        _execute,
-        statement=(
-            f"INSERT INTO keys (id, name, hash, scopes, created) SELECT {_THEIRS} FROM keys LIMIT 1"  # noqa: S608
-        ),
-    ),
+    "another's key in it": partial(_execute, statement=_PUT_IN),
     "deleted": _deleted,
     "emptied": partial(_replaced, content=b""),
     "overwritten": partial(_replaced, content=b"\0no database\xff" * 4000),
