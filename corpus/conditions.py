@@ -324,13 +324,14 @@ def framework_range(argument: str) -> tuple[tuple[str, ...], str]:
     return tuple(match[1].split("|")), match[2] or ""
 
 
-# Whose a missing name may be said to be: the job's own code's.
-OWN = "own"
+# Whose a missing name may be said to be: the job's own code's, that of some releases of a package, that of
+# another package than the one whose code asks for it, or of the same.
+WHOSE = ("own", "release", "other-package", "same-package")
 
 
 def _whose(argument: str) -> None:
-    if argument != OWN:
-        raise ValueError(f"missing:{argument} is not known; whose is missing may be asked of `{OWN}`")
+    if argument not in WHOSE:
+        raise ValueError(f"missing:{argument} is not known; it may be asked of {', '.join(WHOSE)}")
 
 
 # What the raising statement's own code says of what led there: a choice was none of those that it knows.

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from corpus import job_kinds
 from corpus.condition_nodes import UNKNOWN, ConditionResult, EvaluationContext
-from corpus.conditions import OWN, framework_range, parse
+from corpus.conditions import framework_range, parse
 from corpus.expressions import compiled
 from corpus.job_kinds import JobSigns
 from corpus.keys import canonical, last_level
@@ -20,7 +20,7 @@ from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
 from ingest.logs.frameworks import Framework
-from ingest.logs.stacks.own_names import misses_own
+from ingest.logs.stacks.own_names import WHOSE
 from ingest.source_code.guarded_statement import GuardedStatement
 from ingest.source_code.refused_choice import is_option, refused_choices
 
@@ -247,9 +247,7 @@ _TESTS: Mapping[str, Callable[[str, ReportView], bool]] = {
     # What the failing lines say: of the one in focus, else of all.
     "message": lambda expression, view: _finds(expression, (event.text for event in view.focused)),
     # Whose is what the failing line misses.
-    "missing": lambda whose, view: (
-        whose == OWN and any(misses_own(event.body, event.frames) for event in view.focused)
-    ),
+    "missing": lambda whose, view: any(WHOSE[whose](event.body, event.frames) for event in view.focused),
     # What led to the root's raising statement, where its file is at hand.
     "guard": lambda _choice, view: _refuses_choice(view),
     "stack": lambda expression, view: _finds(expression, view.stacks),

@@ -36,6 +36,8 @@ MOST_JOINED = 24
 _BOX_ROW = re.compile(r"\s*[│|] *(?P<text>[^│|\n]*?) *[│|]\s*$")
 _DRAWN = re.compile(r"\s*[│|╭╰+┌└].*[│|╮╯+┐┘]\s*$")
 _CALL = re.compile(r'\s*File "[^"\n]+", line \d')
+# A whole call of a traceback, whose statement stands indented below.
+_WHOLE_CALL = re.compile(r'(?P<margin>\s*)File "[^"\n]+", line \d{1,9}, in [\w.<>]+\s*$')
 _QUOTED = re.compile(r"`{1,3}([^`\n]{3,})`{1,3}|\"([^\"\n]{3,})\"")
 _LISTED = re.compile(r"'((?:[^'\\\n]|\\.){3,})'|\"((?:[^\"\\\n]|\\.){3,})\"")
 _ESCAPED_END = re.compile(r"(?:\\{1,4}r)?\\{1,4}n")
@@ -172,8 +174,8 @@ def _joins(rows: Sequence[str]) -> Iterator[Reading]:
             continue
         words = [row.split(None, 1)[0] for row in rows[begin + 1 : end]]
         full = [
-            len(row.rstrip()) + 1 + len(word) > widest and not _DRAWN.match(row)
-            for row, word in zip(rows[begin:end], words, strict=False)
+            len(row.rstrip()) + 1 + len(word) > widest and not (_DRAWN.match(row) or _is_called(row, below))
+            for row, word, below in zip(rows[begin:end], words, rows[begin + 1 : end], strict=False)
         ]
         for first in (place for place, is_full in enumerate(full, begin) if is_full):
             last = first + 1
@@ -184,6 +186,12 @@ def _joins(rows: Sequence[str]) -> Iterator[Reading]:
             whole = "".join(row if len(row) >= widest else f"{row.rstrip()} " for row in cut[:-1])
             yield Reading(first, last, (whole + cut[-1],))
             yield Reading(first, last, (" ".join(row.strip() for row in cut),))
+
+
+def _is_called(row: str, below: str) -> bool:
+    """Tell whether the row below is the statement of a traceback's call; no console indents one."""
+    call = _WHOLE_CALL.match(row)
+    return call is not None and below.startswith(f"{call['margin']}  ")
 
 
 def _parts(rows: Sequence[str]) -> Iterator[Reading]:

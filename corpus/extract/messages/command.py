@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from corpus import library
+from corpus import library, package_classes
 from corpus.errors import InvalidCorpusError
 from corpus.extract.messages import labels, native_sites, python_sites, sampling
 from corpus.extract.messages.archives import PYTHON, released, sources
@@ -21,7 +21,7 @@ from corpus.extract.messages.packing import pack, row_of
 from corpus.extract.messages.sampling import DrawnSite, sites_of
 from corpus.extract.messages.sites import FoundSite
 from corpus.library import ROOT
-from corpus.message_atlas import FILE
+from corpus.message_atlas import FILE, Atlas
 
 
 def main(words: Sequence[str]) -> int:
@@ -34,7 +34,8 @@ def main(words: Sequence[str]) -> int:
         folders = sorted(path for path in given.rows.iterdir() if path.is_dir())
         sites, messages = pack(folders, atlas_packages(given.table), given.out)
         size = given.out.stat().st_size / 1e6
-        sys.stdout.write(f"{sites} sites, {messages} messages, {size:.1f} MB\n")
+        classes = package_classes.write(Atlas(given.out), given.out.with_name(package_classes.FILE))
+        sys.stdout.write(f"{sites} sites, {messages} messages, {classes} classes, {size:.1f} MB\n")
         return 0
     table = atlas_packages(given.table)
     # What no registry has is read when it is named, with its source.
