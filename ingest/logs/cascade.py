@@ -109,6 +109,11 @@ def arrange_cascade(
         root = told
     root = _killed_after(root, standing) or root
     root = _led_to(root, standing) or root
+    if root is not None and root.pattern_role == "collateral":
+        # What ended a worker may have ended no more than that: others go on until its death is reported.
+        ended = _led_to(root, [event for event in events if id(event) in recovered])
+        recovered.discard(id(ended))
+        root = ended or root
     idle = [event for event in warnings if event.leads_to and not _is_recovered(event, runs, timeline)]
     if root is not None and (missed := _led_to(root, idle) or _warned_of(root, warnings)):
         root = replace(missed, kind="error", strength="suggests", pattern_role="origin")
@@ -291,7 +296,7 @@ def _led_to(root: Event | None, standing: Sequence[Event]) -> Event | None:
             if root is not None
             and event.leads_to
             and event.cause not in (None, root.cause)
-            and event.last < (root.traceback or root.line)
+            and event.line < (root.traceback or root.line)
             and compiled(event.leads_to).search(root.body)
         ),
         None,

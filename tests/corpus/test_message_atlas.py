@@ -81,6 +81,11 @@ def atlas(tmp_path_factory: pytest.TempPathFactory) -> Atlas:
     return Atlas(place / "atlas.bin")
 
 
+def test_that_packing_writes_the_classes_of_each_package(atlas: Atlas) -> None:
+    classes = atlas.path.with_name("package_classes.txt").read_text()
+    assert classes == "toykit: BasketOverflowError Orchard\n"
+
+
 @each_row(
     ("begins", "symbol", "kind", "exception", "names"),
     [

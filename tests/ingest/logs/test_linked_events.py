@@ -204,6 +204,15 @@ WAITS = (
     "specs=[{'GPU': 1.0}, {'GPU': 1.0}]. Check `ray status`\n"
 )
 GIVEN_UP = traceback("KeyboardInterrupt")
+FORKED = (
+    "terminate called after throwing an instance of 'c10::AcceleratorError'\n"
+    "  what():  CUDA error: initialization error\n"
+)
+POOL_DIED = traceback("RuntimeError: One of the subprocesses has abruptly died during map operation.")
+UNANSWERED = (
+    "/env/lib/python3.11/site-packages/torch/cuda/__init__.py:1061: UserWarning: Can't initialize NVML\n"
+)
+SYSTEM_ERROR = traceback("RuntimeError: NCCL Error 2: unhandled system error (run with NCCL_DEBUG=INFO)")
 
 
 @each_row(
@@ -217,6 +226,13 @@ GIVEN_UP = traceback("KeyboardInterrupt")
         # Whoever waits for what is not there waits until somebody ends it; what began after all does not.
         (WAITS + GIVEN_UP, 1),
         (WAITS + steps(1, 2, 3) + GIVEN_UP, 4 + GIVEN_UP.count("\n")),
+        # What ended a worker ended nothing more: its pool reports it when the others are done.
+        (FORKED + steps(1, 2, 3) + POOL_DIED, 2),
+        (OOM + steps(1, 2, 3) + POOL_DIED, OOM.count("\n") + 3 + POOL_DIED.count("\n")),
+        # PyTorch goes on without NVML, and NCCL does not.
+        (UNANSWERED + SYSTEM_ERROR, 1),
+        (UNANSWERED + steps(1, 2) + SYSTEM_ERROR, 3 + SYSTEM_ERROR.count("\n")),
+        (SYSTEM_ERROR + UNANSWERED, SYSTEM_ERROR.count("\n")),
     ],
 )
 def test_that_what_a_failure_comes_of_is_the_root_where_its_pattern_says_so(

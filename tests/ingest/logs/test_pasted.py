@@ -107,6 +107,26 @@ def test_that_the_calls_of_a_traceback_escaped_on_one_line_are_read(read: ReadLo
     assert [(frame.file, frame.line, frame.function) for frame in event.frames] == [("/job/t.py", 3, "fit")]
 
 
+@each_row(
+    "function",
+    # As wide as its paragraph's widest row, and not: a terminal would have broken it in no other way.
+    ["__getattr__", "__getattr__of_a_class_with_a_long_name_indeed"],
+)
+def test_that_a_call_which_is_as_wide_as_its_paragraph_keeps_its_own_statement(
+    function: str, read: ReadLog
+) -> None:
+    statement = "raise AttributeError(f\"'{type(self).__name__}' object has no attribute '{name}'\")"
+    text = (
+        'Traceback (most recent call last):\n  File "/job/t.py", line 3, in <module>\n    net.go\n'
+        f'  File "/opt/envs/lark/lib/python3.9/site-packages/torch/nn/modules/module.py", line 1729, '
+        f"in {function}\n"
+        f"    {statement}\nAttributeError: 'Net' object has no attribute 'go'\n"
+    )
+    # What a text said before it says no more below, and a joined row would seem to say it anew.
+    (event,) = read("at /opt/envs/lark/lib/python3.9/runpy.py\n\n" * 9 + text).events
+    assert (event.frames[-1].function, event.frames[-1].code) == (function, statement)
+
+
 @each_row("escaped", [rb"\ud83d\ude00", rb"\ud83d", rb"\udfff", rb"\udc80", rb"\ude00\ud83d"])
 def test_that_escaped_halves_of_characters_are_joined_or_replaced(reader: Reader, escaped: bytes) -> None:
     """Whatever a record escapes is read, also amid bytes that are no UTF-8."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ingest.logs.stacks.own_names import misses_own
+from corpus import package_classes
+from ingest.logs.stacks.own_names import WHOSE, misses_own
 from ingest.logs.stacks.stack import Frame
 from tests.factories import ReadLog
 from tests.tables import each_row
@@ -65,3 +66,76 @@ def test_that_a_class_of_the_jobs_with_a_packages_name_is_no_package_of_another_
     )
     assert report.root is not None
     assert report.root.cause == expected
+
+
+def _asked(file: str, code: str, *below: Frame) -> tuple[Frame, ...]:
+    return (Frame("/job/train.py", 3, "<module>", "main()"), Frame(file, 9, "prepare", code), *below)
+
+
+ADAPTERS = f"{SITE}/peft/tuners/lora/bnb.py"
+LACKS = "AttributeError: 'MatmulLtState' object has no attribute 'has_fp16_weight'"
+LOST = "AttributeError: 'MatmulLtState' object has no attribute 'memory_efficient_backward'"
+RAISES = Frame(f"{SITE}/torch/nn/modules/module.py", 7, "__getattr__", "raise AttributeError(")
+
+
+@each_row(
+    ("message", "frames", "expected"),
+    [
+        # Releases of the class's package differ in it, whoever asks.
+        (LOST, _asked(ADAPTERS, "target.state.memory_efficient_backward"), {"release", "other-package"}),
+        (LOST, _asked("/job/net.py", "state.memory_efficient_backward"), {"release"}),
+        (LACKS, _asked(ADAPTERS, "target.state.has_fp16_weight"), {"other-package"}),
+        # The class answers by `__getattr__`: the one who asked stands above it.
+        (LACKS, _asked(ADAPTERS, "target.state.has_fp16_weight", RAISES), {"other-package"}),
+        (LACKS, _asked("/job/net.py", "target.state.has_fp16_weight", RAISES), set()),
+        (LACKS, _asked(f"{SITE}/bitsandbytes/nn/modules.py", "state.has_fp16_weight"), {"same-package"}),
+        # A class of no package is the job's: what it lacks, the job has to give.
+        (
+            "AttributeError: 'OrchardNet' object has no attribute 'config'",
+            _asked(f"{SITE}/transformers/trainer.py", "self.model.config"),
+            set(),
+        ),
+        # The class itself is asked by whoever imported it.
+        (
+            "AttributeError: type object 'GRPOTrainer' has no attribute 'from_args'",
+            _asked("/job/train.py", "GRPOTrainer.from_args(args)"),
+            {"other-package"},
+        ),
+        (
+            "AttributeError: type object 'OrchardTrainer' has no attribute 'from_args'",
+            _asked("/job/train.py", "OrchardTrainer.from_args(args)"),
+            set(),
+        ),
+    ],
+)
+def test_that_what_a_class_of_a_package_lacks_is_told_by_who_asks_for_it(
+    message: str, frames: tuple[Frame, ...], expected: set[str]
+) -> None:
+    assert {whose for whose, holds in WHOSE.items() if holds(message, frames)} == expected
+
+
+@each_row(
+    ("owner", "code", "expected"),
+    [
+        ("MatmulLtState", "target.state.threshold_of(x)", "package-incompatible"),
+        # What people hand to a package as they call it is theirs to give.
+        ("DataLoader", "loader.threshold_of(x)", "user-code-error"),
+        ("OrchardNet", "target.state.threshold_of(x)", "user-code-error"),
+    ],
+)
+def test_that_a_package_which_asks_anothers_class_in_vain_is_of_another_release(
+    owner: str, code: str, expected: str, read: ReadLog
+) -> None:
+    report = read(
+        'Traceback (most recent call last):\n  File "/job/train.py", line 9, in <module>\n    main()\n'
+        f'  File "{ADAPTERS}", line 3, in dispatch\n    {code}\n'
+        f"AttributeError: '{owner}' object has no attribute 'threshold_of'\n"
+    )
+    assert report.root is not None
+    assert report.root.cause == expected
+
+
+def test_that_the_classes_are_known_by_the_module_that_one_imports() -> None:
+    assert package_classes.modules_with("GRPOTrainer") >= {"trl"}
+    assert package_classes.modules_with("vllm.config.VllmConfig") == {"vllm"}
+    assert package_classes.modules_with("OrchardNet") == frozenset()
