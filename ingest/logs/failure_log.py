@@ -32,6 +32,8 @@ WINDOWS = 4
 _STRENGTH = {"states": 0, "suggests": 1, "hints": 2}
 _ROLE = {"origin": 0, "collateral": 1, "wrapper": 2, "none": 3}
 _WARNING = re.compile(r"\b[A-Z]\w*Warning: ")
+# What a program calls a warning in words of its own, without a logger.
+_WARNS = re.compile(r"(?:W(?:arning|ARNING)|warning)s?\b ?[:!]")
 # Pydantic's list of what does not fit: a field a line, with what is wrong with it below.
 _VALIDATION = re.compile(r"\d validation errors? for \w")
 _FIELD = re.compile(r"[A-Za-z_][\w.]{0,120}\s*$")
@@ -220,9 +222,16 @@ class FailureLog:
         return tuple(sorted(found.items()))
 
 
+def _calls_warning(row: Pattern, line: Line) -> bool:
+    """Tell whether a program calls a line a warning by a word that is none of the message that it knows."""
+    word, found = _WARNS.match(line.body), row.compiled.search(line.body)
+    return word is not None and found is not None and found.start() > 0
+
+
 def _toned_down(row: Pattern, line: Line, traceback: Traceback | None) -> Pattern:
     """Give the row as a line means it that warns, goes on without what failed, or only remarks."""
     warns = line.level.startswith("WARN") or (line.level == "W" and row.survivable)
+    warns = warns or (traceback is None and _calls_warning(row, line))
     if (
         row.kind == "error"
         and row.role == "origin"
