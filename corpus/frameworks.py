@@ -147,6 +147,7 @@ class KnownFramework(Record):
     - `manifest`: the format that it starts containers from; `directives`: its options stand in a script's
       comments; `holds_variables`: its settings are environment variables; `installs`: its settings are
       packages; `size_suffix`: how it writes GiB.
+    - `prints_all`: where it prints its settings, it prints every one that it has.
     - `package`: what it is called on the package index, where that is another name.
     - `components`: parts of its jobs that fail one by one; of several that a stack shows, the first counts.
     - `modules`: modules that its packages bring, and the packages.
@@ -189,6 +190,7 @@ class KnownFramework(Record):
     container: ContainerStyle = ContainerStyle()
     batches: BatchStyle = BatchStyle()
     prints: tuple[PrintStyle, ...] = ()
+    prints_all: bool = False
     components: tuple[JobComponent, ...] = ()
     dated_by: tuple[VersionSign, ...] = ()
     package: str = ""

@@ -207,10 +207,10 @@ class MessageForm(Record):
     the failing line, the exception's type before its message; `reads` adds a row for the statement of the
     job's own call, or that of the one that raised (`raiser`), or the rows of the log `below` the line. Its
     named groups, and what `facts` names (`kind.field`, the first that the log tells), fill the texts' blanks.
-    So do `{function}` and `{code}` of the call that is shown, and `{raiser}`, the function that raised, where
-    it is another. `{there}` is the place of that call, or nothing: of the job's own innermost one, or, with
-    `place: raise`, of the one that raised; `nowhere` where the place says nothing. The first form counts that
-    fits and of which every blank can be filled. It is told where the named cause is one of `causes`, or,
+    So do `{function}` and `{code}` of the call that is shown, `{module}`, its file as a module of its folder,
+    and `{raiser}`, the function that raised, where it is another. `{there}` is the place of that call, or
+    nothing: of the job's own innermost one, or, with `place: raise`, of the one that raised; `nowhere` where
+    the place says nothing. The first form counts that fits and of which every blank can be filled. It is told where the named cause is one of `causes`, or,
     without any, the line's own.
 
     `headline` stands in place of the cause's title; a case's title is kept, unless `beside_case` has the form
@@ -314,11 +314,13 @@ class Remedy(Change):
     applies where its rule gives a value, or where `to` says in words what to put there. A row with `holds`
     is for the setting whose value the failing line tells, a framework's or the program's own. One that
     `yields` takes from the job what others of the same standing leave it, such as a part of its data: it
-    comes behind them.
+    comes behind them. One that `lowers` asks in words for less than the present value, so that it is none
+    where that is the least already.
     """
 
     cause: str
     yields: bool = False
+    lowers: bool = False
     own: Expression = ""
     holds: Held | Literal[""] = ""
     source: Annotated[str, Field(pattern=r"^https://[^\s]+$")]

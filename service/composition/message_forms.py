@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from string import Formatter
 
 from corpus.expressions import compiled
@@ -33,7 +34,7 @@ _QUOTED = re.compile(r"['\"`]([\w.@/:+-](?:[\w.@/:+ -]{0,58}[\w.@/:+-])?)['\"`]"
 _COMMAND = re.compile(r"/bin/[^/]+$")
 # What the calls of a traceback fill, besides the message itself.
 LISTED_BLANKS = frozenset({"given", "nearest"})
-FRAME_BLANKS = frozenset({THERE, "function", "code", "raiser"})
+FRAME_BLANKS = frozenset({THERE, "function", "code", "raiser", "module"})
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,7 @@ def _values(
         told[name] = next((value for field in fields if (value := fact_value(report, field))), None)
     if frame is not None:
         told |= {"function": frame.function, "code": frame.code.removeprefix("assert ")}
+        told["module"] = _module_of(frame)
         frames = report.root.frames if report.root else ()
         told["raiser"] = None if frames[-1] is frame else frames[-1].function
         own = own_call(frames)
@@ -149,6 +151,13 @@ def _values(
         value = (text or "").replace("`", "'").strip()
         if value and len(value) <= (LONGEST_SAID if name == "said" else LONGEST) and value.isprintable():
             yield name, value
+
+
+def _module_of(frame: Frame) -> str | None:
+    """Name a file as a module of the folder that it lies in, as `python -m` takes it; None without one."""
+    path = PurePosixPath(frame.file.replace("\\", "/"))
+    names = (path.parent.name, path.stem)
+    return ".".join(names) if path.suffix == ".py" and all(map(str.isidentifier, names)) else None
 
 
 def _computed(groups: Mapping[str, str | None], form: MessageForm) -> Mapping[str, str | None]:

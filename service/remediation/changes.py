@@ -31,10 +31,11 @@ from service.remediation.ranking import (
     is_situated,
     ranked,
     without_repeats,
+    without_unset,
 )
 from service.remediation.renames import Rename
 from service.remediation.rules.context import CannotHelp, DependentSetting
-from service.remediation.setting_values import is_guidance, misfit_reason, number_of, typed_value
+from service.remediation.setting_values import is_guidance, is_least, misfit_reason, number_of, typed_value
 from service.remediation.values import beyond_default, compute_value, leads_astray, rule_context, rule_for
 from service.schemas.diagnosis import Dropped, ProposedChange
 from service.schemas.value_bounds import ValueBounds
@@ -145,7 +146,7 @@ def propose_changes(
     groups = [group for group in groups if canonical(group.changes[0].key) not in refused_keys]
     groups += refusal_groups(refusals, report, library, settings, language)
     advice = [item for item in advice if not refused_keys & {canonical(item.key), argument_of(item.key)}]
-    groups = without_repeats(groups, _own_numbers(remedies, settings))
+    groups = without_unset(without_repeats(groups, _own_numbers(remedies, settings)))
     _follow(advice, groups, settled, job, dropped)
     for group in groups:
         # The setting whose value failed is read for sure; another that the message knows of need not be.
@@ -358,6 +359,8 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
     value = _value(change, spec, now, wanted.cause, job)
     if own and not value.because and not is_guidance(value.to):
         return nothing, []
+    if isinstance(change, Remedy) and change.lowers and is_least(now, spec):
+        value = replace(value, useless=Message("changes.least-already", now=now))
     if reason := (misfit_reason(value.to, spec) if spec is not None else "") or value.useless:
         return nothing, [
             Dropped(

@@ -42,6 +42,11 @@ _OTHERWISE = re.compile(r"\$\{\w+:?-(?P<value>[^{}]*)\}")
 # How a program names the switch of a framework that it may run with, and the values by which it is off.
 _SWITCHES = ("{}", "use_{}", "enable_{}", "with_{}")
 _OFF = frozenset({"false", "none", "null", "0", "", "[]", "no", "off"})
+# Of so many names that a framework has, a print shows them all.
+WHOLE_LIST = 80
+_PRINTABLE = frozenset({"flag", "hydra", "yaml"})
+# What a flag is called by that turns another name off or on.
+_SWITCHING = re.compile(r"^(?:no|disable|enable|use)_")
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,31 @@ class Grounds:
         ]
         is_called = any(framework in cued_frameworks(call) for call in self.root_calls)
         return bool(told) and told[-1] in _OFF and not is_called
+
+    def prints_without(self, spec: SettingSpec) -> bool:
+        """Tell whether the run printed all of a framework's settings, and this one is none of them."""
+        if spec.spelled not in _PRINTABLE:
+            return False
+        printed = self._printed.get(spec.framework, frozenset())
+        names = (spec.key, *(alias.key for alias in spec.aliases))
+        leaves = {last_level(unsigned(name)) for name in names}
+        leaves |= {_SWITCHING.sub("", leaf) for leaf in leaves} | set(spec.called)
+        return len(printed) >= WHOLE_LIST and leaves.isdisjoint(printed)
+
+    @cached_property
+    def _printed(self) -> dict[str, frozenset[str]]:
+        """The names of the last level that the run printed, by the framework that reads settings so."""
+        names = {
+            last_level(unsigned(setting.key))
+            for setting in self.report.settings
+            if setting.line and setting.spelled == "dump"
+        }
+        found = {}
+        for name in self.frameworks if len(names) >= WHOLE_LIST else ():
+            known = self.library.keys.get(name, ())
+            own = {last_level(unsigned(key)) for key in known if known_frameworks().row(name).prints_all}
+            found[name] = frozenset(names) if len(names & own) >= WHOLE_LIST else frozenset()
+        return found
 
     @cached_property
     def view(self) -> ReportView:
@@ -208,6 +238,8 @@ def refused(
         else grounds.lacking(change.framework, change.key)
     )
     missing = Message("changes.no-option", ran=lacking) if lacking else ""
+    if not missing and not change.replaces and change.from_ is None and grounds.prints_without(spec):
+        missing = Message("changes.not-printed")
     if spec.spelled == "python" and not change.replaces and lacks_call(change.key, grounds.report):
         missing = Message("changes.no-call", call=change.key.rpartition(".")[0])
     is_idle = any(holds(condition, grounds.view) for condition in spec.idle_when)

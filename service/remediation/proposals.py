@@ -25,6 +25,7 @@ from service.remediation.guard_values import guard_options
 from service.remediation.message_hints import hinted_changes
 from service.remediation.named_options import NamedOption, named_options
 from service.remediation.near_files import near_files, stray_signs
+from service.remediation.near_values import near_values
 from service.remediation.overwrites import tell_overwritten
 from service.remediation.own_files import own_files
 from service.remediation.own_values import advised_flags, divided_values, own_values
@@ -131,6 +132,7 @@ def _from_cases(
         more = [
             *near_files(report, settings),
             *stray_signs(report, settings),
+            *near_values(report, settings),
             *guard_options(report, settings),
         ]
         told += [option for option in more if canonical(option.key) not in keys]

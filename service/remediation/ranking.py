@@ -10,6 +10,7 @@ from corpus.condition_nodes import Comparison, Name, Predicate
 from corpus.conditions import parse
 from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, last_level
+from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import ProposedChange
 
 # The place of what no message advises, behind all that one does; a right name comes before both.
@@ -116,6 +117,19 @@ def without_repeats(groups: Sequence[ChangeGroup], told: Sequence[tuple[str, str
         return any((in_code and re.search(sought, key)) or name == known for sought, known in own)
 
     return [group for group in groups if group.own or not repeats(group.changes[0].key)]
+
+
+def without_unset(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
+    """Leave out what the job does not set, told in words, where it has the setting that the line tells of."""
+    if not any(group.held for group in groups):
+        return list(groups)
+
+    def is_unset(group: ChangeGroup) -> bool:
+        first = group.changes[0]
+        is_bare = first.from_ is None and first.kind in ("setting", "flag") and is_guidance(first.to)
+        return is_bare and group.advised is None and not group.own and first.purpose == "cure"
+
+    return [group for group in groups if not is_unset(group)]
 
 
 def ranked(groups: Iterable[ChangeGroup]) -> list[ChangeGroup]:

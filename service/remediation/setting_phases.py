@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 
 from corpus import phases
@@ -9,6 +10,11 @@ from corpus.keys import canonical
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
 
+# What a program's own handler says before the message of what it caught.
+_SAID = re.compile(
+    r"(?:[^\n]{0,80} - )?(?:ERROR|CRITICAL|WARNING)?[ :-]{0,4}"
+    r"(?P<what>[A-Za-z][A-Za-z -]{2,40}?) (?:failed|error|crashed)(?: with[ \w]{0,20})?:"
+)
 # The phase that a failure is taken for whose calls name none.
 _USUAL = "update"
 
@@ -19,7 +25,10 @@ def failing_phase(report: CrashReport) -> str:
     frames = report.root.frames if report.root is not None else ()
     functions = [frame.function for frame in reversed(frames)]
     files = [PurePosixPath(frame.file).stem for frame in reversed(frames) if is_own(frame)]
-    named = (table.of_name(canonical(name)) for name in (*functions, *files))
+    # Without calls the words that a program puts before the message tell what it did.
+    said = _SAID.match(report.root.body) if report.root is not None and not frames else None
+    words = [said["what"].lower().replace(" ", "_")] if said else []
+    named = (table.of_name(canonical(name)) for name in (*functions, *files, *words))
     return next((phase.name for phase in named if phase is not None), _USUAL)
 
 

@@ -62,6 +62,13 @@ def misfit_reason(value: Scalar, spec: SettingSpec) -> str:
     )
 
 
+def is_least(now: str | None, spec: SettingSpec | None) -> bool:
+    """Tell whether a setting that counts something has its least value already."""
+    number = None if now is None else number_of(now.strip("'\""), "float")
+    least = 1.0 if spec is None or spec.min is None else max(spec.min, 1.0)
+    return number is not None and number <= least
+
+
 def number_of(value: Scalar, kind: str) -> float | None:
     """Read a value as a finite number of a kind (`int`, `float`); None where it is none."""
     try:

@@ -409,8 +409,11 @@ def _read(value: str) -> object:
 
 def _values(end: FlowEnd, settings: Sequence[Setting]) -> list[str]:
     """Give the values that an option is seen to have: those that the job gives before code's own."""
-    given = [item.value for item in _named(end, settings) if item.value.strip()]
-    return list(dict.fromkeys([*given, *([end.value] if end.value is not None else [])]))
+    named = _named(end, settings)
+    given = [item.value for item in named if item.value.strip()]
+    is_given = any(item.line or item.spelled != "dump" for item in named)
+    default = [end.value] if end.value is not None and not is_given else []
+    return list(dict.fromkeys([*given, *default]))
 
 
 def _named(end: FlowEnd, settings: Sequence[Setting]) -> list[Setting]:
@@ -421,7 +424,8 @@ def _named(end: FlowEnd, settings: Sequence[Setting]) -> list[Setting]:
         return short
     whole = [item for item in settings if canonical(item.key) == wanted]
     if whole or end.kind == "env":
-        return whole
+        # What code falls back to is not the value of a run that is given another one.
+        return [item for item in whole if item.line or item.spelled != "dump"] or whole
     ending = [item for item in settings if canonical(item.key).endswith(f".{wanted}")]
     if ending or end.kind != "option":
         return ending

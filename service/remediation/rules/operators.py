@@ -312,6 +312,17 @@ _LAZY: Mapping[str, Operator] = {
     "nonzero": _first(bool),
     "positive": _first(lambda found: isinstance(found, int | float) and found > 0),
 }
+
+
+def _speaks_of(setting: str, parameter: str, common: str) -> bool:
+    """Tell whether a size may be one of a parameter: the part of the model that it names is that one's.
+
+    `common` are words that names of sizes have whatever part they are of.
+    """
+    parts = set(re.findall(r"[a-z]+", setting.lower())) - set(common.split())
+    return all(part[:4] in parameter.lower() for part in parts)
+
+
 _PLAIN: dict[str, Callable[..., object]] = {
     "min": min,
     "max": max,
@@ -338,6 +349,7 @@ _PLAIN: dict[str, Callable[..., object]] = {
     "listed": _listed,
     "shares": _shares,
     "measure": _measure,
+    "speaks_of": _speaks_of,
     "mentions": lambda text, parts: any(part in text for part in parts),
 }
 # Over a job's facts and settings. `fact` gives the first number of a fact under one of the names, `most` the
