@@ -26,10 +26,11 @@ from eval.explained import UNHURRIED, Explained
 from eval.incidents import Incident
 from service.llm.chain import explain_with_model
 from service.llm.claims import Claims, parse
-from service.llm.investigation import SCHEMAS, SINGLE_SHOT, LookLimits
+from service.llm.investigation import SINGLE_SHOT, LookLimits
 from service.llm.models import AnswerPiece, ChatMessage, ToolCallPiece
 from service.llm.stages import FinalStage
 from service.llm.tokens import estimate_tokens
+from service.llm.tools import schemas
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import ModelRefusedError, ServiceError
@@ -202,7 +203,7 @@ def main(words: list[str]) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     if options.tools:
-        sys.stdout.write("".join(f"{json.dumps(tool, ensure_ascii=False)}\n" for tool in SCHEMAS))
+        sys.stdout.write("".join(f"{json.dumps(tool, ensure_ascii=False)}\n" for tool in schemas("en")))
         return 0
     settings = load_settings()
     found = incidents.load(options.incidents)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from corpus.library import Library
+from corpus.message import words
 from corpus.schema import Language
-from service.llm.prompts.instructions import NO_CAUSES
+from service.llm.prompts.instructions import INSTRUCTIONS
+
+# The name under which the ids of all causes are listed.
+ALL = "all"
 
 
 def describe_cause(
@@ -14,13 +18,27 @@ def describe_cause(
 ) -> tuple[str, ...]:
     """Define a cause, or what is named in the place of one; `holds` tells which conditions the job meets.
 
-    Empty where there is no such cause.
+    The name ALL gives the ids of all by their area. Empty where there is no such cause.
     """
+    if name == ALL:
+        areas = dict.fromkeys(cause.category for cause in library.causes.values())
+        return tuple(
+            f"{area}: {', '.join(each.id for each in library.causes.values() if each.category == area)}"
+            for area in areas
+        )
     cause = library.causes.get(name)
     if cause is None:
-        return (NO_CAUSES[name],) if name in NO_CAUSES else ()
+        no_causes = INSTRUCTIONS[language].no_causes
+        return (no_causes[name],) if name in no_causes else ()
     rows = [f"{cause.id}: {cause.title.to(language)}. {cause.means.to(language)}"]
     rows.append(cause.advice.to(language, holds))
-    rows += [f"{cause.id} or {other.cause}: {other.to(language)}" for other in cause.confused_with]
-    rows += [f"To confirm: {check.to(language)}" for check in cause.checks if holds(check.when)]
+    rows += [
+        words("tools.two-causes", language, one=cause.id, other=other.cause, apart=other.to(language))
+        for other in cause.confused_with
+    ]
+    rows += [
+        words("tools.to-confirm", language, check=check.to(language))
+        for check in cause.checks
+        if holds(check.when)
+    ]
     return tuple(rows)

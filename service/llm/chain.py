@@ -26,7 +26,7 @@ from service.llm.client import LlmClient, added_tokens
 from service.llm.contacts import NODES, lead
 from service.llm.deadline import FIRST_SHARE, Deadline
 from service.llm.grounding import GroundedClaims, GroundedQuote, ground_claims
-from service.llm.investigation import SCHEMAS, SINGLE_SHOT, Investigation, LookLimits, begin_investigation
+from service.llm.investigation import SINGLE_SHOT, Investigation, LookLimits, begin_investigation
 from service.llm.models import ChatModel, open_models
 from service.llm.prompt import shown
 from service.llm.prompt_context import Prompt, PromptContext, build_prompt_context
@@ -34,6 +34,7 @@ from service.llm.prose import blocks
 from service.llm.spending import Spending, open_spending
 from service.llm.stages import DraftStage, FinalStage, LookStage, Stage, TextStage
 from service.llm.streaming_json import growing_text, whole_fields
+from service.llm.tools import schemas
 from service.llm.triage_context import TriageContext
 from service.remediation.free_proposals import is_of_job
 from service.remediation.proposals import MAX_CHANGES
@@ -54,7 +55,7 @@ def render_prompt(triage_context: TriageContext, settings: Settings) -> str:
     prompt_context = build_prompt_context(triage_context)
     begun = begin_investigation(triage_context, prompt_context, settings.model_tokens, limits)
     prompt = replace(begun.prompt, messages=begun.first_messages)
-    return shown(prompt, schema(Claims), SCHEMAS if limits.calls else ())
+    return shown(prompt, schema(Claims), schemas(triage_context.language) if limits.calls else ())
 
 
 def answer_in_stages(triage_context: TriageContext, settings: Settings, batch: str = "") -> Iterator[Stage]:
@@ -118,7 +119,7 @@ def explain_with_models(
     final, failures, taken = triage_context.first, list[str](), list[Tokens]()
     for place, model in enumerate(models, 1):
         time = deadline if place == len(models) else Deadline(seconds * FIRST_SHARE)
-        asker = LlmClient(model, time, budget, spending)
+        asker = LlmClient(model, time, budget, spending, language=triage_context.language)
         investigation = begin_investigation(triage_context, prompt_context, budget, limits)
         talk = _ModelExplanation(triage_context, prompt_context, investigation)
         told = [*failures, Message("model.asked-instead", name=model.name)] if failures else []
@@ -156,7 +157,8 @@ def hear_vote(
     prompt_context = build_prompt_context(triage_context)
     investigation = begin_investigation(triage_context, prompt_context, budget, limits)
     talk = _ModelExplanation(triage_context, prompt_context, investigation)
-    deque(talk.listen(LlmClient(model, Deadline(seconds), budget)), maxlen=0)
+    asker = LlmClient(model, Deadline(seconds), budget, language=triage_context.language)
+    deque(talk.listen(asker), maxlen=0)
     return talk.vote
 
 

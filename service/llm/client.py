@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from corpus.message import Message
+from corpus.schema import Language
 from service.llm.claims import MAX_ANSWER, Claim, parse, schema
 from service.llm.deadline import Deadline, within
 from service.llm.model_calls import ModelCall
@@ -85,6 +86,7 @@ class LlmClient:
     budget: int
     spending: Spending | None = None
     sleep: Callable[[float], None] = time.sleep
+    language: Language = "en"
     sent: int = 0
     received: int = 0
     counted: bool = True
@@ -183,7 +185,7 @@ class LlmClient:
             problem = str(error)
         if not text.strip():
             raise ModelNonsenseError(Message("model.model-gave-empty-answer"))
-        mended = self.whole(for_repair(kind, text, problem, self.budget), kind)
+        mended = self.whole(for_repair(kind, text, problem, self.budget, self.language), kind)
         try:
             return parse(kind, mended)
         except ValueError as error:

@@ -182,11 +182,12 @@ class Conversation:
     def _listen(self, prompt_context: PromptContext, heard: _ModelReply) -> Iterator[LookStage]:
         """Ask one model after the other until one answers, and pass on what each looks at."""
         deadline = Deadline(self._seconds)
-        room = budget_beside_tools(self._budget, self._limits)
+        room = budget_beside_tools(self._budget, self._limits, prompt_context.language)
         prompt = for_turn(prompt_context, room, self._talk, self._ruled_out)
         for place, model in enumerate(self._models, 1):
             time = deadline if place == len(self._models) else Deadline(self._seconds * FIRST_SHARE)
-            asker = LlmClient(model, time, self._budget, self._spending)
+            language = prompt_context.language
+            asker = LlmClient(model, time, self._budget, self._spending, language=language)
             heard.failures += [Message("model.asked-instead", name=model.name)] if heard.failures else []
             heard.name = model.name
             heard.looking = looking = Investigation(

@@ -7,10 +7,12 @@ and what it may quote afterwards is what it was shown.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from corpus.message import Message, words
+from corpus.message import Message, in_language, words
+from corpus.schema import Language
 from ingest.redaction.redactor import Redactor
 from service.llm import model_calls
 from service.llm.claims import Claim, Claims
@@ -30,10 +32,10 @@ from service.llm.prompt_injection import (
     withhold_in_file,
 )
 from service.llm.prompt_lines import gap_row, own_names
-from service.llm.prompts.instructions import ANSWER_NOW, LOOK, LOOKED
+from service.llm.prompts.instructions import INSTRUCTIONS, Instructions
 from service.llm.row_folding import head_and_tail
 from service.llm.tokens import cut_to_tokens, estimate_tokens
-from service.llm.tools import TOOLS, Found, ToolContext, ToolError, call_tool
+from service.llm.tools import TOOLS, Found, ToolContext, ToolError, call_tool, schemas
 from service.llm.triage_context import TriageContext
 from service.schemas.diagnosis import TraceStep
 from service.schemas.errors import ModelRejectedError, ModelToolsError
@@ -47,7 +49,9 @@ MAX_THOUGHT = 2000
 # Calls of one round that are answered at all, be it with a refusal; what else it makes is not read.
 MAX_AT_ONCE = 16
 _SHOWN, _MAX_ARGUMENTS = 200, 8
-SCHEMAS = tuple(tool.schema() for tool in TOOLS.values())
+# Arguments that are marks of lines, and one however it is written.
+_MARKS = frozenset({"first", "last", "line"})
+_MARK = re.compile(r"\[?l?(\d+)\]?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +84,23 @@ class Investigation:
     _notes: list[str] = field(default_factory=list)
 
     @property
+    def _language(self) -> Language:
+        return self.prompt_context.language
+
+    @property
+    def _instructions(self) -> Instructions:
+        return INSTRUCTIONS[self._language]
+
+    @property
     def first_messages(self) -> tuple[ChatMessage, ...]:
         """What a model is sent first."""
         if not self.limits.calls:
             return self.prompt.messages
         system, *rest = self.prompt.messages
-        return (replace(system, text=system.text + LOOK.format(calls=self.limits.calls)), *rest)
+        return (
+            replace(system, text=system.text + self._instructions.look.format(calls=self.limits.calls)),
+            *rest,
+        )
 
     def listen(self, asker: LlmClient, is_said: Callable[[], bool]) -> Iterator[str | TraceStep]:
         """Yield each look, and the answer as far as it has come; raises ModelError.
@@ -102,7 +117,7 @@ class Investigation:
         while len(self.trace) < self.limits.calls and deadline.left:
             text = ""
             try:
-                for text in asker.stream_with_tools(messages, SCHEMAS, is_said):
+                for text in asker.stream_with_tools(messages, schemas(self._language), is_said):
                     yield text
             except ModelRejectedError as error:
                 # Without tools, or where what was found is too long, it is asked in another way.
@@ -143,23 +158,25 @@ class Investigation:
             f"{step.tool} {json.dumps(step.arguments, ensure_ascii=False)}\n{text}"
             for step, text in zip(self.trace, self._notes, strict=True)
         )
-        return (*self.prompt.messages, ChatMessage("user", f"{LOOKED}\n\n{found}\n\n{ANSWER_NOW}"))
+        said = self._instructions
+        text = f"{said.looked}\n\n{found}\n\n{said.answer_now}"
+        return (*self.prompt.messages, ChatMessage("user", text))
 
     def _answered(self, tools: ToolContext, call: ToolCall) -> str:
         """Answer a call; one beyond the bounds is refused and counts for nothing."""
         if len(self.trace) >= self.limits.calls:
-            return "There are no more looks. " + ANSWER_NOW
+            return self._instructions.answer_now
         arguments = parsed_arguments(call.arguments)
         kept = {
             neutralize(str(name), 40): Redactor().clean(neutralize(str(value), _SHOWN))
             for name, value in list((arguments or {}).items())[:_MAX_ARGUMENTS]
         }
         says = Message("model.looked-wrong", tool=call.name)
-        asked = f"{call.name} {json.dumps(kept, sort_keys=True)}"
+        asked = _question(call.name, arguments or {})
         if arguments is None:
-            text = "error: the arguments are no JSON object"
+            text = self._error(Message("tools.no-object"))
         elif asked in self._asked:
-            text = "error: this was asked before; its answer stands above"
+            text = words("tools.asked-before", self._language)
         else:
             self._asked.add(asked)
             tools.view.is_cut = False
@@ -168,17 +185,25 @@ class Investigation:
                     found = call_tool(tools, call.name, arguments)
                 text, says = self._shown(found), found.says
             except ToolError as error:
-                text = f"error: {error}"
+                text = self._error(error.args[0])
             if tools.view.is_cut:
-                text += "\nThe time was up before the whole log was read."
+                text += "\n" + words("tools.time-up", self._language)
         # A model may repeat what it could not have seen, such as a key that it guesses.
         told = says.with_values(Redactor().clean)
         self.trace.append(TraceStep(tool=call.name, arguments=kept, found=told))
         self._notes.append(text)
         return text
 
+    def _error(self, why: object) -> str:
+        return words("tools.error", self._language, why=why)
+
     def _shown(self, found: Found) -> str:
         """Give an answer as a model gets it, and add it to what may be quoted and cited."""
+        if found.is_lines_alone and self.rows.keys() >= found.rows.keys():
+            report = self.prompt_context.report
+            ends = dict.fromkeys([min(found.rows), max(found.rows)])
+            lines = words("tools.to", self._language).join(str(report.place(number)) for number in ends)
+            return words("tools.shown-before", self._language, lines=lines)
         ids = own_names(self.prompt_context)
         report = self.prompt_context.report
         events = {event.line for event in report.events}
@@ -189,11 +214,12 @@ class Investigation:
         else:
             data = tuple(withhold(text, ids) for text in found.data)
             spoken = sum(WITHHELD in text for text in data)
-        suspects += spoken + sum(WITHHELD in text for text in found.ours)
+        ours = [in_language(text, self._language) for text in found.ours]
+        suspects += spoken + sum(WITHHELD in text for text in ours)
         left = max(0, self.budget - sum(map(estimate_tokens, self._notes)))
         left = min(left, max(self.budget // LARGEST, 200))
         parts: list[str] = []
-        for text in found.ours:
+        for text in ours:
             parts.append(cut_to_tokens(text, left))
             left -= estimate_tokens(parts[-1])
         every = [*rows.items(), *((0, text) for text in data)]
@@ -210,7 +236,7 @@ class Investigation:
             if place not in kept:
                 continue
             if number and last and number > last + 1 and not report.blank_between(last, number):
-                fenced.append(gap_row(report, last, number, self.prompt_context.language))
+                fenced.append(gap_row(report, last, number, self._language))
             fenced.append(f"{marks[place]}| {text}" if number else text)
             if number:
                 shown[number], last = text, number
@@ -218,8 +244,8 @@ class Investigation:
         clean = Redactor().rows(fenced)
         parts += [fence(clean)] if clean else []
         if any(WITHHELD in row for row in fenced):
-            parts.append(words("prompt.why-withheld", self.prompt_context.language))
-        parts += _said_to_be_cut(every, marks, kept)
+            parts.append(words("prompt.why-withheld", self._language))
+        parts += _said_to_be_cut(marks, kept, self._language)
         self.rows |= {number: found.rows[number] for number in shown}
         self._extend(shown, found, suspects, "\n".join(parts))
         return "\n".join(parts)
@@ -246,27 +272,47 @@ class Investigation:
         )
 
 
-def _said_to_be_cut(
-    rows: Sequence[tuple[int, str]], marks: Sequence[str], kept: Collection[int]
-) -> list[str]:
+def _question(name: str, arguments: Mapping[str, object]) -> str:
+    """Give what a call asks, however it is written: a mark with or without its letter, a number as a text."""
+    tool = TOOLS.get(name)
+    said = {
+        key: str(value).strip().casefold()
+        for key, value in arguments.items()
+        if tool is None or key in tool.parameters
+    }
+    for key in _MARKS & said.keys():
+        if mark := _MARK.fullmatch(said[key]):
+            said[key] = mark[1]
+    return f"{name} {json.dumps({key: value for key, value in said.items() if value}, sort_keys=True)}"
+
+
+def _said_to_be_cut(marks: Sequence[str], kept: Collection[int], language: Language) -> list[str]:
     """Say how many rows there was no room for, and how they are asked for."""
-    cut = [place for place in range(len(rows)) if place not in kept]
+    cut = [place for place in range(len(marks)) if place not in kept]
     if not cut:
         return []
     first, last = marks[cut[0]], marks[cut[-1]]
-    ask = f"ask for them with first {first} and last {last}" if first and last else "ask more narrowly"
-    return [f"{len(cut)} rows between are not shown, for want of room: {ask}."]
+    ask = (
+        words("tools.ask-span", language, first=first, last=last)
+        if first and last
+        else words("tools.ask-narrower", language)
+    )
+    return [words("tools.no-room", language, count=len(cut), ask=ask)]
 
 
 def begin_investigation(
     triage_context: TriageContext, prompt_context: PromptContext, budget: int, limits: LookLimits
 ) -> Investigation:
     """Make the prompt, with room for the tools where there are to be any."""
-    prompt = for_answer(prompt_context, budget_beside_tools(budget, limits))
+    prompt_context = replace(prompt_context, may_look=limits.calls > 0)
+    prompt = for_answer(prompt_context, budget_beside_tools(budget, limits, prompt_context.language))
     return Investigation(triage_context, prompt_context, prompt, limits, budget)
 
 
-def budget_beside_tools(budget: int, limits: LookLimits) -> int:
+def budget_beside_tools(budget: int, limits: LookLimits, language: Language) -> int:
     """Give how many tokens a prompt may have beside the tools that go with it."""
-    spent = estimate_tokens(LOOK) + estimate_tokens(json.dumps(SCHEMAS)) if limits.calls else 0
+    if not limits.calls:
+        return budget
+    form = json.dumps(schemas(language), ensure_ascii=False)
+    spent = estimate_tokens(INSTRUCTIONS[language].look) + estimate_tokens(form)
     return max(budget - spent, budget // 2)

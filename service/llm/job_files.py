@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from corpus.message import Message
 from service.llm.log_view import finder, units
 
 # Rows of one answer, those around a row that holds the words, and the longest row.
@@ -31,22 +32,23 @@ def read_file(
         title for title in files if title.rpartition("/")[2] == wanted.rpartition("/")[2]
     ]
     if len(found) != 1:
-        there = ", ".join(files) or "none"
-        raise ValueError(f"the job has no one file of that name; its files: {there}")
+        there = ", ".join(files) or Message("tools.no-file-at-all")
+        raise ValueError(Message("tools.no-one-file", files=there))
     rows, remark = files[found[0]], told_of(found[0])
     if first and not first.isdecimal():
-        raise ValueError("a row is a number")
+        raise ValueError(Message("tools.no-row-number"))
     places: Sequence[int] = range(max(0, int(first or 1) - 1), len(rows))
     loose = ""
     if words:
         places, loose = _holding(rows, words)
     shown = [place for place in places if rows[place].strip()]
     told = tuple(f"{place + 1}: {rows[place][:LONGEST]}" for place in shown[:MOST])
-    more = tuple(filter(None, [f"{found[0]}: {remark}" if remark else "", loose]))
+    said = Message("tools.file-remark", file=found[0], remark=remark) if remark else ""
+    more = tuple(filter(None, [said, loose]))
     if len(shown) > MOST:
-        rest = f"{len(shown) - MOST} more rows of {len(rows)}: ask for them with first {shown[MOST] + 1}."
-        return told, (*more, rest)
-    return told, more if told else (*more, "No row is such.")
+        left, at = len(shown) - MOST, shown[MOST] + 1
+        return told, (*more, Message("tools.more-rows", count=left, all=len(rows), first=at))
+    return told, more if told else (*more, Message("tools.no-row"))
 
 
 def _holding(rows: Sequence[str], words: str) -> tuple[list[int], str]:
@@ -64,7 +66,7 @@ def _holding(rows: Sequence[str], words: str) -> tuple[list[int], str]:
         for at in hits:
             first, last = _bracketed(open_above, at)
             near.update(range(max(0, first - AROUND), min(len(rows), last + AROUND + 1)))
-    return sorted(near), f"No row holds all of: {', '.join(loose)}; shown are rows with any." if loose else ""
+    return sorted(near), Message("tools.rows-with-any", words=", ".join(loose)) if loose else ""
 
 
 def _hits(rows: Sequence[str], said: str) -> tuple[list[int], bool]:

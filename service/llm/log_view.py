@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 
+from corpus.message import Message
 from ingest.errors import InputError
 from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.sources import LogSource
@@ -292,7 +293,7 @@ def line_number(mark: str, report: CrashReport) -> int:
     """
     match = _MARK.fullmatch(mark.strip())
     if match is None:
-        raise ValueError("a line is named by its mark, such as L12")
+        raise ValueError(Message("tools.no-mark"))
     line = int(match["line"])
     if not report.timeline.has_parts:
         return line
@@ -300,5 +301,5 @@ def line_number(mark: str, report: CrashReport) -> int:
     parts = [part for part in report.timeline.parts if name and part.name in (name, name.strip("./"))]
     parts = parts or [part for part in report.timeline.parts if name and part.name.endswith(f"/{name}")]
     if len(parts) != 1:
-        raise ValueError(f"the job has several files: name a line as {report.place(1)}")
+        raise ValueError(Message("tools.which-file", line=str(report.place(1))))
     return parts[0].first + line - 1

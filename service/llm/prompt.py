@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from corpus.message import words
+from corpus.schema import Language
 from ingest.redaction.redactor import Redactor
 from service.llm.claims import Claim, Claims, ModelReply, schema
 from service.llm.models import ChatMessage
@@ -22,7 +23,7 @@ from service.llm.prompt_injection import (
 )
 from service.llm.prompt_lines import PromptRow, gap_row, is_told, log_rows
 from service.llm.prompt_sections import SECTIONS
-from service.llm.prompts.instructions import ANSWER, LANGUAGES, REPAIR, REPAIR_TASK, TURN
+from service.llm.prompts.instructions import INSTRUCTIONS
 from service.llm.tokens import cut_to_tokens, estimate_tokens
 
 # Stands for a row's end within a piece, while pieces are told apart by theirs.
@@ -48,7 +49,8 @@ _SECTIONS: tuple[tuple[str, bool], ...] = (
 
 def for_answer(prompt_context: PromptContext, budget: int) -> Prompt:
     """Make the prompt for an answer, of at most `budget` tokens by our estimate."""
-    system = _filled_instructions(ANSWER, prompt_context, but=", but in the changes that you propose")
+    said = INSTRUCTIONS[prompt_context.language]
+    system = said.answer.format(open=OPEN, close=CLOSE, but=said.but_changes)
     return _built(prompt_context, system, (), _rest(budget, system, Claims), Claims)
 
 
@@ -59,7 +61,8 @@ def for_turn(
 
     `talk` ends with the question, and what is oldest is cut first.
     """
-    system = _filled_instructions(TURN, prompt_context)
+    said = INSTRUCTIONS[prompt_context.language]
+    system = said.turn.format(open=OPEN, close=CLOSE, but=said.but_offered)
     if constraints:
         system += "\nconstraints:\n" + "\n".join(f"- {neutralize(row, 200)}" for row in constraints)
     latest = list(_latest(talk, budget // 4))
@@ -67,22 +70,19 @@ def for_turn(
     return _built(prompt_context, system, latest, _rest(budget, system, ModelReply) - spent, ModelReply)
 
 
-def for_repair(kind: type[Claim], answer: str, problem: str, budget: int) -> tuple[ChatMessage, ...]:
+def for_repair(
+    kind: type[Claim], answer: str, problem: str, budget: int, language: Language = "en"
+) -> tuple[ChatMessage, ...]:
     """Make the prompt that puts a broken answer into its form; the log is not sent again."""
-    form = json.dumps(schema(kind))
-    left = budget - estimate_tokens(REPAIR) - estimate_tokens(REPAIR_TASK) - 2 * estimate_tokens(form) - 300
+    form, said = json.dumps(schema(kind)), INSTRUCTIONS[language]
+    ours = estimate_tokens(said.repair) + estimate_tokens(said.repair_task)
+    left = budget - ours - 2 * estimate_tokens(form) - 300
     # What a model wrote is no more trusted than a log.
     text = "\n".join(neutralize(row, 4000) for row in cut_to_tokens(answer, max(left, 200)).splitlines())
-    task = REPAIR_TASK.format(
+    task = said.repair_task.format(
         schema=form, problem=neutralize(problem, 300), answer=text, open=OPEN, close=CLOSE
     )
-    return ChatMessage("system", REPAIR), ChatMessage("user", task)
-
-
-def _filled_instructions(
-    instructions: str, prompt_context: PromptContext, but: str = ", and no setting but an offered one"
-) -> str:
-    return instructions.format(language=LANGUAGES[prompt_context.language], open=OPEN, close=CLOSE, but=but)
+    return ChatMessage("system", said.repair), ChatMessage("user", task)
 
 
 def _rest(budget: int, system: str, kind: type[Claim]) -> int:

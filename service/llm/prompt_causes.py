@@ -1,4 +1,4 @@
-"""The causes in a prompt: which are candidates, which others have a sign, and the ids of all others."""
+"""The causes in a prompt: which are candidates, which others have a sign, and the ids of those near them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from corpus.message import words
+from service.llm.cause_lookups import ALL
 from service.llm.prompt_context import PromptContext
 from service.llm.prompt_lines import PromptRow
 from service.schemas.diagnosis import UNKNOWN_CAUSE
@@ -49,7 +50,8 @@ def signs_beside_the_log(candidate: Candidate, prompt_context: PromptContext) ->
 def other_causes(prompt_context: PromptContext, told: Iterable[str]) -> Iterator[PromptRow]:
     """Give the causes beside those that are `told`: with words where a sign speaks for one, else by id.
 
-    One that is not named here cannot be an answer. Where the log may not tell, also what a cause needs for
+    By id come those of the areas that anything speaks for, where a tool can list the others; else all, since
+    what a model has never read of it cannot answer. Where the log may not tell, also what a cause needs for
     which a bare death is easily taken.
     """
     causes, language = prompt_context.library.causes, prompt_context.language
@@ -72,14 +74,16 @@ def other_causes(prompt_context: PromptContext, told: Iterable[str]) -> Iterator
             apart = borders[name].to(language)
             text = words("prompt.two-causes", language, one=name, other=UNKNOWN_CAUSE, apart=apart)
             yield PromptRow("causes", 2.1, text, number=place, is_ours=True)
-    if by_id := [name for name in others if name not in worded]:
-        ids = ", ".join(by_id)
-        text = (
-            words("prompt.causes-by-id-quiet", language, ids=ids)
-            if is_quiet
-            else words("prompt.causes-by-id", language, ids=ids)
-        )
+    areas = {causes[name].category for name in (*told, *worded) if name in causes}
+    rest = [name for name in others if name not in worded]
+    by_id = [name for name in rest if causes[name].category in areas or not prompt_context.may_look]
+    if by_id:
+        row = "prompt.causes-by-id-quiet" if is_quiet else "prompt.causes-by-id"
+        text = words(row, language, ids=", ".join(by_id))
         yield PromptRow("causes", -1.0, text, number=len(causes), is_ours=True)
+    if left_out := len(rest) - len(by_id):
+        text = words("prompt.causes-elsewhere", language, count=left_out, name=ALL)
+        yield PromptRow("causes", -1.0, text, number=len(causes) + 1, is_ours=True)
 
 
 def _may_not_tell(prompt_context: PromptContext) -> bool:

@@ -33,7 +33,8 @@ class PromptContext:
     """All that is known of one job's death.
 
     `offered` are changes that are checked, the first answer's own first. `beside` are rows of outputs that
-    were given as files of the job's, each with its file's name: those that fail, and the last.
+    were given as files of the job's, each with its file's name: those that fail, and the last. `may_look`
+    tells that the model has tools.
     """
 
     assessment: Assessment
@@ -42,6 +43,7 @@ class PromptContext:
     language: Language
     offered: tuple[ProposedChange, ...]
     beside: tuple[str, ...] = ()
+    may_look: bool = False
 
     @property
     def report(self) -> CrashReport:

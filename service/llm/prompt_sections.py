@@ -64,18 +64,17 @@ _SECTION = re.compile(r"^### ", re.MULTILINE)
 def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:
     first, library, language = prompt_context.first, prompt_context.library, prompt_context.language
     cause = library.causes.get(first.cause or "")
-    yield PromptRow(
-        "answer",
-        -2,
-        words(
-            "prompt.first-answer",
-            language,
-            verdict=first.verdict,
-            cause=first.cause,
-            standing=first.standing,
-            action=first.action,
-        ),
+    # By the one rule of the instructions: what just stops amid work is told under its name.
+    is_open = first.verdict == "no-failure" and not first.ended_well
+    said = words(
+        "prompt.first-answer-open" if is_open else "prompt.first-answer",
+        language,
+        verdict=first.verdict,
+        cause=UNKNOWN_CAUSE if is_open else first.cause,
+        standing=first.standing,
+        action=first.action,
     )
+    yield PromptRow("answer", -2, said)
     if cause is not None:
         yield PromptRow(
             "answer",

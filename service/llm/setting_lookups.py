@@ -59,25 +59,34 @@ def describe_setting(spec: SettingSpec, report: CrashReport, language: Language)
     return f"`{spec.key}` ({'; '.join(facts)}). {effect}{costs}".strip()
 
 
-def at_this_job(spec: SettingSpec, report: CrashReport, library: Library) -> str:
+def at_this_job(spec: SettingSpec, report: CrashReport, library: Library, language: Language) -> str:
     """Say which versions have a setting, how it is spelled at the job's, and what of it is not known."""
     owner = spec.read_by or spec.framework
     version = report.version(owner)
     names = library.names(spec.framework, spec.key, version)
-    parts = [f"It exists in {owner} {spec.versions}." if spec.versions else ""]
+    parts = (
+        [words("tools.setting-exists", language, owner=owner, versions=spec.versions)]
+        if spec.versions
+        else []
+    )
     if version:
-        spelled = f"is spelled {', '.join(names[:4])}" if names else "does not exist"
-        parts.append(f"At {owner} {version}, which this job has, it {spelled}.")
-    parts.append("" if _value_here(spec, report) is not None else "No value of this job's is known.")
+        told = "tools.setting-spelled" if names else "tools.setting-not-there"
+        spelled = ", ".join(names[:4])
+        parts.append(words(told, language, owner=owner, version=version, names=spelled))
+    if _value_here(spec, report) is None:
+        parts.append(words("tools.setting-no-value", language))
     unknown = {
-        "what it does": not spec.explained,
-        "its default": spec.default is None,
-        "its range": spec.type in ("int", "float", "size") and spec.min is None and spec.max is None,
-        "its cost": spec.costs is None,
+        "effect": not spec.explained,
+        "default": spec.default is None,
+        "range": spec.type in ("int", "float", "size") and spec.min is None and spec.max is None,
+        "costs": spec.costs is None,
     }
-    missing = [what for what, is_missing in unknown.items() if is_missing]
-    parts.append(f"The catalogue does not say {', '.join(missing)}." if missing else "")
-    return " ".join(filter(None, parts))
+    if missing := [
+        words(f"tools.unknown-{what}", language) for what, is_missing in unknown.items() if is_missing
+    ]:
+        what = words("tools.then", language).join(missing)
+        parts.append(words("tools.setting-unknown", language, what=what))
+    return " ".join(parts)
 
 
 def _value_here(spec: SettingSpec, report: CrashReport) -> str | None:

@@ -10,16 +10,18 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import islice
 from typing import Any
 
 from corpus.keys import canonical
-from corpus.message import Message
+from corpus.message import Message, words
 from corpus.message_atlas import shipped
+from corpus.schema import Language
 from ingest.logs.clock import parse_time
 from ingest.logs.events import Event
 from ingest.logs.timeline import YEAR
-from service.llm.cause_lookups import describe_cause
+from service.llm.cause_lookups import ALL, describe_cause
 from service.llm.job_files import read_file
 from service.llm.log_view import LogView, Writer, around, begins_late, line_number, units, written
 from service.llm.prompt_context import PromptContext
@@ -45,7 +47,7 @@ _LONGEST_ARGUMENT = 200
 
 
 class ToolError(ValueError):
-    """A call cannot be answered; its text says why, in words for the model."""
+    """A call cannot be answered; its message says why, in words for the model."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ class Found:
     """What a tool found.
 
     `says` tells a person what was looked at. `rows` are lines of the log by their numbers, `data` is text of
-    the log or the job that has no line of its own, `ours` text of ours; `cases` are those that it tells of.
+    the log or the job that has no line of its own, `ours` text of ours, as messages where it is a sentence;
+    `cases` are those that it tells of.
     `pieces` are what is shown of rows that are longer; `is_of_file`: `data` are rows of a file of the job's.
     """
 
@@ -64,6 +67,11 @@ class Found:
     cases: frozenset[str] = frozenset()
     pieces: Mapping[int, str] = field(default_factory=dict)
     is_of_file: bool = False
+
+    @property
+    def is_lines_alone(self) -> bool:
+        """Whether it shows whole lines of the log and tells nothing beside them."""
+        return bool(self.rows) and not (self.data or self.ours or self.pieces or self.cases)
 
 
 @dataclass(frozen=True)
@@ -80,46 +88,51 @@ Arguments = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool as a model is told of it.
+    """A tool as a model is told of it; of its `parameters`, those in `optional` may be left out.
 
-    `parameters` maps the name of each to what it means; those in `optional` may be left out.
+    What it does, and what each parameter means, say the messages of its name.
     """
 
     name: str
-    says: str
-    parameters: Mapping[str, str]
+    parameters: tuple[str, ...]
     run: Callable[[ToolContext, Arguments], Found]
     optional: frozenset[str] = frozenset()
 
-    def schema(self) -> dict[str, Any]:
+    def means(self, parameter: str = "") -> Message:
+        """Say what a parameter means; without one, what the tool does."""
+        row = f"{self.name}-{parameter}" if parameter else self.name
+        return Message(f"tools.tool-{row}", most=MAX_ROWS, most_normal=MAX_NORMAL, all=ALL)
+
+    def schema(self, language: Language) -> dict[str, Any]:
         """Give it in the form in which chat models are told of functions."""
-        properties = {name: {"type": "string", "description": told} for name, told in self.parameters.items()}
+        properties = {
+            name: {"type": "string", "description": self.means(name).in_language(language)}
+            for name in self.parameters
+        }
         required = [name for name in self.parameters if name not in self.optional]
         parameters = {"type": "object", "properties": properties, "required": required}
-        return {
-            "type": "function",
-            "function": {"name": self.name, "description": self.says, "parameters": parameters},
-        }
+        told = {"name": self.name, "description": self.means().in_language(language)}
+        return {"type": "function", "function": {**told, "parameters": parameters}}
 
 
 def call_tool(context: ToolContext, name: str, given: Mapping[str, Any]) -> Found:
     """Run a tool; raises ToolError where there is none of that name, or it cannot be run so."""
     tool = TOOLS.get(name)
     if tool is None:
-        raise ToolError(f"there is no such tool; there are {', '.join(TOOLS)}")
+        raise ToolError(Message("tools.no-tool", names=", ".join(TOOLS)))
     arguments = {
         key: neutralize(str(given[key]), _LONGEST_ARGUMENT).strip()
         for key in tool.parameters
         if isinstance(given.get(key), str | int | float)
     }
     if missing := [key for key in tool.parameters if not arguments.get(key) and key not in tool.optional]:
-        raise ToolError(f"the argument {missing[0]} is missing: {tool.parameters[missing[0]]}")
+        raise ToolError(Message("tools.missing", name=missing[0], means=tool.means(missing[0])))
     try:
         return tool.run(context, arguments)
     except ToolError:
         raise
     except ValueError as error:
-        raise ToolError(str(error)) from error
+        raise ToolError(*error.args) from error
 
 
 def _place(context: ToolContext, number: int) -> str:
@@ -132,7 +145,7 @@ def _span(context: ToolContext, arguments: Arguments) -> tuple[int, int]:
     first = line_number(arguments["first"], report) if arguments.get("first") else 1
     last = line_number(arguments["last"], report) if arguments.get("last") else max(report.limits.lines, 1)
     if last < first:
-        raise ToolError("the last line stands before the first")
+        raise ToolError(Message("tools.last-before-first"))
     return first, last
 
 
@@ -146,7 +159,7 @@ def _read_lines(context: ToolContext, arguments: Arguments) -> Found:
         "last": _place(context, max(there, default=last)),
     }
     if not there:
-        return Found(Message("model.looked-no-lines", **ends), ours=("No such lines are at hand.",))
+        return Found(Message("model.looked-no-lines", **ends), ours=(Message("tools.no-lines"),))
     rows = there
     if len(there) > MAX_ROWS:
         failing = {
@@ -155,27 +168,27 @@ def _read_lines(context: ToolContext, arguments: Arguments) -> Found:
         rows = folded(there, failing)
         kept = head_and_tail([1] * len(rows), MAX_ROWS)
         rows = {number: rows[number] for place, number in enumerate(sorted(rows)) if place in kept}
-    told = f"{len(rows)} of the lines are shown, without those amid runs alike and, of many, the middle"
-    more = f"{told}; a span of at most {MAX_ROWS} lines is shown whole." if is_long or rows != there else ""
-    return Found(Message("model.looked-lines", **ends), rows, ours=(more,) if more else ())
+    more = Message("tools.of-the-lines", count=len(rows), most=MAX_ROWS)
+    is_part = is_long or rows != there
+    return Found(Message("model.looked-lines", **ends), rows, ours=(more,) if is_part else ())
 
 
 def _search_log(context: ToolContext, arguments: Arguments) -> Found:
     said = arguments.get("words", "")
     wanted = [units(part)[:MAX_WORDS] for part in said.split("|")]
-    wanted = [[word[:LONGEST_WORD] for word in words] for words in wanted if words]
+    wanted = [[word[:LONGEST_WORD] for word in each] for each in wanted if each]
     rank, stream = _rank(arguments), arguments.get("stream", "").lower().split()
-    if any(len(max(words, key=len)) < 2 for words in wanted) or not (wanted or rank or stream):
-        raise ToolError("words of at least two characters are looked for, or a rank, or a stream")
+    if any(len(max(each, key=len)) < 2 for each in wanted) or not (wanted or rank or stream):
+        raise ToolError(Message("tools.short-words"))
     hits = context.view.search(wanted or [[""]], _span(context, arguments), Writer(rank, tuple(stream)))
     of = " ".join(filter(None, [f"rank {rank}" if rank else "", *stream]))
-    said = " | ".join(" ".join(map(written, words)) for words in wanted)
+    said = " | ".join(" ".join(map(written, each)) for each in wanted)
     of_whom = f"{said} ({of})" if said and of else said or of
-    more = "More such lines stand between the first and the last of them: ask for a span with first and last."
+    more = Message("tools.more-between")
     return Found(
         Message("model.looked-words", words=of_whom, count=len(hits.rows)),
         hits.rows,
-        ours=(more,) if hits.has_more else () if hits.rows else ("No line that is at hand is such.",),
+        ours=(more,) if hits.has_more else () if hits.rows else (Message("tools.no-line-such"),),
         pieces={
             number: around(text, wanted) for number, text in hits.rows.items() if len(text) > LONGEST_ROW
         },
@@ -186,7 +199,7 @@ def _rank(arguments: Arguments) -> str:
     """Give the optional argument of that name as digits."""
     rank = arguments.get("rank", "").lower().removeprefix("rank").strip()
     if rank and not rank.isdecimal():
-        raise ToolError("a rank is a number")
+        raise ToolError(Message("tools.no-rank"))
     return rank
 
 
@@ -208,11 +221,14 @@ def _read_events(context: ToolContext, arguments: Arguments) -> Found:
         :MAX_EVENTS
     ]
     told = tuple(_event_row(context, event) for event in sorted(shown, key=lambda event: event.line))
-    left = (f"{len(events) - len(shown)} more events are not shown.",) if len(events) > len(shown) else ()
+    left = len(events) - len(shown)
+    more = (Message("tools.more-events", count=left),) if left else ()
     says = Message("model.looked-events", count=len(events))
     if rank:
         says = Message("model.looked-events-rank", count=len(events), rank=rank)
-    return Found(says, {event.line: event.text for event in shown}, ours=(*told, *left) or ("None.",))
+    return Found(
+        says, {event.line: event.text for event in shown}, ours=(*told, *more) or (Message("tools.none"),)
+    )
 
 
 def _time_range(arguments: Arguments) -> tuple[float, float]:
@@ -222,16 +238,19 @@ def _time_range(arguments: Arguments) -> tuple[float, float]:
         if arguments.get(name):
             when = parse_time(arguments[name], YEAR)
             if when is None:
-                raise ToolError("a time is given as the log prints it, with its day")
+                raise ToolError(Message("tools.no-time"))
             found[place] = when
     return found[0], found[1]
 
 
 def _event_row(context: ToolContext, event: Event) -> str:
+    language = context.prompt_context.language
     parts = [event.role, event.kind, f"x{event.count}" if event.count > 1 else ""]
-    parts.append(f"last at {_place(context, event.last)}" if event.last > event.line else "")
-    parts.append(f"ranks {', '.join(map(str, event.ranks[:16]))}" if event.ranks else "")
-    parts.append(f"not by ranks {', '.join(map(str, event.missing[:16]))}" if event.missing else "")
+    if event.last > event.line:
+        parts.append(words("prompt.last-at", language, place=_place(context, event.last)))
+    for told, ranks in (("ranks", event.ranks), ("not-of-ranks", event.missing)):
+        if ranks:
+            parts.append(words(f"prompt.{told}", language, ranks=", ".join(map(str, ranks[:16]))))
     return f"[{_place(context, event.line)}] {', '.join(filter(None, parts))}"
 
 
@@ -260,7 +279,7 @@ def _last_normal_lines(context: ToolContext, arguments: Arguments) -> Found:
     report = context.prompt_context.report
     count = arguments.get("count") or "20"
     if not count.isdecimal():
-        raise ToolError("a count is a number")
+        raise ToolError(Message("tools.no-count"))
     root = report.root
     # Without a failure, what the log ends with.
     failed = (root.traceback or root.line) if root else report.limits.lines + 1
@@ -272,7 +291,7 @@ def _last_normal_lines(context: ToolContext, arguments: Arguments) -> Found:
     normal = [number for number, text in before.items() if text.strip() and number not in notable]
     rows = {number: before[number] for number in normal[-max(1, min(int(count), MAX_NORMAL)) :]}
     if not rows:
-        return Found(Message("model.looked-nothing"), ours=("No such lines are at hand.",))
+        return Found(Message("model.looked-nothing"), ours=(Message("tools.no-lines"),))
     ends = {"first": _place(context, min(rows)), "last": _place(context, max(rows))}
     return Found(Message("model.looked-normal", **ends), rows)
 
@@ -285,9 +304,9 @@ def _job_settings(context: ToolContext, arguments: Arguments) -> Found:
         if key.startswith(prefix) or f".{prefix}" in key:
             found.setdefault(setting.key, setting.value)
     rows = tuple(f"{key}={value}" for key, value in islice(found.items(), MAX_SETTINGS))
-    left = (f"{len(found) - len(rows)} more are not shown.",) if len(found) > len(rows) else ()
+    left = (Message("tools.more-not-shown", count=len(found) - len(rows)),) if len(found) > len(rows) else ()
     says = Message("model.looked-settings", count=len(found), prefix=arguments.get("prefix", ""))
-    return Found(says, data=rows, ours=left if rows else ("The job has none of that name that is known.",))
+    return Found(says, data=rows, ours=left if rows else (Message("tools.no-setting-of-name"),))
 
 
 def _read_file(context: ToolContext, arguments: Arguments) -> Found:
@@ -304,7 +323,7 @@ def _read_file(context: ToolContext, arguments: Arguments) -> Found:
 
 def _describe_setting(context: ToolContext, arguments: Arguments) -> Found:
     prompt_context, key = context.prompt_context, arguments["key"]
-    library, report = prompt_context.library, prompt_context.report
+    library, report, language = prompt_context.library, prompt_context.report, prompt_context.language
     frameworks = [framework.name for framework in report.frameworks]
     # Else that of any framework: the log may not show which one runs.
     frameworks += [framework for framework, known in library.specs if canonical(known) == canonical(key)]
@@ -318,35 +337,36 @@ def _describe_setting(context: ToolContext, arguments: Arguments) -> Found:
     )
     says = Message("model.looked-setting", key=key)
     if not specs:
-        return Found(says, ours=("The catalogue has no such setting.",))
+        return Found(says, ours=(Message("tools.not-in-catalogue"),))
     # What the job has it at is text of the job.
     ids, found = own_names(prompt_context), prompt_context.assessment.settings
     settings = [replace(item, value=withhold(item.value, ids, _LONGEST_ARGUMENT)) for item in found]
     shown = replace(report, settings=tuple(settings))
     told = [
-        f"{describe_setting(spec, shown, prompt_context.language)} {at_this_job(spec, shown, library)}"
+        f"{describe_setting(spec, shown, language)} {at_this_job(spec, shown, library, language)}"
         for spec in specs
     ]
     return Found(says, ours=tuple(told))
 
 
 def _find_cases(context: ToolContext, arguments: Arguments) -> Found:
-    prompt_context, words = context.prompt_context, arguments["words"]
+    prompt_context, said = context.prompt_context, arguments["words"]
     library, language = prompt_context.library, prompt_context.language
-    names = context.near(words) if context.near else _by_words(context, words)
+    names = context.near(said) if context.near else _by_words(context, said)
     cases = [library.cases[name] for name in dict.fromkeys(names) if name in library.cases][:CASES]
     told = tuple(
-        f"[case:{case.id}] {case.title.to(language)} (cause: {case.cause}). "
+        words("prompt.case-title", language, case=case.id, title=case.title.to(language), cause=case.cause)
+        + "\n"
         + " ".join(case.body.to(language).split())[: CASE_TEXT // (1 + place)]
         for place, case in enumerate(cases)
     )
-    says = Message("model.looked-cases", words=words, count=len(cases))
-    return Found(says, ours=told or ("No case is near.",), cases=frozenset(case.id for case in cases))
+    says = Message("model.looked-cases", words=said, count=len(cases))
+    return Found(says, ours=told or (Message("tools.no-case"),), cases=frozenset(case.id for case in cases))
 
 
-def _by_words(context: ToolContext, words: str) -> list[str]:
+def _by_words(context: ToolContext, said: str) -> list[str]:
     """Rank cases by how many of the words stand in their titles and ids."""
-    wanted = set(words.lower().split())
+    wanted = set(said.lower().split())
     scores = {
         case.id: sum(word in f"{case.id} {case.title.en} {case.title.zh}".lower() for word in wanted)
         for case in context.prompt_context.library.cases.values()
@@ -359,14 +379,14 @@ def _describe_cause(context: ToolContext, arguments: Arguments) -> Found:
     holds = prompt_context.assessment.holds
     told = describe_cause(name, prompt_context.library, prompt_context.language, holds)
     if not told:
-        raise ToolError("there is no such cause; the prompt lists them")
+        raise ToolError(Message("tools.no-cause", all=ALL))
     return Found(Message("model.looked-cause", cause=name), ours=told)
 
 
 def _read_telemetry(context: ToolContext, arguments: Arguments) -> Found:
-    snapshot = context.prompt_context.assessment.snapshot
+    snapshot, language = context.prompt_context.assessment.snapshot, context.prompt_context.language
     if snapshot is None:
-        return Found(Message("model.looked-no-telemetry"), ours=("Telemetry is not available for this job.",))
+        return Found(Message("model.looked-no-telemetry"), ours=(Message("tools.no-telemetry"),))
     begin, end = _time_range(arguments)
     wanted = arguments.get("name", "").lower()
     found = readings_of(snapshot.model_dump(mode="json", exclude={"history"}), "")
@@ -376,20 +396,22 @@ def _read_telemetry(context: ToolContext, arguments: Arguments) -> Found:
         labels = ",".join(f"{key}={value}" for key, value in series.labels.items())
         values = [value for at, value in series.points if begin <= at <= end]
         if values and wanted in series.name.lower():
-            courses.append(
-                f"{series.name}{{{labels}}}: {len(values)} points, first {values[0]:g}, last {values[-1]:g}, "
-                f"lowest {min(values):g}, highest {max(values):g}"
-            )
+            ends = {"first": values[0], "last": values[-1], "low": min(values), "high": max(values)}
+            told = {name: f"{value:g}" for name, value in ends.items()}
+            name = f"{series.name}{{{labels}}}"
+            courses.append(words("tools.course", language, name=name, count=len(values), **told))
     rows = [*(f"{name} = {value}" for name, value in readings.items()), *courses]
     says = Message("model.looked-telemetry", count=len(rows))
     if len(rows) <= MAX_READINGS:
-        return Found(says, data=tuple(rows), ours=() if rows else ("None.",))
+        return Found(says, data=tuple(rows), ours=() if rows else (Message("tools.none"),))
     rows = [*folded_readings(readings), *courses]
     kept = head_and_tail([1] * len(rows), MAX_READINGS)
     left = [row for place, row in enumerate(rows) if place not in kept]
-    more = f" {len(left)} more are not shown, from {_name(left[0])} to {_name(left[-1])}." if left else ""
-    told = f"Readings that differ only in what they are of stand in one row; name them more narrowly.{more}"
-    return Found(says, data=tuple(row for place, row in enumerate(rows) if place in kept), ours=(told,))
+    ours = [Message("tools.readings-alike")]
+    if left:
+        first, last = _name(left[0]), _name(left[-1])
+        ours.append(Message("tools.readings-left", count=len(left), first=first, last=last))
+    return Found(says, data=tuple(row for place, row in enumerate(rows) if place in kept), ours=tuple(ours))
 
 
 def _name(reading: str) -> str:
@@ -401,100 +423,57 @@ def _find_in_source(context: ToolContext, arguments: Arguments) -> Found:
     rows = context.view.lines([(number, number)])
     matches = shipped().look_up(rows.get(number, ""))[:SOURCES]
     shown = {found.name for found in context.prompt_context.report.frameworks}
-    told = tuple(
-        f"{site.package} {site.versions or '(every version read)'}: {site.file}, {site.symbol}"
-        f"; {site.exception or 'logged'}; involves {', '.join(site.names) or 'no setting'}"
+    sites = (
+        site
         for match in matches
         for site in sorted(match.sites, key=lambda site: site.framework not in shown)[:SOURCES]
     )
+    told = tuple(
+        Message(
+            "tools.site",
+            package=site.package,
+            versions=site.versions or Message("tools.every-version"),
+            file=site.file,
+            symbol=site.symbol,
+            raised=site.exception or Message("tools.logged"),
+            names=", ".join(site.names) or Message("tools.no-setting"),
+        )
+        for site in sites
+    )
     says = Message("model.looked-source", line=_place(context, number), count=len(told))
-    return Found(says, rows, ours=told or ("No source that is known says this line.",))
+    return Found(says, rows, ours=told or (Message("tools.no-source"),))
 
 
-_FIRST, _LAST = "mark of the first line, such as L12", "mark of the last line"
-_SINCE, _UNTIL = "a time as the log prints it", "a time as the log prints it"
 _ROWS = (
-    Tool(
-        "read_lines",
-        f"Read lines of the log. Of more than {MAX_ROWS}, rows alike are folded and the middle is left out.",
-        {"first": _FIRST, "last": _LAST},
-        _read_lines,
-    ),
+    Tool("read_lines", ("first", "last"), _read_lines),
     Tool(
         "search_log",
-        "Find lines that hold words, in any order and case; `|` stands between alternatives, and words in "
-        'quotation marks stand together ("out of memory"). No expressions. '
-        "Of a rank or stream alone, by what stands before its lines; without words, all of its lines.",
-        {
-            "words": "such as: killed process | out of memory",
-            "rank": "its number",
-            "stream": "words of its lines' label or its file's name, such as WorkerDict, pid=12, ip=10.0.0.3",
-            "first": _FIRST,
-            "last": _LAST,
-        },
+        ("words", "rank", "stream", "first", "last"),
         _search_log,
         frozenset({"words", "rank", "stream", "first", "last"}),
     ),
     Tool(
         "read_events",
-        "List the failures and warnings that the rules found: of a rank, of lines, of a span of time.",
-        {"rank": "its number", "first": _FIRST, "last": _LAST, "since": _SINCE, "until": _UNTIL},
+        ("rank", "first", "last", "since", "until"),
         _read_events,
         frozenset({"rank", "first", "last", "since", "until"}),
     ),
+    Tool("read_traceback", ("line",), _read_traceback),
+    Tool("last_normal_lines", ("count",), _last_normal_lines, frozenset({"count"})),
+    Tool("job_settings", ("prefix",), _job_settings, frozenset({"prefix"})),
+    Tool("read_job_file", ("name", "first", "words"), _read_file, frozenset({"first", "words"})),
+    Tool("describe_setting", ("key",), _describe_setting),
+    Tool("find_in_source", ("line",), _find_in_source),
+    Tool("find_cases", ("words",), _find_cases),
+    Tool("describe_cause", ("cause",), _describe_cause),
     Tool(
-        "read_traceback",
-        "Read the whole traceback that a line belongs to.",
-        {"line": "mark of a line of it, such as that of its message"},
-        _read_traceback,
-    ),
-    Tool(
-        "last_normal_lines",
-        "Read the last lines before the first failure that tell of no failure.",
-        {"count": f"how many, at most {MAX_NORMAL}"},
-        _last_normal_lines,
-        frozenset({"count"}),
-    ),
-    Tool(
-        "job_settings",
-        "List the job's settings whose names begin with a prefix.",
-        {"prefix": "such as actor_rollout_ref.rollout; empty for all"},
-        _job_settings,
-        frozenset({"prefix"}),
-    ),
-    Tool(
-        "read_job_file",
-        "Read rows of one of the job's own files, or those that hold a phrase (else all, else any of its "
-        "words), each with its whole call. `|` stands between phrases.",
-        {"name": "the file's name", "first": "number of the first row", "words": "such as a name of code"},
-        _read_file,
-        frozenset({"first", "words"}),
-    ),
-    Tool(
-        "describe_setting",
-        "Say what a setting does, its default, range and cost, and how it is spelled at the job's version.",
-        {"key": "its name"},
-        _describe_setting,
-    ),
-    Tool(
-        "find_in_source",
-        "Find where the frameworks' sources say what a line says, and which settings they test there.",
-        {"line": "mark of the line, such as L12"},
-        _find_in_source,
-    ),
-    Tool("find_cases", "Find known cases by words.", {"words": "what the case is about"}, _find_cases),
-    Tool(
-        "describe_cause",
-        "Give a cause's definition, and what tells it apart from others.",
-        {"cause": "its id"},
-        _describe_cause,
-    ),
-    Tool(
-        "read_telemetry",
-        "Give what the machine's telemetry says, of a span of time where it was recorded.",
-        {"name": "part of the readings' names, such as memory", "since": _SINCE, "until": _UNTIL},
-        _read_telemetry,
-        frozenset({"name", "since", "until"}),
+        "read_telemetry", ("name", "since", "until"), _read_telemetry, frozenset({"name", "since", "until"})
     ),
 )
 TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in _ROWS}
+
+
+@cache
+def schemas(language: Language) -> tuple[dict[str, Any], ...]:
+    """Give all tools in the form in which chat models are told of functions."""
+    return tuple(tool.schema(language) for tool in _ROWS)

@@ -38,6 +38,7 @@ READERS: Mapping[str, str] = {
     "service/llm/prompt_injection.py": "recognises text that is written to a model",
     "service/llm/line_questions.py": "recognises which line a question names",
     "service/llm/replies.py": "recognises what a question asks for",
+    "service/llm/prompts/chinese.py": "what a model is told, a text as long as a page",
     "service/llm/steering.py": "recognises what a person points at or says",
     "service/llm/sums.py": "recognises a question whether a value is enough",
     "service/remediation/constraints.py": "recognises what a person rules out",

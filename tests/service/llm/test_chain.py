@@ -479,7 +479,7 @@ def test_a_chinese_question_is_answered_in_chinese(triage: Triage) -> None:
     text = "Ray 的内存监控在这一行杀死了 worker，这是首个失败。 [L357]"
     heard = hear(triage, triage_context, [say(triage_context, explanation=text)])
     assert heard.final.engine.model_explanation == text
-    assert "Simplified Chinese" in heard.server.prompt()
+    assert "用简体中文写" in heard.server.prompt()
 
 
 def test_secrets_of_the_log_are_not_sent(triage: Triage) -> None:

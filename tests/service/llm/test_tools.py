@@ -62,7 +62,7 @@ def run(tools: ToolContext, tool: str, /, **arguments: object) -> Found:
 def test_each_tool_is_told_with_its_parameters() -> None:
     """A provider's schema of functions: a name, a sentence, an object of texts."""
     for name, tool in TOOLS.items():
-        made = tool.schema()["function"]
+        made = tool.schema("en")["function"]
         assert made["name"] == name
         assert made["description"].endswith(".")
         assert set(made["parameters"]["required"]) == set(tool.parameters) - tool.optional
