@@ -336,7 +336,8 @@ def _with_changes(
         return 2 if own and not (may_lead and is_of_job(change, fused, triage_context.library)) else 0
 
     ordered = sorted((*picked, *rest), key=lambda change: (change.purpose == "find-out", place(change)))
-    return triage_context.repatch(answer.model_copy(update={"changes": tuple(ordered[:MAX_CHANGES])}))
+    chosen = answer.model_copy(update={"changes": tuple(ordered[:MAX_CHANGES])})
+    return triage_context.repatch(chosen, is_chosen=ordered[0] in picked)
 
 
 def _with_quotes(

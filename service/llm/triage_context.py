@@ -62,9 +62,14 @@ class TriageContext:
             return patch_first_step(*given).edits
         return suggested_edits(*given) if answer.suggestion is not None else ()
 
-    def repatch(self, answer: Diagnosis) -> Diagnosis:
-        """Make the patch anew for an answer whose changes are others than the first one's."""
-        patched = repatch_diagnosis(answer, self.files, self.report, self.library, self.language)
+    def repatch(self, answer: Diagnosis, *, is_chosen: bool = False) -> Diagnosis:
+        """Make the patch anew for an answer whose changes are others than the first one's.
+
+        `is_chosen` keeps their order, as a model chose the first.
+        """
+        patched = repatch_diagnosis(
+            answer, self.files, self.report, self.library, self.language, is_chosen=is_chosen
+        )
         return with_steps(patched, self.report, self.library, self.language)
 
 

@@ -60,9 +60,18 @@ class StepPatch:
 
 
 def patch_diagnosis(
-    answer: Diagnosis, files: Sequence[ConfigFile], report: CrashReport, library: Library, language: Language
+    answer: Diagnosis,
+    files: Sequence[ConfigFile],
+    report: CrashReport,
+    library: Library,
+    language: Language,
+    *,
+    is_chosen: bool = False,
 ) -> Diagnosis:
-    """Give the answer with its patch and its launch command, changed; for want of files a patch of that."""
+    """Give the answer with its patch and its launch command, changed; for want of files a patch of that.
+
+    `is_chosen` keeps the order of the changes: their first was chosen, and not only ranked.
+    """
     line, text = report.command
     given = files
     used = _used(given, answer.changes, report, library)
@@ -71,7 +80,7 @@ def patch_diagnosis(
     files = used or [ConfigFile(f"command-at-line-{report.place(line).line}.sh", text)]
     # A longer command is shown whole and corrected, a word a line; nobody reads two such rows.
     is_shown = bool(given) or len(text) <= LONGEST_ROW
-    changes = writable_first(answer.changes, files, report, library)
+    changes = answer.changes if is_chosen else writable_first(answer.changes, files, report, library)
     targets = _unmet(_first_targets(changes, report, library), given)
     made = _patch_targets(targets, files)
     if not made.edits:
@@ -147,11 +156,17 @@ def _shown(edit: FileEdit, clean: Callable[[str], str]) -> str:
 
 
 def repatch_diagnosis(
-    answer: Diagnosis, files: Sequence[ConfigFile], report: CrashReport, library: Library, language: Language
+    answer: Diagnosis,
+    files: Sequence[ConfigFile],
+    report: CrashReport,
+    library: Library,
+    language: Language,
+    *,
+    is_chosen: bool = False,
 ) -> Diagnosis:
     """Make the patch anew for an answer whose changes are others than the first one's."""
     unpatched = answer.model_copy(update={"patch": None, "command": None, "suggestion": None})
-    made = patch_diagnosis(unpatched, files, report, library, language)
+    made = patch_diagnosis(unpatched, files, report, library, language, is_chosen=is_chosen)
     # What could not be patched the first time is told once.
     engine = made.engine.model_copy(update={"dropped": tuple(dict.fromkeys(made.engine.dropped))})
     return made.model_copy(update={"engine": engine})

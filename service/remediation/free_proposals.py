@@ -16,7 +16,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from corpus.frameworks import known_frameworks
-from corpus.keys import last_level, pattern, unsigned
+from corpus.keys import canonical, last_level, pattern, unsigned
 from corpus.library import Library
 from corpus.message import Message
 from corpus.releases import known_packages
@@ -25,10 +25,11 @@ from ingest.logs.report import CrashReport
 from service.remediation.changes import check_change
 from service.remediation.feasibility import key_at, same, value_of
 from service.remediation.framework_relations import option_owner, settable_frameworks, shown_frameworks
-from service.remediation.setting_values import is_guidance, typed_value
+from service.remediation.setting_values import is_guidance, is_text_to_yaml, typed_value
 from service.schemas.diagnosis import ProposedChange
 from service.scoring.assessment import Assessment
 
+YAML = (".yaml", ".yml")
 KINDS: tuple[ChangeKind, ...] = ("setting", "flag", "env", "package", "command")
 CODE = "code"
 # A framework with so many settings in the catalogue has hardly one that is not there.
@@ -77,6 +78,8 @@ _TOLD_OF_PACKAGE = re.compile(
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]{2,60}?) ?(?P<version>(?:==|>=|<=|~=|<|>)[\w.,<>=!~ *+-]{1,80})")
 # An option as packages of Python spell theirs, of several words.
 _OWN_OPTION = re.compile(r"[a-z]\w*_\w+")
+# A file of Python, or a module in a package.
+_PROGRAM = re.compile(r"[\w./\\-]+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 LONGEST, LONGEST_WORDS = 120, 240
 LEAST_VARIABLE = 4
 # A value that is too common in logs to have come from one.
@@ -115,6 +118,8 @@ def check_proposal(
     is_run = proposal.kind == "command" or _RUN.fullmatch(proposal.key) is not None
     if is_run or is_code or not _KEY.fullmatch(proposal.key):
         return Message("model.no-setting")
+    if _is_respelled(proposal, assessment):
+        return [_own_change(proposal, value_of(proposal.key, assessment.settings), assessment.report)]
     refusal = ""
     for spec in () if proposal.kind == "package" else _specs(proposal, assessment, library):
         if spec.spelled == "package":
@@ -122,6 +127,9 @@ def check_proposal(
         if _PRELOADS.fullmatch(spec.key) and not _may_be_loaded(proposal.to, assessment.report):
             refusal = Message("model.no-setting")
             continue
+        if spec.type == "bool" and spec.spelled == "flag" and _is_program(proposal.to, assessment.report):
+            # A switch that stands before the program itself.
+            return [_own_change(replace(proposal, framework=spec.framework), None, assessment.report)]
         version = assessment.report.version(spec.framework)
         change = _change(proposal, spec, key_at(version, spec, assessment.settings))
         made, why = check_change(change, cause, assessment.report, library, assessment.settings, language)
@@ -217,16 +225,45 @@ def _unknown(
     to = typed_value(proposal.to)
     proved = isinstance(own, int) and type(own) is type(to) and not _LOADS_CODE.search(proposal.key)
     sure = proved and not _is_of_log({proposal.key}, proposal.to, assessment, shown)
+    made = _own_change(proposal, now, report)
+    return made if to is None or not sure else made.model_copy(update={"to": to, "status": "verified"})
+
+
+def _own_change(proposal: FreeProposal, now: str | None, report: CrashReport) -> ProposedChange:
+    """Make the change of a setting as it is proposed; it is told and not written."""
+    framework = proposal.framework.lower().strip()
     return ProposedChange(
-        framework=framework if framework in known.rows else option_owner(report),
+        framework=framework if framework in known_frameworks().rows else option_owner(report),
         kind=next((kind for kind in KINDS if kind == proposal.kind), "setting"),
         key=proposal.key,
         from_=now,
-        to=proposal.to if to is None or not sure else to,
+        to=proposal.to,
         why=proposal.why,
-        status="verified" if sure else "unverified",
+        status="unverified",
         by="model",
     )
+
+
+def _is_respelled(proposal: FreeProposal, assessment: Assessment) -> bool:
+    """Tell whether a file of YAML has a number as a text, and it is proposed so that YAML reads a number."""
+    wanted = canonical(proposal.key)
+    return not is_text_to_yaml(proposal.to) and any(
+        item.file.endswith((".yaml", ".yml"))
+        and same(item.value, proposal.to)
+        and is_text_to_yaml(item.value)
+        for item in assessment.settings
+        if canonical(item.key) == wanted
+    )
+
+
+def _is_program(value: str, report: CrashReport) -> bool:
+    """Tell whether a value names the program that the job started, as its file or as a module."""
+    path = value.strip().replace("\\", "/")
+    named = path if path.endswith(".py") else f"{path.replace('.', '/')}.py"
+    frames = (frame for event in report.standing for frame in event.frames)
+    started = [report.command[1], *(frame.file.replace("\\", "/") for frame in frames)]
+    stands = re.compile(rf"(?<![\w.-]){re.escape(named)}\b")
+    return bool(_PROGRAM.fullmatch(value)) and any(map(stands.search, started))
 
 
 def sets_what_loads_code(words: str) -> bool:

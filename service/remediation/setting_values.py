@@ -9,6 +9,9 @@ from corpus.library import chinese_guidance
 from corpus.message import Message
 from corpus.schema import Scalar, SettingSpec
 
+# A number with an exponent, and one that YAML 1.1 takes for a number.
+_EXPONENT = re.compile(r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)[eE][-+]?\d+")
+_YAML_FLOAT = re.compile(r"[-+]?(?:\d[\d_]*\.[\d_]*|\.\d[\d_]*)[eE][-+]\d+")
 # A list of numbers, blanks and all.
 _NUMBERS = re.compile(r"\[[\d.eE+-]+(?:, ?[\d.eE+-]+)*\]")
 
@@ -34,6 +37,15 @@ def typed_value(text: str | None) -> Scalar | None:
     if plain.lower() in ("true", "false"):
         return plain.lower() == "true"
     return int(plain) if re.fullmatch(r"-?\d{1,18}", plain) else plain
+
+
+def is_text_to_yaml(value: str) -> bool:
+    """Tell whether YAML 1.1 reads a number as text: one with an exponent and no point, or without its sign.
+
+    https://yaml.org/type/float.html; PyYAML, which most programs use, reads so.
+    """
+    plain = value.strip()
+    return _EXPONENT.fullmatch(plain) is not None and _YAML_FLOAT.fullmatch(plain) is None
 
 
 def misfit_reason(value: Scalar, spec: SettingSpec) -> str:

@@ -28,6 +28,10 @@ TUNED = (
 LAUNCH = ConfigFile("run.sh", "python3 tune.py --evaluation_strategy steps --eval_steps 5\n")
 
 
+WRITTEN = ConfigFile("conf/train.yaml", "learning_rate: 1e-5\nwarmup: 1.0e-2\n")
+STARTED = "+ accelerate launch src/train_lora.py\n" + TUNED.replace("/job/tune.py", "/job/src/train_lora.py")
+
+
 @pytest.fixture
 def told(triage: Triage) -> TriageContext:
     """A job with its launch script."""
@@ -234,3 +238,37 @@ def test_what_counts_as_the_jobs_own(
     told = {"framework": framework, "kind": kind, "key": key, "to": "another", "why": ""}
     change = ProposedChange.model_validate({**told, "status": "unverified"})
     assert is_of_job(change, context.assessment, context.library) is expected
+
+
+@each_row(
+    ("key", "to", "expected"),
+    [
+        # PyYAML reads `1e-5` as a text, `1.0e-5` as a number.
+        ("learning_rate", "1.0e-5", "unverified"),
+        ("learning_rate", "1e-5", "dropped"),
+        ("learning_rate", "1e-05", "dropped"),
+        ("warmup", "0.01", "dropped"),
+    ],
+)
+def test_a_number_that_yaml_reads_as_text_may_be_written_as_a_number(
+    triage: Triage, key: str, to: str, expected: str
+) -> None:
+    """The same value in another spelling is a change where the file's own spelling is no number."""
+    told = opened(triage, sources.from_text(TUNED), "en", [WRITTEN])
+    assert status(told, "setting", "script", key, to) == expected
+
+
+@each_row(
+    ("to", "expected"),
+    [
+        ("src.train_lora", "unverified"),
+        ("src/train_lora.py", "unverified"),
+        ("src.other_program", "dropped"),
+        ("evil.train_lora", "dropped"),
+        ("src.train_lora; reboot", "dropped"),
+    ],
+)
+def test_a_switch_before_the_program_may_be_told_with_it(triage: Triage, to: str, expected: str) -> None:
+    """`--module src.train_lora` is a switch and the job's own program; a program that did not run is none."""
+    told = opened(triage, sources.from_text(STARTED), "en", [])
+    assert status(told, "flag", "accelerate", "--module", to) == expected
