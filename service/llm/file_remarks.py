@@ -24,7 +24,7 @@ from service.remediation.own_edits import job_files
 # Differences of one file that are told, and the longest statement.
 MOST, LONGEST = 2, 100
 # What tells least of a file: it may only have got some rows more.
-_ELSEWHERE = "prompt.edited-elsewhere"
+_ELSEWHERE, _MOVED = "prompt.edited-elsewhere", "prompt.edited-moved"
 # What Python says of a name that the code around the failing call has to hold.
 _NAMED = re.compile(
     r"name '(\w+)' is not defined|unexpected keyword argument '(\w+)'|has no attribute '(\w+)'"
@@ -55,7 +55,9 @@ def edited_files(
         if difference not in said:
             said.append(difference)
     # What is not in a file at all tells more than what only stands elsewhere.
-    ordered = {name: sorted(said, key=lambda each: each.id == _ELSEWHERE) for name, said in told.items()}
+    ordered = {
+        name: sorted(said, key=lambda each: each.id in (_ELSEWHERE, _MOVED)) for name, said in told.items()
+    }
     return {name: _told(said[:MOST], language) for name, said in ordered.items()}
 
 
@@ -88,7 +90,9 @@ def _difference(frame: Frame, file: JobFile) -> Message | None:
         return Message("prompt.edited-not-in", said=said, line=frame.line)
     if line and rows[line - 1] not in frame.code:
         return Message("prompt.edited-otherwise", said=said, line=frame.line)
-    return Message(_ELSEWHERE, line=frame.line) if line != frame.line else None
+    if line == frame.line:
+        return None
+    return Message(_MOVED, line=frame.line, row=line) if line else Message(_ELSEWHERE, line=frame.line)
 
 
 def _by_names(report: CrashReport, files: Sequence[JobFile]) -> Iterator[tuple[str, Message]]:

@@ -1,70 +1,149 @@
-"""The job's own code around the calls that failed: what an argument was, and which check raised."""
+"""The job's own code in a prompt: around the calls that failed, else where the last line was printed."""
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Iterator, Sequence
 
+from corpus.message import words
 from ingest.configfiles import notebook
+from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
 from ingest.logs.stacks.stack import Frame
+from service.llm.last_print import last_print
 from service.llm.prompt_context import PromptContext
-from service.llm.prompt_injection import withhold
+from service.llm.prompt_injection import neutralize, withhold
 from service.llm.prompt_lines import PromptRow, own_names
+from service.remediation.code_edits.failing_code import JobFile, file_of, is_row, row_of
+from service.remediation.own_edits import job_files
 
 # Calls that are shown, the innermost first, and lines around each.
-CALLS, AROUND = 3, 6
-# A shorter statement may stand anywhere.
-TELLING = 12
+CALLS, AROUND = 8, 6
+# Rows that are shown above and below the statement that printed the log's last line.
+ABOVE, BELOW = 2, 14
+# How like a statement a row of an edited file is that may have come of it.
+ALIKE = 0.6
 # The longest row of code that is shown.
 _LONGEST = 160
-# Ranks of the failing rows, and how much a row of distance adds.
-_AT, _PER_ROW = 1.7, 0.35
+# Ranks of the failing rows, how much the next call adds, and a row of distance.
+_AT, _PER_CALL, _PER_ROW = 1.7, 0.5, 0.35
+# What a stack calls a program's own top level.
+_TOP = "<module>"
+_DEFINED = re.compile(r"\s*(?:async\s+)?def\s+(\w+)")
 
 
 def code_rows(prompt_context: PromptContext) -> Iterator[PromptRow]:
-    """Give the rows of the job's files around the own calls of the root, nearest ranked first.
+    """Give the rows of the job's files around the own calls of what failed, the raising one ranked first.
 
-    A file counts where it has the very statement that the stack quotes: another version would mislead.
+    Of a root without such calls, those of the next failure that stands. Where nothing failed, the rows that
+    follow the statement which printed the log's last line.
     """
     report = prompt_context.report
     shown: dict[tuple[str, int], PromptRow] = {}
-    ids = own_names(prompt_context)
-    frames = report.root.frames if report.root is not None else ()
-    own = [frame for frame in reversed(frames) if frame.line and frame.code and is_own(frame)]
-    for depth, frame in enumerate(own[:CALLS]):
-        found = _found(frame, report)
-        if found is None:
-            continue
-        name, rows, at = found
+    ids, files = own_names(prompt_context), job_files(report)
+    calls = [
+        (depth, frame, file, at)
+        for depth, frame in enumerate(_own_calls(report, files))
+        if (file := file_of(frame, files)) is not None and (at := _place_in(frame, file)) is not None
+    ]
+    ran = {
+        (file.name, at): _ran_as(frame, file, at, prompt_context) for _, frame, file, at in reversed(calls)
+    }
+    for depth, _, file, at in calls:
+        rows = file.text.split("\n")
         for place in range(max(0, at - AROUND), min(len(rows), at + AROUND + 1)):
             if rows[place].strip():
-                rank = _AT + depth / 2 + _PER_ROW * abs(place - at)
-                text = withhold(f"{_place(name, rows, place)}: {rows[place]}", ids, _LONGEST)
+                rank = _AT + _PER_CALL * depth + _PER_ROW * abs(place - at)
+                named = f"{_place(file.name, rows, place)}{ran.get((file.name, place), '')}"
+                text = withhold(f"{named}: {rows[place]}", ids, _LONGEST)
                 row = PromptRow("code", rank, text, number=place + 1 + 100_000 * depth)
-                shown.setdefault((name, place), row)
+                shown.setdefault((file.name, place), row)
     yield from shown.values()
+    if not report.standing:
+        yield from _after_last_print(prompt_context, files)
+
+
+def _own_calls(report: CrashReport, files: Sequence[JobFile]) -> Sequence[Frame]:
+    """Give the own calls that are looked for, the innermost first, of the first failure that has them."""
+    root = report.root
+    told: list[Event] = [] if root is None else [root]
+    told += [event for event in report.standing if event is not root]
+    for event in told:
+        own = [frame for frame in reversed(event.frames) if frame.line and frame.code and is_own(frame)]
+        if any(file_of(frame, files) is not None for frame in own):
+            return own[:CALLS]
+    return ()
+
+
+def _place_in(frame: Frame, file: JobFile) -> int | None:
+    """Give the place of a call's row in its file; in one that was edited, of the row that is most like it.
+
+    That one is looked for in the function of the call alone; of the top level, in the whole file.
+    """
+    if line := row_of(frame, file.text):
+        return line - 1
+    rows, said = file.text.split("\n"), frame.code.strip()
+    heads = [place for place, row in enumerate(rows) if _defines(row, frame.function)]
+    if len(heads) == 1:
+        depth = len(rows[heads[0]]) - len(rows[heads[0]].lstrip())
+        ends = (place for place in range(heads[0] + 1, len(rows)) if _ends(rows[place], depth))
+        body = range(heads[0] + 1, next(ends, len(rows)))
+    elif frame.function == _TOP:
+        body = range(len(rows))
+    else:
+        return None
+    alike = {place: _likeness(rows[place].strip(), said) for place in body}
+    nearest = max(alike, key=lambda place: alike[place], default=None)
+    return nearest if nearest is not None and alike[nearest] >= ALIKE else None
+
+
+def _likeness(row: str, said: str) -> float:
+    matcher = difflib.SequenceMatcher(None, row, said)
+    is_near = matcher.real_quick_ratio() >= ALIKE and matcher.quick_ratio() >= ALIKE
+    return matcher.ratio() if is_near else 0.0
+
+
+def _defines(row: str, name: str) -> bool:
+    found = _DEFINED.match(row)
+    return found is not None and found[1] == name.rpartition(".")[2]
+
+
+def _ends(row: str, depth: int) -> bool:
+    """Tell whether a row stands no deeper than a function's head: it is none of its body."""
+    plain = row.lstrip()
+    return bool(plain) and not plain.startswith(("#", ")")) and len(row) - len(plain) <= depth
+
+
+def _ran_as(frame: Frame, file: JobFile, at: int, prompt_context: PromptContext) -> str:
+    """Say which line of the run a row of an edited file is, or that it only stands in that one's place."""
+    language, row = prompt_context.language, file.text.split("\n")[at]
+    if not is_row(row, frame.code.strip()):
+        return words("prompt.row-in-place-of", language, line=frame.line)
+    return "" if at + 1 == frame.line else words("prompt.row-ran-as", language, line=frame.line)
+
+
+def _after_last_print(prompt_context: PromptContext, files: Sequence[JobFile]) -> Iterator[PromptRow]:
+    report, ids = prompt_context.report, own_names(prompt_context)
+    found = last_print(report, files)
+    if found is None:
+        return
+    rows = found.file.text.split("\n")
+    at, name = found.row - 1, neutralize(found.file.name, 120)
+    said = words(
+        "prompt.after-last-print",
+        prompt_context.language,
+        line=str(report.place(found.line)),
+        place=f"{name}:{found.row}",
+    )
+    yield PromptRow("code", _AT - 0.1, said)
+    for place in range(max(0, at - ABOVE), min(len(rows), at + BELOW + 1)):
+        if rows[place].strip():
+            text = withhold(f"{_place(found.file.name, rows, place)}: {rows[place]}", ids, _LONGEST)
+            yield PromptRow("code", _AT + _PER_ROW * abs(place - at) / 2, text, number=place + 1)
 
 
 def _place(name: str, rows: Sequence[str], place: int) -> str:
     is_cell = name.endswith(notebook.ENDING)
     return notebook.place_of("\n".join(rows), place + 1) if is_cell else f"{name}:{place + 1}"
-
-
-def _found(frame: Frame, report: CrashReport) -> tuple[str, Sequence[str], int] | None:
-    """Give the name and the rows of the file that a call is in, and the place of its row."""
-    base = frame.file.replace("\\", "/").rpartition("/")[2]
-    for text in report.launches:
-        body, _, name = text.rpartition("\n")
-        rows = body.split("\n")
-        at = frame.line - 1
-        # A stack shows a statement of several rows by its first, or as one.
-        told = rows[at].strip() if name.rpartition("/")[2] == base and at < len(rows) else ""
-        if told and frame.code.strip().startswith(told):
-            return name, rows, at
-        # A file that was edited since has the statement elsewhere; one that has it twice tells nothing.
-        there = [place for place, row in enumerate(rows) if row.strip() == frame.code.strip()]
-        is_base = name.rpartition("/")[2] == base
-        if is_base and len(there) == 1 and len(frame.code.strip()) >= TELLING:
-            return name, rows, there[0]
-    return None

@@ -49,12 +49,15 @@ def test_a_file_that_was_edited_since_is_told_as_such(triage: Triage) -> None:
     """Its rows stand under their present numbers, and that they are not those that ran is said once."""
     moved = sent(triage, f"# a line more\n{CODE}")
     assert "train.py:6:     if width % 8:" in moved
-    assert moved.count("line 10 of the run stands elsewhere") == 1
-    assert "train.py at hand: edited since the run: line 10 of the run stands elsewhere in it" in moved
+    assert moved.count("line 10 of the run is row 11 of it") == 1
+    assert "train.py at hand: edited since the run: line 10 of the run is row 11 of it" in moved
+    assert "train.py:11 (line 10 of the run): model = build(30)" in moved
     assert "train.py (12 rows, edited since)" in moved
-    assert "Rows of an edited file stand under its present numbers." in moved
+    assert "Rows of an edited file are named by their present numbers" in moved
     twice = sent(triage, f"# a line more\n{CODE}{CODE}")
-    assert "    if width % 8:" not in twice.partition("# The job's own code")[2]
+    # Of two alike the one counts that stands far nearer.
+    assert "train.py:7 (line 6 of the run): " in twice
+    assert "train.py:19" not in twice
 
 
 def test_a_file_that_has_the_cure_already_is_told_as_such(triage: Triage) -> None:
@@ -62,9 +65,12 @@ def test_a_file_that_has_the_cure_already_is_told_as_such(triage: Triage) -> Non
     cured = CODE.replace("raise ValueError", "print")
     text = sent(triage, cured)
     assert "which failed at line 6, is not in it." in text
-    assert "`before` is the statement that the traceback quotes" in text
-    assert ":     print(" not in text
-    assert "that the traceback quotes" not in sent(triage, CODE)
+    assert "the traceback's line and words count" in text
+    assert (
+        'train.py:6 (nearest to line 6 of the run, which the file has no more):         print("a width'
+        in text
+    )
+    assert "the traceback's line" not in sent(triage, CODE)
     remark = "edited since the run: moved"
     rows, more = read_file([f"{CODE}\ntrain.py"], "train.py", "", "kernel takes", lambda _: remark)
     assert '6:         raise ValueError("a width that no kernel takes")' in rows
@@ -90,3 +96,61 @@ def test_a_program_that_did_not_run_says_nothing(triage: Triage) -> None:
     text = for_answer(build_prompt_context(triage.diagnose(job)), 12_000).messages[1].text
     assert "sweep.py (5 rows, not of this run" in text
     assert "world_size=48" not in text
+
+
+def test_all_own_calls_are_sent_with_the_rows_around_them(triage: Triage) -> None:
+    """Not the innermost three alone, and a call whose statement stands twice is that at its line."""
+    steps = "".join(
+        f"def part_{number}(x):\n    y = x + {number}\n    return part_{number + 1}(y)\n\n\n"
+        for number in range(6)
+    )
+    code = f"{steps}def part_6(y):\n    raise ValueError(y)\n\n\npart_0(1)\n"
+    rows = code.split("\n")
+    lines = [rows.index("part_0(1)") + 1, *(5 * number + 3 for number in range(6)), 32]
+    names = ["<module>", *(f"part_{number}" for number in range(7))]
+    calls = "".join(
+        f'  File "/home/ana/job/chain.py", line {line}, in {name}\n    {rows[line - 1].strip()}\n'
+        for line, name in zip(lines, names, strict=True)
+    )
+    log = f"Traceback (most recent call last):\n{calls}ValueError: 16\n"
+    job = triage.read(sources.from_text(log), files=[ConfigFile("chain.py", code)])
+    text = for_answer(build_prompt_context(triage.diagnose(job)), 12_000).messages[1].text
+    assert [row for row in (f"chain.py:{line}: {rows[line - 1]}" for line in lines) if row not in text] == []
+
+
+def test_where_a_root_has_no_call_of_the_job_the_next_failure_shows_its_own(triage: Triage) -> None:
+    """A message without a stack stands first; the code is that of the stack behind it."""
+    log = "OSError: [Errno 28] No space left on device\n" + LOG
+    job = triage.read(sources.from_text(log), files=[ConfigFile("train.py", CODE)])
+    text = for_answer(build_prompt_context(triage.diagnose(job)), 12_000).messages[1].text
+    assert "train.py:6:         raise ValueError" in text
+
+
+SILENT = """import logging, time
+
+log = logging.getLogger(__name__)
+
+
+def main(paths):
+    for number, path in enumerate(paths):
+        print(f"Reading shard {number} of {len(paths)} from {path}")
+    log.info("Starting evaluation on %d samples", len(paths))
+    model = load("/mnt/weights")
+    time.sleep(5)
+    print("Evaluation of all samples has finished")
+"""
+
+
+def test_where_nothing_failed_the_code_after_the_last_printed_line_is_sent(triage: Triage) -> None:
+    """By the one statement that prints such a line, its values filled in; of a log of others, nothing."""
+    log = "".join(f"Reading shard {number} of 9 from /d/{number}.bin\n" for number in range(9))
+    files = [ConfigFile("evaluate.py", SILENT)]
+    job = triage.read(
+        sources.from_text(f"{log}INFO:__main__:Starting evaluation on 9 samples\n"), files=files
+    )
+    context = triage.diagnose(job)
+    text = for_answer(build_prompt_context(context), 12_000).messages[1].text
+    assert "this code prints is [L10], at evaluate.py:9;" in text
+    assert 'evaluate.py:10:     model = load("/mnt/weights")' in text
+    other = triage.diagnose(triage.read(sources.from_text("epoch 1 done\nepoch 2 done\n"), files=files))
+    assert "this code prints" not in for_answer(build_prompt_context(other), 12_000).messages[1].text
