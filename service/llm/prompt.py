@@ -21,7 +21,7 @@ from service.llm.prompt_injection import (
     fence,
     neutralize,
 )
-from service.llm.prompt_lines import PromptRow, gap_row, is_told, log_rows
+from service.llm.prompt_lines import PromptRow, gap_row, is_told, log_rows, run_heads
 from service.llm.prompt_sections import SECTIONS
 from service.llm.prompts.instructions import INSTRUCTIONS
 from service.llm.tokens import cut_to_tokens, estimate_tokens
@@ -174,11 +174,14 @@ def _written(
         clean = dict(zip(theirs, masked, strict=True))
         texts: list[str] = []
         last: PromptRow | None = None
+        heads = run_heads(report, language) if name == "log" else []
         for place, row in enumerate(chosen):
             text = clean.get(place, row.text)
             above = last.number if last else 0
             if row.mark and row.number - above > 1 and not is_told(report, above, row.number):
                 texts.append(gap_row(report, above, row.number, language, is_brief=is_brief))
+            while row.mark and heads and heads[0][0] <= row.number:
+                texts.append(heads.pop(0)[1])
             texts.append(f"{row.mark}| {text}" if row.mark else text.replace(_BREAK, "\n"))
             last = row
         if any(WITHHELD in text for text in texts):

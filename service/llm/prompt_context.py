@@ -16,6 +16,7 @@ from service.llm.call_lines import call_lines
 from service.llm.deciding_lines import deciding_lines
 from service.llm.file_remarks import edited_files, foreign_files
 from service.llm.models import ChatMessage
+from service.llm.telling_rows import telling_lines
 from service.llm.triage_context import TriageContext
 from service.remediation.proposals import further_changes
 from service.schemas.diagnosis import Diagnosis, ProposedChange
@@ -117,12 +118,13 @@ class Prompt:
 def build_prompt_context(triage_context: TriageContext) -> PromptContext:
     """Put together what a model is told of a first answer."""
     assessment, library, first = triage_context.assessment, triage_context.library, triage_context.first
-    more = further_changes(assessment, first, library, triage_context.language)
+    further = further_changes(assessment, first, library, triage_context.language)
     beside = tuple(_beside(triage_context))
-    offered = (*first.changes, *more)
+    offered = (*first.changes, *further)
     prompt_context = PromptContext(assessment, library, first, triage_context.language, offered, beside)
     report, reopen = assessment.report, triage_context.reopen
-    return prompt_context.with_lines({**deciding_lines(report, reopen), **call_lines(report, reopen)})
+    more = telling_lines(report, reopen)
+    return prompt_context.with_lines({**more, **deciding_lines(report, reopen), **call_lines(report, reopen)})
 
 
 def _beside(triage_context: TriageContext) -> Iterator[str]:

@@ -17,6 +17,7 @@ from service.llm.call_lines import call_rows
 from service.llm.deciding_lines import named_values
 from service.llm.prompt_context import PromptContext
 from service.llm.prompt_injection import LONGEST_DECIDING, excerpt, neutralize
+from service.llm.telling_rows import told_first
 
 # Rows this near the root's line come before all others; of the log's last rows so many are shown.
 NEAR, SHOWN_END = 5, 10
@@ -87,7 +88,7 @@ def log_rows(prompt_context: PromptContext, longest: int = LONGEST_DECIDING) -> 
     marks = frozenset(_underlines(report))
     told: dict[str, int] = {}
     values = named_values(report)
-    of_own_calls = call_rows(report, report.texts)
+    of_own_calls, numbered = call_rows(report, report.texts), frozenset(told_first(report.texts))
 
     def rank(number: int, event: Event | None) -> float:
         distance = abs(number - where)
@@ -101,6 +102,8 @@ def log_rows(prompt_context: PromptContext, longest: int = LONGEST_DECIDING) -> 
             return -1.1 + min(distance, 400) / 1000
         if values is not None and number < where and values.search(report.texts[number]):
             return 1.0
+        if number in numbered:
+            return 1.2
         if number in end:
             return 3.0
         nearest = min((abs(number - line) for line in failing), default=400)
@@ -119,7 +122,8 @@ def log_rows(prompt_context: PromptContext, longest: int = LONGEST_DECIDING) -> 
         row = PromptRow("log", rank(number, event), text + more, str(report.place(number)), number)
         # Calls of a failing stack may read alike but for their numbers, and each says where it was.
         is_again = number in repeated or (alike > REPEATS and number not in calls)
-        if event is None and is_again and number not in of_own_calls and number not in last:
+        stays = number in of_own_calls or number in numbered or number in last
+        if event is None and is_again and not stays:
             left_out[number] = row
         else:
             rows.append(row)
@@ -236,6 +240,27 @@ def is_told(report: CrashReport, above: int, below: int) -> bool:
     if missing and all(number in texts and _UNDERLINE.fullmatch(texts[number]) for number in missing):
         return True
     return report.blank_between(above, below)
+
+
+def run_heads(report: CrashReport, language: Language) -> list[tuple[int, str]]:
+    """Give what is said where each further run of the root's file begins, by its first line."""
+    line = report.root.line if report.root else report.limits.lines
+    starts = runs_of(report)
+    judged = max((start for start in starts if start <= line), default=0)
+    heads = []
+    for number, start in enumerate(starts, 1):
+        row = "prompt.run-begins-judged" if start == judged else "prompt.run-begins"
+        heads.append((start, words(row, language, number=number, count=len(starts))))
+    return heads
+
+
+def runs_of(report: CrashReport) -> list[int]:
+    """Give the first lines of the runs that the root's file holds; none where it holds one."""
+    line = report.root.line if report.root else report.limits.lines
+    number = report.timeline.number(line)
+    further = [start for start in report.run_starts if report.timeline.number(start) == number]
+    begin = report.timeline.parts[number].first if report.timeline.parts else 1
+    return [begin, *further] if further else []
 
 
 def gap_row(

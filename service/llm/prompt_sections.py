@@ -19,11 +19,12 @@ from service.composition import phrases
 from service.llm.call_lines import kept_frames
 from service.llm.job_code import code_rows
 from service.llm.prompt_causes import likely_candidates, other_causes, signs_beside_the_log
+from service.llm.prompt_changes import change_rows
 from service.llm.prompt_context import PromptContext
 from service.llm.prompt_files import file_rows, is_named
 from service.llm.prompt_injection import LONGEST_ROW, neutralize, withhold
-from service.llm.prompt_lines import LONGEST_STACK, PromptRow, own_names
-from service.llm.setting_kinds import is_no_setting, run_settings
+from service.llm.prompt_lines import LONGEST_STACK, PromptRow, own_names, runs_of
+from service.llm.setting_kinds import command_values, file_values, is_no_setting, run_settings
 from service.llm.setting_words import own_options, rows_of, spelled, without_value
 from service.remediation.feasibility import same
 from service.remediation.framework_relations import settable_frameworks, shown_frameworks
@@ -108,17 +109,14 @@ def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:
 def _runs(prompt_context: PromptContext) -> str:
     """Say how many runs the root's file holds, where they begin and which is judged; of one run nothing."""
     report, language = prompt_context.report, prompt_context.language
-    line = report.root.line if report.root else report.limits.lines
-    number = report.timeline.number(line)
-    further = [start for start in report.run_starts if report.timeline.number(start) == number]
-    if not further:
+    line, runs = report.root.line if report.root else report.limits.lines, runs_of(report)
+    if not runs:
         return ""
-    begin = report.timeline.parts[number].first if report.timeline.parts else 1
-    judged = max(start for start in (begin, *further) if start <= line)
-    starts = ", ".join(str(report.place(start)) for start in (begin, *further)[-MAX_RUNS:])
-    count, place = len(further) + 1, report.place(judged)
+    judged = max(start for start in runs if start <= line)
+    starts = ", ".join(str(report.place(start)) for start in runs[-MAX_RUNS:])
+    count, place = len(runs), report.place(judged)
     said = words("prompt.runs", language, count=count, starts=starts, judged=place)
-    later = words("prompt.later-runs", language) if further[-1] > line else ""
+    later = words("prompt.later-runs", language) if runs[-1] > line else ""
     return f"{said}{later}"
 
 
@@ -308,10 +306,17 @@ def _setting_rows(
     files = list(dict.fromkeys(setting.file for _, _, setting in kept))
     language = prompt_context.language
     options, row_of = own_options(log), rows_of((setting for _, _, setting in kept), log)
+    every = prompt_context.assessment.settings
+    of_file, of_command = file_values(every), command_values(every)
     for rank, number, setting in kept:
         place = 10_000 * files.index(setting.file)
         row = f"{at}: " if (at := row_of(setting)) else ""
-        text = withhold(f"{row}{spelled(setting, options)}", ids, LONGEST_VALUE)
+        said = f"{row}{spelled(setting, options)}"
+        if held := of_file(setting):
+            said += words("prompt.setting-in-file", language, file=held.file, value=held.value)
+        if given := of_command(setting):
+            said += words("prompt.setting-overridden", language, given=spelled(given, options))
+        text = withhold(said, ids, LONGEST_VALUE)
         yield PromptRow("settings", rank + number / 1000, text, number=place + number)
     for place, file in enumerate(files):
         first = min(rank + number / 1000 for rank, number, setting in kept if setting.file == file)
@@ -360,25 +365,6 @@ def _words_of_calls(prompt_context: PromptContext) -> frozenset[str]:
     root = prompt_context.report.root
     rows += [frame.code for frame in root.frames if is_own(frame)] if root is not None else []
     return frozenset(last_level(word) for text in rows for word in _WORD.findall(text))
-
-
-def _changes(prompt_context: PromptContext) -> Iterator[PromptRow]:
-    language, ids = prompt_context.language, own_names(prompt_context)
-    for place, change in enumerate(prompt_context.offered):
-        was = (
-            words("prompt.change-now", language, value=withhold(change.from_, ids, 100))
-            if change.from_ is not None
-            else ""
-        )
-        is_proved = change.proof and change.proof not in change.why
-        more = words("prompt.change-proof", language, proof=withhold(change.proof or "")) if is_proved else ""
-        more += words("prompt.change-costs", language, costs=change.costs) if change.costs else ""
-        more += words("prompt.change-finds-out", language) if change.purpose == "find-out" else ""
-        yield PromptRow(
-            "changes",
-            2.2 + place / 10,
-            f"- {change.framework}, {change.kind}: {change.key} = {change.to}{was}. {change.why}{more}",
-        )
 
 
 def _justified(prompt_context: PromptContext) -> list[str]:
@@ -464,7 +450,7 @@ SECTIONS: Sequence[Callable[[PromptContext], Iterable[PromptRow]]] = (
     code_rows,
     _settings,
     file_rows,
-    _changes,
+    change_rows,
     _cases,
     _notes,
     _causes,

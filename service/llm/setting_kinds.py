@@ -7,13 +7,16 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from corpus.keys import canonical
+from corpus.keys import canonical, last_level
 from ingest.configfiles.formats import CODE
 from ingest.configfiles.run_record import is_run_metadata, read_record
 from ingest.configfiles.settings import Setting
 from ingest.logs.report import CrashReport
+from service.remediation.feasibility import same
 from service.remediation.own_edits import job_files
 
+# How a command gives a setting, and how a file that it overrides holds one.
+_GIVEN, _HELD = frozenset({"hydra", "flag"}), frozenset({"yaml", "json", "dump"})
 # What a log prints of a setting that nobody gave.
 _UNSET = frozenset({"None", "null", ""})
 # A call that makes an object of a class, or reads an option.
@@ -36,6 +39,41 @@ def run_settings(settings: Sequence[Setting], report: CrashReport) -> list[Setti
     of_records = {file.name for file in kept}
     rest = (item for item in settings if item.file and item.file not in of_records)
     return [*known, *(item for item in rest if canonical(item.key) not in names)]
+
+
+def file_values(settings: Sequence[Setting]) -> Callable[[Setting], Setting | None]:
+    """Give what tells the other value that a file has under the name of a setting of the log."""
+    held: dict[str, Setting] = {}
+    for item in settings:
+        if item.file and item.spelled != "package":
+            held.setdefault(canonical(item.key), item)
+
+    def of_file(setting: Setting) -> Setting | None:
+        found = held.get(canonical(setting.key)) if not setting.file else None
+        return found if found is not None and not same(found.value, setting.value) else None
+
+    return of_file
+
+
+def command_values(settings: Sequence[Setting]) -> Callable[[Setting], Setting | None]:
+    """Give what tells the value of the run's command line for a file's setting that it overrides.
+
+    A command names the last part of a key, or the whole: it counts where one key alone of the file ends so.
+    """
+    given = {canonical(item.key): item for item in settings if not item.file and item.spelled in _GIVEN}
+    ends: dict[tuple[str, str], set[str]] = {}
+    for item in settings:
+        if item.file:
+            ends.setdefault((item.file, last_level(item.key)), set()).add(canonical(item.key))
+
+    def of_command(setting: Setting) -> Setting | None:
+        if not setting.file or setting.spelled not in _HELD:
+            return None
+        is_one = len(ends.get((setting.file, last_level(setting.key)), ())) == 1
+        found = given.get(canonical(setting.key)) or (given.get(last_level(setting.key)) if is_one else None)
+        return found if found is not None and not same(found.value, setting.value) else None
+
+    return of_command
 
 
 def is_no_setting(report: CrashReport) -> Callable[[Setting], bool]:

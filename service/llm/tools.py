@@ -29,6 +29,7 @@ from service.llm.prompt_injection import LONGEST_ROW, neutralize, withhold
 from service.llm.prompt_lines import own_names
 from service.llm.row_folding import folded, folded_readings, head_and_tail, readings_of
 from service.llm.setting_lookups import at_this_job, describe_setting, named_settings
+from service.llm.telling_rows import told_first
 
 # Rows of one answer.
 MAX_ROWS = 120
@@ -165,7 +166,7 @@ def _read_lines(context: ToolContext, arguments: Arguments) -> Found:
         failing = {
             line for event in context.prompt_context.report.events for line in (event.line, event.last)
         }
-        rows = folded(there, failing)
+        rows = folded(there, failing.union(told_first(there)))
         kept = head_and_tail([1] * len(rows), MAX_ROWS)
         rows = {number: rows[number] for place, number in enumerate(sorted(rows)) if place in kept}
     more = Message("tools.of-the-lines", count=len(rows), most=MAX_ROWS)

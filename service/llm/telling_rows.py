@@ -1,0 +1,56 @@
+"""Rows whose numbers may decide though no rule knows them: a status, an errno, a port, a retry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from ingest.logs.report import CrashReport
+from service.llm.deadline import Deadline
+from service.llm.log_view import LogView, Reopen
+
+# Rows above the failure that are read for such, the nearest that are kept, and seconds for a large log.
+READ, MOST, SECONDS = 2000, 6, 2.0
+_TELLING = re.compile(
+    r"""
+    \bHTTP(?:/\d(?:\.\d)?)?["']?[\s:=]{1,3}[45]\d\d\b
+    | \b(?:status|response|error)(?:[\s_-]?code)?["']?\s?[:=]?\s?[45]\d\d\b
+    | \berrno\b["']?\s?[:=]?\s?-?\d+
+    | \b(?:failed|unable|could\ not|cannot|can't)\ (?:to\ )?
+      (?:read|open|load|write|connect|bind|listen|find|resolve|download|fetch)\b
+    | \bports?["']?\s?[:=]?\s?\d{2,5}\b
+    | \b(?:bind|binding|listen|listening|serving|running)\b[^\n]{0,40}:\d{2,5}\b
+    | \b(?:retry|retries|retrying|attempts?)\b[^\n\d]{0,20}\d+
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def telling(text: str) -> str:
+    """Give the words of a row with a number that may decide; the empty string where it has none."""
+    found = _TELLING.search(text)
+    return found[0] if found else ""
+
+
+def told_first(rows: Mapping[int, str]) -> Iterator[int]:
+    """Yield the rows that tell such a number, of each number the first."""
+    said: set[str] = set()
+    for number, text in sorted(rows.items()):
+        words = telling(text).casefold()
+        if words and words not in said:
+            said.add(words)
+            yield number
+
+
+def telling_lines(report: CrashReport, reopen: Reopen | None) -> dict[int, str]:
+    """Give such lines above the failure, or the log's end, that the report does not hold."""
+    root = report.root
+    end = (root.traceback or root.line) if root is not None else report.limits.lines + 1
+    if reopen is None or end <= 1:
+        return {}
+    rows = LogView(report, reopen, Deadline(SECONDS)).lines([(max(1, end - READ), end - 1)])
+    return {number: rows[number] for number in _nearest(told_first(rows))}
+
+
+def _nearest(numbers: Iterable[int]) -> list[int]:
+    return sorted(numbers)[-MOST:]
