@@ -7,31 +7,44 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from corpus.message import Message, message_id
+from ingest.logs.inputs.members import Skipped
 from service.batches.sources import kubernetes_api, ray_jobs, slurm
+from service.batches.sources.candidates import Candidate
 from service.batches.sources.found import NO_JOBS, NO_JOBS_BUT_LOST, FoundJobs, shown_path
-from service.batches.sources.spool import BatchSpool, open_spool
-from service.schemas.errors import InvalidRequestError
+from service.batches.sources.spool import open_spool
+from service.schemas.errors import InvalidRequestError, LateError
 from service.schemas.records import JobPlace, JobSpec
 from service.settings import Settings
 
 # Overlap between two rounds: what is found twice is known by its key.
 OVERLAP = timedelta(minutes=10)
+# Seconds within which the logs of one job have to come.
+FETCH_S = 300.0
+
+_Opened = AbstractContextManager[Sequence[Candidate]]
 
 
 @dataclass(frozen=True)
 class EndedJob:
-    """A job that has ended; `key` is equal for the same end of the same job."""
+    """A job that has ended; `key` is equal for the same end of the same job.
+
+    `fetch` gives it with its logs, None where none are left of it; raises LateError, TooLargeError.
+    """
 
     key: str
-    spec: JobSpec
+    name: str
+    fetch: Callable[[], JobSpec | None]
 
 
 @dataclass(frozen=True)
@@ -64,10 +77,8 @@ def find_in_folder(
             last = max((status.st_mtime for status in statuses), default=0.0)
             size = sum(status.st_size for status in statuses)
             if size and since.timestamp() <= last <= now().timestamp() - settle:
-                yield EndedJob(
-                    f"{name}|{last:.3f}|{size}",
-                    JobSpec(name=shown_path(name), place=JobPlace(paths=tuple(sorted(paths)))),
-                )
+                spec = JobSpec(name=shown_path(name), place=JobPlace(paths=tuple(sorted(paths))))
+                yield _at_hand(f"{name}|{last:.3f}|{size}", spec)
 
     if not path.is_dir():
         raise InvalidRequestError(Message("errors.no-folder", folder=path))
@@ -83,43 +94,58 @@ def _jobs(folder: Path) -> dict[str, list[str]]:
     return found
 
 
+def _at_hand(key: str, spec: JobSpec) -> EndedJob:
+    return EndedJob(key, spec.name, lambda: spec)
+
+
 def find_on_ray(dashboard: str, settings: Settings) -> WatchedPlace:
     """Watch the jobs of a Ray cluster through its dashboard."""
     address = ray_jobs.base(dashboard)
 
-    def find(since: datetime, spool: BatchSpool) -> FoundJobs:
-        return ray_jobs.find_jobs(ray_jobs.RayJobQuery(address, since), spool, settings)
+    def opened(since: datetime, _skipped: Skipped) -> _Opened:
+        return ray_jobs.open_jobs(ray_jobs.RayJobQuery(address, since))
 
-    return WatchedPlace(address, _copied(find, settings, lambda spec: spec.ended), all_failed=True)
+    return WatchedPlace(address, _fetched_anew(opened, settings), all_failed=True)
 
 
 def find_in_kubernetes(url: str, settings: Settings) -> WatchedPlace:
     """Watch the pods of a cluster, or of a name space, through its API."""
 
-    def find(since: datetime, spool: BatchSpool) -> FoundJobs:
-        return kubernetes_api.find_jobs(kubernetes_api.KubernetesQuery(url, since), spool, settings)
+    def opened(since: datetime, skipped: Skipped) -> _Opened:
+        return kubernetes_api.open_jobs(kubernetes_api.KubernetesQuery(url, since), skipped)
 
-    # A container that is started anew every few minutes ends as often, and is one failure.
-    return WatchedPlace(shown_path(url), _copied(find, settings, lambda spec: spec.started), all_failed=True)
+    return WatchedPlace(shown_path(url), _fetched_anew(opened, settings), all_failed=True)
 
 
-def _copied(
-    read: Callable[[datetime, BatchSpool], FoundJobs],
-    settings: Settings,
-    moment: Callable[[JobSpec], datetime | None],
+def _fetched_anew(
+    opened: Callable[[datetime, Skipped], _Opened], settings: Settings
 ) -> Callable[[datetime], Iterator[EndedJob]]:
-    """Find jobs whose logs are copied, and keep the copies for as long as they are dealt with.
-
-    A `moment` of a job tells two jobs of one name apart.
-    """
+    """Find jobs whose logs are fetched once they are asked for, and kept while they are dealt with."""
 
     def find(since: datetime) -> Iterator[EndedJob]:
-        with tempfile.TemporaryDirectory(prefix="whycrash-", ignore_cleanup_errors=True) as base:
-            place = Path(base) / "spool"
-            for spec in _specs(lambda: read(since - OVERLAP, open_spool(place, settings))):
-                yield EndedJob(f"{spec.name}|{moment(spec)}", spec)
+        skipped = Skipped()
+        with (
+            tempfile.TemporaryDirectory(prefix="whycrash-", ignore_cleanup_errors=True) as base,
+            opened(since - OVERLAP, skipped) as candidates,
+        ):
+            for number, candidate in enumerate(candidates):
+                place = Path(base) / str(number)
+                yield EndedJob(
+                    candidate.key, candidate.name, partial(_fetch, candidate, place, settings, skipped)
+                )
+                shutil.rmtree(place, ignore_errors=True)
 
     return find
+
+
+def _fetch(candidate: Candidate, place: Path, settings: Settings, skipped: Skipped) -> JobSpec | None:
+    late = time.monotonic() + FETCH_S
+
+    def check() -> None:
+        if time.monotonic() > late:
+            raise LateError(Message("errors.source-late", seconds=f"{FETCH_S:.0f}"))
+
+    return candidate.fetched(open_spool(place, settings, check), skipped)
 
 
 def find_in_slurm(users: str, settings: Settings) -> WatchedPlace:
@@ -127,7 +153,7 @@ def find_in_slurm(users: str, settings: Settings) -> WatchedPlace:
 
     def find(since: datetime) -> Iterator[EndedJob]:
         for spec in _specs(lambda: slurm.find_jobs(slurm.SlurmQuery(since - OVERLAP, users=users), settings)):
-            yield EndedJob(f"{spec.name}|{spec.ended}", spec)
+            yield _at_hand(f"{spec.name}|{spec.ended}", spec)
 
     return WatchedPlace("slurm", find, all_failed=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,12 +17,14 @@ from service.monitoring.known_jobs import KnownJobs
 from service.monitoring.targets import Target
 from service.pipeline.triage import Triage, read_config
 from service.schemas.diagnosis import Diagnosis
-from service.schemas.errors import ServiceError
+from service.schemas.errors import LateError, ServiceError, TooLargeError
 from service.schemas.records import JobSpec
 
 _LOG = logging.getLogger("whycrash.watch")
 # Rounds in which a job's answer is tried to be sent; then it is let go, and said so.
 TRIES = 5
+# Seconds after which a round begins no other job: what comes meanwhile is to be seen too.
+ROUND_S = 900.0
 
 Show = Callable[[Diagnosis, JobSpec], None]
 
@@ -47,14 +50,20 @@ class Watcher:
 
         What cannot be reached is logged and tried in the next round.
         """
-        began = datetime.now(UTC)
+        began, over = datetime.now(UTC), time.monotonic() + ROUND_S
         count = 0
         met: list[str] = []
         self.reached = False
         try:
             for ended in self.place.find(self.known.since):
                 met.append(ended.key)
-                count += ended.key not in self.known and self._triage_job(ended)
+                if ended.key in self.known:
+                    continue
+                if time.monotonic() > over:
+                    _LOG.warning("%s: this round is over; its other jobs are for the next", self.place.name)
+                    self.reached = True
+                    return count
+                count += self._triage_job(ended)
         except (ServiceError, OSError) as error:
             _LOG.warning("%s could not be looked at: %s", self.place.name, Redactor().clean(str(error)))
             return count
@@ -68,14 +77,30 @@ class Watcher:
 
     def _triage_job(self, ended: EndedJob) -> bool:
         """Triage a job and tell; gives whether it is dealt with, whatever came of it."""
-        diagnosis = self._answer(ended.spec)
-        if diagnosis is not None and not self._notify_targets(ended, diagnosis):
+        try:
+            spec = ended.fetch()
+        except (LateError, TooLargeError) as error:
+            return self._is_given_up(ended, error)
+        if spec is None:
+            return False  # nothing of it is left, or not yet there
+        diagnosis = self._answer(spec)
+        if diagnosis is not None and not self._notify_targets(ended, spec, diagnosis):
             return False
         # Before it is shown: standard output may be closed, and targets that were told must not be told
         # again.
         self._note(lambda: self.known.add(ended.key))
         if diagnosis is not None:
-            self.show(diagnosis, ended.spec)
+            self.show(diagnosis, spec)
+        return True
+
+    def _is_given_up(self, ended: EndedJob, error: ServiceError) -> bool:
+        """Tell whether a job whose logs did not come is let go; what is late may come in a later round."""
+        tries = self._failures.pop(ended.key, 0) + 1
+        _LOG.warning("%s could not be fetched: %s", Redactor().clean(ended.name), _words(error))
+        if isinstance(error, LateError) and tries < TRIES:
+            self._failures[ended.key] = tries
+            return False
+        self._note(lambda: self.known.add(ended.key))
         return True
 
     def _note(self, write: Callable[[], None]) -> None:
@@ -106,16 +131,16 @@ class Watcher:
             read = self.triage.read(source, self.language, configs, outcome=spec.outcome)
         return self.triage.diagnose(read).first
 
-    def _notify_targets(self, ended: EndedJob, diagnosis: Diagnosis) -> bool:
+    def _notify_targets(self, ended: EndedJob, spec: JobSpec, diagnosis: Diagnosis) -> bool:
         """Tell all who were not told yet; gives whether no further try is made."""
         waiting = self._left.pop(ended.key, list(self.targets))
-        left = [target for target in waiting if not self._reached(target, ended.spec, diagnosis)]
+        left = [target for target in waiting if not self._reached(target, spec, diagnosis)]
         tries = self._failures.pop(ended.key, 0) + 1
         if not left:
             return True
         _LOG.warning(
             "%s: the answer was not sent to %d of %d (try %d of %d)",
-            ended.spec.name,
+            spec.name,
             len(left),
             len(self.targets),
             tries,

@@ -20,7 +20,18 @@ BatchState = Literal["running", "done", "cancelled"]
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 CrashState = Literal["open", "fixed", "ignored"]
 Scope = Literal["triage", "batch", "admin"]
-SourceKind = Literal["upload", "folder", "ray", "slurm", "kubernetes", "objects", "lines"]
+SourceKind = Literal[
+    "upload",
+    "folder",
+    "ray",
+    "slurm",
+    "kubernetes",
+    "objects",
+    "lines",
+    "loki",
+    "elasticsearch",
+    "slurmrestd",
+]
 
 
 class LineRange(Part):
@@ -155,6 +166,7 @@ class JobPlace(Part):
     """Where a job's output is: paths on this machine (files, folders, archives), or a job of a Ray cluster.
 
     `spooled` says that the paths are the service's own redacted copies, which go with the batch.
+    `source_key` is by which its source knows the same end of the same job again.
     """
 
     paths: tuple[str, ...] = ()
@@ -162,6 +174,7 @@ class JobPlace(Part):
     ray_dashboard: str = ""
     ray_job: str = ""
     spooled: bool = False
+    source_key: str = ""
 
 
 class JobSpec(Part):

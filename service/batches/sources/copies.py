@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import httpx
@@ -11,15 +11,19 @@ from ingest.errors import BinaryInputError, BombInputError, DamagedArchiveError,
 from ingest.logs.inputs.members import CONFIG_BYTES, JobLimits, Member, Skipped
 from ingest.logs.inputs.sources import LogSource
 from service.batches.sources.grouping import JobFiles
-from service.batches.sources.spool import SpooledJob
+from service.batches.sources.spool import SpooledJob, nothing
 
 
 class PieceStream:
-    """What a server gives in pieces, read as a file is; `giver` is how an error calls the server."""
+    """What a server gives in pieces, read as a file is; `giver` is how an error calls the server.
 
-    def __init__(self, pieces: Iterator[bytes], giver: str) -> None:
+    `check` is called with each piece, and raises where it is to end: a server may give a byte a second.
+    """
+
+    def __init__(self, pieces: Iterator[bytes], giver: str, check: Callable[[], None] = nothing) -> None:
         self._pieces = pieces
         self._giver = giver
+        self._check = check
         self._held = b""
 
     def read(self, size: int, /) -> bytes:
@@ -27,6 +31,7 @@ class PieceStream:
         try:
             while not self._held and (piece := next(self._pieces, None)) is not None:
                 self._held = piece
+                self._check()
         except (httpx.HTTPError, ValueError) as error:
             raise DamagedArchiveError(
                 f"{self._giver} did not give all of it ({type(error).__name__})"

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import re
 import ssl
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -28,22 +28,18 @@ from corpus.message import Message
 from ingest.errors import EmptyInputError, InputError
 from ingest.logs.inputs.members import Skipped
 from ingest.logs.inputs.sources import LogSource
-from service.batches.sources import kubernetes, pod_ends
+from service.batches.sources import http_client, kubernetes, pod_ends
+from service.batches.sources.candidates import Candidate, fetch_all
 from service.batches.sources.copies import PieceStream
-from service.batches.sources.found import FoundJobs, check_limits, collect_jobs, shown_path
+from service.batches.sources.found import FoundJobs, shown_path
 from service.batches.sources.pod_ends import DescribedContainer, DescribedPod
 from service.batches.sources.spool import BatchSpool, SpooledJob
 from service.schemas.errors import InvalidRequestError
-from service.schemas.records import JobSpec
+from service.schemas.records import JobPlace, JobSpec
 from service.settings import Settings
 
-TIMEOUT_S = 30.0
-# Seconds before a request that failed is made again; where the server says how long, that.
-PAUSES = (0.5, 2.0, 6.0)
-LONGEST_PAUSE = 10.0
 # Rows of one page of a list; a pod is some kilobytes.
 PAGE = 500
-MAX_PAGE = 64 << 20
 # A pod that starts anew for hours has events without end.
 EVENTS = 200
 GPU = re.compile(r"(?:^|[./-])(?:gpu|npu)$")
@@ -66,6 +62,8 @@ JOB_LABELS = (
 )
 
 Row = TypeVar("Row", bound=BaseModel)
+# What happened to pods, by name space and name.
+_Events = Mapping[tuple[str, str], Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -112,41 +110,35 @@ class _Listing(BaseModel):
     message: str | None = None
 
 
-def find_jobs(asked: KubernetesQuery, spool: BatchSpool, settings: Settings) -> FoundJobs:
+def find_jobs(
+    asked: KubernetesQuery, spool: BatchSpool, settings: Settings, answered: Container[str] = ()
+) -> FoundJobs:
     """Fetch the logs of all jobs with a pod that failed; raises InvalidRequestError, TooLargeError.
 
     Where it raises, no copy stays.
     """
-    try:
-        with _Api(asked.url) as api:
-            return _read(api, asked, spool, settings)
-    except BaseException:
-        spool.discard()
-        raise
+    where = f"{shown_path(asked.url)}, of jobs with a failed pod,"
+    return fetch_all(lambda skipped: open_jobs(asked, skipped), where, spool, settings, answered)
+
+
+@contextmanager
+def open_jobs(asked: KubernetesQuery, skipped: Skipped) -> Iterator[list[Candidate]]:
+    """Give the jobs with a pod that failed, oldest name first; raises InvalidRequestError."""
+    with _Api(asked.url) as api:
+        failed = {
+            name: pods
+            for name, pods in sorted(_by_job(api.listed("pods", DescribedPod), skipped).items())
+            if _is_failed_since(pods, asked.since)
+        }
+        wanted = {(pod.namespace, pod.name) for pods in failed.values() for pod in pods}
+        # Asked for with the first job that is fetched, if any is.
+        events = cache(lambda: _events(api, wanted))
+        yield [_candidate(api, name, pods, events) for name, pods in failed.items()]
 
 
 def is_address(text: str) -> bool:
     """Tell an API's address from a folder."""
     return text.startswith(("http://", "https://"))
-
-
-def _read(api: _Api, asked: KubernetesQuery, spool: BatchSpool, settings: Settings) -> FoundJobs:
-    skipped = Skipped()
-    failed = {
-        name: pods
-        for name, pods in _by_job(api.listed("pods", DescribedPod), skipped).items()
-        if _is_failed_since(pods, asked.since)
-    }
-    if failed:
-        check_limits(len(failed), api.place, settings, {})
-    events = _events(api, {(pod.namespace, pod.name) for pods in failed.values() for pod in pods})
-    specs = [
-        spec
-        for name, pods in sorted(failed.items())
-        if (spec := _fetched(api, name, pods, events, spool.begin(), skipped))
-    ]
-    check_limits(len(specs), f"{api.place}, of jobs with a failed pod,", settings, skipped.omitted)
-    return collect_jobs(specs, skipped.omitted)
 
 
 # Which pods are one job, and whether it failed.
@@ -179,33 +171,34 @@ def _is_failed_since(pods: Sequence[DescribedPod], since: datetime | None) -> bo
 # What is kept of a job.
 
 
-def _fetched(
-    api: _Api,
-    name: str,
-    pods: Sequence[DescribedPod],
-    events: Mapping[tuple[str, str], Sequence[str]],
-    copies: SpooledJob,
-    skipped: Skipped,
-) -> JobSpec | None:
-    for pod in pods:
-        for container in pod.containers:
-            for previous in (True, False)[not container.restart_count :]:
-                _log(api, pod, container, previous, copies, skipped)
-        # Why a pod was evicted, or never began, stands in no log.
-        if rows := [*pod.described, *events.get((pod.namespace, pod.name), ())]:
-            copies.log(f"{pod.name}/status.log", ["".join(f"{row}\n" for row in rows).encode()])
-    if not copies.logs:
-        skipped.add("no_logs", name)
-        return None
-    ends = [pod.outcome for pod in pods if pod.is_failed]
+def _candidate(
+    api: _Api, name: str, pods: Sequence[DescribedPod], events: Callable[[], _Events]
+) -> Candidate:
     began = min((pod.status.start_time for pod in pods if pod.status.start_time), default=None)
+
+    def fetch(copies: SpooledJob, skipped: Skipped) -> JobSpec | None:
+        for pod in pods:
+            for container in pod.containers:
+                for previous in (True, False)[not container.restart_count :]:
+                    _log(api, pod, container, previous, copies, skipped)
+            # Why a pod was evicted, or never began, stands in no log.
+            if rows := [*pod.described, *events().get((pod.namespace, pod.name), ())]:
+                copies.log(f"{pod.name}/status.log", ["".join(f"{row}\n" for row in rows).encode()])
+        return _spec(name, pods, copies.place(), began) if copies.logs else None
+
+    # A container that is started anew every few minutes ends as often, and is one failure.
+    return Candidate(f"{shown_path(name)}|{began}", name, fetch)
+
+
+def _spec(name: str, pods: Sequence[DescribedPod], place: JobPlace, began: datetime | None) -> JobSpec:
+    ends = [pod.outcome for pod in pods if pod.is_failed]
     ended = max((when for pod in pods for when in pod.ended_at), default=None)
     nodes = dict.fromkeys(pod.spec.node_name for pod in pods if pod.spec.node_name)
     gpus = sum(pod.spec.devices(GPU) for pod in pods)
     hours = (ended - began).total_seconds() / 3600 if began and ended else None
     return JobSpec(
-        name=shown_path(name),
-        place=copies.place(),
+        name=name,
+        place=place,
         nodes=len(nodes) or None,
         gpus=gpus or None,
         gpu_hours=round(gpus * hours, 3) if gpus and hours and hours > 0 else None,
@@ -231,7 +224,9 @@ def _log(
     try:
         with (
             api.asked(path, given) as response,
-            closing(LogSource(label, PieceStream(response.iter_bytes(), "the API"))) as source,
+            closing(
+                LogSource(label, PieceStream(response.iter_bytes(), "the API", copies.spool.check))
+            ) as source,
         ):
             source.head()
             copies.log(label, source.chunks())
@@ -244,7 +239,7 @@ def _log(
         skipped.add(reason, f"{shown_path(label)} ({told})")
 
 
-def _events(api: _Api, wanted: set[tuple[str, str]]) -> Mapping[tuple[str, str], Sequence[str]]:
+def _events(api: _Api, wanted: set[tuple[str, str]]) -> _Events:
     """Give the events of pods, by name space and name; they are kept for an hour, if at all."""
     found: dict[tuple[str, str], list[str]] = {pod: [] for pod in wanted}
     if wanted:
@@ -274,14 +269,7 @@ class _Api:
         self._namespace = found["namespace"] or ""
         self.place = f"{parts.scheme}://{parts.netloc}{found['base']}"
         headers, verify = account(parts.scheme, parts.hostname)
-        # No redirect is followed, no proxy of the environment used: nothing but this API is asked.
-        self._client = httpx.Client(
-            base_url=f"{self.place}/api/v1",
-            timeout=TIMEOUT_S,
-            headers=headers,
-            verify=verify,
-            trust_env=False,
-        )
+        self._client = http_client.open_client(f"{self.place}/api/v1", headers, verify)
 
     def __enter__(self) -> _Api:
         return self
@@ -289,21 +277,9 @@ class _Api:
     def __exit__(self, *_error: object) -> None:
         self._client.close()
 
-    @contextmanager
-    def asked(self, path: str, given: Mapping[str, str]) -> Iterator[httpx.Response]:
-        """Ask, and again after each of PAUSES where the server cannot just now; raises HTTPError."""
-        response = _again(lambda: self._sent(path, given))
-        try:
-            response.raise_for_status()
-            yield response
-        finally:
-            response.close()
-
-    def _sent(self, path: str, given: Mapping[str, str]) -> httpx.Response:
-        response = self._client.send(self._client.build_request("GET", path, params=given), stream=True)
-        if not response.is_success:
-            response.read()  # why, in a few words; a stream that is closed has none
-        return response
+    def asked(self, path: str, given: Mapping[str, str]) -> AbstractContextManager[httpx.Response]:
+        """Ask, and again where the server cannot just now; raises HTTPError."""
+        return http_client.asked(self._client, lambda: self._client.build_request("GET", path, params=given))
 
     def listed(self, kind: str, row: type[Row], given: Mapping[str, str] | None = None) -> Iterator[Row]:
         """Give a list, page by page; raises InvalidRequestError where the API does not give it."""
@@ -313,7 +289,7 @@ class _Api:
             words = {"limit": str(PAGE), **(given or {}), **({"continue": page} if page else {})}
             try:
                 with self.asked(path, words) as response:
-                    listing = _Listing.model_validate_json(_bounded(response))
+                    listing = _Listing.model_validate_json(http_client.bounded(response))
                 items = [row.model_validate(item) for item in listing.items or ()]
             except httpx.HTTPStatusError as error:
                 listing = _refusal(error)
@@ -344,29 +320,6 @@ def account(scheme: str, host: str) -> tuple[dict[str, str], ssl.SSLContext | bo
     except (OSError, ValueError):
         pass  # asked without, it says itself that it wants one
     return {}, True
-
-
-def _again(send: Callable[[], httpx.Response]) -> httpx.Response:
-    for pause in PAUSES:
-        try:
-            response = send()
-        except httpx.TransportError:
-            time.sleep(pause)
-            continue
-        if response.status_code != httpx.codes.TOO_MANY_REQUESTS and not response.is_server_error:
-            return response
-        told = response.headers.get("Retry-After", "")
-        time.sleep(min(float(told), LONGEST_PAUSE) if told.isdecimal() else pause)
-    return send()
-
-
-def _bounded(response: httpx.Response) -> bytes:
-    whole = bytearray()
-    for piece in response.iter_bytes():
-        whole += piece
-        if len(whole) > MAX_PAGE:
-            raise ValueError("a page of its list is too long")
-    return bytes(whole)
 
 
 def _refusal(error: httpx.HTTPStatusError) -> _Listing:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import closing
+from collections.abc import Container, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -23,8 +23,10 @@ from corpus.message import Message
 from ingest.errors import EmptyInputError, InputError
 from ingest.logs.inputs.members import Skipped
 from ingest.logs.inputs.sources import LogSource
+from service.batches.sources.candidates import Candidate, fetch_all
 from service.batches.sources.copies import PieceStream
-from service.batches.sources.found import FoundJobs, check_limits, collect_jobs, shown_path
+from service.batches.sources.found import FoundJobs, shown_path
+from service.batches.sources.http_client import bounded, open_client
 from service.batches.sources.spool import BatchSpool, SpooledJob
 from service.schemas.diagnosis import Outcome
 from service.schemas.errors import ForbiddenError, InvalidRequestError
@@ -32,7 +34,6 @@ from service.schemas.records import JobSpec
 from service.settings import Settings
 from service.telemetry.ray_state import token
 
-TIMEOUT_S = 30.0
 # A list of jobs is a few hundred bytes each, and a runtime environment more.
 MAX_LIST = 256 << 20
 # Ray puts the end of the log into a job's message; what stands before it is Ray's own word.
@@ -111,30 +112,24 @@ def base(dashboard: str) -> str:
     return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
 
 
-def find_jobs(asked: RayJobQuery, spool: BatchSpool, settings: Settings) -> FoundJobs:
+def find_jobs(
+    asked: RayJobQuery, spool: BatchSpool, settings: Settings, answered: Container[str] = ()
+) -> FoundJobs:
     """Fetch the logs of all failed jobs; raises InvalidRequestError, TooLargeError, DiskFullError.
 
     Where it raises, no copy stays.
     """
-    try:
-        return _read(asked, spool, settings)
-    except BaseException:
-        spool.discard()
-        raise
+    where = f"{base(asked.dashboard)}, of failed jobs,"
+    return fetch_all(lambda _skipped: open_jobs(asked), where, spool, settings, answered)
 
 
-def _read(asked: RayJobQuery, spool: BatchSpool, settings: Settings) -> FoundJobs:
+@contextmanager
+def open_jobs(asked: RayJobQuery) -> Iterator[list[Candidate]]:
+    """Give the jobs that failed, oldest first; raises InvalidRequestError."""
     address = base(asked.dashboard)
     headers = {"Authorization": f"Bearer {known}"} if (known := token()) else {}
-    skipped = Skipped()
-    # No redirect is followed, no proxy of the environment used: nothing but the dashboard is asked.
-    with httpx.Client(base_url=address, timeout=TIMEOUT_S, headers=headers, trust_env=False) as client:
-        failed = _failed(client, asked)
-        if failed:
-            check_limits(len(failed), address, settings, {})
-        specs = [spec for job in failed if (spec := _fetched(client, job, spool, skipped, address))]
-    check_limits(len(specs), f"{address}, of failed jobs,", settings, skipped.omitted)
-    return collect_jobs(specs, skipped.omitted)
+    with open_client(address, headers) as client:
+        yield [_candidate(client, job, address) for job in _failed(client, asked)]
 
 
 def _failed(client: httpx.Client, asked: RayJobQuery) -> list[RayJob]:
@@ -145,7 +140,7 @@ def _failed(client: httpx.Client, asked: RayJobQuery) -> list[RayJob]:
     try:
         with client.stream("GET", "/api/jobs/") as response:
             response.raise_for_status()
-            listed = _RayJobList.model_validate({"jobs": json.loads(_bounded(response))})
+            listed = _RayJobList.model_validate({"jobs": json.loads(bounded(response, MAX_LIST))})
     except (httpx.HTTPError, httpx.InvalidURL, ValidationError, ValueError, RecursionError) as error:
         raise InvalidRequestError(
             Message("errors.ray-dashboard-not-asked", base_url=client.base_url, reason=_error_text(error))
@@ -169,40 +164,30 @@ def _error_text(error: Exception) -> str:
     )
 
 
-def _bounded(response: httpx.Response) -> bytes:
-    whole = bytearray()
-    for piece in response.iter_bytes():
-        whole += piece
-        if len(whole) > MAX_LIST:
-            raise ValueError("the list of jobs is too long")
-    return bytes(whole)
+def _candidate(client: httpx.Client, job: RayJob, dashboard: str) -> Candidate:
+    def fetch(copies: SpooledJob, skipped: Skipped) -> JobSpec | None:
+        if job.submission_id:
+            _log(client, job.submission_id, copies, skipped)
+        # What Ray says of the end may be all there is: no log is written where an environment cannot be set
+        # up.
+        if said := _TAIL.sub("", job.message or "").strip():
+            copies.log("ray-job-status.log", [f"{said}\n".encode()])
+        if not copies.logs:
+            return None
+        for name, text in _configs(job):
+            copies.config(name, text.encode())
+        place = copies.place().model_copy(
+            update={"ray_dashboard": dashboard, "ray_job": job.submission_id or job.job_id or ""}
+        )
+        return JobSpec(
+            name=job.name,
+            place=place,
+            started=read_time(job.start_time),
+            ended=read_time(job.end_time),
+            outcome=Outcome.told(job.driver_exit_code, None, job.status).if_given,
+        )
 
-
-def _fetched(
-    client: httpx.Client, job: RayJob, spool: BatchSpool, skipped: Skipped, dashboard: str
-) -> JobSpec | None:
-    copies = spool.begin()
-    if job.submission_id:
-        _log(client, job.submission_id, copies, skipped)
-    # What Ray says of the end may be all there is: no log is written where an environment cannot be set up.
-    if said := _TAIL.sub("", job.message or "").strip():
-        copies.log("ray-job-status.log", [f"{said}\n".encode()])
-    if not copies.logs:
-        skipped.add("no_logs", job.name)
-        return None
-    for name, text in _configs(job):
-        copies.config(name, text.encode())
-    place = copies.place().model_copy(
-        update={"ray_dashboard": dashboard, "ray_job": job.submission_id or job.job_id or ""}
-    )
-    outcome = Outcome.told(job.driver_exit_code, None, job.status).if_given
-    return JobSpec(
-        name=shown_path(job.name),
-        place=place,
-        started=read_time(job.start_time),
-        ended=read_time(job.end_time),
-        outcome=outcome,
-    )
+    return Candidate(f"{shown_path(job.name)}|{read_time(job.end_time)}", job.name, fetch)
 
 
 def _log(client: httpx.Client, submission: str, copies: SpooledJob, skipped: Skipped) -> None:
@@ -211,7 +196,8 @@ def _log(client: httpx.Client, submission: str, copies: SpooledJob, skipped: Ski
         with client.stream("GET", f"/api/jobs/{quote(submission, safe='')}/logs") as response:
             response.raise_for_status()
             source = LogSource(
-                submission, PieceStream(json_text(response.iter_bytes(), "logs"), "the dashboard")
+                submission,
+                PieceStream(json_text(response.iter_bytes(), "logs"), "the dashboard", copies.spool.check),
             )
             with closing(source):
                 source.head()

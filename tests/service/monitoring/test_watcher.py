@@ -8,20 +8,23 @@ import json
 import os
 import resource
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from corpus.message import Message
 from service.monitoring import ended_jobs, targets
 from service.monitoring import known_jobs as known_ones
+from service.monitoring import watcher as watching_rounds
 from service.monitoring.known_jobs import KnownJobs
 from service.monitoring.notifier import NotificationError
 from service.monitoring.targets import Target
 from service.monitoring.watcher import TRIES, Watcher
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import Diagnosis
-from service.schemas.errors import InvalidRequestError
+from service.schemas.errors import InvalidRequestError, LateError, TooLargeError
 from service.schemas.records import JobPlace, JobSpec
 from tests.service.factories import diagnosis
 from tests.service.monitoring.receiver import receiving
@@ -130,6 +133,53 @@ def test_that_a_service_gets_the_redacted_log_and_the_key(triage: Triage, logs: 
         assert b"CUDA out of memory" in server.bodies[0]
         assert SECRET.encode() not in server.bodies[0]
         assert server.headers[0]["authorization"] == "Bearer whycrash_x_y"
+
+
+def place_of(folder: Path, *fetches: Callable[[], JobSpec | None]) -> ended_jobs.WatchedPlace:
+    """Make a place with a job for each way in which its logs come."""
+    jobs = [
+        ended_jobs.EndedJob(f"key{number}", f"job{number}", fetch) for number, fetch in enumerate(fetches)
+    ]
+    return ended_jobs.WatchedPlace(str(folder), lambda _since: iter(jobs), all_failed=True)
+
+
+def test_that_a_job_whose_logs_never_come_holds_no_other_and_is_let_go(
+    triage: Triage, logs: Path, tmp_path: Path
+) -> None:
+    """What is late is tried again in some rounds, what is too large is not."""
+    tried = {"late": 0, "large": 0}
+
+    def late() -> JobSpec:
+        tried["late"] += 1
+        raise LateError(Message("errors.source-late", seconds="1"))
+
+    def large() -> JobSpec:
+        tried["large"] += 1
+        raise TooLargeError(Message("errors.logs-unpack-more-request"))
+
+    good = JobSpec(name="good", place=JobPlace(paths=(str(logs / "train.log"),)))
+    watcher, seen = watching(triage, logs, tmp_path)
+    watcher.place = place_of(logs, late, large, lambda: good)
+    for _ in range(TRIES + 2):
+        watcher.run_once()
+    assert tried == {"late": TRIES, "large": 1}
+    assert seen == ["good"]
+
+
+def test_that_a_round_ends_and_the_next_goes_on_where_it_was_left(
+    triage: Triage, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A round that is over begins no other job, and its time does not pass for looked at."""
+    good = JobSpec(name="good", place=JobPlace(paths=(str(logs / "train.log"),)))
+    watcher, seen = watching(triage, logs, tmp_path)
+    watcher.place, since = place_of(logs, lambda: good, lambda: good), watcher.known.since
+    clock = iter([0.0, 1.0, watching_rounds.ROUND_S + 1.0])
+    with monkeypatch.context() as patched:
+        patched.setattr(watching_rounds.time, "monotonic", lambda: next(clock, 1e9))
+        assert watcher.run_once() == 1
+    assert (watcher.reached, watcher.known.since) == (True, since)
+    assert (watcher.run_once(), len(seen)) == (1, 2)
+    assert watcher.known.since > since
 
 
 def test_that_a_logs_text_is_no_markup_of_slack() -> None:

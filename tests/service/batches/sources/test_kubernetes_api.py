@@ -20,7 +20,7 @@ import yaml
 from kubernetes import client as published
 
 from ingest.logs.inputs.jobs import open_jobs
-from service.batches.sources import kubernetes_api
+from service.batches.sources import http_client, kubernetes_api
 from service.batches.sources.found import FoundJobs
 from service.batches.sources.kubernetes_api import KubernetesQuery
 from service.batches.sources.spool import open_spool
@@ -291,7 +291,7 @@ def test_that_only_jobs_that_failed_since_are_taken(url: str, find: Find) -> Non
 def test_that_what_fails_for_now_is_asked_again(
     failures: list[Any], url: str, find: Find, cluster: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kubernetes_api, "PAUSES", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(http_client, "PAUSES", (0.0, 0.0, 0.0))
     cluster.failures = list(failures)
     assert find(url).count == 3
 
@@ -363,6 +363,23 @@ def test_that_a_watch_tells_a_pod_that_starts_anew_for_ever_once(
         keys += [job.key for job in place.find(ENDED)]
     assert len(keys) == 2
     assert len(set(keys)) == 1
+
+
+def test_that_a_watch_fetches_no_log_of_a_job_before_it_asks_for_it(
+    url: str, cluster: StandIn, make_settings: Callable[..., Settings]
+) -> None:
+    """What is known to be answered, and what is well, costs a list and no log."""
+    ended = list(ended_jobs.find_in_kubernetes(url, make_settings()).find(BEGAN))
+    assert {path for path, _ in cluster.asked} == {"/api/v1/pods"}
+    assert {job.name for job in ended} == {"jobs/llama", "jobs/lost-3", "jobs/server-7d9f8c5b6d-x2x9z"}
+    cluster.asked.clear()
+    for job in ended_jobs.find_in_kubernetes(url, make_settings()).find(BEGAN):
+        if job.name == "jobs/llama":
+            spec = job.fetch()
+            assert spec
+            assert all(Path(path).exists() for path in spec.place.paths)
+    logs = {path for path, _ in cluster.asked if path.endswith("/log")}
+    assert logs == {LOG.format("llama-master-0"), LOG.format("llama-worker-0")}
 
 
 @pytest.mark.long
