@@ -29,13 +29,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m eval.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=120.0, help="how long the load lasts (default: 120)")
     parser.add_argument("--workers", type=int, default=2, help="processes that triage (default: 2)")
+    parser.add_argument("--database", default="", help="URL of an empty database (default: SQLite)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("out/soak.html"), help="where the report goes")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="whycrash-soak-") as name:
         folder = Path(name)
         (folder / "logs").mkdir()
-        with SoakTarget(folder / "home", given.workers) as target:
+        with SoakTarget(folder / "home", given.workers, given.database) as target:
             load = Load(target.url, folder / "logs", given.seed)
             draws = random.Random(given.seed)  # noqa: S311 - no secret
             _load_and_kill(target, load, given.minutes * 60, draws)

@@ -19,7 +19,8 @@ from typing import NamedTuple, Self
 from service.api.client import Client
 from service.schemas.errors import ServiceError
 
-STARTS_WITHIN = 180.0
+# A first start builds the index, minutes on a machine that is busy.
+STARTS_WITHIN = 600.0
 LOOK_S = 1.0
 
 
@@ -39,6 +40,8 @@ class SoakTarget:
 
     home: Path
     workers: int
+    # SQLAlchemy's URL of an empty database; empty is SQLite in the home.
+    database: str = ""
     lives: int = 0
     kills: list[tuple[float, str]] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
@@ -80,6 +83,8 @@ class SoakTarget:
             "WHYCRASH_WORKERS": str(self.workers),
             "WHYCRASH_RATE_LIMIT": "0",
         }
+        if self.database:
+            made["WHYCRASH_DATABASE"] = self.database
         if embedder := os.environ.get("WHYCRASH_EMBEDDING_MODEL"):
             made["WHYCRASH_EMBEDDING_MODEL"] = embedder
         self.home.mkdir(parents=True, exist_ok=True)

@@ -199,19 +199,20 @@ def keep_batch(
         found = order.read(
             open_spool(app_state.batches.spool(batch), app_state.settings, read_deadline.check)
         )
-        app_state.triage_service.check_quota(principal.caller, found.count, datetime.now(UTC))
+        now = datetime.now(UTC)
+        with app_state.triage_service.quota_taken(principal.caller, found.count, now):
+            record = app_state.batches.accept(
+                order.name,
+                order.source,
+                found.specs,
+                order.options,
+                principal.caller.owner,
+                batch=batch,
+                left_out=found.left_out,
+            )
     except BaseException:
         app_state.batches.discard(batch)
         raise
-    record = app_state.batches.accept(
-        order.name,
-        order.source,
-        found.specs,
-        order.options,
-        principal.caller.owner,
-        batch=batch,
-        left_out=found.left_out,
-    )
     app_state.triage_service.note(principal.caller, "batch", record.id)
     return record
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -64,8 +65,8 @@ from service.workers.tasks import (
 
 _LOG = logging.getLogger("whycrash.triage")
 MAX_NAME = 200
-# Over which a quota is counted, and when to ask again: it is a day that ends now, and opens little by little.
-_DAY, _LATER = timedelta(days=1), 3600.0
+# When to ask again where a quota is used up: its day ends now, and opens little by little.
+_LATER = 3600.0
 # A mark in the place of a secret may be longer than the secret was.
 MAX_WORDS = 2000
 MAX_OWNER, MAX_FIX = 100, 500
@@ -128,7 +129,12 @@ class TriageService:
         # Before anything is written: a refusal is to cost little.
         self.pool.check_capacity()
         now = datetime.now(UTC)
-        self.check_quota(caller, 1, now)
+        with self.quota_taken(caller, 1, now):
+            handle = self._submitted(task, caller, now)
+        return _events(Accepted(id=task.id), handle)
+
+    def _submitted(self, task: Submission, caller: Caller, now: datetime) -> TaskHandle:
+        """Keep a triage and hand it to the workers; raises BusyError, and then nothing of it is kept."""
         seconds = self.settings.request_deadline
         self.store.triages.add(
             TriageRecord(
@@ -145,7 +151,7 @@ class TriageService:
         )
         try:
             known = self.store.crashes.confirmed(TriageScope(caller.owner, task.channel))
-            handle = self.pool.submit(
+            return self.pool.submit(
                 replace(task, known=known),
                 seconds,
                 _TriageRecorder(self.store, task.id, bool(task.model and self.settings.model)),
@@ -153,15 +159,26 @@ class TriageService:
         except RequestError:
             self.store.triages.delete(task.id)
             raise
-        return _events(Accepted(id=task.id), handle)
 
-    def check_quota(self, caller: Caller, more: int, now: datetime) -> None:
-        """Raise QuotaError where so many jobs more are more than the caller may hand in within a day."""
+    @contextmanager
+    def quota_taken(self, caller: Caller, more: int, now: datetime) -> Iterator[None]:
+        """Count so many jobs more for the caller; what raises within gives them back.
+
+        Raises QuotaError where these are more than the caller may hand in within a day.
+        """
         quota = self.settings.day_quota
-        if quota and (used := self.store.usage.jobs(caller.owner, now - _DAY)) + more > quota:
+        if not quota:
+            yield
+            return
+        if (used := self.store.usage.take(caller.owner, more, quota, now)) is not None:
             told = Message("errors.quota-reached", quota=quota, used=used, more=more)
             # More than a whole day's never fit, however long one waits.
             raise QuotaError(told, *(() if more > quota else (_LATER,)))
+        try:
+            yield
+        except BaseException:
+            self.store.usage.give_back(caller.owner, more, now)
+            raise
 
     def ask(self, triage_id: str, question: str, caller: Caller) -> Iterator[Event]:
         """Answer a follow-up question: Said..., Turned; or Failed.

@@ -13,6 +13,7 @@ from service.persistence.database import Database
 from service.persistence.requests import RequestRepository
 from service.persistence.schema import AUDIT, BATCHES, CRASH_NOTES, FEEDBACK, TRIAGES
 from service.persistence.seen_events import SeenEvents
+from service.persistence.usage import Usage
 
 CHUNK = 500
 # Seconds between two steps. Without them a waiting writer hardly gets a turn: the one that just released the
@@ -26,12 +27,18 @@ class Retention:
     """Deletes old records, in steps, so that other writers are not kept waiting."""
 
     def __init__(
-        self, database: Database, batches: BatchRepository, requests: RequestRepository, seen: SeenEvents
+        self,
+        database: Database,
+        batches: BatchRepository,
+        requests: RequestRepository,
+        seen: SeenEvents,
+        usage: Usage,
     ) -> None:
         self._database = database
         self._batches = batches
         self._requests = requests
         self._seen = seen
+        self._usage = usage
 
     def forget(self, before: datetime, now: datetime) -> int:
         """Delete triages, batches that are over and the audit from before a time.
@@ -62,6 +69,7 @@ class Retention:
         """Delete expired requests and events, and what a server that was stopped left behind."""
         self._requests.forget(now)
         self._seen.forget(now)
+        self._usage.forget(now)
         arriving = (BATCHES.c.state == "arriving") & (BATCHES.c.created < now - _ARRIVING)
         with self._database.read() as connection:
             left = (

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 # Versions of the schema in their order; the last is what this code reads and writes.
-VERSIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
+VERSIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
 
 # Identifiers are compared byte by byte everywhere: a server's own order of letters would turn pages around.
 Id = Text().with_variant(Text(collation="C"), "postgresql")
@@ -253,6 +253,15 @@ SEEN = Table(
     Column("event", Id, primary_key=True),
     Column("at", UtcDateTime, nullable=False),
     Index("seen_by_age", "at"),
+)
+
+# Jobs that a caller handed in, by spans of time; two requests of one caller wait on its row of no time.
+USAGE = Table(
+    "usage",
+    METADATA,
+    Column("caller", Id, primary_key=True),
+    Column("begun", UtcDateTime, primary_key=True),
+    Column("jobs", Integer, nullable=False),
 )
 
 AUDIT = Table(

@@ -57,7 +57,7 @@ class Store:
         self.audit = AuditLog(database)
         self.clock = Clock(database)
         self.usage = Usage(database)
-        self.retention = Retention(database, self.batches, self.requests, self.seen)
+        self.retention = Retention(database, self.batches, self.requests, self.seen, self.usage)
 
     @classmethod
     def open(

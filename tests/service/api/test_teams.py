@@ -134,6 +134,9 @@ def test_that_a_teams_quota_counts_all_its_keys_and_batches(quota: Served) -> No
         assert "3 were" in answer.json()["detail"]
         assert int(answer.headers["retry-after"]) > 0
     assert quota.triage("eve")["id"]
+    # What was handed in counts, also where it is deleted.
+    assert quota.ask("bob", "DELETE", "/v1/data").status_code == 204
+    assert quota.batch("ann").status_code == 429
 
 
 def test_that_a_deleted_teams_data_is_gone_and_others_stay(

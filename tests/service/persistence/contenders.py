@@ -104,3 +104,9 @@ def fill(store: Store) -> tuple[int, str, list[str]]:
         found = [item.id for item in store.triages.page(limit=2, now=NOW)[0]]
         return count, type(error).__name__, found
     return count, "", []
+
+
+def use_quota(settings: Settings, times: int, quota: int) -> int:
+    """Hand in a job so often; gives how often it was let in."""
+    with Store.open(settings) as store:
+        return sum(store.usage.take("team:rl", 1, quota, NOW) is None for _ in range(times))

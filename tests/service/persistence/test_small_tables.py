@@ -8,6 +8,7 @@ from service.persistence.store import Store
 from service.schemas.errors import ConflictError, NotFoundError
 from service.schemas.records import AuditRecord, KeyRecord
 from service.settings import Settings
+from tests.service.persistence.contenders import at_once, use_quota
 from tests.service.persistence.makers import NOW, later
 
 KEY = KeyRecord(id="k1", name="ci", hash="ab" * 32, scopes=("triage", "batch"), created=NOW)
@@ -123,3 +124,29 @@ def test_that_the_audit_is_given_newest_first(store: Store) -> None:
     items, after = store.audit.page(limit=3)
     assert list(items) == rows[:1:-1]
     assert store.audit.page(after=after, limit=3) == ((rows[1], rows[0]), None)
+
+
+def test_that_a_quota_counts_a_day_that_ends_now(store: Store) -> None:
+    """What was handed in counts until a day after, no other caller's; what does not fit is not counted."""
+    assert store.usage.take("ann", 2, 3, NOW) is None
+    assert store.usage.take("bob", 3, 3, NOW) is None
+    assert store.usage.take("ann", 2, 3, later(60)) == 2
+    assert store.usage.take("ann", 1, 3, later(DAY - 1)) is None
+    assert store.usage.take("ann", 1, 3, later(DAY - 1)) == 3
+    assert store.usage.take("ann", 2, 3, later(DAY + 1200)) is None
+
+
+def test_that_a_quotas_jobs_are_given_back_and_forgotten(store: Store) -> None:
+    """Only what no day counts any more goes."""
+    store.usage.take("ann", 3, 3, NOW)
+    store.usage.give_back("ann", 1, NOW)
+    store.usage.forget(later(DAY - 1))
+    assert store.usage.take("ann", 1, 2, later(60)) == 2
+    store.usage.forget(later(2 * DAY))
+    assert store.usage.take("ann", 3, 3, NOW) is None
+
+
+def test_that_a_quota_holds_however_many_servers_ask_at_once(settings: Settings) -> None:
+    """Each counts within the transaction in which it looked."""
+    Store.open(settings).close()
+    assert sum(at_once(use_quota, [(settings, 15, 20)] * 4)) == 20
