@@ -126,6 +126,16 @@ class Library:
         return frozenset(word for word in told if isinstance(word, str))
 
     @cached_property
+    def name_parts(self) -> frozenset[str]:
+        """The words of which the names of frameworks and settings, and their choices, are made."""
+        return self.choice_parts | _parts(name for key in self.specs for name in key)
+
+    @cached_property
+    def choice_parts(self) -> frozenset[str]:
+        """The words of which those are made that settings may be set to."""
+        return _parts(self.choices)
+
+    @cached_property
     def keys(self) -> Mapping[str, Sequence[str]]:
         """The keys of each framework's settings."""
         table: dict[str, list[str]] = {}
@@ -211,6 +221,10 @@ class Library:
             for alias in spec.aliases:
                 table.setdefault((spec.framework, alias.key), []).append(spec)
         return table
+
+
+def _parts(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(part.lower() for name in names for part in re.findall(r"[A-Za-z]+", name))
 
 
 # Bounded, as versions come out of logs.

@@ -6,6 +6,7 @@ The API's routes and the pages beside it go by the same rules; `service.app.admi
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 from base64 import b64decode
 from collections.abc import Mapping
@@ -27,6 +28,8 @@ from service.schemas.records import BatchRecord, KeyRecord, Scope, TriageRecord
 _LOG = logging.getLogger("whycrash.api")
 # For so long a list of keys is used again, in seconds: what a revoked key may still be good for.
 FRESH = 1.0
+# Whoever has one address of IPv6 has all that begin with so many of its bits (RFC 6177).
+_SITE_BITS = 64
 
 
 class KeysLostError(UnauthorizedError):
@@ -90,7 +93,7 @@ class Authorizer:
             found = self._by_key(headers.get("authorization", "")) or self._by_place(peer, headers)
         except UnauthorizedError:
             # Guesses are counted by their address, so that they cost the guesser and nobody else.
-            self.admission.count(f"address {peer}")
+            self.admission.count(f"address {network_of(peer)}")
             raise
         name, now = found.caller.name, monotonic()
         if name in self._keys and now - self._noted.get(name, -60.0) >= 60.0:
@@ -114,7 +117,7 @@ class Authorizer:
         # A key that was revoked counts too, and one that the database has lost: a server that ever had keys
         # asks for one.
         if not self._is_keyed and self._boundary.is_local(peer, headers):
-            return Principal(Caller("api", "local"), SCOPES, f"address {peer}")
+            return Principal(Caller("api", "local"), SCOPES, f"address {network_of(peer)}")
         raise UnauthorizedError(Message("errors.send-authorization-bearer-whycrash"))
 
     async def _refresh(self) -> None:
@@ -172,3 +175,16 @@ def own_batch(triage_service: TriageService, principal: Principal, batch_id: str
     if not principal.may_read(record.caller):
         raise missing_batch(batch_id)
     return record
+
+
+def network_of(peer: str) -> str:
+    """Give what an address is counted by: itself, of IPv6 the network whose addresses its owner has."""
+    try:
+        address = ipaddress.ip_address(peer.partition("%")[0])
+    except ValueError:
+        return peer
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.IPv6Network((int(address), _SITE_BITS), strict=False))

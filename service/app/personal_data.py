@@ -12,6 +12,8 @@ from service.schemas.errors import NotFoundError
 from service.schemas.records import AuditRecord
 
 _PAGE = 100
+# Whose work this machine's own user hands in without a key; each command of a batch has a name of its own.
+LOCAL, COMMANDS = "local", "cli:"
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,25 @@ def delete(store: Store, batches: BatchService, owner: str, actor: str) -> Delet
     """Delete what a caller handed in, with answers, logs and conversations, and what they said of others'.
 
     Batches that run are ended first. What is being triaged just now stays until its deadline; asked again, it
-    goes as well. The audit keeps that, when and by whom this was done, and what was done before: it names
-    callers and ids, and holds nothing of a log.
+    goes as well. `local` has the batches of this machine's commands, too. The audit keeps that, when and by
+    whom this was done, and what was done before: it names callers and ids, and holds nothing of a log. It has
+    a row before anything is gone, so that a deletion which is broken off is told as well, and one at the end.
     """
+
+    def note(action: str, detail: str) -> None:
+        row = AuditRecord(at=datetime.now(UTC), actor=actor, action=action, target=owner, detail=detail)
+        store.audit.add(row)
+
+    note("delete data: begun", "")
+    names = [owner, *(store.batches.callers(COMMANDS) if owner == LOCAL else ())]
+    count = sum(_delete_batches(store, batches, name) for name in names)
+    triages, feedback, notes = store.retention.forget_caller(owner, datetime.now(UTC))
+    deleted = DeletedData(triages, count, feedback, notes)
+    note("delete data", deleted.told)
+    return deleted
+
+
+def _delete_batches(store: Store, batches: BatchService, owner: str) -> int:
     count = 0
     while found := store.batches.page(limit=_PAGE, caller=owner)[0]:
         for record in found:
@@ -45,8 +63,4 @@ def delete(store: Store, batches: BatchService, owner: str, actor: str) -> Delet
                     batches.cancel(record.id)
                 batches.delete(record.id)
                 count += 1
-    now = datetime.now(UTC)
-    triages, feedback, notes = store.retention.forget_caller(owner, now)
-    deleted = DeletedData(triages, count, feedback, notes)
-    store.audit.add(AuditRecord(at=now, actor=actor, action="delete data", target=owner, detail=deleted.told))
-    return deleted
+    return count

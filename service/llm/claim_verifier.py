@@ -64,9 +64,16 @@ _FINE = re.compile(
     re.IGNORECASE,
 )
 
+# Rows that every traceback has: its head, its calls and the marks below them, in a box or without one, and
+# what stands between two.
+_OF_TRACEBACK = re.compile(
+    r"Traceback \(|(?:^|\s)File \"[^\"]+\", line \d|^[^\w]*[\^~]+\W*$|(?:^|\s)(?:frame )?#\d+[: ]|[│╭╰❱]|"
+    r"During handling of the above|The above exception was the direct cause"
+)
 _ABBREVIATED = frozenset({"e.g", "i.e", "a.k.a"})
-# A small number counts parts of the text itself; a larger one is a claim.
-_SMALL = 3
+# A small number counts parts of the text itself; a larger one is a claim; one of so many digits may be an
+# account's.
+_SMALL, _LONG_NUMBER = 3, 7
 
 
 @dataclass(frozen=True)
@@ -163,7 +170,7 @@ def verification_context(
             if item.line == 0
             for name in (item.key, last_level(item.key), item.value)
         ),
-        frozenset(_telling(prompt_context, cause)),
+        frozenset(_telling(prompt_context, cause, prompt)),
         _readings(prompt_context),
         " ".join(
             part
@@ -178,16 +185,22 @@ def _speaking(prompt_context: PromptContext, cause: str | None) -> Iterator[Even
     return (event for event in report.events if event is report.root or (cause and event.cause == cause))
 
 
-def _telling(prompt_context: PromptContext, cause: str | None) -> Iterator[int]:
+def _telling(prompt_context: PromptContext, cause: str | None, prompt: Prompt) -> Iterator[int]:
     """Yield the numbers of the lines that speak for a cause, and of the job's command.
 
-    Whatever else stands in a log may have been written for whoever reads it: it can be cited, and its words
-    excuse none.
+    Whatever else stands in a log may have been written for whoever reads it, amid the rows of a traceback
+    too: it can be cited, and its words excuse none.
     """
     yield from (item.line for item in prompt_context.first.evidence)
     yield prompt_context.report.command[0]
+    texts = {number: prompt.lines[mark] for mark, number in prompt.numbers.items() if mark in prompt.lines}
     for event in _speaking(prompt_context, cause):
-        yield from range(event.traceback or event.line, event.line + 1)
+        yield event.line
+        codes = [frame.code.strip() for frame in event.frames if frame.code.strip()]
+        for number in range(event.traceback or event.line, event.line):
+            text = texts.get(number, "")
+            if _OF_TRACEBACK.search(text) or any(code in text for code in codes):
+                yield number
 
 
 def _readings(prompt_context: PromptContext) -> dict[int, str]:
@@ -328,6 +341,9 @@ def _counting(text: str, judge: VerificationContext) -> str:
     plain = CITED.sub("", text)
     for match in _NUMBER.finditer(re.sub(r"^\s*\d+[.)]\s", "", plain, flags=re.MULTILINE)):
         number = match[0].replace(",", "").rstrip(".")
+        is_long = number.isdecimal() and len(number) >= _LONG_NUMBER
+        if is_long and not is_word_of(number, f"{_cited(text, judge)}\n{judge.evidence}".replace(",", "")):
+            return Message("model.holds-number-not-sent", number=number)
         if number not in judge.numbers and not (number.isdecimal() and int(number) <= _SMALL):
             return Message("model.holds-number-not-sent", number=number)
     return ""
@@ -356,7 +372,9 @@ _RULES: Sequence[Callable[[str, VerificationContext], str]] = (
     _counting,
     lambda text, judge: misdirects(CITED.sub("", text), judge.own_advice),
     lambda text, judge: says_foreign(
-        CITED.sub("", text), f"{_cited(text, judge)}\n{judge.evidence}", judge.own_advice
+        CITED.sub("", text),
+        "\n".join((_cited(text, judge), judge.evidence, *judge.own, *judge.settings)),
+        judge.own_advice,
     ),
 )
 

@@ -7,6 +7,7 @@ come is code that starts, fetches and deletes nothing. A log may have worded it.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Collection, Iterator
 from typing import Final
@@ -19,6 +20,7 @@ from service.llm.claims import Proposal
 from service.llm.contacts import lead
 from service.llm.directives import OwnAdvice, advises_strangely, is_order, misdirects, says_foreign
 from service.llm.log_values import climbs, is_of_log_alone, joined_words
+from service.llm.plain_names import is_plain_name
 from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import CODE as CODE_SPAN
 from service.patching.statements import parsed, replaced
@@ -59,6 +61,7 @@ _ENTRY = re.compile(
     r"\s*(?:(?P<sign>['\"])(?P<entry>[A-Za-z_]\w*)(?P=sign)\s*:|(?P<name>[A-Za-z_]\w*)\s*=(?!=))"
     r"\s*(?P<value>[^\n]*?),?\s*"
 )
+_WORD_ALONE = re.compile(r"[a-z]{2,16}")
 _WORDS_ALONE = re.compile(r"[A-Za-z0-9][\w ./,'-]*")
 # A part of code that is taken away by its name, which is no file: "drop the push_to_hub argument".
 _TAKEN = re.compile(
@@ -258,13 +261,20 @@ def _misworded(pick: Proposal, report: CrashReport, own: OwnAdvice, shown: Colle
     for text in (*texts, *remarks):
         if text in before or text in at_hand:
             continue
-        if strange_text(text, at_hand, report, own, shown, is_told=text in remarks):
+        is_name = " " not in text.strip() and text not in remarks
+        if strange_text(text, at_hand, report, own, shown, is_told=text in remarks) or (
+            is_name and not is_plain_name(text, own.library, at_hand)
+        ):
             return Message("model.leads-reader-elsewhere")
-    names = {part for name in {*_words(new)} - {*_words(old)} for part in name.split(".")}
+    added = {*_words(new)} - {*_words(old)}
+    names = {part for name in added for part in name.split(".")}
+    # A word alone behind a dot is what a library calls a thing.
+    called = {part for name in added for part in name.split(".")[1:] if _WORD_ALONE.fullmatch(part)}
     for name in sorted(name for name in names if not _is_at_hand(name, report)):
+        is_plain = name in called or hasattr(builtins, name) or is_plain_name(name, own.library, at_hand)
         said = name.replace("_", " ")
         is_sentence = said.strip().count(" ") >= LONGEST_NAME and not own.library.is_setting(name)
-        if not name.isascii() or (
+        if not (name.isascii() and is_plain) or (
             is_sentence and (misdirects(said, own) or says_foreign(said, at_hand, own))
         ):
             return Message("model.leads-reader-elsewhere")

@@ -99,10 +99,18 @@ _CALL = re.compile(
     # An account to pay into, whole or its beginning (ISO 13616); a precision or a card is written alike.
     r"(?<!\w)(?-i:(?!(?:FP|BF|TF|SM|TP|PP|DP|EP|CP|SP|MX|NV|CU|KV|GB(?!\d\d[ -]?[A-Z]{4}))\d)[A-Z]{2}\d{2}"
     r"(?:[ -]\d{4}|(?:[ -]?[A-Z0-9]{4}){2,}))(?![^\W_])|\biban\b|"
+    # One that begins with a nought, and wallets: of Bitcoin, Ethereum, Tron.
+    r"(?<![\w.:-])0\d{2,4}[\s-]\d{3,}(?![\w.:])|(?-i:(?<!\w)(?:0x[0-9a-fA-F]{40}|bc1[0-9a-z]{20,}|"
+    r"[13T][1-9A-HJ-NP-Za-km-z]{25,34})(?!\w))|"
+    # Sums of money.
+    r"(?<![\w$])[$€£¥₿]\s?\d[\d.,]+|(?<![\w.])\d[\d.,]*\s?(?:[€£¥₿]|(?:eur|usd|gbp|cny|rmb|chf|jpy|krw|inr|rub|"
+    r"btc|eth|xmr|euros?|dollars?|yuan|rubles?|pounds sterling)(?!\w)|元|美元|万元|块钱)|"
+    r"\b(?:eur|usd|gbp|cny|rmb|chf|btc|xmr)\s\d|"
     rf"\b{_SPELLED}(?:[\s,-]+{_SPELLED}){{4,}}\b|[零〇一二三四五六七八九幺]{{7,}}|"
     r"\b(?:hot[\s-]?line|help\s?desk|qr[\s-]?code|cryptocurrenc\w+|bitcoins?|btc|ethereum|monero|usdt|"
     r"paypal|invoices?|"
-    r"whatsapp|wechat|telegram|discord|skype|reach out|toll-free)\b|"
+    r"whatsapp|wechat|weixin|telegram|discord|skype|viber|threema|kakao\s?talk|icq|snapchat|instagram|"
+    r"facebook|linkedin|line id|reach out|toll-free)\b|QQ\s*[:：]?\s*\d{5,}|[薇威vV]信|"
     r"\b(?:contact|e-?mail|phone|telephone|dial|text|call|ring)\s+(?:us|me|support|our|your|"
     r"the\s+(?:support|vendor|hotline|number|team|admin\w*)|\+?\d)|"
     r"微信|电话|热线|拨打|致电|QQ\s*群|客服|扫码|二维码|请联系|联系(?:我们|客服|管理员|支持)|加群",

@@ -17,6 +17,7 @@ from corpus import advice_words
 from corpus.library import Library
 from corpus.message import Message
 from corpus.vocabulary import CorpusVocabulary, pairs, stem, stems, texts_in
+from service.llm.plain_names import is_plain_name
 from service.llm.prose import CODE
 from service.schemas.diagnosis import ProposedChange
 
@@ -152,10 +153,13 @@ def misdirects(text: str, own: OwnAdvice, names: Collection[str] = ()) -> str:
 
 
 def says_foreign(text: str, lines: str, own: OwnAdvice) -> str:
-    """Say which word of a description neither the corpus has nor the lines; else give the empty string.
+    """Say which word or name of a description neither the corpus has nor the lines; else give nothing.
 
-    Names of the job's own, and what is quoted, are left to other rules.
+    What is quoted is left to other rules.
     """
+    names = _NAMES.findall(CODE.sub(" ", text))
+    if strange := next((name for name in names if not is_plain_name(name, own.library, lines)), ""):
+        return Message("model.says-foreign", word=strange)
     words = advice_words.load()
     common = own.vocabulary.stems | words.ordinary | words.grave | words.switching
     foreign = [word for word in stems(_NAMES.sub(" ", CODE.sub(" ", text))) if word not in common]

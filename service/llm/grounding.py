@@ -11,14 +11,17 @@ from dataclasses import dataclass
 
 from corpus.keys import canonical
 from corpus.message import Message, words
+from corpus.vocabulary import texts_in
 from ingest.logs.report import CrashReport
 from service.llm.claims import Claims, Pick, Proposal, Quote
 from service.llm.code_claims import as_option, code_at_hand, code_change, is_code, strange_text
 from service.llm.contacts import NODES, lead
 from service.llm.directives import OwnAdvice, own_advice, reasons_strangely
+from service.llm.plain_names import is_plain_name
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import is_in, is_safe
+from service.llm.proved_values import is_proved
 from service.remediation.code_edits.edits import code_edit
 from service.remediation.feasibility import same as is_value
 from service.remediation.free_proposals import FreeProposal, check_proposal
@@ -137,8 +140,11 @@ def _picked(
         made: list[ProposedChange] | str = (
             [found] if found else _free(as_option(pick, prompt_context.report), cause, prompt_context, prompt)
         )
-        is_ours = not found and not isinstance(made, str) and made[0] in prompt_context.offered
-        why = Message("model.offered-value-another") if is_ours else made if isinstance(made, str) else ""
+        why = made if isinstance(made, str) else ""
+        if not found and not isinstance(made, str):
+            is_withheld = made[0].to == words("model.another-value", prompt_context.language)
+            why = Message("model.value-unproved") if is_withheld else why
+            why = Message("model.offered-value-another") if made[0] in prompt_context.offered else why
         if why:
             what = Message(
                 "dropped.change", framework=pick.framework[:40], key=pick.key[:_SHOWN], to=pick.to[:_SHOWN]
@@ -187,14 +193,7 @@ def _free(
     said = words("model.model-says", language, why=why) if why and is_in(language, why) else ""
     if of_code:
         made_of_code = code_change(pick, said, prompt_context.report, own, shown)
-        if isinstance(made_of_code, str):
-            return made_of_code
-        # Words are no better than an edit of the same place that follows from the message.
-        edit = code_edit(prompt_context.report) if made_of_code.from_ is None else None
-        if edit is not None and edit.place == made_of_code.key:
-            known = [item for item in prompt_context.offered if item.key == edit.place]
-            return known[:1] or [made_of_code]
-        return [made_of_code]
+        return made_of_code if isinstance(made_of_code, str) else [_or_edit(made_of_code, prompt_context)]
     if strange := _strange_value(key, to, prompt_context.report, own, shown):
         return strange
     proposal = FreeProposal(pick.framework.strip(), pick.kind.strip().lower(), key, to, said)
@@ -202,18 +201,43 @@ def _free(
     made = check_proposal(proposal, cause, assessment, library, language, shown)
     is_sure = not isinstance(made, str) and all(item.status == "verified" for item in made)
     # A value of the model's own that nothing proves is no better than the one that is offered.
-    return made if is_sure or ours is None else [ours]
+    if not is_sure and ours is not None:
+        return [ours]
+    return made if isinstance(made, str) else [_withheld(item, to, own, prompt_context) for item in made]
+
+
+def _or_edit(change: ProposedChange, prompt_context: PromptContext) -> ProposedChange:
+    """Give a change of code; in place of words, the edit of the same place that follows from the message."""
+    edit = code_edit(prompt_context.report) if change.from_ is None else None
+    known = (item for item in prompt_context.offered if edit is not None and item.key == edit.place)
+    return next(known, change) if edit is not None and edit.place == change.key else change
+
+
+def _withheld(
+    change: ProposedChange, to: str, own: OwnAdvice, prompt_context: PromptContext
+) -> ProposedChange:
+    """Give a change without the model's value where nothing else speaks for that."""
+    if change.status == "verified" or str(change.to) != to:
+        return change
+    spec = prompt_context.library.setting(change.framework, change.key)
+    known = tuple(text.en for text in texts_in((spec,)))
+    settings = prompt_context.assessment.settings
+    if is_proved(change.key, to, prompt_context.report, settings, own, known):
+        return change
+    return change.model_copy(update={"to": words("model.another-value", prompt_context.language)})
 
 
 def _strange_value(key: str, to: str, report: CrashReport, own: OwnAdvice, shown: Collection[str]) -> str:
-    """Say why a value is none that a setting could have; else give the empty string.
+    """Say why a value is none that a setting could have, or a name none of one; else give the empty string.
 
     A value in words is advice, in letters of other scripts too; an option, or another variable with its
     value, is a value of options alone.
     """
-    if (to.startswith("--") or _ASSIGNMENT.match(to)) and not _TAKES_OPTIONS.search(key):
+    at_hand = code_at_hand(report)
+    is_option = to.startswith("--") or _ASSIGNMENT.match(to)
+    if (is_option and not _TAKES_OPTIONS.search(key)) or not is_plain_name(key, own.library, at_hand):
         return Message("model.no-setting")
-    return strange_text(to, code_at_hand(report), report, own, shown)
+    return strange_text(to, at_hand, report, own, shown)
 
 
 def _is_opposed(ours: ProposedChange, to: str) -> bool:

@@ -84,6 +84,14 @@ class BatchRepository:
             items = tuple(rows.batch_record(connection, row) for row in found[:limit])
         return items, items[-1].id if len(found) > limit and items else None
 
+    def callers(self, prefix: str) -> tuple[str, ...]:
+        """Give the callers who have batches and whose names begin so."""
+        query = (
+            select(BATCHES.c.caller).where(BATCHES.c.caller.startswith(prefix, autoescape=True)).distinct()
+        )
+        with self._database.read() as connection:
+            return tuple(connection.execute(query).scalars())
+
     def running(self) -> tuple[str, ...]:
         """Give the ids of the batches that are not over, oldest first."""
         query = select(BATCHES.c.id).where(BATCHES.c.state == "running").order_by(BATCHES.c.id)

@@ -202,6 +202,21 @@ def test_that_guesses_are_counted_too(guarded: Guarded) -> None:
 
 
 @each_row(
+    ("peers", "networks"),
+    [
+        (("10.0.0.1", "10.0.0.2"), 2),
+        (("2001:db8::1", "2001:db8::ffff:1", "2001:db8:0:0:1:2:3:4%eth0"), 1),
+        (("2001:db8:0:1::1", "2001:db8:0:2::1"), 2),
+        (("::ffff:10.0.0.1", "10.0.0.1"), 1),
+        (("testclient", ""), 2),
+    ],
+)
+def test_that_who_has_many_addresses_is_counted_once(peers: tuple[str, ...], networks: int) -> None:
+    """Of IPv6 anybody has a whole network of them, enough to guess for ever and to have others forgotten."""
+    assert len({access.network_of(peer) for peer in peers}) == networks
+
+
+@each_row(
     ("host", "has_key", "refused"),
     [
         ("127.0.0.1", False, False),

@@ -1,0 +1,192 @@
+"""Which values of a model's own something else speaks for, and which are its word alone.
+
+A log's author can word what a model proposes for a setting. So a value is passed on where something other
+than a row of the log speaks for it: the catalogue's choices, the same setting or a choice in the job's own
+files, the form of the present value, words of which settings' values are made, a number of a size that
+settings have. Of any other the setting is told, and the value is left to whoever reads it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Iterator
+
+from corpus import advice_words
+from corpus.keys import canonical, last_level
+from corpus.library import chinese_guidance
+from corpus.vocabulary import pairs, stem, stems
+from ingest.configfiles.remarks import without_remarks
+from ingest.configfiles.settings import Setting
+from ingest.logs.report import CrashReport
+from service.llm.directives import OwnAdvice
+from service.llm.plain_names import is_plain_name
+from service.remediation.free_proposals import INSTALL
+from service.remediation.setting_values import is_guidance
+
+# So many digits in a row count something; more are an account's, a telephone's, or round.
+MOST_DIGITS = 6
+# Parts of a value that is a name, and digits in one of them.
+MOST_PARTS, DIGITS_OF_PART = 5, 4
+# Of the pairs of signs in a value's Chinese words, at most such a part may be none of ours.
+FOREIGN_PAIRS = 0.2
+_NUMBER = re.compile(
+    r"(?i)[-+]?(?P<whole>\d+)(?:\.\d{1,12})?(?:e[-+]?\d{1,3})?\s?(?:[kmgt]?i?[bhms%]?|ms|min)"
+)
+_VERSION = re.compile(
+    r"(?:[=<>!~]=?=?|v)?\s*\d{1,4}(?:\.(?:\d{1,4}|\*))*(?:(?:a|b|rc|\.?post|\.?dev)\d{1,8})?(?:\+\w{2,8})?"
+)
+_WORD = re.compile(r"[A-Za-z]+|\d+|[^\W\d_]")
+_DIGITS = re.compile(r"\d{1,6}")
+# How words in place of a value begin: with what they name, a measure, or what is taken away.
+_VALUE_WORDS = re.compile(
+    r"(?i)(?:(?:in|on|at|from|as|under|below|above|over|near|to)\s+)?(?:an?|the|one|two|another|any|some|its|each|"
+    r"every|half|twice|only|about|at (?:most|least)|up to|less|fewer|more|lower|higher|smaller|larger|"
+    r"shorter|longer|earlier|later|newer|older|same|none|unset|unchanged|without|not|no|left?|leave|true|false|"
+    r"enough|several|all|what|where|how many)\b|^\W*\d"
+)
+_LITERALS = re.compile(r"'([^'\n]{1,120})'|\"([^\"\n]{1,120})\"")
+_PLACE = re.compile(r"[^\s/]*(?:/[^\s/]+)+/?")
+# Files whose texts are looked through for literals, in characters.
+_LONGEST_FILE = 400_000
+
+
+def is_proved(
+    key: str,
+    to: str,
+    report: CrashReport,
+    settings: Collection[Setting],
+    own: OwnAdvice,
+    known: Collection[str] = (),
+) -> bool:
+    """Tell whether something speaks for a value but the log and the model.
+
+    `known` are texts of ours on the setting.
+    """
+    plain = to.strip().strip("'\"")
+    if is_guidance(to):
+        return _is_said(key, to, report, settings, own, known)
+    return (
+        plain in own.library.choices
+        or plain == INSTALL
+        or _is_measure(plain, report)
+        or _VERSION.fullmatch(plain) is not None
+        or _is_of_setting(key, plain, settings)
+        or _is_literal(plain, report)
+        or _is_own_place(plain, report, settings)
+        or _is_made_of_names(plain, own)
+    )
+
+
+def _is_measure(plain: str, report: CrashReport) -> bool:
+    """Tell whether a value is a number of a size that settings have, a round one, or of the failure."""
+    found = _NUMBER.fullmatch(plain)
+    if found is None:
+        return False
+    whole = found["whole"]
+    is_round = int(whole[:18]) % 1000 == 0 or int(whole[:18]) % 1024 == 0
+    told = (event.text for event in report.standing)
+    return (
+        len(whole) <= MOST_DIGITS
+        or is_round
+        or any(re.search(rf"(?<!\d){whole}(?!\d)", text) for text in told)
+    )
+
+
+def _is_of_setting(key: str, plain: str, settings: Collection[Setting]) -> bool:
+    """Tell whether the job's files give the setting this value, or one of this form."""
+    wanted = last_level(canonical(key))
+    present = [item.value for item in settings if last_level(canonical(item.key)) == wanted and item.value]
+    form = _DIGITS.sub("0", plain)
+    return plain in present or (form != plain and any(_DIGITS.sub("0", value) == form for value in present))
+
+
+def _is_literal(plain: str, report: CrashReport) -> bool:
+    """Tell whether the job's code holds a value as a text of its own: remarks count for nothing."""
+    if not re.search(r"\w", plain):
+        return False
+    for text in report.launches:
+        body, _, name = text[:_LONGEST_FILE].rpartition("\n")
+        if name.endswith((".py", ".ipynb")) and plain in body:
+            found = _LITERALS.finditer(without_remarks(text[:_LONGEST_FILE]))
+            if any(plain in match.groups() for match in found):
+                return True
+    return False
+
+
+def _is_own_place(plain: str, report: CrashReport, settings: Collection[Setting]) -> bool:
+    """Tell whether a path is one of the job's files, nearly a present value, or beside one of them."""
+    if not _PLACE.fullmatch(plain) or ".." in plain.split("/")[2:]:
+        return False
+    folder = posixpath.dirname(plain.rstrip("/"))
+    values = [item.value for item in settings if "/" in item.value]
+    frames = [frame.file for event in report.standing for frame in event.frames]
+    last = posixpath.basename(plain.rstrip("/"))
+    is_near = any(posixpath.basename(value.rstrip("/")) == last for value in (*values, *frames))
+    is_beside = folder.count("/") > 1 and any(
+        place.startswith(f"{folder}/") or place == folder for place in (*values, *frames)
+    )
+    return is_near or (is_beside and len(_WORD.findall(last)) <= MOST_PARTS)
+
+
+def _is_made_of_names(plain: str, own: OwnAdvice) -> bool:
+    """Tell whether a value is made of what settings and their values are called, and of small numbers."""
+    parts = _WORD.findall(plain)
+    grave = advice_words.load().grave
+    return (
+        bool(parts)
+        and plain.isascii()
+        and len(parts) <= MOST_PARTS
+        and all(
+            len(part) <= DIGITS_OF_PART
+            if part.isdecimal()
+            else len(part) == 1
+            or (part.lower() in own.library.choice_parts and stem(part.lower()) not in grave)
+            for part in parts
+        )
+    )
+
+
+def _is_said(
+    key: str,
+    to: str,
+    report: CrashReport,
+    settings: Collection[Setting],
+    own: OwnAdvice,
+    known: Collection[str],
+) -> bool:
+    """Tell whether words in place of a value say which one: what they name is of cause, setting or job."""
+    if not to.isascii():
+        return to in chinese_guidance() or _is_said_in_chinese(to, own, report)
+    first = to.split(None, 1)[0].strip("`'\",.;:()")
+    if not _VALUE_WORDS.match(to) and not is_proved(key, first, report, settings, own):
+        return False
+    words = advice_words.load()
+    said = {*words.ordinary, *words.value}
+    said.update(word for sentence in own.sentences for word in sentence)
+    said.update(stems(re.sub(r"[\W_]", " ", " ".join((key, *known)))))
+    wanted = last_level(canonical(key))
+    present = (item.value for item in settings if last_level(canonical(item.key)) == wanted)
+    names = {*_names(settings), *present, *(text.rpartition("\n")[2] for text in report.launches)}
+    said.update(stems(re.sub(r"[\W_]", " ", " ".join(names))))
+    foreign = [word for word in stems(re.sub(r"[\W_]", " ", to)) if word not in said]
+    digits = re.findall(r"\d{5,}", to)
+    return not foreign and all(_is_measure(number, report) for number in digits)
+
+
+def _is_said_in_chinese(to: str, own: OwnAdvice, report: CrashReport) -> bool:
+    told = pairs(to)
+    strange = sum(pair not in own.vocabulary.pairs for pair in told)
+    names = re.findall(r"[A-Za-z0-9][\w./-]*", to)
+    files = "\n".join(report.launches)
+    return strange <= FOREIGN_PAIRS * len(told) and all(
+        is_plain_name(name, own.library, files) for name in names
+    )
+
+
+def _names(settings: Collection[Setting]) -> Iterator[str]:
+    """Yield the keys of the job's settings, and values that are names, none of them a sentence."""
+    for item in settings:
+        yield item.key
+        if item.line == 0 and " " not in item.value:
+            yield item.value
