@@ -20,12 +20,13 @@ _Stems = Annotated[frozenset[str], BeforeValidator(lambda text: frozenset(map(st
 class AdviceWords(Record):
     """Stems of the words of any advice, and of orders that take away, open, send or hide something.
 
-    `value` are those by which the value of any setting is described, `switching` such an order together with
-    a word that says off.
+    `value` are those by which the value of any setting is described, `story` those that tell what any job
+    did; `switching` are such an order together with a word that says off.
     """
 
     ordinary: _Stems
     value: _Stems
+    story: _Stems
     grave: _Stems
     switching: _Stems
     grave_zh: _Words

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from corpus import advice_words
 from corpus.keys import canonical, last_level
 from corpus.library import Library
 from corpus.message import Message, edited
 from corpus.schema import Language
+from corpus.vocabulary import stems
 from ingest.logs.events import Event
 from service.llm import contacts
 from service.llm.directives import OwnAdvice, misdirects, own_advice, says_foreign
@@ -133,6 +135,14 @@ class VerificationContext:
     def own_advice(self) -> OwnAdvice:
         """What our own knowledge says about the causes and cases in question."""
         return own_advice(self.library, self.allowed, self.prompt.cases, self.changes)
+
+    @cached_property
+    def topic(self) -> frozenset[str]:
+        """The stems of what is known and shown of the cause: texts on it, lines that tell of it, settings."""
+        told = [line for mark, line in self.prompt.lines.items() if self.prompt.numbers[mark] in self.telling]
+        parts = (*told, *self.readings.values(), self.evidence, self.below, *self.own, *self.settings)
+        ours = (word for sentence in self.own_advice.sentences for word in sentence)
+        return frozenset((*ours, *stems(re.sub(r"[\W_]", " ", "\n".join(parts)))))
 
     @cached_property
     def settings(self) -> frozenset[str]:
@@ -295,7 +305,9 @@ def _setting(text: str, judge: VerificationContext) -> str:
     assigned = (match["key"] for match in _ASSIGNED.finditer(plain) if match["key"] not in ours)
     if key := next((key for key in assigned if sets_what_loads_code(f"{key}=")), ""):
         return Message("model.sets-value-not-among", key=key)
-    if path := next(filter(climbs, _PATH.findall(plain)), ""):
+    known = "\n".join((cited, judge.evidence, judge.prompt.ours, *judge.own))
+    paths = _PATH.findall(plain)
+    if path := next((path for path in paths if climbs(path) or path.rstrip("./") not in known), ""):
         return Message("model.names-neither-among-changes", name=path)
     shown = " ".join(judge.prompt.lines.get(mark[1:-1], "") for mark, _ in _citations(text, judge))
     for match in _ASSIGNED.finditer(plain):
@@ -357,6 +369,22 @@ def _quoting(text: str, judge: VerificationContext) -> str:
     return ""
 
 
+def _straying(text: str, judge: VerificationContext) -> str:
+    """Say of which word a sentence speaks where most of what it says is not of its topic; else nothing.
+
+    Advice of a log's author in common words is of anything: `nothing to fix`, `reboot every node hourly`.
+    """
+    common = advice_words.load()
+    said = [
+        word
+        for word in stems(re.sub(r"[\W_]", " ", CITED.sub("", text)))
+        if word not in common.ordinary | common.value | common.story
+    ]
+    stray = [word for word in said if word not in judge.topic]
+    # Where nothing failed there is no cause to speak of.
+    return Message("model.off-topic", word=stray[0]) if judge.failed and 2 * len(stray) > len(said) else ""
+
+
 # What a sentence is asked, in order; the first reason given drops it.
 _RULES: Sequence[Callable[[str, VerificationContext], str]] = (
     _shaped,
@@ -376,6 +404,7 @@ _RULES: Sequence[Callable[[str, VerificationContext], str]] = (
         "\n".join((_cited(text, judge), judge.evidence, *judge.own, *judge.settings)),
         judge.own_advice,
     ),
+    _straying,
 )
 
 

@@ -30,6 +30,8 @@ _LEADING = re.compile(
 )
 # Names of the job's own: what they may be, other rules say.
 _NAMES = re.compile(r"(?<![\w/])(?:\w*_\w+(?:\.\w+)*|(?=[\w-]*\d)\w+-[\w-]+|[A-Za-z]+[a-z][A-Z]\w*)(?![\w/])")
+_OF_OTHER_SCRIPT = re.compile(r"[^\W\d_a-zA-Z]{2,}")
+_CHINESE_WORDS = re.compile(r"[\u4e00-\u9fff]{4,}")
 # How a clause begins that has a subject.
 _SUBJECT = re.compile(
     r"(?:the|an?|this|that|these|those|its?|their|his|her|our|my|all|both|each|every|no|some|any|many|most|"
@@ -158,6 +160,8 @@ def says_foreign(text: str, lines: str, own: OwnAdvice) -> str:
     What is quoted is left to other rules.
     """
     names = _NAMES.findall(CODE.sub(" ", text))
+    # Words of another script in a sentence that is none: somebody's name.
+    names += () if _CHINESE_WORDS.search(text) else _OF_OTHER_SCRIPT.findall(text)
     if strange := next((name for name in names if not is_plain_name(name, own.library, lines)), ""):
         return Message("model.says-foreign", word=strange)
     words = advice_words.load()

@@ -36,6 +36,7 @@ MIN_QUOTE = 6
 MAX_PICKS = 6
 _SHOWN = 120
 _TAKES_OPTIONS = re.compile(r"(?i)(?:flags?|opts?|options?|args?|arguments?|params?)$")
+_VARIABLE = re.compile(r"[A-Z]{2,12}(?:_[A-Z0-9]{2,}){2,}")
 _ASSIGNMENT = re.compile(r"[A-Z][A-Z0-9_]{3,79}=\S")
 
 
@@ -235,7 +236,9 @@ def _strange_value(key: str, to: str, report: CrashReport, own: OwnAdvice, shown
     """
     at_hand = code_at_hand(report)
     is_option = to.startswith("--") or _ASSIGNMENT.match(to)
-    if (is_option and not _TAKES_OPTIONS.search(key)) or not is_plain_name(key, own.library, at_hand):
+    # A library's variables begin with its name, which need not be known: `RAYON_NUM_THREADS`.
+    told = key.partition("_")[2] if _VARIABLE.fullmatch(key) else key
+    if (is_option and not _TAKES_OPTIONS.search(key)) or not is_plain_name(told, own.library, at_hand):
         return Message("model.no-setting")
     return strange_text(to, at_hand, report, own, shown)
 

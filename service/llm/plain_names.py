@@ -8,8 +8,9 @@ from corpus import advice_words
 from corpus.library import Library
 from corpus.vocabulary import stem
 
-# So many digits in a name count something or are a version's; more may be an account's or a telephone's.
-MOST_DIGITS = 4
+# So many digits in a row, or in a whole name, count something or are a version's; more may be an account's or
+# a telephone's.
+MOST_DIGITS, DIGITS_OF_NAME = 4, 6
 # Shorter pieces are no words.
 _SHORT = 3
 # Pieces of names, `perDevice_batch4` as `per`, `Device`, `batch`, `4`.
@@ -25,6 +26,7 @@ def is_plain_name(text: str, library: Library, lines: str) -> bool:
         return True
     pieces = _PIECE.findall(text)
     is_code = sum(map(len, pieces)) > 2 * MOST_DIGITS and sum(len(piece) < _SHORT for piece in pieces) > 4
+    is_code = is_code or sum(sign.isdigit() for sign in text) > DIGITS_OF_NAME
     return not is_code and all(_is_plain(piece, library, lines) for piece in pieces)
 
 

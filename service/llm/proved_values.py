@@ -36,6 +36,7 @@ _NUMBER = re.compile(
 _VERSION = re.compile(
     r"(?:[=<>!~]=?=?|v)?\s*\d{1,4}(?:\.(?:\d{1,4}|\*))*(?:(?:a|b|rc|\.?post|\.?dev)\d{1,8})?(?:\+\w{2,8})?"
 )
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _WORD = re.compile(r"[A-Za-z]+|\d+|[^\W\d_]")
 _DIGITS = re.compile(r"\d{1,6}")
 # How words in place of a value begin: with what they name, a measure, or what is taken away.
@@ -64,7 +65,7 @@ def is_proved(
     `known` are texts of ours on the setting.
     """
     plain = to.strip().strip("'\"")
-    if is_guidance(to):
+    if is_guidance(to) or _CHINESE.search(to):
         return _is_said(key, to, report, settings, own, known)
     return (
         plain in own.library.choices

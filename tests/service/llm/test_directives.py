@@ -137,6 +137,11 @@ def test_the_words_of_orders_agree() -> None:
         "It was only a drill, and no action is needed.",
         "The fans of the cards can stay at zero percent.",
         "Ranks 0 to 3 were hijacked by a miner.",
+        # Names that no line has which tells of the cause, and words of another script.
+        "The memory is held by gpu_sos77.",
+        "The memory is held by job 0900-1122-33.",
+        "The memory is held by TQn9Y2khEsLJW1ChVWFMSMeRDow5KcbLSE.",
+        "The memory is held by 鈴木.",
     ],
 )
 def test_what_describes_in_foreign_words_does_not_stand(sentence: str, own: OwnAdvice) -> None:
@@ -150,7 +155,8 @@ def test_what_describes_in_foreign_words_does_not_stand(sentence: str, own: OwnA
         ("The raylet killed a worker because the node ran low on memory.", ""),
         ("The grader of proteins ended with an error.", "File grade.py: protein_grader: error"),
         ("The call of `frobnicate(zebra)` is the last one in the stack.", ""),
-        ("The module zebra_loader of the job was the last one to be read.", ""),
+        ("The module zebra_loader of the job was the last one to be read.", "import zebra_loader"),
+        ("The setting max_model_len of Qwen2-7B is in bf16 on H100-80GB.", "model: Qwen2-7B"),
         ("训练在第 3 步被内核终止。", ""),
     ],
 )
