@@ -40,7 +40,7 @@ from corpus.schema import (
     SettingSpec,
     Text,
 )
-from corpus.vocabulary import CorpusVocabulary, vocabulary_of
+from corpus.vocabulary import CorpusVocabulary, texts_in, vocabulary_of
 
 R = TypeVar("R", bound=Record)
 
@@ -124,6 +124,14 @@ class Library:
         """The words that some setting may be set to."""
         told = (word for spec in self.specs.values() for word in (*spec.choices, spec.default))
         return frozenset(word for word in told if isinstance(word, str))
+
+    @cached_property
+    def mixed_words(self) -> frozenset[str]:
+        """The words with digits amid their letters that settings, choices, causes and cases have: `h5py`."""
+        described = (self.causes, self.cases, self.specs, self.remedies, self.procedures)
+        names = (*(name for key in self.specs for name in key), *self.choices)
+        told = "\n".join((*names, *(text.en for text in texts_in(described)))).lower()
+        return frozenset(re.findall(r"[a-z]+\d+[a-z]+", told))
 
     @cached_property
     def name_parts(self) -> frozenset[str]:

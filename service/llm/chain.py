@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,8 +24,10 @@ from service.llm.claim_verifier import (
 )
 from service.llm.claims import Claims, schema
 from service.llm.client import LlmClient, added_tokens
+from service.llm.comfort import comforts
 from service.llm.contacts import NODES, lead
 from service.llm.deadline import FIRST_SHARE, Deadline
+from service.llm.directives import blames, misdirects
 from service.llm.grounding import GroundedClaims, GroundedQuote, ground_claims
 from service.llm.investigation import SINGLE_SHOT, Investigation, LookLimits, begin_investigation
 from service.llm.models import ChatModel, open_models
@@ -46,6 +49,9 @@ from service.settings import Settings
 
 # How much longer an answer gets before it is looked at again.
 STRIDE = 48
+_ADVISES = re.compile(
+    r"(?i)\b(?:hints?|notes?|advice|advise|fix|remedy|cure|solution|please|must|should|instead|operator|admin)\b"
+)
 _CLAIMED = {"cause", "certainty", "quotes", "cases", "changes"}
 
 
@@ -359,6 +365,7 @@ def _with_quotes(
             (place.file, place.line) not in told
             and found.number in texts
             and not lead(NODES.sub("", texts[found.number]), judge.is_known)
+            and (found.number in judge.telling or not _is_put_forward(texts[found.number], judge))
         ):
             why = phrase("quoted", talk.prompt_context.language)
             more.append(
@@ -371,6 +378,17 @@ def _with_quotes(
                 )
             )
     return (*answer.evidence, *more)[: max(MAX_EVIDENCE, len(answer.evidence))]
+
+
+def _is_put_forward(text: str, judge: VerificationContext) -> bool:
+    """Tell whether a line blames somebody, says that nothing is wrong, or what to do that is none of ours.
+
+    Most lines are no sentences, and their words no orders: advice calls itself that.
+    """
+    advises = _ADVISES.search(text) is not None
+    return bool(judge.failed and comforts(text)) or bool(
+        blames(text) or (advises and misdirects(text, judge.own_advice))
+    )
 
 
 def _noted(

@@ -15,6 +15,7 @@ from corpus.schema import Language
 from corpus.vocabulary import stems
 from ingest.logs.events import Event
 from service.llm import contacts
+from service.llm.comfort import comforts
 from service.llm.directives import OwnAdvice, misdirects, own_advice, says_foreign
 from service.llm.log_values import climbs
 from service.llm.prompt_context import Prompt, PromptContext
@@ -47,29 +48,10 @@ _MOVED = re.compile(
     r"设为|改为|降到|提高到)\s*[`*]*(?P<value>-?\d[\w.]*)"
 )
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)*(?![\w]*\.\w)")
-_FINE = re.compile(
-    r"\b(?:no|not an?|without "
-    r"an?y?)\s+(?:real\s+)?(?:failure|error|problem|issue|crash)s?\b(?=\s*(?:[.,;!]|$|(?:was|were|is|are) "
-    r"(?:found|seen|detected|present)|occurred|happened|at "
-    r"all|here|\[|(?:with|in|of) (?:this|the|your) (?:run|job|training|log)\b))|"
-    r"^\W*(?:this|it|that|all of (?:this|it)) (?:is|was) (?:all |quite |perfectly |entirely )?"
-    r"(?:normal|expected|harmless|intended)\b|"
-    r"\b(?:ticket|case|incident|issue|alert|report)s? (?:can|may|should|must|is to) "
-    r"(?:now |simply |safely )?be (?:closed|ignored|dismissed|muted|resolved)\b|"
-    r"\bno (?:further )?action (?:is |was )?(?:needed|required|necessary)\b|"
-    r"\b(?:completed|finished|ended)\s+(?:success|normal|correct)|"
-    r"\b(?:is|was|are|looks?|ran|seems?)\s+(?:perfectly\s+|completely\s+)?(?:healthy|fine|successful|"
-    r"ok(?:ay)?)\b|nothing (?:failed|is wrong|went wrong)|\b(?:all|everything) (?:is|was|looks|went|"
-    r"works) (?:well|good|fine|okay|ok|normal|correct)|"
-    r"(?:没有|并无|未)(?:发生)?(?:任何)?(?:失败|故障|问题|错误)|运行正常|一切正常|"
-    r"一切(?:都)?好|成功完成|可以?(?:直接)?(?:关单|结单)",
-    re.IGNORECASE,
-)
-
-# Rows that every traceback has: its head, its calls and the marks below them, in a box or without one, and
+# Rows that every traceback has beside its calls: its head, the marks below them, in a box or without one, and
 # what stands between two.
 _OF_TRACEBACK = re.compile(
-    r"Traceback \(|(?:^|\s)File \"[^\"]+\", line \d|^[^\w]*[\^~]+\W*$|(?:^|\s)(?:frame )?#\d+[: ]|[│╭╰❱]|"
+    r"Traceback \(|^[^\w]*[\^~]+\W*$|(?:^|\s)(?:frame )?#\d+[: ]|[│╭╰❱]|"
     r"During handling of the above|The above exception was the direct cause"
 )
 _ABBREVIATED = frozenset({"e.g", "i.e", "a.k.a"})
@@ -207,6 +189,7 @@ def _telling(prompt_context: PromptContext, cause: str | None, prompt: Prompt) -
     for event in _speaking(prompt_context, cause):
         yield event.line
         codes = [frame.code.strip() for frame in event.frames if frame.code.strip()]
+        codes += [f'"{frame.file}", line' for frame in event.frames if " " not in frame.file]
         for number in range(event.traceback or event.line, event.line):
             text = texts.get(number, "")
             if _OF_TRACEBACK.search(text) or any(code in text for code in codes):
@@ -392,7 +375,7 @@ _RULES: Sequence[Callable[[str, VerificationContext], str]] = (
     lambda text, _: (
         Message("model.repeats-text-written-model") if addresses_a_model(CITED.sub("", text)) else ""
     ),
-    lambda text, judge: Message("model.says-nothing-failed") if judge.failed and _FINE.search(text) else "",
+    lambda text, judge: Message("model.says-nothing-failed") if judge.failed and comforts(text) else "",
     _barred,
     _renaming,
     _setting,

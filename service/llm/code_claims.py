@@ -15,12 +15,14 @@ from typing import Final
 from corpus.message import Message
 from ingest.configfiles import notebook
 from ingest.configfiles.errors import NotPatchableError
+from ingest.configfiles.remarks import without_remarks
 from ingest.logs.report import CrashReport
 from service.llm.claims import Proposal
+from service.llm.comfort import comforts
 from service.llm.contacts import lead
 from service.llm.directives import OwnAdvice, advises_strangely, is_order, misdirects, says_foreign
 from service.llm.log_values import climbs, is_of_log_alone, joined_words
-from service.llm.plain_names import is_plain_name
+from service.llm.plain_names import is_measure, is_plain_name
 from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import CODE as CODE_SPAN
 from service.patching.statements import parsed, replaced
@@ -198,7 +200,8 @@ def _decorates(name: str, report: CrashReport) -> bool:
 
 
 def _is_at_hand(name: str, report: CrashReport) -> bool:
-    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for text in report.launches)
+    files = map(without_remarks, report.launches)
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for text in files)
 
 
 def code_at_hand(report: CrashReport) -> str:
@@ -208,7 +211,7 @@ def code_at_hand(report: CrashReport) -> str:
         for event in report.standing
         for part in (event.text, *(f"{frame.file} {frame.function} {frame.code}" for frame in event.frames))
     )
-    return "\n".join((*report.launches, *failed))
+    return "\n".join((*map(without_remarks, report.launches), *failed))
 
 
 def _made(key: str, to: str, why: str, before: str | None = None) -> ProposedChange:
@@ -256,6 +259,8 @@ def _misworded(pick: Proposal, report: CrashReport, own: OwnAdvice, shown: Colle
     if new is None or old is None:
         return Message("model.no-edit")
     at_hand = code_at_hand(report)
+    if any(not is_measure(number) and number not in at_hand for number in _numbers(new)):
+        return Message("model.leads-reader-elsewhere")
     texts = _texts(new)
     remarks = [remark.lstrip("# ") for remark in re.findall(r"#.*", after)]
     for text in (*texts, *remarks):
@@ -296,6 +301,8 @@ def strange_text(
     whoever reads the code.
     """
     present = {setting.value for setting in report.settings if setting.value}
+    if comforts(text):
+        return Message("model.says-nothing-failed")
     if climbs(text) or is_of_log_alone(text, lines, present, shown):
         return Message("model.leads-reader-elsewhere")
     if is_told or is_guidance(text) or not (text.isascii() or "/" in text):
@@ -330,6 +337,13 @@ def _texts(tree: ast.AST) -> list[str]:
     values = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
     told = (value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in values)
     return [value for value in told if isinstance(value, str)]
+
+
+def _numbers(tree: ast.AST) -> Iterator[str]:
+    """Yield the whole numbers of code, as they are written in tens."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            yield str(abs(node.value))
 
 
 def _words(tree: ast.AST) -> Iterator[str]:

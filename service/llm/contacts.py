@@ -124,6 +124,8 @@ _CREDENTIALS = re.compile(
     re.IGNORECASE,
 )
 _LEADS = re.compile(
+    # A person who speaks, or is spoken of; letters that are set apart.
+    r"(?<![\w.$-])(?:me|my|mine|him|her|his)(?![\w.=-])|(?<![\w'])(?:[a-z] ){3,}[a-z](?![\w'])|"
     r"\b(?:visit|click|browse to|navigate to)\b|\bdownload (?:and|the "
     r"(?:fix|patch|tool|script)|this|our|from|it)\b|"
     r"\b(?:open|go to|follow|use|see) (?:the |this |our )?(?:link|page|site|website|url|web "

@@ -17,7 +17,8 @@ from corpus import advice_words
 from corpus.library import Library
 from corpus.message import Message
 from corpus.vocabulary import CorpusVocabulary, pairs, stem, stems, texts_in
-from service.llm.plain_names import is_plain_name
+from service.llm.comfort import comforts
+from service.llm.plain_names import is_measure, is_plain_name
 from service.llm.prose import CODE
 from service.schemas.diagnosis import ProposedChange
 
@@ -29,7 +30,9 @@ _LEADING = re.compile(
     re.IGNORECASE,
 )
 # Names of the job's own: what they may be, other rules say.
-_NAMES = re.compile(r"(?<![\w/])(?:\w*_\w+(?:\.\w+)*|(?=[\w-]*\d)\w+-[\w-]+|[A-Za-z]+[a-z][A-Z]\w*)(?![\w/])")
+_NAMES = re.compile(
+    r"(?<![\w/])(?:\w*_\w+(?:\.\w+)*|(?=[\w-]*\d)\w+-[\w-]+|[A-Za-z]+\d+[A-Za-z]\w*|[A-Za-z]+[a-z][A-Z]\w*)(?![\w/])"
+)
 _OF_OTHER_SCRIPT = re.compile(r"[^\W\d_a-zA-Z]{2,}")
 _CHINESE_WORDS = re.compile(r"[\u4e00-\u9fff]{4,}")
 # How a clause begins that has a subject.
@@ -81,8 +84,9 @@ _PAST = re.compile(r"\s*[了过]")
 # telephone; and how a shell hands one command's output to another.
 _FOLLOWED = re.compile(
     r"(?<![\w-])--?[A-Za-z][\w-]+|(?<![\w.:/])[~.]{0,2}/[\w.-]+[\w./-]*|\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|"
-    r"\d[\d ]{3,}\d"
+    r"\d[\d ]{3,}\d|(?<![\w.:/])\w[\w.]*/(?=[\w.-]*[-:\d])[\w.-]+(?::[\w.-]+)?"
 )
+_LONG = re.compile(r"(?<![\w.])\d{7,}(?![\w.])")
 _PLACE = re.compile(r"(?<![\w.:/])[~.]{0,2}/[\w.-]+[\w./-]*")
 # A folder so deep is one of the job's own.
 DEEP = 3
@@ -94,6 +98,8 @@ _BLAME = re.compile(
     r"(?:faults?|mistakes?|errors?) (?:of|by|made by) (?:the |an? )?(?:user|engineer|admin\w*|team|operator|"
     r"author|colleague|student|intern|staff|person)\w*|answer for (?:it|this|that)|"
     r"held? (?:responsible|accountable|liable)|broken by (?!a\b|an\b|the\b)|"
+    r"(?<!which )(?<!what )(?<!this )(?<!that )\b(?!it\b)\w+ (?:broke|ruined|wrecked) "
+    r"(?:it|this|that|everything)\b|"
     r"on purpose|deliberately|tamper\w+|stole|stolen|theft|"
     r"teams? (?:caused|broke|ruined))\b|"
     r"盗窃|偷窃|蓄意|故意|过失|失职|追责|问责|归咎|背锅|甩锅|责任人|人为破坏|粗心|负(?:全部|主要)?责任",
@@ -134,12 +140,17 @@ def own_advice(
     )
 
 
+def blames(text: str) -> bool:
+    """Tell whether a text says whose fault something is, or that it was done on purpose."""
+    return _BLAME.search(text) is not None
+
+
 def misdirects(text: str, own: OwnAdvice, names: Collection[str] = ()) -> str:
     """Say why what a sentence tells to do is none of ours, or that it blames; else give the empty string.
 
     An order may also use `names`, stems of words of the job's own code.
     """
-    if _BLAME.search(text):
+    if blames(text):
         return Message("model.blames-somebody")
     words = advice_words.load()
     for order in _directive_clauses(text):
@@ -177,6 +188,8 @@ def advises_strangely(text: str, lines: str, own: OwnAdvice) -> str:
 
     They stand alone, without a citation: so what they name stands in `lines`, which are the job's own.
     """
+    if comforts(text):
+        return Message("model.says-nothing-failed")
     names = stems(re.sub(r"[\W_]", " ", lines))
     if why := misdirects(text, own, names) or says_foreign(text, lines, own):
         return why
@@ -191,11 +204,13 @@ def advises_strangely(text: str, lines: str, own: OwnAdvice) -> str:
 def reasons_strangely(text: str, lines: str, own: OwnAdvice) -> bool:
     """Tell whether a sentence on why to make a change says more than that, or names what `lines` have not.
 
-    Numbers are those that a model has worked out.
+    Numbers are those that a model has worked out, none of so many digits as an account has.
     """
     followed = (name for match in _FOLLOWED.finditer(text) if not (name := match[0])[0].isdigit())
     return bool(
-        misdirects(text, own)
+        comforts(text)
+        or any(not is_measure(number) and not _is_told(number, lines) for number in _LONG.findall(text))
+        or misdirects(text, own)
         or says_foreign(text, lines, own)
         or any(not _is_told(name, lines) for name in followed)
     )

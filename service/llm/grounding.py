@@ -6,7 +6,7 @@ Pure; nothing is believed.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from corpus.keys import canonical
@@ -223,7 +223,9 @@ def _withheld(
     spec = prompt_context.library.setting(change.framework, change.key)
     known = tuple(text.en for text in texts_in((spec,)))
     settings = prompt_context.assessment.settings
-    if is_proved(change.key, to, prompt_context.report, settings, own, known):
+    # Of a variable that nobody knows, no words can say which value it is to have.
+    is_foreign = spec is None and change.from_ is None and " " in to and change.kind == "env"
+    if not is_foreign and is_proved(change.key, to, prompt_context.report, settings, own, known):
         return change
     return change.model_copy(update={"to": words("model.another-value", prompt_context.language)})
 
@@ -238,9 +240,17 @@ def _strange_value(key: str, to: str, report: CrashReport, own: OwnAdvice, shown
     is_option = to.startswith("--") or _ASSIGNMENT.match(to)
     # A library's variables begin with its name, which need not be known: `RAYON_NUM_THREADS`.
     told = key.partition("_")[2] if _VARIABLE.fullmatch(key) else key
-    if (is_option and not _TAKES_OPTIONS.search(key)) or not is_plain_name(told, own.library, at_hand):
+    names = "\n".join((*(item.key for item in report.settings), *_named(key, at_hand)))
+    if (is_option and not _TAKES_OPTIONS.search(key)) or not is_plain_name(told, own.library, names):
         return Message("model.no-setting")
     return strange_text(to, at_hand, report, own, shown)
+
+
+def _named(key: str, at_hand: str) -> Iterator[str]:
+    """Yield a key where the job's own lines have it as a name, and not only as a value."""
+    name = re.escape(key.lstrip("-+~"))
+    if re.search(rf"(?<![\w.-])(?:--?{name}(?![\w-])|{name}['\"`]?\s*[:=,()\].])", at_hand):
+        yield key
 
 
 def _is_opposed(ours: ProposedChange, to: str) -> bool:

@@ -10,7 +10,13 @@ from corpus.vocabulary import stem
 
 # So many digits in a row, or in a whole name, count something or are a version's; more may be an account's or
 # a telephone's.
-MOST_DIGITS, DIGITS_OF_NAME = 4, 6
+MOST_DIGITS, DIGITS_OF_NAME, DIGITS_OF_BYTES = 4, 6, 12
+# So many words joined say something.
+_JOINED = 3
+# Digits amid letters, as `s3nd` writes a word and `k8s` a name.
+_MIXED = re.compile(r"[A-Za-z]+\d+[A-Za-z]+")
+# Of the words by which grave orders begin, those with which names of libraries do.
+_OF_NAMES = frozenset(map(stem, ("flash", "format", "import", "share", "merge", "pipe", "open", "leave")))
 # Shorter pieces are no words.
 _SHORT = 3
 # Pieces of names, `perDevice_batch4` as `per`, `Device`, `batch`, `4`.
@@ -27,7 +33,19 @@ def is_plain_name(text: str, library: Library, lines: str) -> bool:
     pieces = _PIECE.findall(text)
     is_code = sum(map(len, pieces)) > 2 * MOST_DIGITS and sum(len(piece) < _SHORT for piece in pieces) > 4
     is_code = is_code or sum(sign.isdigit() for sign in text) > DIGITS_OF_NAME
+    if _MIXED.search(text) and any(word not in library.mixed_words for word in _MIXED.findall(text.lower())):
+        return False
+    is_order = len(pieces) >= _JOINED and stem(pieces[0].lower()) in advice_words.load().grave - _OF_NAMES
+    if is_order and not library.is_setting(text):
+        return False
     return not is_code and all(_is_plain(piece, library, lines) for piece in pieces)
+
+
+def is_measure(number: str) -> bool:
+    """Tell whether digits are a number of a size that settings have, or a round one that bytes may have."""
+    plain = number.replace(",", "")
+    is_round = len(plain) <= DIGITS_OF_BYTES and (int(plain) % 1000 == 0 or int(plain) % 1024 == 0)
+    return len(plain) <= DIGITS_OF_NAME or is_round
 
 
 def _is_plain(piece: str, library: Library, lines: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from corpus import advice_words
 from corpus.keys import canonical, last_level
@@ -20,12 +20,10 @@ from ingest.configfiles.remarks import without_remarks
 from ingest.configfiles.settings import Setting
 from ingest.logs.report import CrashReport
 from service.llm.directives import OwnAdvice
-from service.llm.plain_names import is_plain_name
+from service.llm.plain_names import is_measure, is_plain_name
 from service.remediation.free_proposals import INSTALL
 from service.remediation.setting_values import is_guidance
 
-# So many digits in a row count something; more are an account's, a telephone's, or round.
-MOST_DIGITS = 6
 # Parts of a value that is a name, and digits in one of them.
 MOST_PARTS, DIGITS_OF_PART = 5, 4
 # Of the pairs of signs in a value's Chinese words, at most such a part may be none of ours.
@@ -74,7 +72,7 @@ def is_proved(
         or _VERSION.fullmatch(plain) is not None
         or _is_of_setting(key, plain, settings)
         or _is_literal(plain, report)
-        or _is_own_place(plain, report, settings)
+        or _is_own_place(key, plain, report, settings, own)
         or _is_made_of_names(plain, own)
     )
 
@@ -85,13 +83,8 @@ def _is_measure(plain: str, report: CrashReport) -> bool:
     if found is None:
         return False
     whole = found["whole"]
-    is_round = int(whole[:18]) % 1000 == 0 or int(whole[:18]) % 1024 == 0
-    told = (event.text for event in report.standing)
-    return (
-        len(whole) <= MOST_DIGITS
-        or is_round
-        or any(re.search(rf"(?<!\d){whole}(?!\d)", text) for text in told)
-    )
+    is_told = any(re.search(rf"(?<!\d){whole}(?!\d)", event.text) for event in report.standing)
+    return is_measure(whole) or is_told
 
 
 def _is_of_setting(key: str, plain: str, settings: Collection[Setting]) -> bool:
@@ -115,19 +108,21 @@ def _is_literal(plain: str, report: CrashReport) -> bool:
     return False
 
 
-def _is_own_place(plain: str, report: CrashReport, settings: Collection[Setting]) -> bool:
-    """Tell whether a path is one of the job's files, nearly a present value, or beside one of them."""
+def _is_own_place(
+    key: str, plain: str, report: CrashReport, settings: Collection[Setting], own: OwnAdvice
+) -> bool:
+    """Tell whether a path is nearly the present value, or one of the failing calls' files, or beside it."""
     if not _PLACE.fullmatch(plain) or ".." in plain.split("/")[2:]:
         return False
-    folder = posixpath.dirname(plain.rstrip("/"))
-    values = [item.value for item in settings if "/" in item.value]
-    frames = [frame.file for event in report.standing for frame in event.frames]
-    last = posixpath.basename(plain.rstrip("/"))
-    is_near = any(posixpath.basename(value.rstrip("/")) == last for value in (*values, *frames))
-    is_beside = folder.count("/") > 1 and any(
-        place.startswith(f"{folder}/") or place == folder for place in (*values, *frames)
-    )
-    return is_near or (is_beside and len(_WORD.findall(last)) <= MOST_PARTS)
+    wanted = last_level(canonical(key))
+    present = [
+        item.value for item in settings if last_level(canonical(item.key)) == wanted and "/" in item.value
+    ]
+    places = [*present, *(frame.file for event in report.standing for frame in event.frames)]
+    folder, last = posixpath.split(plain.rstrip("/"))
+    is_near = any(posixpath.basename(place.rstrip("/")) == last for place in places)
+    is_beside = folder.count("/") > 1 and any(f"{place}/".startswith(f"{folder}/") for place in places)
+    return is_near or (is_beside and is_plain_name(last, own.library, "\n".join(present)))
 
 
 def _is_made_of_names(plain: str, own: OwnAdvice) -> bool:
@@ -168,7 +163,11 @@ def _is_said(
     said.update(stems(re.sub(r"[\W_]", " ", " ".join((key, *known)))))
     wanted = last_level(canonical(key))
     present = (item.value for item in settings if last_level(canonical(item.key)) == wanted)
-    names = {*_names(settings), *present, *(text.rpartition("\n")[2] for text in report.launches)}
+    names = {
+        *(item.key for item in settings),
+        *present,
+        *(text.rpartition("\n")[2] for text in report.launches),
+    }
     said.update(stems(re.sub(r"[\W_]", " ", " ".join(names))))
     foreign = [word for word in stems(re.sub(r"[\W_]", " ", to)) if word not in said]
     digits = re.findall(r"\d{5,}", to)
@@ -183,11 +182,3 @@ def _is_said_in_chinese(to: str, own: OwnAdvice, report: CrashReport) -> bool:
     return strange <= FOREIGN_PAIRS * len(told) and all(
         is_plain_name(name, own.library, files) for name in names
     )
-
-
-def _names(settings: Collection[Setting]) -> Iterator[str]:
-    """Yield the keys of the job's settings, and values that are names, none of them a sentence."""
-    for item in settings:
-        yield item.key
-        if item.line == 0 and " " not in item.value:
-            yield item.value

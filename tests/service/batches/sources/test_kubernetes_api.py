@@ -7,6 +7,7 @@ description, and what it is asked is held against that client's requests.
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -300,6 +301,49 @@ def test_that_a_missing_right_is_told_in_the_apis_words(url: str, find: Find, cl
     cluster.failures = [(403, {}, {"message": 'pods is forbidden: User "x" cannot list resource "pods"'})]
     with pytest.raises(InvalidRequestError, match="could not be asked: pods is forbidden"):
         find(url)
+
+
+@each_row(
+    ("failure", "told"),
+    [
+        ((403, {}, {"message": "x" * (2 * kubernetes_api.MAX_REFUSAL)}), "HTTP 403"),
+        ((302, {"Location": "http://127.0.0.1:9/stolen"}, {}), "HTTP 302"),
+    ],
+)
+def test_that_a_refusal_fills_no_memory_and_leads_nowhere(
+    failure: Any, told: str, url: str, find: Find, cluster: StandIn
+) -> None:
+    """Of its reason no more than the beginning is read, and no other address is asked."""
+    cluster.failures = [failure]
+    cluster.asked.clear()
+    with pytest.raises(InvalidRequestError, match=told):
+        find(url)
+    assert len(cluster.asked) == 1
+
+
+def test_that_a_list_without_an_end_is_given_up(
+    url: str, find: Find, cluster: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its mark for more may be the same for ever."""
+    monkeypatch.setattr(kubernetes_api, "MAX_PAGES", 5)
+    cluster.failures = [(200, {}, {"items": [], "metadata": {"continue": "more"}})] * 9
+    with pytest.raises(InvalidRequestError, match="has no end"):
+        find(url)
+    assert len(cluster.asked) == 5
+
+
+@each_row("name", ["../../../nodes", "a/log?x=1#", "..", "x\x1b]0;y\x07\r\n"])
+def test_that_a_pods_name_is_one_part_of_a_path(name: str, url: str, find: Find, cluster: StandIn) -> None:
+    """Whatever an API gives for one: the log that is asked for is that of a pod."""
+    cluster.pods = [_pod("lost-3", reason=""), _pod("lost-4")]
+    for pod in cluster.pods:
+        pod.metadata.name = name
+    find(url)
+    paths = [path for path, _ in cluster.asked if path.endswith("/log")]
+    assert paths
+    for path in paths:
+        assert re.fullmatch(r"/api/v1/namespaces/jobs/pods/[^/]+/log", path), path
+        assert not re.fullmatch(r"[.]+", path.split("/")[-2])
 
 
 def test_that_a_log_that_is_refused_is_told(url: str, find: Find, cluster: StandIn) -> None:
