@@ -167,7 +167,10 @@ def verification_context(
         " ".join(
             part
             for event in _speaking(prompt_context, cause)
-            for part in (event.rest, *(f"{frame} {frame.code}" for frame in event.frames))
+            for part in (
+                event.rest,
+                *(f"{frame} {frame.code}" for frame in event.frames if " " not in frame.file),
+            )
         ),
     )
 

@@ -209,7 +209,10 @@ def code_at_hand(report: CrashReport) -> str:
     failed = (
         part
         for event in report.standing
-        for part in (event.text, *(f"{frame.file} {frame.function} {frame.code}" for frame in event.frames))
+        for part in (
+            event.text,
+            *(f"{item.file} {item.function} {item.code}" for item in event.frames if " " not in item.file),
+        )
     )
     return "\n".join((*map(without_remarks, report.launches), *failed))
 

@@ -18,7 +18,7 @@ from corpus.library import Library
 from corpus.message import Message
 from corpus.vocabulary import CorpusVocabulary, pairs, stem, stems, texts_in
 from service.llm.comfort import comforts
-from service.llm.plain_names import is_measure, is_plain_name
+from service.llm.plain_names import is_measure, is_order_name, is_plain_name
 from service.llm.prose import CODE
 from service.schemas.diagnosis import ProposedChange
 
@@ -197,6 +197,8 @@ def advises_strangely(text: str, lines: str, own: OwnAdvice) -> str:
     named = [match[0].strip() for match in (*_FOLLOWED.finditer(plain), *_PIPED.finditer(plain))]
     # Code that is quoted may have options and variables of its own, and no place that nobody knows.
     named += [match[0] for span in CODE.findall(text) for match in _PLACE.finditer(span)]
+    spans = (span for span in CODE.findall(text) if is_order_name(span, own.library))
+    named += [span for span in spans if not re.search(r"[\s(=]", span)]
     name = next((name for name in named if name in "|&&>>" or not _is_told(name, lines)), "")
     return Message("model.names-neither-among-changes", name=name) if name else ""
 

@@ -17,7 +17,7 @@ from service.llm.claims import Claims, Pick, Proposal, Quote
 from service.llm.code_claims import as_option, code_at_hand, code_change, is_code, strange_text
 from service.llm.contacts import NODES, lead
 from service.llm.directives import OwnAdvice, own_advice, reasons_strangely
-from service.llm.plain_names import is_plain_name
+from service.llm.plain_names import is_measure, is_plain_name
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import is_in, is_safe
@@ -218,16 +218,23 @@ def _withheld(
     change: ProposedChange, to: str, own: OwnAdvice, prompt_context: PromptContext
 ) -> ProposedChange:
     """Give a change without the model's value where nothing else speaks for that."""
-    if change.status == "verified" or str(change.to) != to:
+    is_number = isinstance(change.to, int | float) and is_measure(str(abs(int(change.to))))
+    if str(change.to) != to or (change.status == "verified" and is_number):
         return change
     spec = prompt_context.library.setting(change.framework, change.key)
     known = tuple(text.en for text in texts_in((spec,)))
     settings = prompt_context.assessment.settings
-    # Of a variable that nobody knows, no words can say which value it is to have.
+    # Of a variable that nobody knows, no words can say which value it is to have; a text is no number.
     is_foreign = spec is None and change.from_ is None and " " in to and change.kind == "env"
-    if not is_foreign and is_proved(change.key, to, prompt_context.report, settings, own, known):
+    is_mistaken = (
+        spec is not None and spec.type == "str" and to.isdecimal() and not str(change.from_).isdecimal()
+    )
+    if not (is_foreign or is_mistaken) and is_proved(
+        change.key, to, prompt_context.report, settings, own, known
+    ):
         return change
-    return change.model_copy(update={"to": words("model.another-value", prompt_context.language)})
+    another = words("model.another-value", prompt_context.language)
+    return change.model_copy(update={"to": another, "status": "unverified"})
 
 
 def _strange_value(key: str, to: str, report: CrashReport, own: OwnAdvice, shown: Collection[str]) -> str:

@@ -35,10 +35,16 @@ def is_plain_name(text: str, library: Library, lines: str) -> bool:
     is_code = is_code or sum(sign.isdigit() for sign in text) > DIGITS_OF_NAME
     if _MIXED.search(text) and any(word not in library.mixed_words for word in _MIXED.findall(text.lower())):
         return False
-    is_order = len(pieces) >= _JOINED and stem(pieces[0].lower()) in advice_words.load().grave - _OF_NAMES
-    if is_order and not library.is_setting(text):
+    if is_order_name(text, library):
         return False
     return not is_code and all(_is_plain(piece, library, lines) for piece in pieces)
+
+
+def is_order_name(text: str, library: Library) -> bool:
+    """Tell whether a name that no setting has is an order to do something grave: `kill_all_ranks`."""
+    pieces = _PIECE.findall(text)
+    is_grave = len(pieces) >= _JOINED and stem(pieces[0].lower()) in advice_words.load().grave - _OF_NAMES
+    return is_grave and not library.is_setting(text)
 
 
 def is_measure(number: str) -> bool:

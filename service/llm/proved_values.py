@@ -120,7 +120,8 @@ def _is_own_place(
     ]
     places = [*present, *(frame.file for event in report.standing for frame in event.frames)]
     folder, last = posixpath.split(plain.rstrip("/"))
-    is_near = any(posixpath.basename(place.rstrip("/")) == last for place in places)
+    end = plain.rstrip("/").split("/")[-2:]
+    is_near = any(place.rstrip("/").split("/")[-2:] == end for place in places)
     is_beside = folder.count("/") > 1 and any(f"{place}/".startswith(f"{folder}/") for place in places)
     return is_near or (is_beside and is_plain_name(last, own.library, "\n".join(present)))
 

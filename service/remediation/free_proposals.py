@@ -81,6 +81,8 @@ _OWN_OPTION = re.compile(r"[a-z]\w*_\w+")
 # A file of Python, or a module in a package.
 _PROGRAM = re.compile(r"[\w./\\-]+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 LONGEST, LONGEST_WORDS = 120, 240
+# Types of settings that take texts.
+_TEXTS = frozenset({"str", "list"})
 LEAST_VARIABLE = 4
 # A value that is too common in logs to have come from one.
 _COMMON = re.compile(r"(?i)true|false|none|null|auto|\d{1,2}|")
@@ -135,9 +137,9 @@ def check_proposal(
         made, why = check_change(change, cause, assessment.report, library, assessment.settings, language)
         if made:
             names = {spec.key, *(alias.key for alias in spec.aliases), proposal.key}
-            sure = isinstance(made[0].to, int | float) and not _is_of_log(
-                names, proposal.to, assessment, shown
-            )
+            # A number in place of a text is no measure: whoever words it may mean an account.
+            is_number = isinstance(made[0].to, int | float) and spec.type not in _TEXTS
+            sure = is_number and not _is_of_log(names, proposal.to, assessment, shown)
             status = made[0].status if sure and not _LOADS_CODE.search(spec.key) else "unverified"
             return [item.model_copy(update={"status": status, "by": "model"}) for item in made]
         # An option of the job's own program may be called as one of a tool that no job of this kind runs.
