@@ -195,9 +195,9 @@ def _free(
     if of_code:
         made_of_code = code_change(pick, said, prompt_context.report, own, shown)
         return made_of_code if isinstance(made_of_code, str) else [_or_edit(made_of_code, prompt_context)]
-    if strange := _strange_value(key, to, prompt_context.report, own, shown):
-        return strange
     proposal = FreeProposal(pick.framework.strip(), pick.kind.strip().lower(), key, to, said)
+    if strange := _strange_value(proposal, prompt_context.report, own, shown):
+        return strange
     assessment, library = prompt_context.assessment, prompt_context.library
     made = check_proposal(proposal, cause, assessment, library, language, shown)
     is_sure = not isinstance(made, str) and all(item.status == "verified" for item in made)
@@ -237,18 +237,22 @@ def _withheld(
     return change.model_copy(update={"to": another, "status": "unverified"})
 
 
-def _strange_value(key: str, to: str, report: CrashReport, own: OwnAdvice, shown: Collection[str]) -> str:
+def _strange_value(
+    proposal: FreeProposal, report: CrashReport, own: OwnAdvice, shown: Collection[str]
+) -> str:
     """Say why a value is none that a setting could have, or a name none of one; else give the empty string.
 
     A value in words is advice, in letters of other scripts too; an option, or another variable with its
     value, is a value of options alone.
     """
-    at_hand = code_at_hand(report)
+    key, to, at_hand = proposal.key, proposal.to, code_at_hand(report)
     is_option = to.startswith("--") or _ASSIGNMENT.match(to)
     # A library's variables begin with its name, which need not be known: `RAYON_NUM_THREADS`.
     told = key.partition("_")[2] if _VARIABLE.fullmatch(key) else key
     names = "\n".join((*(item.key for item in report.settings), *_named(key, at_hand)))
-    if (is_option and not _TAKES_OPTIONS.search(key)) or not is_plain_name(told, own.library, names):
+    # Which packages there are is known by their names.
+    is_named = proposal.kind == "package" or is_plain_name(told, own.library, names)
+    if (is_option and not _TAKES_OPTIONS.search(key)) or not is_named:
         return Message("model.no-setting")
     return strange_text(to, at_hand, report, own, shown)
 
