@@ -19,8 +19,8 @@ from pathlib import Path
 
 from corpus.message import Message, message_id
 from ingest.logs.inputs.members import Skipped
-from service.batches.sources import kubernetes_api, ray_jobs, slurm
-from service.batches.sources.candidates import Candidate
+from service.batches.sources import elasticsearch, kubernetes_api, loki, ray_jobs, slurm, slurmrestd
+from service.batches.sources.candidates import JobCandidate
 from service.batches.sources.found import NO_JOBS, NO_JOBS_BUT_LOST, FoundJobs, shown_path
 from service.batches.sources.spool import open_spool
 from service.schemas.errors import InvalidRequestError, LateError
@@ -32,7 +32,7 @@ OVERLAP = timedelta(minutes=10)
 # Seconds within which the logs of one job have to come.
 FETCH_S = 300.0
 
-_Opened = AbstractContextManager[Sequence[Candidate]]
+_Opened = AbstractContextManager[Sequence[JobCandidate]]
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,14 @@ class EndedJob:
 class WatchedPlace:
     """Where jobs end. `find` gives those that ended since a time, and is left once they are dealt with.
 
-    `all_failed` tells whether only failed ones.
+    `all_failed` tells whether only failed ones; `settles_late` that a job of long ago may be found for the
+    first time, so that all are looked at each time.
     """
 
     name: str
     find: Callable[[datetime], Iterator[EndedJob]]
     all_failed: bool
+    settles_late: bool = False
 
 
 def find_in_folder(
@@ -82,7 +84,7 @@ def find_in_folder(
 
     if not path.is_dir():
         raise InvalidRequestError(Message("errors.no-folder", folder=path))
-    return WatchedPlace(str(path), find, all_failed=False)
+    return WatchedPlace(str(path), find, all_failed=False, settles_late=True)
 
 
 def _jobs(folder: Path) -> dict[str, list[str]]:
@@ -117,6 +119,32 @@ def find_in_kubernetes(url: str, settings: Settings) -> WatchedPlace:
     return WatchedPlace(shown_path(url), _fetched_anew(opened, settings), all_failed=True)
 
 
+def find_in_loki(url: str, selector: str, job_label: str, settle: float, settings: Settings) -> WatchedPlace:
+    """Watch what Loki has lines of: a job is over once none has come for `settle` seconds."""
+    quiet = timedelta(seconds=settle)
+
+    def opened(since: datetime, skipped: Skipped) -> _Opened:
+        # What was not yet quiet in the last round ended before it.
+        return loki.open_jobs(loki.LokiQuery(url, since - quiet, selector, job_label, quiet), skipped)
+
+    name = shown_path(f"{url} {selector}".strip())
+    return WatchedPlace(name, _fetched_anew(opened, settings), all_failed=False)
+
+
+def find_in_elasticsearch(
+    url: str, words: str, job_field: str, settle: float, settings: Settings
+) -> WatchedPlace:
+    """Watch what Elasticsearch or OpenSearch has lines of, as Loki is watched."""
+    quiet = timedelta(seconds=settle)
+
+    def opened(since: datetime, skipped: Skipped) -> _Opened:
+        asked = elasticsearch.ElasticsearchQuery(url, since - quiet, words, job_field, quiet)
+        return elasticsearch.open_jobs(asked, skipped)
+
+    name = shown_path(f"{url} {words}".strip())
+    return WatchedPlace(name, _fetched_anew(opened, settings), all_failed=False)
+
+
 def _fetched_anew(
     opened: Callable[[datetime, Skipped], _Opened], settings: Settings
 ) -> Callable[[datetime], Iterator[EndedJob]]:
@@ -138,7 +166,7 @@ def _fetched_anew(
     return find
 
 
-def _fetch(candidate: Candidate, place: Path, settings: Settings, skipped: Skipped) -> JobSpec | None:
+def _fetch(candidate: JobCandidate, place: Path, settings: Settings, skipped: Skipped) -> JobSpec | None:
     late = time.monotonic() + FETCH_S
 
     def check() -> None:
@@ -148,14 +176,18 @@ def _fetch(candidate: Candidate, place: Path, settings: Settings, skipped: Skipp
     return candidate.fetched(open_spool(place, settings, check), skipped)
 
 
-def find_in_slurm(users: str, settings: Settings) -> WatchedPlace:
-    """Watch Slurm's accounting."""
+def find_in_slurm(users: str, settings: Settings, url: str = "") -> WatchedPlace:
+    """Watch Slurm's accounting, by sacct or by the REST API at an address."""
+
+    def read(since: datetime) -> FoundJobs:
+        asked = slurm.SlurmQuery(since - OVERLAP, users=users)
+        return slurmrestd.find_jobs(url, asked, settings) if url else slurm.find_jobs(asked, settings)
 
     def find(since: datetime) -> Iterator[EndedJob]:
-        for spec in _specs(lambda: slurm.find_jobs(slurm.SlurmQuery(since - OVERLAP, users=users), settings)):
-            yield _at_hand(f"{spec.name}|{spec.ended}", spec)
+        for spec in _specs(lambda: read(since)):
+            yield _at_hand(spec.place.source_key, spec)
 
-    return WatchedPlace("slurm", find, all_failed=True)
+    return WatchedPlace(shown_path(url) if url else "slurm", find, all_failed=True)
 
 
 def _specs(read: Callable[[], FoundJobs]) -> Iterator[JobSpec]:

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 MOST = 50_000
+# Of batches, which are asked anew for all of a span of time.
+MOST_ANSWERED = 1_000_000
 
 
 class KnownJobs:
@@ -32,12 +34,18 @@ class KnownJobs:
         except (OSError, ValueError, KeyError, TypeError):
             return  # a new place, or a file that was damaged: what ends from now on counts
 
-    def __contains__(self, key: str) -> bool:
-        return self._hash(key) in self._keys
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and self._hash(key) in self._keys
 
     def add(self, key: str) -> None:
         """Note that a job is dealt with."""
         self._keys[self._hash(key)] = None
+        self.save()
+
+    def add_all(self, keys: Iterable[str]) -> None:
+        """Note that jobs are dealt with; of very many, the latest are kept."""
+        self._keys |= dict.fromkeys(map(self._hash, keys))
+        self._keys = dict.fromkeys(list(self._keys)[-MOST_ANSWERED:])
         self.save()
 
     def tidy(self, met: Iterable[str]) -> None:

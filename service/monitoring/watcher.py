@@ -70,7 +70,7 @@ class Watcher:
         self.reached = True
         # A place that keeps its jobs is not asked again for those of long ago; a folder's jobs may settle
         # late.
-        if self.place.all_failed and not self._failures:
+        if not self.place.settles_late and not self._failures:
             self.known.since = began
         self._note(lambda: self.known.tidy(met))
         return count

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from service.app import personal_data
 from service.batches.batches import BatchService, open_store
-from ui.cli.batch import since_of
+from ui.cli.batch_sources import since_of
 from ui.cli.codes import EXPLAINED
 from ui.cli.console import load_settings, out
 

@@ -5,15 +5,13 @@ Told again with the same one, it goes on where it stopped.
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -21,18 +19,18 @@ from urllib.parse import quote
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from corpus.message import Message
+from corpus.message import Message, message_id
 from ingest.logs.lines import printable
 from service.batches import results
 from service.batches.batches import BatchService, open_store
 from service.batches.engine import BatchEngine
 from service.batches.executor_slots import OPENERS, Opener, SlotName
 from service.batches.page import page
-from service.batches.sources import folder, kubernetes, kubernetes_api, object_store, ray_jobs, slurm, upload
-from service.batches.sources.found import FoundJobs, shown_path
-from service.batches.sources.spool import BatchSpool, open_spool
+from service.batches.sources.found import NO_JOBS, NO_JOBS_BUT_LOST, shown_path
+from service.batches.sources.spool import open_spool
 from service.batches.summary import JobName
 from service.batches.trend import BatchSummaries
+from service.monitoring.known_jobs import KnownJobs
 from service.persistence.spool import free_bytes
 from service.persistence.store import Store
 from service.pipeline.triage import Triage
@@ -40,6 +38,7 @@ from service.schemas.errors import InvalidRequestError, NotFoundError
 from service.schemas.records import BatchOptions, BatchRecord, JobRecord, SourceKind
 from service.settings import Settings
 from service.signals.starting import signals
+from ui.cli.batch_sources import READERS, BatchArguments, SourceQuestion, kind_of, since_of
 from ui.cli.codes import EXPLAINED, HEALTHY, UNKNOWN
 from ui.cli.console import check_language, err, language, load_settings, out, progress
 from ui.cli.summary import render
@@ -48,57 +47,12 @@ STOPPED = 130
 # Seconds between two lines of progress where no terminal shows a bar.
 EVERY = 10.0
 _LANGUAGES: Mapping[str, Literal["en", "zh"]] = {"en": "en", "zh": "zh"}
-_SPAN = re.compile(r"(?P<count>\d{1,6})(?P<unit>[mhdw])")
-_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
-
-
-@dataclass(frozen=True)
-class BatchArguments:
-    """What was asked for on the command line."""
-
-    paths: tuple[Path, ...]
-    out: Path
-    html: Path | None = None
-    csv: Path | None = None
-    lang: str = ""
-    workers: int | None = None
-    name: str = ""
-    slurm: bool = False
-    ray: str = ""
-    kubernetes: str = ""
-    objects: str = ""
-    since: str = ""
-    users: str = ""
-
-    @property
-    def digest(self) -> str:
-        """Tell one request from another: the same one goes on, another one begins anew."""
-        places = [str(path.absolute()) for path in (*self.paths, self.out, *self.pods)]
-        asked = [*places, str(self.slurm), self.ray, self.since, self.users, self.lang]
-        asked += [url for url in (self.objects, self.kubernetes) if url and "://" in url]
-        return hashlib.sha256("\0".join(asked).encode("utf-8", "surrogateescape")).hexdigest()[:16]
-
-    @property
-    def pods(self) -> tuple[Path, ...]:
-        """The folder of pods' logs, where one was named and no cluster."""
-        is_folder = self.kubernetes and not kubernetes_api.is_address(self.kubernetes)
-        return (Path(self.kubernetes),) if is_folder else ()
-
-    @property
-    def caller(self) -> str:
-        """Who has the batch, as the store keeps it."""
-        return f"cli:{self.digest}"
-
-    @property
-    def part(self) -> Path:
-        """What tells, until the results are whole, which batch they are of."""
-        return self.out.with_name(f"{self.out.name}.part")
 
 
 def run(wanted: BatchArguments) -> int:
     """Triage a batch, write its results, and give the exit code."""
     check_language(wanted.lang)
-    kind = _kind(wanted)
+    kind = kind_of(wanted)
     since_of(wanted.since, datetime.now(UTC))
     settings = load_settings()
     if wanted.workers:
@@ -109,84 +63,31 @@ def run(wanted: BatchArguments) -> int:
         raise InvalidRequestError(Message("errors.whole-give-another-out", out=wanted.out))
     with signals("batch"), open_store(settings) as store:
         batches = BatchService(settings, store)
-        record = _begun(wanted, store) or _begin(wanted, kind, batches, settings)
+        known = KnownJobs(settings.home, f"batch {kind} {wanted.address} {wanted.query} {wanted.job_label}")
+        try:
+            record = _begun(wanted, store) or _begin(wanted, kind, batches, settings, known)
+        except InvalidRequestError as error:
+            if not wanted.new or message_id(str(error)) not in (NO_JOBS, NO_JOBS_BUT_LOST):
+                raise
+            err().print(str(error), markup=False)
+            return HEALTHY
         if record.state == "running":
             try:
                 _work(record, settings, store)
             except KeyboardInterrupt:
                 err().print("Stopped. The same command goes on from here.", markup=False)
                 return STOPPED
-        return _written(wanted, store.batches.get(record.id), settings, store)
+        code = _written(wanted, store.batches.get(record.id), settings, store)
+        if wanted.new:
+            known.add_all(_answered(record, store))
+        return code
 
 
-# Where the jobs come from.
-
-
-def _kind(wanted: BatchArguments) -> SourceKind:
-    kinds: list[tuple[bool, SourceKind]] = [
-        (bool(wanted.paths), "folder"),
-        (wanted.slurm, "slurm"),
-        (bool(wanted.ray), "ray"),
-        (bool(wanted.kubernetes), "kubernetes"),
-        (bool(wanted.objects), "objects"),
-    ]
-    found = [kind for is_asked, kind in kinds if is_asked]
-    if len(found) != 1:
-        raise InvalidRequestError(Message("errors.give-files-folders-slurm"))
-    one = wanted.paths[0] if len(wanted.paths) == 1 else None
-    if one is not None and one.is_file():
-        with one.open("rb") as file:
-            return "upload" if upload.is_collection(file) else found[0]
-    return found[0]
-
-
-def _of_upload(wanted: BatchArguments, spool: BatchSpool, settings: Settings) -> FoundJobs:
-    with wanted.paths[0].open("rb") as file:
-        return upload.find_jobs([upload.NamedFile(wanted.paths[0].name, file)], spool, settings)
-
-
-def _of_kubernetes(wanted: BatchArguments, spool: BatchSpool, settings: Settings) -> FoundJobs:
-    if wanted.pods:
-        return kubernetes.find_jobs(wanted.pods[0], settings)
-    since = since_of(wanted.since, datetime.now(UTC))
-    return kubernetes_api.find_jobs(kubernetes_api.KubernetesQuery(wanted.kubernetes, since), spool, settings)
-
-
-_READERS: Mapping[SourceKind, Callable[[BatchArguments, BatchSpool, Settings], FoundJobs]] = {
-    "slurm": lambda wanted, _spool, settings: slurm.find_jobs(
-        slurm.SlurmQuery(
-            since_of(wanted.since, now := datetime.now(UTC)) or now - timedelta(days=1), users=wanted.users
-        ),
-        settings,
-    ),
-    "ray": lambda wanted, spool, settings: ray_jobs.find_jobs(
-        ray_jobs.RayJobQuery(wanted.ray, since_of(wanted.since, datetime.now(UTC))), spool, settings
-    ),
-    "kubernetes": _of_kubernetes,
-    "objects": lambda wanted, spool, settings: object_store.find_jobs(
-        object_store.ObjectQuery(wanted.objects, since_of(wanted.since, datetime.now(UTC))), spool, settings
-    ),
-    "folder": lambda wanted, _spool, settings: folder.find_all_jobs(wanted.paths, settings),
-    "upload": _of_upload,
-}
-
-
-def since_of(text: str, now: datetime) -> datetime | None:
-    """Read a time such as `2026-11-20`, `2026-11-20T08:00+08:00`, `36h` or `7d` ago.
-
-    Raises InvalidRequestError.
-    """
-    if not text:
-        return None
-    if span := _SPAN.fullmatch(text):
-        try:
-            return now - int(span["count"]) * _UNITS[span["unit"]]
-        except OverflowError as error:
-            raise InvalidRequestError(Message("errors.since-before-all-time", text=text)) from error
-    try:
-        return datetime.fromisoformat(text).astimezone()
-    except (ValueError, OverflowError) as error:
-        raise InvalidRequestError(Message("errors.since-write-2026-11", text=repr(text))) from error
+def _answered(record: BatchRecord, store: Store) -> Iterator[str]:
+    """Give by which their source knows the jobs that have an answer; what failed is tried again."""
+    for job in store.batches.results(record.id):
+        if job.state == "done" and (key := store.batches.job(job.id).place.source_key):
+            yield key
 
 
 # Begin, go on, work.
@@ -214,17 +115,18 @@ def _over(record: BatchRecord) -> int:
 
 
 def _begin(
-    wanted: BatchArguments, kind: SourceKind, batches: BatchService, settings: Settings
+    wanted: BatchArguments, kind: SourceKind, batches: BatchService, settings: Settings, known: KnownJobs
 ) -> BatchRecord:
     batch = batches.begin()
     # With it, the same command finds its batch again.
     wanted.part.write_text(f"{batch}\n", encoding="utf-8")
     places = wanted.paths or wanted.pods
-    name = wanted.name or wanted.ray or shown_path(wanted.objects or wanted.kubernetes or kind)
+    name = wanted.name or shown_path(wanted.address or kind)
     if places and not wanted.name:
         name = places[0].absolute().name if len(places) == 1 else f"{len(places)} files"
     try:
-        found = _READERS[kind](wanted, open_spool(batches.spool(batch), settings), settings)
+        spool = open_spool(batches.spool(batch), settings)
+        found = READERS[kind](SourceQuestion(wanted, spool, settings, known if wanted.new else ()))
         for reason, told in found.left_out.items():
             err().print(
                 f"left out, {reason.replace('_', ' ')}: {printable(str(told))}", markup=False, style="dim"

@@ -37,23 +37,28 @@ from ui.cli.options import (
     EarlierSnapshot,
     ExitCode,
     ForgetFile,
+    FromElasticsearch,
     FromKubernetes,
+    FromLoki,
     FromObjects,
     FromRay,
     FromSlurm,
+    FromSlurmrestd,
     Full,
     HealthyRun,
     HealthyTemplates,
     HookPlace,
     HostAddress,
     JobCommand,
+    JobLabel,
     JsonLines,
-    KubernetesApi,
     Lang,
+    LineQuery,
     Logs,
     LookInterval,
     NoModel,
     Once,
+    OnlyNew,
     PatchFile,
     Port,
     PostEach,
@@ -78,6 +83,7 @@ from ui.cli.options import (
     Telemetry,
     TellSlack,
     UndoPatch,
+    WatchedApi,
     WatchedPlace,
     WatchedUsers,
     Webhook,
@@ -193,7 +199,9 @@ def run(
 def watch(
     what: WatchedPlace,
     ray: RayDashboard = "",
-    api: KubernetesApi = "",
+    api: WatchedApi = "",
+    query: LineQuery = "",
+    job_label: JobLabel = "",
     users: WatchedUsers = "",
     every: LookInterval = 30,
     settle: SettleTime = 60,
@@ -209,7 +217,7 @@ def watch(
     from ui.cli import watch as command
 
     options = command.WatchOptions(
-        ray, api, users, every, settle, since, webhook, slack, post, as_json, once, lang
+        ray, api, query, job_label, users, every, settle, since, webhook, slack, post, as_json, once, lang
     )
     raise typer.Exit(command.run(what, options))
 
@@ -271,10 +279,16 @@ def batch(
     html: SummaryPage = None,
     csv: CsvFile = None,
     slurm: FromSlurm = False,
+    slurmrestd: FromSlurmrestd = "",
     ray: FromRay = "",
     kubernetes: FromKubernetes = "",
     objects: FromObjects = "",
+    loki: FromLoki = "",
+    elasticsearch: FromElasticsearch = "",
+    query: LineQuery = "",
+    job_label: JobLabel = "",
     since: SinceTime = "",
+    new: OnlyNew = False,
     users: BatchUsers = "",
     workers: WorkerCount = None,
     name: BatchName = "",
@@ -282,8 +296,9 @@ def batch(
 ) -> None:
     """Triage many jobs. Exit code 0: all answered, 3: not all, 4: no failure, 2: misuse, 130: stopped."""
     from ui.cli import batch as command
+    from ui.cli.batch_sources import BatchArguments
 
-    wanted = command.BatchArguments(
+    wanted = BatchArguments(
         tuple(paths or ()),
         out,
         html,
@@ -292,11 +307,17 @@ def batch(
         workers,
         name,
         slurm=slurm,
+        slurmrestd=slurmrestd,
         ray=ray,
         kubernetes=kubernetes,
         objects=objects,
+        loki=loki,
+        elasticsearch=elasticsearch,
+        query=query,
+        job_label=job_label,
         since=since,
         users=users,
+        new=new,
     )
     raise typer.Exit(command.run(wanted))
 

@@ -136,8 +136,11 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print no explanation; for 
 WatchedPlace = Annotated[
     str,
     typer.Argument(
-        metavar="ray|slurm|kubernetes|DIR",
-        help="Where jobs end: a Ray cluster, Slurm's accounting, Kubernetes, or a folder of logs.",
+        metavar="ray|slurm|kubernetes|loki|elasticsearch|DIR",
+        help=(
+            "Where jobs end: a Ray cluster, Slurm's accounting, Kubernetes, Loki, Elasticsearch or "
+            "OpenSearch, or a folder of logs."
+        ),
     ),
 ]
 RayDashboard = Annotated[
@@ -148,14 +151,15 @@ RayDashboard = Annotated[
         help="Ray's dashboard. Default: WHYCRASH_RAY_DASHBOARD, else http://127.0.0.1:8265.",
     ),
 ]
-KubernetesApi = Annotated[
+WatchedApi = Annotated[
     str,
     typer.Option(
         "--api",
         metavar="URL",
         help=(
-            "Kubernetes' API, with /api/v1/namespaces/NAME behind it for one name space. "
-            "Default: that of the cluster that whycrash runs in."
+            "Kubernetes' API, with /api/v1/namespaces/NAME behind it for one name space (default: that of "
+            "the cluster that whycrash runs in); the address of Loki, of Elasticsearch with its index, or of "
+            "slurmrestd (default: sacct)."
         ),
     ),
 ]
@@ -250,6 +254,53 @@ FromObjects = Annotated[
         help="Take the jobs of an object store's folder: s3://BUCKET/FOLDER, gs://, az://, oss://, http://.",
     ),
 ]
+FromSlurmrestd = Annotated[
+    str,
+    typer.Option(
+        "--slurmrestd",
+        metavar="URL",
+        help="Ask Slurm's REST API instead of sacct; its token is in SLURM_JWT.",
+    ),
+]
+FromLoki = Annotated[
+    str, typer.Option("--loki", metavar="URL", help="Take the jobs that Grafana Loki has lines of.")
+]
+FromElasticsearch = Annotated[
+    str,
+    typer.Option(
+        "--elasticsearch",
+        metavar="URL",
+        help="Take the jobs of an index of Elasticsearch or OpenSearch: https://HOST:9200/INDEX.",
+    ),
+]
+LineQuery = Annotated[
+    str,
+    typer.Option(
+        "--query",
+        metavar="WORDS",
+        help=(
+            'Which lines: for Loki a stream selector such as {namespace="train"}, for Elasticsearch words in '
+            "Lucene's syntax."
+        ),
+    ),
+]
+JobLabel = Annotated[
+    str,
+    typer.Option(
+        "--job-label",
+        metavar="NAME",
+        help=(
+            "The label of Loki, or field of Elasticsearch, that tells jobs apart. Default: an operator's "
+            "label, else the pod's, the file's, the service's name."
+        ),
+    ),
+]
+OnlyNew = Annotated[
+    bool,
+    typer.Option(
+        "--new", help="Leave out the jobs that an earlier batch of this source with --new has answered."
+    ),
+]
 FromKubernetes = Annotated[
     str,
     typer.Option(
@@ -267,8 +318,8 @@ SinceTime = Annotated[
         "--since",
         metavar="TIME",
         help=(
-            "With --slurm, --ray, --kubernetes URL, --objects: 2026-11-20, 2026-11-20T08:00, 36h or 7d. "
-            "Slurm's default: 1d."
+            "With sources but files: 2026-11-20, 2026-11-20T08:00, 36h or 7d. Default with Slurm, Loki and "
+            "Elasticsearch: 1d."
         ),
     ),
 ]
@@ -277,7 +328,7 @@ BatchUsers = Annotated[
     typer.Option(
         "--users",
         metavar="NAMES",
-        help="With --slurm: whose jobs, by commas. Default: those that sacct gives you.",
+        help="With Slurm: whose jobs, by commas. Default: those that sacct gives you.",
     ),
 ]
 WorkerCount = Annotated[

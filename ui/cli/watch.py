@@ -24,7 +24,7 @@ from service.monitoring.targets import Target
 from service.monitoring.watcher import Watcher
 from service.pipeline.triage import Triage
 from service.schemas.diagnosis import Diagnosis
-from service.schemas.errors import SettingsError
+from service.schemas.errors import InvalidRequestError, SettingsError
 from service.schemas.records import JobSpec
 from service.settings import Settings
 from ui.cli import signals
@@ -41,6 +41,8 @@ class WatchOptions:
 
     ray: str = ""
     api: str = ""
+    query: str = ""
+    job_label: str = ""
     users: str = ""
     every: float = 30.0
     settle: float = 60.0
@@ -84,9 +86,21 @@ def _place(what: str, options: WatchOptions, settings: Settings) -> WatchedPlace
         "kubernetes": lambda: ended_jobs.find_in_kubernetes(
             options.api or f"https://{kubernetes_api.IN_CLUSTER[0]}", settings
         ),
-        "slurm": lambda: ended_jobs.find_in_slurm(options.users, settings),
+        "slurm": lambda: ended_jobs.find_in_slurm(options.users, settings, options.api),
+        "loki": lambda: ended_jobs.find_in_loki(
+            _address(options, "loki"), options.query, options.job_label, options.settle, settings
+        ),
+        "elasticsearch": lambda: ended_jobs.find_in_elasticsearch(
+            _address(options, "elasticsearch"), options.query, options.job_label, options.settle, settings
+        ),
     }
     return places.get(what, lambda: ended_jobs.find_in_folder(Path(what), options.settle))()
+
+
+def _address(options: WatchOptions, what: str) -> str:
+    if not options.api:
+        raise InvalidRequestError(Message("errors.watch-takes-api", what=what))
+    return options.api
 
 
 def _targets(options: WatchOptions) -> list[Target]:

@@ -14,7 +14,7 @@ from service.settings import Settings
 
 
 @dataclass(frozen=True)
-class Candidate:
+class JobCandidate:
     """A job that ended, by its name; `key` is equal for the same end of the same job."""
 
     key: str
@@ -32,7 +32,7 @@ class Candidate:
 
 
 # Asks a source for its jobs, and holds the connection by which they are fetched.
-Opened = Callable[[Skipped], AbstractContextManager[Sequence[Candidate]]]
+Opened = Callable[[Skipped], AbstractContextManager[Sequence[JobCandidate]]]
 
 
 def fetch_all(

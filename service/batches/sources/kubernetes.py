@@ -37,6 +37,16 @@ _DUMP_LOG = re.compile(r"(?:^|/)(?P<folder>(?P<namespace>[a-z0-9.-]+)/(?P<pod>[a
 _TAIL = r"(?:-(?:\d+|[bcdfghjklmnpqrstvwxz2456789]{5,10}))*$"
 _HEAD = re.compile(rf"-(?:master|launcher|chief|head|leader|driver){_TAIL}")
 _ROLE = re.compile(rf"-(?:master|workers?|launcher|chief|evaluator|ps|head|leader|driver|executor){_TAIL}")
+# By which the operators say whose pod it is, a job of jobs before its parts.
+JOB_LABELS = (
+    "training.kubeflow.org/job-name",
+    "jobset.sigs.k8s.io/jobset-name",
+    "leaderworkerset.sigs.k8s.io/name",
+    "volcano.sh/job-name",
+    "ray.io/cluster",
+    "batch.kubernetes.io/job-name",
+    "job-name",
+)
 _OWN = re.compile(r"^(?:kube-.*|calico-.*|cilium.*|gatekeeper-.*)$")
 
 

@@ -29,7 +29,7 @@ from ingest.errors import EmptyInputError, InputError
 from ingest.logs.inputs.members import Skipped
 from ingest.logs.inputs.sources import LogSource
 from service.batches.sources import http_client, kubernetes, pod_ends
-from service.batches.sources.candidates import Candidate, fetch_all
+from service.batches.sources.candidates import JobCandidate, fetch_all
 from service.batches.sources.copies import PieceStream
 from service.batches.sources.found import FoundJobs, shown_path
 from service.batches.sources.pod_ends import DescribedContainer, DescribedPod
@@ -49,16 +49,6 @@ ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _ADDRESS = re.compile(
     r"(?P<base>(?:/(?!(?:api|\.+)(?:/|$))[^/]+)*)"
     r"(?:/api/v1(?:/namespaces/(?P<namespace>[a-z0-9][a-z0-9.-]{0,252}))?)?/?"
-)
-# By which the operators say whose pod it is, a job of jobs before its parts.
-JOB_LABELS = (
-    "training.kubeflow.org/job-name",
-    "jobset.sigs.k8s.io/jobset-name",
-    "leaderworkerset.sigs.k8s.io/name",
-    "volcano.sh/job-name",
-    "ray.io/cluster",
-    "batch.kubernetes.io/job-name",
-    "job-name",
 )
 
 Row = TypeVar("Row", bound=BaseModel)
@@ -122,7 +112,7 @@ def find_jobs(
 
 
 @contextmanager
-def open_jobs(asked: KubernetesQuery, skipped: Skipped) -> Iterator[list[Candidate]]:
+def open_jobs(asked: KubernetesQuery, skipped: Skipped) -> Iterator[list[JobCandidate]]:
     """Give the jobs with a pod that failed, oldest name first; raises InvalidRequestError."""
     with _Api(asked.url) as api:
         failed = {
@@ -149,7 +139,7 @@ def _by_job(pods: Iterable[DescribedPod], skipped: Skipped) -> dict[str, list[De
     found: dict[str, list[DescribedPod]] = defaultdict(list)
     named: dict[str, DescribedPod] = {}
     for pod in pods:
-        label = next((value for key in JOB_LABELS if (value := pod.metadata.labels.get(key))), "")
+        label = next((value for key in kubernetes.JOB_LABELS if (value := pod.metadata.labels.get(key))), "")
         if kubernetes.is_own(pod.namespace):
             skipped.add("of_kubernetes_itself", f"{pod.namespace}/{pod.name}")
         elif label:
@@ -173,7 +163,7 @@ def _is_failed_since(pods: Sequence[DescribedPod], since: datetime | None) -> bo
 
 def _candidate(
     api: _Api, name: str, pods: Sequence[DescribedPod], events: Callable[[], _Events]
-) -> Candidate:
+) -> JobCandidate:
     began = min((pod.status.start_time for pod in pods if pod.status.start_time), default=None)
 
     def fetch(copies: SpooledJob, skipped: Skipped) -> JobSpec | None:
@@ -187,7 +177,7 @@ def _candidate(
         return _spec(name, pods, copies.place(), began) if copies.logs else None
 
     # A container that is started anew every few minutes ends as often, and is one failure.
-    return Candidate(f"{shown_path(name)}|{began}", name, fetch)
+    return JobCandidate(f"{shown_path(name)}|{began}", name, fetch)
 
 
 def _spec(name: str, pods: Sequence[DescribedPod], place: JobPlace, began: datetime | None) -> JobSpec:

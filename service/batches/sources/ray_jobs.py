@@ -23,7 +23,7 @@ from corpus.message import Message
 from ingest.errors import EmptyInputError, InputError
 from ingest.logs.inputs.members import Skipped
 from ingest.logs.inputs.sources import LogSource
-from service.batches.sources.candidates import Candidate, fetch_all
+from service.batches.sources.candidates import JobCandidate, fetch_all
 from service.batches.sources.copies import PieceStream
 from service.batches.sources.found import FoundJobs, shown_path
 from service.batches.sources.http_client import bounded, open_client
@@ -124,7 +124,7 @@ def find_jobs(
 
 
 @contextmanager
-def open_jobs(asked: RayJobQuery) -> Iterator[list[Candidate]]:
+def open_jobs(asked: RayJobQuery) -> Iterator[list[JobCandidate]]:
     """Give the jobs that failed, oldest first; raises InvalidRequestError."""
     address = base(asked.dashboard)
     headers = {"Authorization": f"Bearer {known}"} if (known := token()) else {}
@@ -164,7 +164,7 @@ def _error_text(error: Exception) -> str:
     )
 
 
-def _candidate(client: httpx.Client, job: RayJob, dashboard: str) -> Candidate:
+def _candidate(client: httpx.Client, job: RayJob, dashboard: str) -> JobCandidate:
     def fetch(copies: SpooledJob, skipped: Skipped) -> JobSpec | None:
         if job.submission_id:
             _log(client, job.submission_id, copies, skipped)
@@ -187,7 +187,7 @@ def _candidate(client: httpx.Client, job: RayJob, dashboard: str) -> Candidate:
             outcome=Outcome.told(job.driver_exit_code, None, job.status).if_given,
         )
 
-    return Candidate(f"{shown_path(job.name)}|{read_time(job.end_time)}", job.name, fetch)
+    return JobCandidate(f"{shown_path(job.name)}|{read_time(job.end_time)}", job.name, fetch)
 
 
 def _log(client: httpx.Client, submission: str, copies: SpooledJob, skipped: Skipped) -> None:

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -73,15 +73,28 @@ class SlurmQuery:
     users: str = ""
 
 
-def find_jobs(asked: SlurmQuery, settings: Settings, roots: Sequence[str] | None = None) -> FoundJobs:
+def find_jobs(
+    asked: SlurmQuery, settings: Settings, roots: Sequence[str] | None = None, answered: Container[str] = ()
+) -> FoundJobs:
     """Ask sacct for failed jobs and find their output; raises InvalidRequestError, TooLargeError, LateError.
 
     With `roots`, only output under one of these real folders is taken: who submits a job chooses its path,
     and may choose one that only the server may read.
     """
+    return jobs_of(rows(asked), f"Slurm, since {asked.since:%Y-%m-%d %H:%M},", settings, roots, answered)
+
+
+def jobs_of(
+    found: Iterable[Row],
+    where: str,
+    settings: Settings,
+    roots: Sequence[str] | None,
+    answered: Container[str],
+) -> FoundJobs:
+    """Find the output of failed jobs; raises InvalidRequestError, TooLargeError."""
     skipped = Skipped()
     specs: list[JobSpec] = []
-    for row in rows(asked):
+    for row in found:
         paths = output_files(row)
         allowed = [
             path
@@ -89,11 +102,15 @@ def find_jobs(asked: SlurmQuery, settings: Settings, roots: Sequence[str] | None
             if roots is None or any(folder.is_under(os.path.realpath(path), root) for root in roots)
         ]
         if allowed:
-            specs.append(_spec(row, allowed))
-            check_limits(len(specs), "Slurm", settings, {})
+            spec = _spec(row, allowed)
+            if spec.place.source_key in answered:
+                skipped.add("answered_before", row["JobID"])
+                continue
+            specs.append(spec)
+            check_limits(len(specs), where, settings, {})
         else:
             skipped.add("outside_batch_roots" if paths else "no_output_found", row["JobID"])
-    check_limits(len(specs), f"Slurm, since {asked.since:%Y-%m-%d %H:%M},", settings, skipped.omitted)
+    check_limits(len(specs), where, settings, skipped.omitted)
     return collect_jobs(specs, skipped.omitted)
 
 
@@ -233,14 +250,16 @@ def _spec(row: Row, paths: Sequence[str]) -> JobSpec:
     outcome = Outcome.told(
         code or None, number if number.isdecimal() and int(number) else None, row["State"]
     ).if_given
+    name, ended = shown_path(f"{row['JobName']} ({row['JobID']})"), _time(row["End"])
+    real = tuple(dict.fromkeys(os.path.realpath(path) for path in paths))
     return JobSpec(
-        name=shown_path(f"{row['JobName']} ({row['JobID']})"),
-        place=JobPlace(paths=tuple(dict.fromkeys(os.path.realpath(path) for path in paths))),
+        name=name,
+        place=JobPlace(paths=real, source_key=f"{name}|{ended}"),
         nodes=int(row["NNodes"]) if row["NNodes"].isdecimal() and int(row["NNodes"]) else None,
         gpus=gpus,
         gpu_hours=round(gpus * int(elapsed) / 3600, 3) if gpus is not None and elapsed.isdecimal() else None,
         started=_time(row["Start"]),
-        ended=_time(row["End"]),
+        ended=ended,
         node_names=nodelist.expand(row["NodeList"]),
         outcome=outcome,
     )
