@@ -1,4 +1,4 @@
-"""What a program says of a name that it does not know: the words of `refusal_words.yaml`, as one expression."""
+"""What a program says of a name that it does not know: `refusal_words.yaml`, as one expression."""
 
 from __future__ import annotations
 

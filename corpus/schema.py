@@ -210,8 +210,8 @@ class MessageForm(Record):
     So do `{function}` and `{code}` of the call that is shown, `{module}`, its file as a module of its folder,
     and `{raiser}`, the function that raised, where it is another. `{there}` is the place of that call, or
     nothing: of the job's own innermost one, or, with `place: raise`, of the one that raised; `nowhere` where
-    the place says nothing. The first form counts that fits and of which every blank can be filled. It is told where the named cause is one of `causes`, or,
-    without any, the line's own.
+    the place says nothing. The first form counts that fits and of which every blank can be filled. It is
+    told where the named cause is one of `causes`, or, without any, the line's own.
 
     `headline` stands in place of the cause's title; a case's title is kept, unless `beside_case` has the form
     `lead`, or `follow` it; `add` puts it behind either title. `means` and `look` stand in place of what the

@@ -6,7 +6,7 @@ import os
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -22,6 +22,8 @@ TIMEOUT_S = 30.0
 PAUSES = (0.5, 2.0, 6.0)
 LONGEST_PAUSE = 10.0
 MAX_PAGE = 64 << 20
+# Of a refusal, what its reason takes.
+MAX_REFUSAL = 64 << 10
 # What a server says of a refusal may be a page of a proxy.
 _LONGEST_REASON = 300
 
@@ -102,14 +104,12 @@ def trusted() -> ssl.SSLContext | bool:
 def asked(client: httpx.Client, request: Callable[[], httpx.Request]) -> Iterator[httpx.Response]:
     """Send a request, and again after each of PAUSES where the server cannot just now; raises HTTPError.
 
-    The answer is a stream; of one that refuses, the content is read.
+    The answer is a stream; of one that refuses, the beginning of its content is read.
     """
 
     def send() -> httpx.Response:
         response = client.send(request(), stream=True)
-        if not response.is_success:
-            response.read()  # why, in a few words; a stream that is closed has none
-        return response
+        return response if response.is_success else _told(response)
 
     response = _again(send)
     try:
@@ -127,6 +127,21 @@ def bounded(response: httpx.Response, most: int = MAX_PAGE) -> bytes:
         if len(whole) > most:
             raise ValueError("a page of its list is too long")
     return bytes(whole)
+
+
+def _told(response: httpx.Response) -> httpx.Response:
+    """Give a refusal with the beginning of its reason, and close it: a stream that is closed has none."""
+    with closing(response):
+        told = bytearray()
+        with suppress(httpx.HTTPError):
+            for piece in response.iter_bytes():
+                told += piece
+                if len(told) > MAX_REFUSAL:
+                    break
+    headers = {"Retry-After": response.headers.get("Retry-After", "")}
+    return httpx.Response(
+        response.status_code, headers=headers, content=bytes(told[:MAX_REFUSAL]), request=response.request
+    )
 
 
 def _again(send: Callable[[], httpx.Response]) -> httpx.Response:

@@ -18,7 +18,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httpx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -40,6 +40,8 @@ from service.settings import Settings
 
 # Rows of one page of a list; a pod is some kilobytes.
 PAGE = 500
+# A cluster has some hundred thousand pods at most; a list that goes on beyond is none.
+MAX_PAGES = 2000
 # A pod that starts anew for hours has events without end.
 EVENTS = 200
 GPU = re.compile(r"(?:^|[./-])(?:gpu|npu)$")
@@ -210,7 +212,7 @@ def _log(
     """Keep what a container printed, now or before it was started anew; a node may have dropped it."""
     label = f"{pod.name}/{container.name}{'.previous' if previous else ''}.log"
     given = {"container": container.name, "previous": str(previous).lower(), "timestamps": "true"}
-    path = f"namespaces/{pod.namespace}/pods/{pod.name}/log"
+    path = f"namespaces/{_part(pod.namespace)}/pods/{_part(pod.name)}/log"
     try:
         with (
             api.asked(path, given) as response,
@@ -275,7 +277,7 @@ class _Api:
         """Give a list, page by page; raises InvalidRequestError where the API does not give it."""
         path = f"namespaces/{self._namespace}/{kind}" if self._namespace else kind
         page: str | None = ""
-        while page is not None:
+        for _ in range(MAX_PAGES):
             words = {"limit": str(PAGE), **(given or {}), **({"continue": page} if page else {})}
             try:
                 with self.asked(path, words) as response:
@@ -290,12 +292,19 @@ class _Api:
             except (httpx.HTTPError, httpx.InvalidURL, ValidationError, ValueError) as error:
                 raise self._refused(_error_text(error)) from error
             yield from items
-            page = listing.metadata.next_page or None
+            if not (page := listing.metadata.next_page):
+                return
+        raise self._refused("its list has no end")
 
     def _refused(self, reason: str) -> InvalidRequestError:
         return InvalidRequestError(
             Message("errors.kubernetes-not-asked", url=shown_path(self.place), reason=reason)
         )
+
+
+def _part(name: str) -> str:
+    """Write a name as one part of a path, whatever it holds; dots alone would be a way up."""
+    return quote(name, safe="").replace(".", "%2E") if not name.strip(".") else quote(name, safe="")
 
 
 def account(scheme: str, host: str) -> tuple[dict[str, str], ssl.SSLContext | bool]:

@@ -306,7 +306,7 @@ def test_that_a_missing_right_is_told_in_the_apis_words(url: str, find: Find, cl
 @each_row(
     ("failure", "told"),
     [
-        ((403, {}, {"message": "x" * (2 * kubernetes_api.MAX_REFUSAL)}), "HTTP 403"),
+        ((403, {}, {"message": "x" * (2 * http_client.MAX_REFUSAL)}), "HTTP 403"),
         ((302, {"Location": "http://127.0.0.1:9/stolen"}, {}), "HTTP 302"),
     ],
 )
