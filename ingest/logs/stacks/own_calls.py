@@ -23,7 +23,7 @@ _ENTERS = re.compile(
     r"(?:_?main\w{0,20}|cli|app|Fire)\("
 )
 # What Python calls for an attribute that is not there: it raises on behalf of whoever asks for it.
-_ACCESSORS = frozenset({"__getattr__", "__getattribute__"})
+_ACCESSORS = frozenset({"__getattr__", "__getattribute__", "__delattr__"})
 # Packages, and the modules that a hub's scripts are kept as.
 _INSTALLED = re.compile(r"(?i:(?:site|dist)-packages/)|/huggingface/modules/")
 

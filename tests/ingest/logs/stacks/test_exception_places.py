@@ -100,3 +100,57 @@ def test_that_the_last_line_alone_tells_what_failed(line: str, expected: str, re
     root = read(f"Error executing job with overrides: ['+grid=vine']\n{line}\n").root
     assert root is not None
     assert root.cause == expected
+
+
+@each_row(
+    ("line", "expected"),
+    [
+        ("NotImplementedError: Lark-2 not supported yet!", "config-key-invalid"),
+        ("NotImplementedError: the model architecture LarkForCausalLM is not supported", "model-unsupported"),
+        ("NotImplementedError: somebody has to write this", None),
+    ],
+)
+def test_that_what_is_not_supported_is_a_choice_where_nobodys_calls_are_shown(
+    line: str, expected: str | None, read: ReadLog
+) -> None:
+    root = read(f"{line}\n").root
+    assert root is not None
+    assert root.cause == expected
+
+
+GIVES = f"{SITE}/trl/trainer.py"
+
+
+@each_row(
+    ("file", "message", "expected"),
+    [
+        (
+            GIVES,
+            "AttributeError: 'OrchardNet' object has no attribute '_old_generate'",
+            "package-incompatible",
+        ),
+        (GIVES, "AttributeError: _old_generate", "package-incompatible"),
+        ("/job/parts.py", "AttributeError: 'OrchardNet' object has no attribute '_old'", "user-code-error"),
+        (GIVES, "AttributeError: 'OrchardNet' object has no attribute 'old_generate'", "user-code-error"),
+    ],
+)
+def test_that_a_private_name_which_a_package_misses_is_no_jobs_to_give(
+    file: str, message: str, expected: str, read: ReadLog
+) -> None:
+    calls = [
+        ("/job/train.py", "<module>", "main()"),
+        (file, "train", "del model._old_generate"),
+        (f"{SITE}/torch/nn/modules/module.py", "__delattr__", "super().__delattr__(name)"),
+    ]
+    root = read(_traceback(calls, message)).root
+    assert root is not None
+    assert root.cause == expected
+
+
+def test_that_a_hand_over_of_weights_which_lacks_a_part_is_the_hand_overs(read: ReadLog) -> None:
+    wrap = f"{SITE}/openrlhf/trainer/ray/vllm_worker_wrap.py"
+    message = "AttributeError: 'WorkerWrap' object has no attribute 'model_update_group'"
+    calls = [(f"{SITE}/vllm/v1/engine/core.py", "run", "method()"), (wrap, "update_weight", "self.x")]
+    root = read(_traceback(calls, message)).root
+    assert root is not None
+    assert root.cause == "engine-weight-sync"
