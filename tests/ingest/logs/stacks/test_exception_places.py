@@ -154,3 +154,38 @@ def test_that_a_hand_over_of_weights_which_lacks_a_part_is_the_hand_overs(read: 
     root = read(_traceback(calls, message)).root
     assert root is not None
     assert root.cause == "engine-weight-sync"
+
+
+@each_row(
+    ("code", "message", "expected"),
+    [
+        ("math.exp(report_loss / words),", "OverflowError: math range error", "nan-or-inf"),
+        ("return math.cosh(angle)", "OverflowError: math range error", "user-code-error"),
+        ("np.histogram(x)", "ValueError: autodetected range of [nan, nan] is not finite", "nan-or-inf"),
+        ("np.histogram(x)", "ValueError: the range of [3, 2] is reversed", "user-code-error"),
+    ],
+)
+def test_that_a_number_which_ran_away_is_told_by_what_it_was_counted_for(
+    code: str, message: str, expected: str, read: ReadLog
+) -> None:
+    calls = [("/job/train.py", "<module>", "main()"), ("/job/loop.py", "train_epoch", code)]
+    root = read(_traceback(calls, message)).root
+    assert root is not None
+    assert root.cause == expected
+
+
+@each_row(
+    ("file", "expected"),
+    [
+        (f"{SITE}/vllm/multimodal/parse.py", "multimodal-mismatch"),
+        (f"{SITE}/quux/shapes.py", "config-key-invalid"),
+    ],
+)
+def test_that_a_value_without_a_branch_is_told_by_what_it_is_a_value_of(
+    file: str, expected: str, read: ReadLog
+) -> None:
+    calls = [("/job/train.py", "<module>", "main()"), (file, "parse", "assert_never(item)")]
+    text = _traceback(calls, "AssertionError: Expected code to be unreachable, but got: '/data/8.mp4'")
+    root = read(text).root
+    assert root is not None
+    assert root.cause == expected
