@@ -30,6 +30,12 @@ LOADS = (f"{SITE}/quux/kernels.py", "_load", "path = next(folder.glob(name))")
         ),
         # A module that is run, not imported: nothing of it says that packages disagree.
         ([("/job/train.py", "<module>", "main()"), LOADS], "IndexError: odd", "user-code-error"),
+        # However deep the packages go before they do so: no choice of how to read a call is tried twice.
+        (
+            [MAIN, *[QUUX] * 40, ("/job/plugin.py", "register", "names[0]")],
+            "IndexError: odd",
+            "user-code-error",
+        ),
         # A package that calls back into the job's own code as it is imported has been imported well so far.
         ([MAIN, QUUX, ("/job/plugin.py", "register", "names[0]")], "IndexError: odd", "user-code-error"),
         # What the world refuses is that, whoever is being imported.
