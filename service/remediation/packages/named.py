@@ -13,6 +13,7 @@ from corpus.library import Library
 from corpus.message import in_both
 from corpus.releases import known_packages
 from corpus.schema import Change
+from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from service.remediation.packages.changes import PackageChange
 from service.remediation.rules.packages import distribution
@@ -84,6 +85,8 @@ def _named(cause: str, report: CrashReport, library: Library) -> Iterator[Packag
             package = distribution(asked.name)
             # As the index has it, however a message writes it.
             package = known.get(canonicalize_name(package), package)
+            if not asked.specifier and _is_running(package, event):
+                continue  # `pip install 'transformers[torch]'`: it is what the extra brings that lacks
             if canonicalize_name(package) in known or canonicalize_name(package) in known_packages():
                 yield PackageChange(
                     Change(
@@ -95,3 +98,10 @@ def _named(cause: str, report: CrashReport, library: Library) -> Iterator[Packag
                     ),
                     None,
                 )
+
+
+def _is_running(package: str, event: Event) -> bool:
+    """Tell whether calls of a failure are the package's own, so that it is there."""
+    module = re.escape(package.replace("-", "_"))
+    inside = re.compile(rf"(?:^|[/\\](?:site|dist)-packages[/\\]){module}[/\\]")
+    return any(inside.search(frame.file) for frame in event.frames)

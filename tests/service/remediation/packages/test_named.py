@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ingest.logs.stacks.stack import Frame
 from service.remediation.packages.named import named_installs
 from tests.factories import whole_corpus
 from tests.service.factories import failed, report
@@ -66,3 +67,14 @@ def test_that_the_command_of_the_message_names_the_package() -> None:
         made = named_installs(cause, told, whole_corpus())
         found[cause, text] = [(item.change.key, item.change.to) for item in made]
     assert found == rows
+
+
+def test_that_a_package_whose_own_call_asks_is_there() -> None:
+    """`pip install transformers[torch]`: what raises runs, and the extra brings what it lacks."""
+    body = (
+        "ImportError: needs `accelerate`: run `pip install transformers[torch]` or `pip install accelerate`"
+    )
+    frames = (Frame("/env/lib/python3.11/site-packages/transformers/training_args.py", 9, "check"),)
+    told = report(failed(text=body, body=body, kind="error", cause="package-missing", frames=frames))
+    made = named_installs("package-missing", told, whole_corpus())
+    assert [item.change.key for item in made] == ["accelerate"]
