@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from ingest.logs.lines import printable
+from ingest.logs.mojibake import mended
 from ingest.logs.scanner import without_escapes
 from ingest.redaction.redactor import Redactor
 
@@ -77,4 +78,4 @@ def _shown(raw: bytes) -> str:
     if b"\r" in raw:
         filled = [part for part in raw.split(b"\r") if part.strip()]
         raw = filled[-1] if filled else b""
-    return printable(raw.decode("utf-8", "replace")).rstrip()
+    return printable(mended(raw.decode("utf-8", "replace"))).rstrip()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ingest.logs.json_records import unwrap_record
+from ingest.logs.mojibake import mended
 from ingest.logs.prefixes import Spans, infer_rank, strip_prefix
 
 # Wider than what is shown, so that a secret that the shown part would cut is seen whole and masked first.
@@ -164,7 +165,7 @@ def _clipped(segment: bytes, at: int) -> str:
         # The middle of the cut is the match, so that what was found is also what is shown.
         begin = max(0, min(at - MAX_TEXT // 2, len(segment) - MAX_TEXT))
         segment = segment[begin : begin + MAX_TEXT]
-    text = segment.decode("utf-8", "replace")
+    text = mended(segment.decode("utf-8", "replace"))
     return printable(text).rstrip()
 
 

@@ -57,6 +57,9 @@ _SAFETENSORS = re.compile(rb"[\s\S]{4}\x00{4}\{\"")
 # The part of GB 18030 that texts are written in: GB 2312's characters and punctuation.
 _GB2312 = re.compile(rb"[\xa1-\xa9\xb0-\xf7][\xa1-\xfe]")
 _HIGH = re.compile(rb"[\x80-\xff]")
+# Windows-1251: its letters, the small ones, and words of them.
+_CYRILLIC, _SMALL = re.compile(rb"[\xa8\xb8\xc0-\xff]"), re.compile(rb"[\xb8\xe0-\xff]")
+_WORDS = re.compile(rb"[\xa8\xb8\xc0-\xff]{3,}")
 _STRANGE = bytes((0, 1, 2, 3, 4, 5, 6, 14, 15, 16))
 _HOLES = re.compile(rb"\0{%d,}" % HOLE)
 # Encodings of two or four bytes a character, as they are tried where no mark tells.
@@ -84,7 +87,7 @@ def refuse_binary(name: str, head: bytes) -> None:
     if (
         not sample.isascii()
         and sample.decode("utf-8", "replace").count("\ufffd") > len(sample) // 5
-        and not (_is_chinese(sample) or _decodes(sample, "gb18030"))
+        and not (_is_cyrillic(sample) or _is_chinese(sample) or _decodes(sample, "gb18030"))
     ):
         raise BinaryInputError(Message("errors.not-text-most-bytes", name=name))
     strange = len(sample) - len(sample.translate(None, _STRANGE))
@@ -96,7 +99,11 @@ def refuse_binary(name: str, head: bytes) -> None:
 
 def encoding_of(head: bytes) -> str | None:
     """Name the encoding to decode from, or None where the bytes stand as they are (UTF-8, or nearly)."""
-    return _wide(head) or ("gb18030" if _is_chinese(head[:SAMPLE]) else None)
+    if wide := _wide(head):
+        return wide
+    sample = head[:SAMPLE]
+    # Its letters make pairs of GB 2312 too, so it is looked for first.
+    return "cp1251" if _is_cyrillic(sample) else "gb18030" if _is_chinese(sample) else None
 
 
 def _wide(head: bytes) -> str | None:
@@ -141,6 +148,20 @@ def _is_chinese(sample: bytes) -> bool:
         return False
     high = len(_HIGH.findall(sample))
     return 2 * len(_GB2312.findall(sample)) >= high * 0.8
+
+
+def _is_cyrillic(sample: bytes) -> bool:
+    """Tell whether the bytes are Windows-1251, as Russian consoles and older tools write, and not UTF-8.
+
+    Nearly all of its high bytes are letters, most of them small ones (0xE0 and up), and they stand in words;
+    of Chinese and Korean pairs few bytes are so high, and an accent of Latin-1 stands alone.
+    """
+    text = "" if sample.isascii() else sample.decode("utf-8", "replace")
+    if "\ufffd" not in text or text.count("\ufffd") <= sum(char > "\x7f" for char in text) // 2:
+        return False
+    high, letters, small = (len(form.findall(sample)) for form in (_HIGH, _CYRILLIC, _SMALL))
+    in_words = sum(map(len, _WORDS.findall(sample)))
+    return letters >= high * 0.9 and small >= high * 0.6 and in_words >= high * 0.7
 
 
 def _decodes(sample: bytes, encoding: str) -> bool:

@@ -11,7 +11,7 @@ from service.llm.row_folding import folded
 from service.llm.telling_rows import telling, told_first
 from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage
-from tests.factories import steps
+from tests.factories import OOM, steps, traceback
 from tests.tables import each_row
 
 FAILED = (
@@ -86,7 +86,7 @@ def test_the_forms_of_keys_that_the_job_has_are_told_by_example(triage: Triage) 
 def test_each_run_of_a_file_begins_with_what_says_so(triage: Triage) -> None:
     """Where it is shown, a row above its first line counts it, and one alone is judged."""
     run = "Launching the trainer on 8 cards\nReading settings of base.yaml\nLoading words from /models/lark\n"
-    text = sent(triage, f"{run}{FAILED}{run}{FAILED}")
+    text = sent(triage, f"{run}{traceback(OOM)}{run}{FAILED}")
     assert "--- run 1 of 2 begins here ---\nL1| Launching" in text
-    assert "--- run 2 of 2 begins here; this one is judged ---\nL8| Launching" in text
+    assert "--- run 2 of 2 begins here; this one is judged ---\nL10| Launching" in text
     assert "begins here" not in sent(triage, f"{run}{FAILED}")

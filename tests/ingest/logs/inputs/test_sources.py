@@ -89,6 +89,10 @@ def noise(lines: int) -> bytes:
             "Größe für Übung: Straße\n".encode("latin-1") * 9,
             "Größe für Übung: Straße\n".encode("latin-1") * 9,
         ),
+        (
+            "Ошибка: не удалось открыть файл модели\n".encode("cp1251") * 9,
+            "Ошибка: не удалось открыть файл модели\n".encode() * 9,
+        ),
         (bytes(5 << 20) + b"after the hole\n", b"after the hole\n"),
         (b"BZh is how my line begins\n"[3:], b"BZh is how my line begins\n"[3:]),
         (b"GGUF model of this kind is not supported\n", b"GGUF model of this kind is not supported\n"),
@@ -114,6 +118,7 @@ def noise(lines: int) -> bytes:
         "gb18030-gzip",
         "chinese-utf-8",
         "latin-1",
+        "cp1251",
         "hole",
         "words",
         "gguf-as-a-word",
