@@ -74,7 +74,9 @@ def other_causes(prompt_context: PromptContext, told: Iterable[str]) -> Iterator
             apart = borders[name].to(language)
             text = words("prompt.two-causes", language, one=name, other=UNKNOWN_CAUSE, apart=apart)
             yield PromptRow("causes", 2.1, text, number=place, is_ours=True)
-    areas = {causes[name].category for name in (*told, *worded) if name in causes}
+    failed = (event.cause for event in prompt_context.report.standing if event.cause)
+    spoken = [name for name in (*told, *failed) if name in causes] or worded
+    areas = {causes[name].category for name in spoken}
     rest = [name for name in others if name not in worded]
     by_id = [name for name in rest if causes[name].category in areas or not prompt_context.may_look]
     if by_id:
