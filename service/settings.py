@@ -200,6 +200,17 @@ class Settings:
         "Jobs that one team, or one key or Slack user without a team, may hand in within 24 hours, those of "
         "batches included; 0 is any number.",
     )
+    oidc_issuer: str = _setting(
+        "",
+        "Issuer of OpenID Connect whose tokens are taken as keys are, by its https address; empty is none.",
+    )
+    oidc_audience: str = _setting("", "What a token's `aud` has to name: this server to the issuer.")
+    oidc_groups: str = _setting(
+        "",
+        "What members of the issuer's groups may do, and of which team they are, by commas: "
+        "`ml-rl=triage+batch@rl, ml-ops=admin`.",
+    )
+    oidc_claim: str = _setting("groups", "The claim that holds the groups, such as `realm_access.roles`.")
     retention_days: int = _setting(90, "Days that triages, batches and the audit are kept; 0 is for ever.")
     batch_roots: str = _setting(
         "", "Folders of the server, by commas, from which a batch may take its logs; empty is none."

@@ -15,8 +15,9 @@ from datetime import UTC, datetime
 from time import monotonic
 
 from corpus.message import Message
-from service.api import keys
+from service.api import keys, oidc
 from service.api.browsers import OriginPolicy
+from service.api.oidc import TokenVerifier
 from service.app.admission import SCOPES, Admission, Caller, Principal
 from service.app.triage_service import TriageService
 from service.persistence.keys import KeyRepository
@@ -61,10 +62,18 @@ class PageVisitor:
 class Authorizer:
     """Finds out who asks; safe to use from one event loop."""
 
-    def __init__(self, admission: Admission, boundary: OriginPolicy, store: KeyRepository) -> None:
+    def __init__(
+        self,
+        admission: Admission,
+        boundary: OriginPolicy,
+        store: KeyRepository,
+        tokens: TokenVerifier | None = None,
+    ) -> None:
+        """Take the keys of a store, and tokens of an issuer where there is one."""
         self.admission = admission
         self._boundary = boundary
         self._store = store
+        self._tokens = tokens
         self._keys: dict[str, KeyRecord] = {}
         # Whether there are or ever were keys; what was once so stays so while the server runs.
         self._is_keyed = self._has_told = False
@@ -90,7 +99,12 @@ class Authorizer:
         try:
             if self._is_keyed and not self._keys:
                 raise KeysLostError(Message("errors.server-had-api-keys"))
-            found = self._by_key(headers.get("authorization", "")) or self._by_place(peer, headers)
+            authorization = headers.get("authorization", "")
+            found = (
+                await self._by_token(authorization)
+                or self._by_key(authorization)
+                or self._by_place(peer, headers)
+            )
         except UnauthorizedError:
             # Guesses are counted by their address, so that they cost the guesser and nobody else.
             self.admission.count(f"address {network_of(peer)}")
@@ -100,6 +114,10 @@ class Authorizer:
             self._noted[name] = now
             await asyncio.to_thread(self._store.used, name, datetime.now(UTC))
         return found
+
+    async def _by_token(self, authorization: str) -> Principal | None:
+        token = _token(authorization)
+        return await self._tokens.principal(token) if self._tokens and oidc.is_token(token) else None
 
     def _by_key(self, authorization: str) -> Principal | None:
         if not authorization:
@@ -116,7 +134,8 @@ class Authorizer:
     def _by_place(self, peer: str, headers: Mapping[str, str]) -> Principal:
         # A key that was revoked counts too, and one that the database has lost: a server that ever had keys
         # asks for one.
-        if not self._is_keyed and self._boundary.is_local(peer, headers):
+        # Nor is anybody let in by place where an issuer says who is.
+        if not self._is_keyed and self._tokens is None and self._boundary.is_local(peer, headers):
             return Principal(Caller("api", "local"), SCOPES, f"address {network_of(peer)}")
         raise UnauthorizedError(Message("errors.send-authorization-bearer-whycrash"))
 

@@ -23,6 +23,7 @@ from service.api.browsers import OriginPolicy
 from service.api.intake import MIB, BodyRateLimits
 from service.api.metrics import Gauges, Metrics
 from service.api.middleware import MiddlewareRules, RequestMiddleware
+from service.api.oidc import TokenVerifier
 from service.api.problems import Problem
 from service.api.streams import EventThreads
 from service.api.upkeep import expire_records
@@ -130,7 +131,8 @@ async def _receiving(app: FastAPI, settings: Settings, triage_service: TriageSer
     # What has settings of its own, as in a test, has limits of its own.
     has_own = settings != triage_service.settings
     admission = Admission(settings, triage_service.pool) if has_own else triage_service.admission
-    access = Authorizer(admission, app.state.boundary, triage_service.store.keys)
+    tokens = TokenVerifier(settings) if settings.oidc_issuer else None
+    access = Authorizer(admission, app.state.boundary, triage_service.store.keys, tokens)
     engine = BatchEngine(settings, triage_service.store)
     batches = BatchService(settings, triage_service.store, engine.wake)
     stopping = threading.Event()

@@ -35,13 +35,18 @@ def make_key(name: str, scopes: Sequence[str], now: datetime, team: str = "") ->
         )
     if not name or len(name) > NAME_LENGTH or not name.isprintable():
         raise InvalidRequestError(Message("errors.key-name-1-printable", name_length=NAME_LENGTH))
-    if team and not _TEAM.fullmatch(team):
+    if team and not is_team(team):
         raise InvalidRequestError(Message("errors.key-team", team=repr(team[:NAME_LENGTH])))
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     kept: tuple[Scope, ...] = tuple(scope for scope in SCOPES if scope in scopes)
     return KeyRecord(
         id=key_id, name=name, hash=hash_secret(secret), scopes=kept, created=now, team=team
     ), f"whycrash_{key_id}_{secret}"
+
+
+def is_team(name: str) -> bool:
+    """Tell whether a team may be called so."""
+    return _TEAM.fullmatch(name) is not None
 
 
 def hash_secret(secret: str) -> str:

@@ -23,7 +23,8 @@ LEAVING = 10
 
 def check_binding(settings: Settings, keys: Sequence[KeyRecord]) -> None:
     """Raise SettingsError where others could reach a server that asks for no key."""
-    if is_loopback(settings.host) or any(key.revoked is None for key in keys):
+    is_asked_for = bool(settings.oidc_issuer) or any(key.revoked is None for key in keys)
+    if is_loopback(settings.host) or is_asked_for:
         return
     raise SettingsError(Message("errors.whycrash-host-others-reach", host=settings.host))
 
