@@ -59,12 +59,14 @@ SEAMS: dict[str, str | tuple[str, ...]] = {
         "ingest/chroma.py",
         "service/telemetry",
         "service/api/client.py",
+        "service/api/oidc.py",
         "service/batches/sources",
         "service/monitoring",
         "eval/fresh",
         "eval/attack",
         "ui/slack",
     ),
+    "jwt": "service/api/oidc.py",
     "typer": "ui",
 }
 # The packages of the service; each imports those before it.
