@@ -45,6 +45,8 @@ def main() -> int:
     given.out.write_text(report.page(target, load.asked, found, given.minutes), encoding="utf-8")
     told = [f"{count} {name}" for name, count in sorted(found.counts.items())]
     sys.stdout.write(f"{len(target.kills)} kills; {', '.join(told)}; the report is {given.out}\n")
+    if (slope := checks.memory_slope(target.samples)) is not None:
+        sys.stdout.write(f"in the later half of its longest life the server grew {slope:+.2f} MiB a minute\n")
     sys.stdout.writelines(f"did not hold: {row}\n" for row in found.wrong)
     return int(bool(found.wrong))
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from statistics import median
+from statistics import linear_regression, median
 
 from eval.soak.load import SubmissionCounts
 from eval.soak.target import Sample
@@ -69,6 +69,20 @@ def _check_triage(client: Client, triage: str, found: SoakFindings) -> None:
     found.counts[f"triages {record.state}"] += 1
     if record.state == "running":
         found.wrong.append(f"triage {triage} is said to be running")
+
+
+def memory_slope(samples: Sequence[Sample]) -> float | None:
+    """Give how the server's memory grew, MiB a minute, over the later half of its longest life.
+
+    A straight line through the samples; None where no life was long enough to settle.
+    """
+    lives = [[each for each in samples if each.life == life] for life in {each.life for each in samples}]
+    longest = max(lives, key=lambda lived: lived[-1].at - lived[0].at, default=[])
+    if not longest or longest[-1].at - longest[0].at < SETTLED_S:
+        return None
+    later = longest[len(longest) // 2 :]
+    minutes, memory = [each.at / 60 for each in later], [each.server_mb for each in later]
+    return linear_regression(minutes, memory).slope if len(later) > 1 else None
 
 
 def growth(samples: Sequence[Sample]) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.soak.checks import growth
+from eval.soak.checks import growth, memory_slope
 from eval.soak.target import Sample
 from tests.warm import ROOT
 
@@ -29,6 +29,15 @@ def test_that_what_grows_is_told_and_what_settles_is_not() -> None:
     assert "open files" in growth(_life(0, 20))[0]
     assert growth(_life(50, 20, seconds=40)) == []
     assert "life 2" in growth([*_life(0, 0), *_life(50, 0, life=2)])[0]
+
+
+def test_that_the_slope_of_memory_is_of_the_longest_life_once_it_has_settled() -> None:
+    """What it took at first, and what shorter lives took, is no slope; a life that is too short has none."""
+    settles = [sample._replace(server_mb=300.0) for sample in _life(60, 0)[SECONDS // 2 :]]
+    slope = memory_slope([*_life(60, 0)[: SECONDS // 2], *settles, *_life(90, 0, life=2, seconds=40)])
+    assert slope == pytest.approx(0, abs=0.01)
+    assert memory_slope(_life(10, 0)) == pytest.approx(6)
+    assert (memory_slope([]), memory_slope(_life(10, 0, seconds=40))) == (None, None)
 
 
 @pytest.mark.long

@@ -70,7 +70,11 @@ class BatchArguments:
         places = [str(path.absolute()) for path in (*self.paths, self.out, *self.pods)]
         asked = [*places, str(self.slurm), self.ray, self.since, self.users, self.lang]
         asked += [url for url in (self.objects, self.kubernetes) if url and "://" in url]
-        asked += [word for word in (self.slurmrestd, self.loki, self.elasticsearch, self.query) if word]
+        asked += [
+            word
+            for word in (self.slurmrestd, self.loki, self.elasticsearch, self.query, self.job_label)
+            if word
+        ]
         return hashlib.sha256("\0".join(asked).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
     @property

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -98,47 +101,120 @@ def test_that_a_batch_survives_the_end_of_a_worker_and_of_rays_head(
     assert not list(Path(ray_folders.place()).glob(f"{ray_pool.PREFIX}{os.getpid()}-*"))
 
 
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnCluster]:
-    """A head and a node; whatever else of Ray runs on this machine, or ran in this process, has no part in
-    it.
-    """
+@pytest.fixture(autouse=True)
+def _no_other_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever else of Ray runs on this machine, or ran in this process, has no part in these tests."""
     for name in set(os.environ) - set(surroundings()):
         monkeypatch.delenv(name)
-    with own_cluster() as made:
-        yield made
 
 
-@pytest.mark.long
-def test_that_a_batch_survives_the_end_of_a_node_of_a_cluster(
-    tmp_path: Path, warm: Path, cluster: OwnCluster
-) -> None:
-    settings = settings_at(tmp_path / "home", warm, ray_from=1, ray_address=cluster.address, workers=2)
-    paths = [tmp_path / "one.log", tmp_path / "two.log"]
+@dataclass
+class Under:
+    """A batch that a cluster works on: each worker waits for a pipe, and has taken some jobs ahead."""
+
+    settings: Settings
+    store: Store
+    batch: str
+    paths: list[Path]
+
+    def until_done(self, least: int) -> None:
+        """Wait until so many jobs are done."""
+        until(lambda: self.store.batches.get(self.batch).counts.get("done", 0) >= least, f"{least} are done")
+
+    def feed(self) -> None:
+        """Give the pipes their logs, unless their jobs ended without."""
+        for path in self.paths:
+            if not self.store.batches.get(self.batch).counts.get("failed"):
+                _feed(path, self.store, self.batch)
+
+    def check(self) -> None:
+        """Wait for the end: each job has one, and one alone."""
+        until(lambda: self.store.batches.get(self.batch).state == "done", "the batch is over")
+        total = COUNT + len(self.paths)
+        assert sum(states(self.store, self.batch).values()) == total
+        assert all(job.state == "done" or job.error for job in jobs(self.store, self.batch))
+        assert ends(self.settings, self.batch) == dict.fromkeys(range(1, total + 1), 1)
+
+
+@contextmanager
+def working(folder: Path, warm: Path, cluster: OwnCluster, pipes: int = 2) -> Iterator[Under]:
+    """Have a cluster work on a batch with two workers, of which as many as there are pipes wait for one."""
+    settings = settings_at(
+        folder / "home", warm, ray_from=1, ray_address=cluster.address, workers=2, request_deadline=1200
+    )
+    paths = [folder / name for name in ("one.log", "two.log")][:pipes]
     with open_store(settings) as store:
-        logs = write(tmp_path / "logs", [crash(number // 2) for number in range(COUNT)])
+        logs = write(folder / "logs", [crash(number // 2) for number in range(COUNT)])
         # What one worker takes ahead stands between the two: the second is for the other worker, however late
         # it is.
-        specs = [pipe(paths[0]), *logs[:DEPTH], pipe(paths[1]), *logs[DEPTH:]]
+        specs = [pipe(paths[0]), *logs[:DEPTH], *map(pipe, paths[1:]), *logs[DEPTH:]]
         batch = accepted(settings, store, specs)
         engine = BatchEngine(settings, store, batch=batch)
         engine.start()
-        readers = [reader_of(path) for path in paths]
-        cluster.lose_node()
+        try:
+            yield Under(settings, store, batch, paths)
+        finally:
+            engine.stop()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("deed", ["lose", "leave"])
+def test_that_a_batch_survives_the_end_of_a_node_of_a_cluster(deed: str, tmp_path: Path, warm: Path) -> None:
+    """With or without notice."""
+    with own_cluster() as cluster, working(tmp_path, warm, cluster) as under:
+        readers = [reader_of(path) for path in under.paths]
+        cluster.tell(deed)
         until(
             lambda: not all(Path(f"/proc/{number}").exists() for number, _ in readers),
             "what ran on the node is gone",
         )
         for _, handle in readers:
             os.close(handle)
-        for path in paths:
-            if not store.batches.get(batch).counts.get("failed"):
-                _feed(path, store, batch)
-        until(lambda: store.batches.get(batch).state == "done", "the batch is over")
-        engine.stop()
-        assert sum(states(store, batch).values()) == COUNT + 2
-        assert all(job.state == "done" or job.error for job in jobs(store, batch))
-        assert ends(settings, batch) == dict.fromkeys(range(1, COUNT + 3), 1)
+        under.feed()
+        under.check()
+
+
+@pytest.mark.long
+def test_that_a_node_that_joins_takes_its_part_of_a_batch_that_runs(tmp_path: Path, warm: Path) -> None:
+    """The first node's worker is held up: what it did not take is done by the other's."""
+    with own_cluster(1) as cluster, working(tmp_path, warm, cluster, 1) as under:
+        _, handle = reader_of(under.paths[0])
+        assert not under.store.batches.get(under.batch).counts.get("done")
+        cluster.tell("join")
+        under.until_done(COUNT - DEPTH)
+        os.write(handle, crash(99).encode())
+        os.close(handle)
+        under.check()
+
+
+@pytest.mark.long
+def test_that_a_node_that_stands_still_holds_no_other(tmp_path: Path, warm: Path) -> None:
+    """But for what its worker has taken ahead, which it does once it goes on."""
+    with own_cluster() as cluster, working(tmp_path, warm, cluster) as under:
+        readers = [reader_of(path) for path in under.paths]
+        cluster.tell("stop")
+        for _, handle in readers:
+            os.write(handle, crash(99).encode())
+            os.close(handle)
+        under.until_done(COUNT + 2 - (DEPTH + 1))
+        assert under.store.batches.get(under.batch).state == "running"
+        cluster.tell("go on")
+        under.check()
+
+
+@pytest.mark.long
+def test_that_a_batch_survives_a_head_that_is_started_anew(tmp_path: Path, warm: Path) -> None:
+    """Its state is in Redis, so that the nodes come back to it."""
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.skip("Redis is not installed")
+    with own_cluster(2, program) as cluster, working(tmp_path, warm, cluster) as under:
+        readers = [reader_of(path) for path in under.paths]
+        cluster.tell("restart the head")
+        for _, handle in readers:
+            os.close(handle)
+        under.feed()
+        under.check()
 
 
 def _feed(path: Path, store: Store, batch: str) -> None:
