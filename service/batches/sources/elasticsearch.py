@@ -250,7 +250,7 @@ class _Elasticsearch:
                 {_NUMBERED: {"order": order, "unmapped_type": "long"}},
                 {"_doc": {"order": order}},
             ],
-            "_source": list(_TEXTS),
+            "_source": {"includes": list(_TEXTS)},
         }
         found = self._api.send("POST", f"{self._index}/_search", {"scroll": KEPT}, body, _ScrollPage)
         try:
@@ -263,14 +263,15 @@ class _Elasticsearch:
                 self._api.send("DELETE", "/_search/scroll", {}, {"scroll_id": [found.scroll]}, _AnyAnswer)
 
     def _query(self, since: datetime, until: datetime, filters: Sequence[object]) -> object:
-        span = {"gte": _milliseconds(since), "lte": _milliseconds(until) + 1, "format": "epoch_millis"}
+        begin, end = str(_milliseconds(since)), str(_milliseconds(until) + 1)
+        span = {"gte": begin, "lte": end, "format": "epoch_millis"}
         words = [{"query_string": {"query": self._words}}] if self._words else []
         return {"bool": {"filter": [{"range": {TIME: span}}, *words, *filters]}}
 
 
 def _filter(labels: Mapping[str, str]) -> object:
     """Match the lines of one series: what it does not have, they do not have either."""
-    has = [{"term": {name: value}} for name, value in sorted(labels.items()) if value]
+    has = [{"term": {name: {"value": value}}} for name, value in sorted(labels.items()) if value]
     lacks = [{"exists": {"field": name}} for name, value in sorted(labels.items()) if not value]
     return {"bool": {"filter": has, "must_not": lacks}}
 

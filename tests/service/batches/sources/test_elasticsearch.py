@@ -106,7 +106,10 @@ class StandIn:
             ordered.reverse()
         name = f"scroll-{len(self.scrolls)}"
         hits = [
-            {"_source": {key: d[key] for key in body["_source"] if key in d}, "sort": [d["@timestamp"], 0, 1]}
+            {
+                "_source": {key: d[key] for key in body["_source"]["includes"] if key in d},
+                "sort": [d["@timestamp"], 0, 1],
+            }
             for d in ordered
         ]
         size = body["size"]
@@ -161,11 +164,12 @@ class StandIn:
             return any(given["query"] in str(value) for value in document.values())
         ((field, value),) = given.items()
         if kind == "range":
-            return bool(value["gte"] <= document[field] <= value["lte"])
+            assert value["format"] == "epoch_millis"
+            return int(value["gte"]) <= document[field] <= int(value["lte"])
         if kind == "exists":
             return self._value(document, str(value)) is not None
         assert kind == "term", kind
-        return bool(self._value(document, field) == value)
+        return bool(self._value(document, field) == value["value"])
 
 
 @pytest.fixture(params=["filebeat", "fluent-bit"])
