@@ -70,6 +70,9 @@ class SoakTarget:
     ) -> None:
         self._over.set()
         self._sampler.join()
+        self._end()
+
+    def _end(self) -> None:
         if self._process and self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
@@ -99,7 +102,9 @@ class SoakTarget:
         ends = time.monotonic() + STARTS_WITHIN
         while not self._answers():
             if time.monotonic() > ends or self._process.poll() is not None:
-                raise RuntimeError(f"the server does not start; see {self.home / 'server.log'}")
+                self._end()
+                log_end = (self.home / "server.log").read_text(encoding="utf-8", errors="replace")[-2000:]
+                raise RuntimeError(f"the server does not start: {log_end}")
             time.sleep(0.2)
         self.lives += 1
 
