@@ -148,7 +148,8 @@ def core_record(notes: CoreNotes) -> str:
 def _notes(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:
     """Give kind and content of the notes of a core of 64 bits that are named CORE."""
     begin, size, count = struct.unpack_from(f"{order}Q14xHH", data, 32)
-    if size != _HEADER:
+    # A place beyond the file's end may be larger than `struct` takes.
+    if size != _HEADER or begin > len(data):
         return
     left = _MOST_NOTES
     for number in range(min(count, _MOST_HEADERS)):

@@ -211,7 +211,7 @@ def reasons_strangely(text: str, lines: str, own: OwnAdvice) -> bool:
     followed = (name for match in _FOLLOWED.finditer(text) if not (name := match[0])[0].isdigit())
     return bool(
         comforts(text)
-        or any(not is_measure(number) and not _is_told(number, lines) for number in _LONG.findall(text))
+        or not all(map(is_measure, _LONG.findall(text)))
         or misdirects(text, own)
         or says_foreign(text, lines, own)
         or any(not _is_told(name, lines) for name in followed)

@@ -75,6 +75,16 @@ def test_a_damaged_core_gets_a_sentence() -> None:
         read_core(whole[:100])
 
 
+@each_row("place", [32, 64 + 8, 64 + 32])
+def test_places_beyond_the_file_get_a_sentence(place: int) -> None:
+    """Of the headers and of the notes, and how long those are: as large as the format can say."""
+    whole = bytearray(a_core())
+    for number in (2**64 - 1, 2**63, 2**32):
+        struct.pack_into("<Q", whole, place, number)
+        with suppress(ArtefactError):
+            assert isinstance(read_core(bytes(whole)), CoreNotes)
+
+
 def test_headers_that_name_the_same_notes_are_read_once() -> None:
     """However many there are: each would list the mapped files anew."""
     whole = bytearray(a_core())
