@@ -39,7 +39,8 @@ _SHELL_ALONE = (
 )
 COMMAND = re.compile(
     # "kill -9" alone is what became of a process.
-    rf"\b(?!kill\s+-(?:9|15|kill|term)\b(?!\s+-?\d)){_SHELL_ALONE}\s+(?:-{{1,2}}\w|\w+\s+\w+=)|"
+    rf"\b(?!kill\s+-(?:9|15|kill|term)\b(?!\s+-?\d)){_SHELL_ALONE}\s+(?:(?:\w+\s+){{0,2}}-{{1,2}}[a-z]\w*|"
+    rf"-{{1,2}}\w|\w+\s+\w+=)|"
     rf"^\s*{_SHELL_ALONE}\s+[/~]|"
     rf"^\s*[$>]\s+\S|```|`\s*(?:[$#]\s*)?(?:{_PROGRAMS})\s+[^`]+`|\|\s*(?:{_PROGRAMS})\b|\$\(|&&|"
     rf";\s*(?:{_PROGRAMS})\b|>\s*/|"
@@ -95,12 +96,12 @@ _SPELLED = (
 _CALL = re.compile(
     r"(?<!\w)\+\s?\d[\d\s().-]{5,}\d|\(\d{2,4}\)\s*\d{3,}|"
     r"(?<![\w.])\d{3,4}[\s.-]\d{3,4}(?:[\s.-]\d{2,4})+(?!\w)|(?<![\w.])\d{3}-\d{4}(?!\w)|"
-    r"(?<!\w)1[3-9]\d{9}(?!\w)|\[redacted:phone\]|"
+    r"(?<!\w)1[3-9]\d{9}(?!\w)(?!\s*(?:bytes?|B)\b)|\[redacted:phone\]|"
     # An account to pay into, whole or its beginning (ISO 13616); a precision or a card is written alike.
     r"(?<!\w)(?-i:(?!(?:FP|BF|TF|SM|TP|PP|DP|EP|CP|SP|MX|NV|CU|KV|GB(?!\d\d[ -]?[A-Z]{4}))\d)[A-Z]{2}\d{2}"
     r"(?:[ -]\d{4}|(?:[ -]?[A-Z0-9]{4}){2,}))(?![^\W_])|\biban\b|"
     # One that begins with a nought, and wallets: of Bitcoin, Ethereum, Tron.
-    r"(?<![\w.:-])0\d{2,4}[\s-]\d{3,}(?![\w.:])|(?-i:(?<!\w)(?:0x[0-9a-fA-F]{40}|bc1[0-9a-z]{20,}|"
+    r"(?<![\w.:-])0\d{2,4}[\s-]\d{3,}(?!\w|[.:]\d)|(?-i:(?<!\w)(?:0x[0-9a-fA-F]{40}|bc1[0-9a-z]{20,}|"
     r"[13T][1-9A-HJ-NP-Za-km-z]{25,34})(?!\w))|"
     # Sums of money.
     r"(?<![\w$])[$€£¥₿]\s?\d[\d.,]+|(?<![\w.])\d[\d.,]*\s?(?:[€£¥₿]|(?:eur|usd|gbp|cny|rmb|chf|jpy|krw|inr|rub|"
@@ -125,7 +126,7 @@ _CREDENTIALS = re.compile(
 )
 _LEADS = re.compile(
     # A person who speaks, or is spoken of; letters that are set apart.
-    r"(?<![\w.$-])(?:me|my|mine|him|her|his)(?![\w.=-])|(?<![\w'])(?:[a-z] ){3,}[a-z](?![\w'])|"
+    r"(?<![\w.$-])(?:me|my|mine|him|her|his)(?!\w|[.=-]\w)|(?<![\w'])(?:[a-z] ){3,}[a-z](?![\w'])|"
     r"\b(?:visit|click|browse to|navigate to)\b|\bdownload (?:and|the "
     r"(?:fix|patch|tool|script)|this|our|from|it)\b|"
     r"\b(?:open|go to|follow|use|see) (?:the |this |our )?(?:link|page|site|website|url|web "
