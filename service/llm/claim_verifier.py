@@ -356,7 +356,7 @@ def _quoting(text: str, judge: VerificationContext) -> str:
 
 
 def _straying(text: str, judge: VerificationContext) -> str:
-    """Say of which word a sentence speaks where most of what it says is not of its topic; else nothing.
+    """Say of which word a sentence speaks where hardly a word of it is of its topic; else nothing.
 
     Advice of a log's author in common words is of anything: `nothing to fix`, `reboot every node hourly`.
     """
@@ -368,7 +368,8 @@ def _straying(text: str, judge: VerificationContext) -> str:
     ]
     stray = [word for word in said if word not in judge.topic]
     # Where nothing failed there is no cause to speak of.
-    return Message("model.off-topic", word=stray[0]) if judge.failed and 2 * len(stray) > len(said) else ""
+    is_astray = bool(stray) and judge.failed and 3 * len(stray) >= 2 * len(said)
+    return Message("model.off-topic", word=stray[0]) if is_astray else ""
 
 
 # What a sentence is asked, in order; the first reason given drops it.

@@ -36,6 +36,7 @@ MIN_QUOTE = 6
 MAX_PICKS = 6
 _SHOWN = 120
 _TAKES_OPTIONS = re.compile(r"(?i)(?:flags?|opts?|options?|args?|arguments?|params?)$")
+_LARGE = re.compile(r"\d{4,}")
 _VARIABLE = re.compile(r"[A-Z]{2,12}(?:_[A-Z0-9]{2,}){2,}")
 _ASSIGNMENT = re.compile(r"[A-Z][A-Z0-9_]{3,79}=\S")
 
@@ -196,9 +197,10 @@ def _free(
         made_of_code = code_change(pick, said, prompt_context.report, own, shown)
         return made_of_code if isinstance(made_of_code, str) else [_or_edit(made_of_code, prompt_context)]
     proposal = FreeProposal(pick.framework.strip(), pick.kind.strip().lower(), key, to, said)
-    if strange := _strange_value(proposal, prompt_context.report, own, shown):
-        return strange
     assessment, library = prompt_context.assessment, prompt_context.library
+    present = {level for item in assessment.settings for level in (item.key, *item.key.split("."))}
+    if strange := _strange_value(proposal, present, prompt_context.report, own, shown):
+        return strange
     made = check_proposal(proposal, cause, assessment, library, language, shown)
     is_sure = not isinstance(made, str) and all(item.status == "verified" for item in made)
     # A value of the model's own that nothing proves is no better than the one that is offered.
@@ -227,7 +229,7 @@ def _withheld(
     # Of a variable that nobody knows, no words can say which value it is to have; a text is no number.
     is_foreign = spec is None and change.from_ is None and " " in to and change.kind == "env"
     is_mistaken = (
-        spec is not None and spec.type == "str" and to.isdecimal() and not str(change.from_).isdecimal()
+        spec is not None and spec.type == "str" and _LARGE.fullmatch(to) and not str(change.from_).isdecimal()
     )
     if not (is_foreign or is_mistaken) and is_proved(
         change.key, to, prompt_context.report, settings, own, known
@@ -238,20 +240,26 @@ def _withheld(
 
 
 def _strange_value(
-    proposal: FreeProposal, report: CrashReport, own: OwnAdvice, shown: Collection[str]
+    proposal: FreeProposal,
+    present: Collection[str],
+    report: CrashReport,
+    own: OwnAdvice,
+    shown: Collection[str],
 ) -> str:
     """Say why a value is none that a setting could have, or a name none of one; else give the empty string.
 
     A value in words is advice, in letters of other scripts too; an option, or another variable with its
-    value, is a value of options alone.
+    value, is a value of options alone. `present` are the names of the job's settings.
     """
     key, to, at_hand = proposal.key, proposal.to, code_at_hand(report)
     is_option = to.startswith("--") or _ASSIGNMENT.match(to)
     # A library's variables begin with its name, which need not be known: `RAYON_NUM_THREADS`.
     told = key.partition("_")[2] if _VARIABLE.fullmatch(key) else key
-    names = "\n".join((*(item.key for item in report.settings), *_named(key, at_hand)))
+    names = "\n".join((*present, *_named(key, at_hand)))
     # Which packages there are is known by their names.
-    is_named = proposal.kind == "package" or is_plain_name(told, own.library, names)
+    is_named = proposal.kind == "package" or all(
+        is_plain_name(level, own.library, names) for level in told.split(".")
+    )
     if (is_option and not _TAKES_OPTIONS.search(key)) or not is_named:
         return Message("model.no-setting")
     return strange_text(to, at_hand, report, own, shown)

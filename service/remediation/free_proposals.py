@@ -83,6 +83,8 @@ _PROGRAM = re.compile(r"[\w./\\-]+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 LONGEST, LONGEST_WORDS = 120, 240
 # Types of settings that take texts.
 _TEXTS = frozenset({"str", "list"})
+# Numbers below are ranks, cards and switches, also where a text is taken.
+_SMALL = 1000
 LEAST_VARIABLE = 4
 # A value that is too common in logs to have come from one.
 _COMMON = re.compile(r"(?i)true|false|none|null|auto|\d{1,2}|")
@@ -138,7 +140,8 @@ def check_proposal(
         if made:
             names = {spec.key, *(alias.key for alias in spec.aliases), proposal.key}
             # A number in place of a text is no measure: whoever words it may mean an account.
-            is_number = isinstance(made[0].to, int | float) and spec.type not in _TEXTS
+            to = made[0].to
+            is_number = isinstance(to, int | float) and (spec.type not in _TEXTS or abs(to) < _SMALL)
             sure = is_number and not _is_of_log(names, proposal.to, assessment, shown)
             status = made[0].status if sure and not _LOADS_CODE.search(spec.key) else "unverified"
             return [item.model_copy(update={"status": status, "by": "model"}) for item in made]
