@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ingest import default_model, shipped
 from ingest.logs.inputs import sources
+from ingest.redaction.prefilter import load_prefilter
 from service.pipeline.triage import Triage
 from service.settings import load_settings
 
@@ -57,6 +58,8 @@ def pack(folder: Path, home: Path) -> None:
     # One answer compiles all patterns.
     with closing(sources.from_text(SAMPLE.read_text(encoding="utf-8"))) as source:
         triage.diagnose(triage.read(source))
+    # These are compiled where much is redacted.
+    load_prefilter().shapes  # noqa: B018 - to make it is what is wanted
     for made in (home / "cache").glob("patterns-*.hsdb"):
         shutil.copy2(made, folder)
 

@@ -362,13 +362,16 @@ class Finder:
     def __init__(
         self, expressions: Sequence[str], cache: Path | None = None, once: Sequence[int] = ()
     ) -> None:
+        """Compile them, or load them; raises InvalidExpressionError where Hyperscan refuses one."""
         flags = [
             hyperscan.HS_FLAG_MULTILINE | (hyperscan.HS_FLAG_SINGLEMATCH if number in once else 0)
             for number in range(len(expressions))
         ]
-        self._database = _database(
-            [text.encode() for text in expressions], list(range(len(expressions))), flags, cache
-        )
+        numbers = list(range(len(expressions)))
+        try:
+            self._database = _database([text.encode() for text in expressions], numbers, flags, cache)
+        except hyperscan.error as error:
+            raise InvalidExpressionError(str(error)) from error
         self._local = threading.local()
 
     def ends(self, data: bytes) -> list[tuple[int, int]]:

@@ -7,21 +7,25 @@ from __future__ import annotations
 
 import re
 import sys
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from itertools import chain, product
 from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 
+from ingest.errors import InvalidExpressionError
 from ingest.logs.scanner import Finder
-from ingest.redaction import views
 from ingest.redaction.extra import extra_kinds, extra_text
 from ingest.redaction.kinds import Probed
+from ingest.redaction.readings import APART, Reading, Readings, has_link, part_of, row_begins, without_escapes
+from ingest.redaction.row_shapes import RowCut, RowShapes
 from ingest.redaction.table import KINDS, SHIPPED
-from ingest.redaction.views import BARE, BEFORE_ROW, CODED, COLOURS, CONTROL, ESCAPES, FOREIGN, NESTED, UNSEEN
+from ingest.redaction.views import BEFORE_ROW
 
 # A value that reaches its row's end may go on; one of megabytes is no row that a terminal has cut.
 LONGEST_TAIL = 4096
@@ -39,17 +43,19 @@ ROWS_AT_ONCE, PIECE = 64, 4096
 REMEMBERED, SHORT = 8192, 400
 # Fewer bytes than this between two rows that are masked unread are masked with them.
 NEAR = 64
-# The numbers of the signs that a text reads otherwise than it is written.
-_SIGNS = (f"{BARE}|{UNSEEN}", CONTROL, NESTED, FOREIGN, CODED)
-_BARE, _CONTROL, _NESTED, _FOREIGN, _CODED = range(len(_SIGNS))
+# From so many bytes on a text is read by the shapes of its rows; so many rows around one that reads otherwise
+# than it is written are read with it, more than any condition goes over.
+SHAPED_FROM, AROUND = 64 << 10, 8
+# What shapes are asked takes seconds to compile, where it is not at hand; before so many bytes it does not
+# pay.
+PAYS = 8 << 20
 _BLANK = re.compile(rb"\s")
 # A box's edge is a bar by then.
 _CLOSING = b"\"'\\ \t\r|"
 _BETWEEN = _CLOSING + b":=|"
 _OPEN = frozenset(_CLOSING + b"\r")
+_OPENS = frozenset(bytes([code]) for code in _OPEN)
 _ROW_START = re.compile(BEFORE_ROW)
-# A terminal's link to an address that may hold a secret.
-_LINK = re.compile(rb"\x1b\][^\x07\x1b\n]{0,400}://[^\x07\x1b\n]{0,400}[@=]")
 # What may begin what stands before a row.
 _MARKS = frozenset(bytes([code]) for code in b" \t([+>|0123456789")
 _NO_TAILS: tuple[bytes, ...] = ()
@@ -134,19 +140,34 @@ class Prefilter:
         }
         self._far = frozenset(number for number, kind in enumerate(KINDS) if kind.far)
         below = [(number, kind.below) for number, kind in enumerate(KINDS) if kind.below]
+        self._cache, self._conditions = cache, [*numbers, *(f"{_SEAM_START}{text}" for _, text in below)]
         self._finder = Finder(list(numbers), cache)
-        # What makes a text read otherwise than it is written; among the kinds it would slow them all down.
-        self._signs = Finder(
-            _SIGNS, cache, once=[number for number in range(len(_SIGNS)) if number not in (_BARE, _FOREIGN)]
-        )
-        self._seams = Finder(
-            [f"(?i){_SEAM_START}(?:{'|'.join(sorted(group))}){after}" for after, group in tails.items()]
-            + [f"{_SEAM_START}{text}" for _, text in below],
-            cache,
-        )
+        self._readings = Readings(cache)
+        self._halves = [
+            f"(?i){_SEAM_START}(?:{'|'.join(sorted(group))}){after}" for after, group in tails.items()
+        ]
+        self._seams = Finder(self._halves + [f"{_SEAM_START}{text}" for _, text in below], cache)
         # Behind the cut literals, the kinds of what a row alone tells to be the second half of.
         self._whole = dict(enumerate(((number,) for number, _ in below), len(tails)))
         self._clear: set[bytes] = set()
+        self._read = 0
+
+    @cached_property
+    def shapes(self) -> RowShapes | None:
+        """What is known of rows by their shapes; nothing where a user's expression does not allow it."""
+        firsts = {joint[1:] for joint in self._joints}
+        pairs = self._joints.keys() | {bytes([code]) + first for code in _OPEN for first in firsts}
+        cut = RowCut(
+            self._halves,
+            lambda row: _cut_begin(row, 0),
+            frozenset(map(bytes, chain.from_iterable(map(_cases, pairs)))),
+            lambda above, first: bool(self._tails(above, first)),
+            self._longest + 4,
+        )
+        try:
+            return RowShapes(self._conditions, cut, self._cache)
+        except InvalidExpressionError:
+            return None
 
     def spots(self, data: bytes) -> list[CandidateRow]:
         """Give the rows that may hold a secret, in their order.
@@ -156,19 +177,52 @@ class Prefilter:
         is_short = len(data) <= SHORT
         if is_short and data in self._clear:
             return []
-        found = self._spots(data)
+        if len(data) >= SHAPED_FROM:
+            self._read += len(data)
+        is_shaped = len(data) >= SHAPED_FROM and self._read > PAYS
+        found = self._live_spots(data) if is_shaped else self._spots(data, len(data))
         if is_short and not found:
             if len(self._clear) >= REMEMBERED:
                 self._clear.clear()
             self._clear.add(data)
         return found
 
-    def _spots(self, data: bytes) -> list[CandidateRow]:
+    def _live_spots(self, data: bytes) -> list[CandidateRow]:
+        """Give the same, of a text most of whose rows have a shape that holds nothing."""
+        shapes = self.shapes
+        plain = without_escapes(data)
+        # A title is no part of what is shown, and of no shape then.
+        if shapes is None or (plain is not data and has_link(data)):
+            return self._spots(data, len(data))
+        begins = row_begins(data)
+        live = shapes.live_rows(plain, begins if plain is data else row_begins(plain))
+        part = part_of(data, live)
+        found = self._spots(part.text, len(data), AROUND)
+        if any(spot.flood for spot in found):
+            return self._spots(data, len(data))
+        places, numbers = row_begins(part.text), part.rows or ()
+        moved = []
+        for spot in found:
+            at = bisect_right(places, spot.begin) - 1
+            if numbers[at] == APART:
+                continue
+            on = begins[numbers[at]] - places[at]
+            first = spot.first + on if spot.first > spot.begin else 0
+            moved.append(replace(spot, begin=spot.begin + on, end=spot.end + on, first=first))
+        return moved
+
+    def _spots(self, data: bytes, size: int, around: int | None = None) -> list[CandidateRow]:
+        """Give the rows of a text, or of the rows of one of such a size that are looked at.
+
+        Where the text reads otherwise, only rows that do and those `around` them are, where that is given.
+        """
         rows: dict[tuple[int, int], CandidateKinds] = defaultdict(CandidateKinds)
         beyond: set[int] = set()
-        for plain, found, more in self._plains(data):
-            beyond |= more
-            for row, wanted in (found if plain is data else _translated(found, plain, data)).items():
+        for reading in self._readings.of(data, around):
+            found, more = self._rows(reading.text, self._finder.ends(reading.text), size)
+            beyond |= more if reading.rows is None else {reading.rows[row] for row in more} - {APART}
+            told = found if reading.text is data else _translated(found, reading, data)
+            for row, wanted in told.items():
                 rows[row].add(wanted)
         spots = [
             CandidateRow(
@@ -184,32 +238,8 @@ class Prefilter:
         kinds = spots[-1].kinds | spots[-1].open if spots else {0}
         return [*spots, *_floods(data, sorted(beyond), min(kinds))] if beyond else spots
 
-    def _plains(self, data: bytes) -> Iterator[tuple[bytes, dict[tuple[int, int], CandidateKinds], set[int]]]:
-        """Yield the bytes as their readers see them.
-
-        Each comes with the rows that may hold a secret, and the numbers of those beyond.
-        """
-        plain = ESCAPES.sub(b"", data) if b"\x1b" in data else data
-        found = self._signs.ends(plain)
-        signs = {number for number, _ in found}
-        if _BARE in signs:
-            plain = _without_colours(data, plain, [end for number, end in found if number == _BARE])
-            found = self._signs.ends(plain)
-        if _FOREIGN in signs:
-            ends = [end for number, end in found if number == _FOREIGN]
-            plain = views.with_signs_of_ascii(plain, ends)
-        others = {views.uncontrolled(data), views.without_backspaces(data)} if _CONTROL in signs else set()
-        if _NESTED in signs:
-            others.add(views.unnested(data))
-        if plain is not data and _has_title(data) and _LINK.search(data):
-            others.add(data)
-        if _CODED in signs:
-            others.add(views.decoded(plain))
-        for text in (plain, *others):
-            yield (text, *self._rows(text, self._finder.ends(text)))
-
     def _rows(
-        self, plain: bytes, ends: Sequence[tuple[int, int]]
+        self, plain: bytes, ends: Sequence[tuple[int, int]], size: int
     ) -> tuple[dict[tuple[int, int], CandidateKinds], set[int]]:
         """Give the rows in which the conditions are met, or begin to be.
 
@@ -217,7 +247,7 @@ class Prefilter:
         """
         rows: dict[tuple[int, int], CandidateKinds] = defaultdict(CandidateKinds)
         # How many rows of a text are looked at one by one.
-        begin, end, most, beyond = 0, -1, (ROWS + len(plain) // BYTES_A_ROW), list[int]()
+        begin, end, most, beyond = 0, -1, (ROWS + size // BYTES_A_ROW), list[int]()
         probed: dict[int, Probed] = {}
         for at, (number, place) in enumerate(ends):
             if len(rows) > most:
@@ -279,19 +309,9 @@ class Prefilter:
                     continue
                 end = plain.find(b"\n", place)
                 end = len(plain) if end < 0 else end
-                begin, done = seam + 1, 0
-                if plain[begin : begin + 1] in _MARKS and (start := _ROW_START.match(plain, begin)):
-                    begin = start.end()
-                # Most rows are told by two letters: no literal has them side by side.
-                tails = (
-                    self._tails(plain, seam, begin)
-                    if seam > 0
-                    and (
-                        plain[seam - 1] in _OPEN
-                        or (plain[seam - 1 : seam] + plain[begin : begin + 1]).lower() in self._joints
-                    )
-                    else _NO_TAILS
-                )
+                begin, done = _cut_begin(plain, seam + 1), 0
+                above = plain[max(0, seam - self._longest - 4) : max(0, seam)]
+                tails = self._tails(above, plain[begin : begin + 1])
             if seam < 0 or not (tails or pattern in self._whole):
                 continue
             numbers = (
@@ -305,15 +325,17 @@ class Prefilter:
             for number in (*numbers, *self._whole.get(pattern, ())):
                 yield _row(plain, seam - 1 if seam else 0), number
 
-    def _tails(self, plain: bytes, newline: int, begin: int) -> tuple[bytes, ...]:
+    def _tails(self, above: bytes, first: bytes) -> tuple[bytes, ...]:
         """Give what a row ends with, as it is and without what closes a string.
 
-        Nothing where no literal is cut so.
+        Nothing where no literal is cut so, of which `first` is the first byte below.
         """
-        tail, first = (
-            plain[max(0, newline - self._longest - 4) : newline].lower().rstrip(b"\r"),
-            plain[begin : begin + 1].lower(),
-        )
+        # Most rows are told by two letters: no literal has them side by side.
+        tail, first = above[-1:].lower(), first.lower()
+        if tail not in _OPENS:
+            heads = self._joints.get(tail + first)
+            return (above.lower(),) if heads and above.lower().endswith(heads) else _NO_TAILS
+        tail = above.lower().rstrip(b"\r")
         tails = (tail,) if tail[-1:] not in _CLOSING else (tail, tail.rstrip(_CLOSING))
         return tails if any(each.endswith(self._joints.get(each[-1:] + first, ())) for each in tails) else ()
 
@@ -332,6 +354,18 @@ class Prefilter:
                 )
 
 
+def _cases(signs: bytes) -> Iterator[tuple[int, ...]]:
+    """Yield some letters in each combination of their cases."""
+    return product(*({*bytes([sign]).lower(), *bytes([sign]).upper()} for sign in signs))
+
+
+def _cut_begin(text: bytes, begin: int) -> int:
+    """Give where in a row the second half of a name would begin that the row above cuts."""
+    if text[begin : begin + 1] in _MARKS and (start := _ROW_START.match(text, begin)):
+        return start.end()
+    return begin
+
+
 def _floods(data: bytes, numbers: Sequence[int], number: int) -> Iterator[CandidateRow]:
     """Yield rows, by their numbers, those that stand below each other, or nearly, as one."""
     ends = [-1, *np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")).tolist(), len(data)]
@@ -342,22 +376,6 @@ def _floods(data: bytes, numbers: Sequence[int], number: int) -> Iterator[Candid
             yield CandidateRow(ends[first] + 1, ends[last + 1], kind, kind, flood=True)
             first = row
         last = row
-
-
-def _without_colours(data: bytes, plain: bytes, ends: Sequence[int]) -> bytes:
-    """Take what is left of colours, and signs without width, out of the rows that have some.
-
-    `plain` is the text without whole escapes, in which the places were found; no colour goes over a row.
-    """
-    rows, given = plain.split(b"\n"), data.split(b"\n")
-    number, done, last = 0, 0, -1
-    for end in ends:
-        number += plain.count(b"\n", done, end)
-        done = end
-        if number != last:
-            rows[number] = COLOURS.sub(b"", given[number])
-            last = number
-    return b"\n".join(rows)
 
 
 def _row(data: bytes, place: int) -> tuple[int, int]:
@@ -371,18 +389,22 @@ def _row(data: bytes, place: int) -> tuple[int, int]:
 
 
 def _translated(
-    rows: dict[tuple[int, int], CandidateKinds], plain: bytes, data: bytes
+    rows: dict[tuple[int, int], CandidateKinds], reading: Reading, data: bytes
 ) -> dict[tuple[int, int], CandidateKinds]:
-    """Give the same rows of the text with its colours; these hold no newline."""
+    """Give the rows of a reading as those of the text as given; these hold no newline."""
     if not rows:
         return {}
     found: dict[tuple[int, int], CandidateKinds] = defaultdict(CandidateKinds)
-    number = done = begin = 0
+    number = done = last = begin = 0
     for row in sorted(rows, key=itemgetter(0)):
-        number = plain.count(b"\n", done, row[0])
+        number += reading.text.count(b"\n", done, row[0])
         done = max(done, row[0])
         rows[row].first = 0
-        begin = _rows_on(data, begin, number)
+        given = number if reading.rows is None else reading.rows[number]
+        if given == APART:
+            continue
+        begin = _rows_on(data, begin, given - last)
+        last = given
         end = data.find(b"\n", begin)
         found[begin, len(data) if end < 0 else end].add(rows[row])
     return found
@@ -397,12 +419,6 @@ def _rows_on(data: bytes, place: int, number: int) -> int:
     for _ in range(number):
         place = data.find(b"\n", place) + 1
     return place
-
-
-def _has_title(data: bytes) -> bool:
-    """Tell whether a text has a terminal's title or link: to search for its two signs takes far longer."""
-    text = np.frombuffer(data, np.uint8)
-    return bool((text[np.flatnonzero(text[:-1] == ord("\x1b")) + 1] == ord("]")).any())
 
 
 _CACHE: list[Path] = []

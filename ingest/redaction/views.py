@@ -103,6 +103,11 @@ _CODED_AGAIN = re.compile(rb"\\[\"'/]|%[2-7][0-9A-Fa-f]|&#?[A-Za-z0-9]{2,8};")
 AGAIN = 2
 # Written so in another place than a value's own, as any of the rules asks for it already.
 CODED = r"&(?:#[0-9xX]|[A-Za-z]{2,8};)|%(?:25)*(?:3[AaDdFf]|2[26])|\\[\\]+[\"'u]|\\u00[2-7]|\\x[2-7]"
+# All that is written out where anything is.
+WRITTEN_OUT = (
+    r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[nrtb\"'/]|(?:033|e)\[)|%[0-9a-fA-F]{2}|"
+    r"&(?:#[0-9xX]|[A-Za-z]{2,8};)"
+)
 # Blanks, bars, arrows and quotes beside those of ASCII, and its letters in the width of Chinese ones.
 _SIGNS = {
     char.encode(): sign
