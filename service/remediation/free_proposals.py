@@ -262,13 +262,18 @@ def _is_respelled(proposal: FreeProposal, assessment: Assessment) -> bool:
 
 
 def _is_program(value: str, report: CrashReport) -> bool:
-    """Tell whether a value names the program that the job started, as its file or as a module."""
+    """Tell whether a value names the program that the job started, as its file or as a module.
+
+    One of the files that were handed in: a log may name any.
+    """
     path = value.strip().replace("\\", "/")
     named = path if path.endswith(".py") else f"{path.replace('.', '/')}.py"
     frames = (frame for event in report.standing for frame in event.frames)
     started = [report.command[1], *(frame.file.replace("\\", "/") for frame in frames)]
     stands = re.compile(rf"(?<![\w.-]){re.escape(named)}\b")
-    return bool(_PROGRAM.fullmatch(value)) and any(map(stands.search, started))
+    at_hand = {text.rpartition("\n")[2].rpartition("/")[2] for text in report.launches}
+    is_own = _PROGRAM.fullmatch(value) is not None and named.rpartition("/")[2] in at_hand
+    return is_own and any(map(stands.search, started))
 
 
 def sets_what_loads_code(words: str) -> bool:

@@ -270,5 +270,7 @@ def test_a_number_that_yaml_reads_as_text_may_be_written_as_a_number(
 )
 def test_a_switch_before_the_program_may_be_told_with_it(triage: Triage, to: str, expected: str) -> None:
     """`--module src.train_lora` is a switch and the job's own program; a program that did not run is none."""
-    told = opened(triage, sources.from_text(STARTED), "en", [])
+    told = opened(triage, sources.from_text(STARTED), "en", [ConfigFile("src/train_lora.py", "train()\n")])
     assert status(told, "flag", "accelerate", "--module", to) == expected
+    absent = opened(triage, sources.from_text(STARTED), "en", [])
+    assert status(absent, "flag", "accelerate", "--module", to) == "dropped"
