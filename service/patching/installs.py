@@ -12,11 +12,20 @@ from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.installs import InstallPlace, installs
 from ingest.configfiles.shell.launches import launches, stages
-from ingest.configfiles.shell.syntax import Script
+from ingest.configfiles.shell.syntax import Script, ShellCommand
 from ingest.configfiles.shell.variables import changeable
 from ingest.configfiles.shell.words import WordEdit
 from service.patching.requirements import wanted
 from service.patching.target import PatchTarget
+
+# A program by its plain name, and the tools that prepare a job rather than being it.
+_OWN_PROGRAM = re.compile(r"[A-Za-z][\w-]*")
+_TOOL = re.compile(
+    r"mkdir|rm|cp|mv|ln|ls|tar|unzip|zip|sed|awk|grep|find|tee|cat|head|tail|sort|date|hostname|which|command|touch"
+    r"|chmod|rsync|scp|ssh|git|wget|curl|apt(?:-get)?|yum|brew|sudo|module|conda|mamba|micromamba|pip\d?|uv|poetry"
+    r"|nvidia-smi|echo|printf|set|export|source|cd|test|read|local|declare|trap|wait|kill|pkill|ps|sleep|eval|exit"
+    r"|squeue|scontrol|sinfo|sacct|scancel|docker|podman|aws|gsutil|gcloud|hf|huggingface-cli|wandb|python[\d.]*"
+)
 
 
 def places(script: Script, target: PatchTarget) -> list[InstallPlace]:
@@ -53,7 +62,7 @@ def _added(script: Script, requirement: str) -> WordEdit:
     """Install it before the job starts; where that happens elsewhere, the container's image is the place."""
     if any(stage.inside for stage in stages(script)):
         raise NotPatchableError(Message("patch.job-runs-container-cluster"))
-    started = launches(script)
+    started = [*launches(script), *_programs(script)]
     if not started:
         raise NotPatchableError(Message("patch.no-command-script-starts"))
     # Directly before the launch: an environment is activated, and other packages are installed, further up.
@@ -62,6 +71,18 @@ def _added(script: Script, requirement: str) -> WordEdit:
     return WordEdit(
         at, at, f"{indent[0] if indent else ''}python3 -m pip install {shlex.quote(requirement)}\n"
     )
+
+
+def _programs(script: Script) -> list[ShellCommand]:
+    """Give the commands with long options that are no tool of the system: a package's own programs."""
+    return [
+        command
+        for command in script.commands
+        if command.words
+        and _OWN_PROGRAM.fullmatch(command.words[0].text)
+        and not _TOOL.fullmatch(command.words[0].text)
+        and any(word.text.startswith("--") for word in command.words[1:])
+    ]
 
 
 def hold(script: Script, target: PatchTarget) -> bool:

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
+from corpus.keys import last_level
 from ingest.configfiles.formats import CODE
+from ingest.configfiles.remarks import without_remarks
 from ingest.configfiles.run_record import read_record
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
@@ -25,6 +27,10 @@ _MAIN = re.compile(
 )
 # What Weights & Biases writes of a run, which no run reads: wandb/sdk/lib/config_util.py.
 _RECORD = re.compile(r"(?m)^_wandb:")
+# What a script says in its own words, without a value; two scripts are much alike that share some of it.
+_ECHOED = re.compile(r"(?m)\becho (?:-\w+ )?[\"']([^\"'$`\\\n]*[A-Za-z]{3}[^\"'$`\\\n]*)[\"']")
+ALIKE = 2
+LONGEST = 60
 # What a file's own name in the output counts for: more than any names that it holds.
 _NAMED = 1000
 
@@ -64,6 +70,9 @@ def of_run(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile
     shown |= {PurePath(name).name for name in _TELLING.findall(report.command[1])}
     ran = {name for name in programs if PurePath(name).name in shown}
     if not ran:
+        unlike = _not_echoed([file for file in programs.values() if not file.name.endswith(CODE)], report)
+        files = [file for file in files if file.name not in unlike]
+        programs = {name: file for name, file in programs.items() if name not in unlike}
         mains = {PurePath(frame.file).stem for frame in frames if frame.function == "<module>"}
         others = {name for name, file in programs.items() if mains and _is_other(file, mains)}
         return tuple(file for file in files if file.name not in others)
@@ -82,6 +91,7 @@ def of_run(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile
             for name, file in programs.items()
             if name.endswith(CODE) and not _MAIN.search(file.text) and imported.search(file.text)
         }
+    ran -= _not_echoed([programs[name] for name in sorted(ran)], report)
     waiting = list(ran)
     while waiting:
         text = programs[waiting.pop()].text
@@ -89,6 +99,49 @@ def of_run(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile
         ran |= found
         waiting.extend(found)
     return tuple(file for file in files if file.name not in programs or file.name in ran)
+
+
+def _not_echoed(files: Sequence[ConfigFile], report: CrashReport) -> set[str]:
+    """Name the scripts of which the output shows fewer words and values than of one much like them.
+
+    Two scripts of a folder often differ by a step or a model; what each of them echoes, and the values that
+    it hands on and the run has printed, tell which one ran.
+    """
+    rows = "\n".join((*report.texts.values(), *(text for _, text in report.surroundings)))
+    said = {file.name: set(_ECHOED.findall(file.text)) for file in files if not file.name.endswith(CODE)}
+    others = [file.name for file in files if said.get(file.name)]
+    # One that is called by another is no other way to start.
+    texts = {file.name: without_remarks(f"{file.text}\n{file.name}") for file in files}
+    printed = [
+        _given(item.key, item.value) for item in report.settings if item.line and item.spelled == "dump"
+    ]
+    shown = {
+        name: sum(text in rows for text in said[name])
+        + sum(pair.search(texts[name]) is not None for pair in filter(None, printed))
+        for name in others
+    }
+    most = max(shown.values(), default=0)
+    return {
+        name
+        for name in others
+        if shown[name] < most
+        and not any(_is_called(name, texts[other]) for other in others if other != name)
+        and any(
+            shown[other] == most and len(said[name] & said[other]) >= ALIKE
+            for other in others
+            if other != name
+        )
+    }
+
+
+def _given(key: str, value: str) -> re.Pattern[str] | None:
+    """Give the expression of a printed value as a script hands it on; None where it may be met by chance."""
+    leaf = re.split(r"[._-]", last_level(key))
+    if len(leaf) < 2 or not 0 < len(value) < LONGEST or not re.fullmatch(r"[\w./:-]+", value):
+        return None
+    return re.compile(
+        rf"(?i)(?<![A-Za-z]){'[_-]'.join(map(re.escape, leaf))}[= ]+['\"]?{re.escape(value)}(?![\w.])"
+    )
 
 
 def program_of(files: Sequence[ConfigFile], report: CrashReport) -> ConfigFile | None:

@@ -31,7 +31,7 @@ from service.remediation.own_files import own_files
 from service.remediation.own_values import advised_flags, divided_values, own_values
 from service.remediation.packages.changes import fitting_changes
 from service.remediation.packages.named import named_installs
-from service.remediation.ranking import ENOUGH_CHANGES, UNADVISED, shown
+from service.remediation.ranking import ENOUGH_CHANGES, UNADVISED, shown, without_strangers
 from service.remediation.refusals import missigned_options, valued_switches
 from service.remediation.remedies import applicable
 from service.remediation.renames import find_refused, find_renames, read_in_vain
@@ -71,6 +71,7 @@ def propose(assessment: Assessment, cases: Sequence[Case], library: Library, lan
     changes = _with_flow(found.changes, assessment, library, language)
     changes = given_since(changes, assessment.report, language)
     changes = listed_already(changes, assessment.settings, language)
+    changes = without_strangers(changes)
     told = tell_overwritten(shown(changes), assessment.report, language, assessment.settings)
     return Proposals(tuple(told), found.dropped)
 

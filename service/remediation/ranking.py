@@ -22,6 +22,8 @@ ENOUGH_CHANGES = 2
 _ARGUMENT = re.compile(r"[A-Z]\w*\.\w")
 # From this tier on (see `ChangeGroup.tier`) no message advises a change.
 UNADVISED = 4
+# The last tier of what the job's own settings or the log's figures call for.
+UNPROVED = 8 + UNADVISED
 # Cures that an answer offers, and looks beside them; what must follow a change is not counted.
 MOST_CURES, MOST_LOOKS = 3, 3
 
@@ -173,6 +175,30 @@ def _seen_first(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
             found.remove(other)
             found.insert(place, other)
     return found
+
+
+def without_strangers(changes: Sequence[ProposedChange]) -> list[ProposedChange]:
+    """Leave out values that any job may have, of other programs, behind a change of what this job has.
+
+    Behind a setting that the job is seen to set, or a package that it lacks, another program's setting that
+    nothing in the log calls for is a guess.
+    """
+    # What starts the job bounds it from outside, whatever the job sets itself.
+    owners, places = set[str](), known_frameworks().places
+    has_set, left = False, set[str]()
+    for change in changes:
+        # Without the package that it lacks a job may be set to do, but by no variable.
+        kinds = ("setting", "flag", "env") if has_set else ("env",)
+        is_other = change.framework not in owners | places and change.kind in kinds
+        is_guess = change.from_ is None and change.tier > UNPROVED and not is_guidance(change.to)
+        if change.purpose != "cure" or change.goes_with is not None:
+            continue
+        if owners and is_other and is_guess:
+            left.add(change.key)
+        elif change.from_ is not None or change.kind == "package":
+            owners.add(change.framework)
+            has_set |= change.kind != "package"
+    return [change for change in changes if change.key not in left and change.goes_with not in left]
 
 
 def shown(changes: Sequence[ProposedChange]) -> tuple[ProposedChange, ...]:

@@ -40,6 +40,10 @@ MAX_FACTS = 3
 _NOT_GIVEN = frozenset({"", "none", "null", "false"})
 # How prints and records spell settings, those that were made of others among them.
 _PRINTED = frozenset({"dump", "yaml", "json"})
+# Classes that hold options, and those that feed, build or train a model.
+_HOLDER = re.compile(
+    r"(?i)config|cfg|arg|param|option|setting|loader|dataset|datamodule|trainer|engine|model|net$|llm|namespace"
+)
 _NAME = re.compile(r"[A-Za-z_][\w.-]{1,60}")
 _FACT = re.compile(r"\{([a-z_0-9]+)\.([a-z_0-9]+)\}")
 
@@ -129,7 +133,10 @@ def _of_job(
     def is_known(item: Setting) -> bool:
         return any(library.setting(framework, unsigned(item.key)) for framework in seen)
 
-    found = [item for item in settings if compiled(row.own).search(item.key)]
+    calls = "\n".join(f"{frame} {frame.code}" for event in report.standing for frame in event.frames)
+    found = [
+        item for item in settings if compiled(row.own).search(item.key) and not _of_other_call(item, calls)
+    ]
     if is_guidance(row.to):
         # What takes a path or a name is no switch, whatever its name ends in (`overwrite_output_dir`).
         found = [item for item in found if item.value.strip("'\"").lower() not in _SWITCHED]
@@ -148,6 +155,16 @@ def _of_job(
 
 
 _SWITCHED = frozenset({"true", "false"})
+
+
+def _of_other_call(item: Setting, calls: str) -> bool:
+    """Tell whether a setting is an argument that code gives to a class which the failing calls do not show.
+
+    What holds options, or feeds and trains a model, may be of any failure.
+    """
+    call = item.scope.rpartition(".")[2]
+    is_argument = bool(item.file) and item.spelled == "dump" and call[:1].isupper()
+    return is_argument and not _HOLDER.search(call) and call not in calls
 
 
 def _may_make(item: Setting, other: Setting) -> bool:

@@ -12,6 +12,8 @@ MOST_WORDS, LEAST_WORDS = 6, 2
 _RUN = re.compile(
     r"(?<![\w./\\=-])[A-Za-z][A-Za-z0-9]*(?:[ -][A-Za-z][A-Za-z0-9]*)+(?![\w/\\(=]|\.\w|-\w|\[)"
 )
+# What stands before the name of a thing in which something is: of that the sentence does not speak.
+_WITHIN = re.compile(r"(?i)\b(?:in|inside|within|from) (?:the|your|this|that|a) \Z")
 _WORD = re.compile(r"[A-Za-z0-9]+")
 # How sentences and settings differ in the same words.
 _SHORTER = (
@@ -37,7 +39,8 @@ def words_naming(sentence: str, is_setting: Callable[[str], bool]) -> Iterator[t
                 (count, "_".join(word for word, _, _ in words[first : first + count])) for count in counts
             )
             found = next(((n, name) for n, name in names if any(map(is_setting, spellings(name)))), None)
-            if found is not None:
+            is_place = found is not None and _WITHIN.search(sentence[: words[first][1]])
+            if found is not None and not is_place:
                 yield found[1], words[first][1], words[first + found[0] - 1][2]
             first += found[0] if found else 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 from corpus.keys import canonical
 from ingest.configfiles.settings import Setting
@@ -42,7 +43,9 @@ def as_run(own: Sequence[Setting], shown: Sequence[Setting], last: int = 0) -> t
             held[place] = held.get(place, False) or same
     foreign = _foreign(held, told)
     return tuple(
-        setting
+        replace(setting, value=told[canonical(setting.key)][-1].value)
+        if _names_other_file(setting, told)
+        else setting
         if held.get((setting.file, key := canonical(setting.key)), True) or setting.spelled in _KEPT
         else replace(setting, value=told[key][-1].value)
         for setting in own
@@ -50,6 +53,17 @@ def as_run(own: Sequence[Setting], shown: Sequence[Setting], last: int = 0) -> t
         or setting.spelled in _KEPT
         or (setting.file, canonical(setting.key)) in held
     )
+
+
+def _names_other_file(setting: Setting, told: Mapping[str, Sequence[Setting]]) -> bool:
+    """Tell whether the run printed another file or folder under a configuration's whole key."""
+    last = next(iter(told.get(canonical(setting.key), ())[-1:]), None)
+    if setting.spelled != "yaml" or "." not in setting.key or last is None or last.spelled != "dump":
+        return False
+    here, there = (PurePosixPath(text.strip("'\"")) for text in (setting.value, last.value))
+    are_paths = all("/" in str(path) and "$" not in str(path) for path in (here, there))
+    # A home folder that is written out, or a link that is followed, is the same file.
+    return are_paths and here.name != there.name
 
 
 def _foreign(held: Mapping[tuple[str, str], bool], told: Mapping[str, Sequence[Setting]]) -> frozenset[str]:

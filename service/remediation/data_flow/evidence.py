@@ -71,7 +71,10 @@ def tied_by_path(end: FlowEnd, values: Sequence[str], message: str) -> Tie | Non
         return Tie(1, path)
     if known or end.kind in ("constant", "parameter") or not PATHS.search(last_level(end.key)):
         return None
-    told = paths_of(message)
+    # A name in quotes is no path, unless it has a folder or an ending.
+    told = [path for path in paths_of(message) if _PATH.search(path)]
+    if not told:
+        return None
     if end.how == PASSED and len(told) == 1:
         return Tie(2, told[0])
     return Tie(3) if end.how != COMPUTED else None

@@ -928,3 +928,11 @@ def test_of_several_commands_the_one_that_agrees_with_the_run_is_changed() -> No
     assert holds(after, target)
     with pytest.raises(NotPatchableError, match="several commands"):
         apply(script, replace(target, run=(("depth", "2"),)))
+
+
+def test_that_a_package_is_installed_before_the_first_program_that_may_need_it() -> None:
+    """A program of a package itself, not only the interpreter; tools that prepare the job need none."""
+    script = "mkdir --parents out\ntool_eval --model a --out out\npython sum.py --in out\n"
+    target = PatchTarget("pip", "package", ("langdetect",), "install", "package")
+    made = apply(script, target)
+    assert made == script.replace("tool_eval --model", "python3 -m pip install langdetect\ntool_eval --model")

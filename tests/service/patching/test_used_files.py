@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ingest.configfiles.settings import Setting
 from ingest.logs.stacks.stack import Frame
 from service.patching.patches import ConfigFile
 from service.patching.used_files import by_use, of_run, to_be_patched
@@ -117,3 +118,33 @@ def test_that_a_program_beside_a_notebook_did_not_run() -> None:
     ]
     told = report(failed(frames=(Frame("In [3]", 1, "<module>"),)))
     assert [file.name for file in of_run(files, told)] == ["parts.py"]
+
+
+SCRIPTS = [
+    ConfigFile("eval.sh", 'echo "Step 1: get data"\necho "Step 2: base model"\ntool --args "max_len=512"\n'),
+    ConfigFile(
+        "eval_big.sh",
+        '# see eval.sh\necho "Step 1: get data"\necho "Step 2: base model"\necho "Merge"\n'
+        'tool --args "max_len=8192"\n',
+    ),
+]
+
+
+@each_row(
+    ("shown", "printed", "names"),
+    [
+        ("Merge", [], ["eval_big.sh"]),
+        ("out of memory", [("max_len", "8192")], ["eval_big.sh"]),
+        ("out of memory", [("max_len", "512")], ["eval.sh"]),
+        # Nothing tells them apart.
+        ("Step 2: base model", [], ["eval.sh", "eval_big.sh"]),
+        ("out of memory", [("max_len", "64")], ["eval.sh", "eval_big.sh"]),
+    ],
+)
+def test_that_of_scripts_much_alike_the_output_tells_which_one_ran(
+    shown: str, printed: list[tuple[str, str]], names: list[str]
+) -> None:
+    """By what a script echoes in its own words, and by the values that it hands on and the run prints."""
+    values = [Setting(key, value, 3, "dump") for key, value in printed]
+    told = report(failed(text=shown, body=shown), settings=values)
+    assert [file.name for file in of_run(SCRIPTS, told)] == names

@@ -18,8 +18,9 @@ from service.patching.diagnosis_patch import StepPatch, patch_first_step, writab
 from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage
 from service.remediation.changes import propose_changes
-from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, overlap, refused
+from service.remediation.feasibility import ALREADY, DEFAULT, WHOLE_LIST, Grounds, overlap, refused
 from service.remediation.gpu_cards import largest_gib
+from service.remediation.setting_values import is_least
 from tests.factories import whole_corpus
 from tests.service.factories import case, change, failed, library, proposal, report, setting, spec, text
 from tests.warm import explained
@@ -486,3 +487,30 @@ def test_that_the_job_s_own_code_and_sections_tell_a_value() -> None:
     other = Setting("device_map", "cpu", 0, "dump", file="run.py", scope="GPT.from_pretrained")
     mixed = Grounds(report(failed()), known, [*code, other])
     assert mixed.value("verl", "from_pretrained.device_map") is None
+
+
+def test_that_an_option_which_a_whole_print_lacks_is_none_of_the_program() -> None:
+    """Megatron prints every argument that it has: an option that is not among many is of another version."""
+    names = [f"--size-{number}" for number in range(WHOLE_LIST)]
+    specs = [spec(name, framework="megatron", spelled="flag") for name in (*names, "--late", "--no-early")]
+
+    def reason(key: str, printed: int, *more: str) -> str:
+        shown = [Setting(name.strip("-").replace("-", "_"), "1", 5, "dump") for name in names[:printed]]
+        shown += [Setting(name, "1", 5, "dump") for name in more]
+        told = report(failed(), frameworks=(("megatron", ""),), settings=shown)
+        return refused(
+            proposal(key, 2, framework="megatron", kind="flag"), Grounds(told, library(*specs), shown)
+        )
+
+    assert reason("--late", WHOLE_LIST) == Message("changes.not-printed")
+    assert reason("--late", WHOLE_LIST, "late") == ""
+    assert reason("--late", WHOLE_LIST - 1) == ""
+    # `--no-early` turns off what is printed as `early`.
+    assert reason("--no-early", WHOLE_LIST, "early") == ""
+
+
+def test_that_a_count_at_its_least_is_not_to_be_lowered() -> None:
+    counted = spec("cards", type="int", min=1)
+    rows = [("1", True), ("0", True), ("'1'", True), ("2", False), ("many", False), (None, False)]
+    assert [is_least(now, counted) for now, _ in rows] == [least for _, least in rows]
+    assert is_least("1", None)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from service.remediation.ranking import MOST_CURES, MOST_LOOKS, ChangeGroup, is_situated, ranked, shown
+from service.remediation.ranking import (
+    MOST_CURES,
+    MOST_LOOKS,
+    ChangeGroup,
+    is_situated,
+    ranked,
+    shown,
+    without_strangers,
+    without_unset,
+)
 from service.schemas.diagnosis import ProposedChange
 from tests.service.factories import proposal
 
@@ -102,3 +111,37 @@ def test_that_of_two_settings_of_one_rule_the_one_that_the_job_sets_comes_first(
     }
     found = {name: order(unseen, *others)[0] for name, (others, _) in rows.items()}
     assert found == {name: (first or ["--micro"])[0] for name, (_, first) in rows.items()}
+
+
+def test_that_another_programs_guess_does_not_stand_behind_a_setting_of_the_job() -> None:
+    """A value that any job may have is left out; what the job sets, a firm one and one in words are not."""
+    own = proposal("batch", 4, framework="python", **{"from": "8"})
+    guess = proposal("--micro", 1, framework="megatron", kind="flag", tier=13)
+    follows = proposal("--steps", 2, framework="megatron", kind="flag", goes_with="--micro", tier=13)
+    kept = [
+        proposal("batch_b", 1, framework="python", tier=13),
+        proposal("stage", 2, framework="deepspeed", tier=13, **{"from": "1"}),
+        proposal("flash", True, framework="verl", tier=12),
+        proposal("length", "below the present value", framework="trl", tier=13),
+        proposal("LOOK", 1, framework="env", kind="env", purpose="find-out", tier=45),
+        proposal("--shm-size", "32g", framework="docker", kind="flag", tier=13),
+    ]
+    assert without_strangers([own, guess, follows, *kept]) == [own, *kept]
+    assert without_strangers([guess, own]) == [guess, own]
+
+
+def test_that_beside_a_lacking_package_only_variables_are_guesses() -> None:
+    """A job may be set to do without a package; a variable installs nothing."""
+    package = proposal("ninja", "install", framework="pip", kind="package", tier=13)
+    variable = proposal("MAX_JOBS", 4, framework="env", kind="env", tier=14)
+    setting = proposal("optim", "adamw", framework="transformers", tier=14)
+    assert without_strangers([package, variable, setting]) == [package, setting]
+
+
+def test_that_words_for_an_unset_setting_give_way_to_the_one_that_is_told() -> None:
+    """Where a setting of the job holds what the failing line tells, another one is not asked for in words."""
+    held = group("data.path", now="/a", held=True)
+    unset = ChangeGroup([proposal("model_path", "a path that is there", framework="trl")])
+    named = ChangeGroup([proposal("named", "a path that is there", framework="trl")], advised=0)
+    assert without_unset([held, unset, named]) == [held, named]
+    assert without_unset([unset, named]) == [unset, named]

@@ -19,6 +19,8 @@ KNOWN = frozenset(
         ("needs Flash Attention here", ["flash_attention"]),
         ("Invalid learning rate: -1", ["learning_rate"]),
         ("the maximum length of a row", ["maximum_length"]),
+        ("no such module in the learning rate", []),
+        ("the learning rate is out of range", ["learning_rate"]),
         # A name of one word may mean anything, and a part of a path or of a longer name is none.
         ("the data are gone", []),
         ("see /gradient checkpointing/x and my_gradient checkpointing_y", []),

@@ -65,6 +65,14 @@ def test_that_what_the_run_printed_wins_over_a_file() -> None:
     }
 
 
+def test_that_another_file_that_the_run_printed_wins_over_a_default() -> None:
+    """Under the whole key of a configuration; the same file by another way to it stays as it is written."""
+    own = [Setting("data.train", "~/rows/a.bin", 0, "yaml", file="a.yaml")]
+    for value, wanted in (("/w/b.bin", "/w/b.bin"), ("/home/x/rows/a.bin", "~/rows/a.bin")):
+        shown = [Setting("data.train", value, 3, "dump")]
+        assert kept(own, shown) == {"a.yaml:data.train": wanted}
+
+
 def test_that_of_several_prints_the_last_before_the_failure_counts() -> None:
     shown = [*printed(2, rows="8"), *printed(5, rows="4"), *printed(9, rows="2")]
     assert kept(of("a.yaml", rows="16"), shown, last=6) == {"a.yaml:rows": "4"}
