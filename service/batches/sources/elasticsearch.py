@@ -34,6 +34,7 @@ from service.settings import Settings
 
 # Lines of a page, and series of one.
 PAGE, SERIES = 1000, 1000
+MOST_PAGES = 1000
 # How long the server keeps a scroll between two pages.
 KEPT = "2m"
 LONGEST_JOB = timedelta(days=7)
@@ -197,7 +198,7 @@ class _Elasticsearch:
         names = {f"f{number}": name for number, name in enumerate(fields)}
         sources = [{key: {"terms": {"field": name, "missing_bucket": True}}} for key, name in names.items()]
         after: dict[str, Any] | None = {}
-        while after is not None:
+        for _ in range(MOST_PAGES):
             composite = {"size": SERIES, "sources": sources, **({"after": after} if after else {})}
             body = {
                 "size": 0,
@@ -216,6 +217,9 @@ class _Elasticsearch:
                 if ended and any(told.values()):
                     yield LineSeries({names[key]: value for key, value in told.items()}, began, ended)
             after = found.aggregations.series.after_key
+            if after is None:
+                return
+        raise self._api.refused("the list of its series has no end")
 
     def _fields(self, job_field: str) -> list[str]:
         """Choose the fields that tell jobs and their files apart: of each role the shortest name."""

@@ -290,6 +290,17 @@ def test_that_a_refusal_is_told_in_the_servers_words(url: str, find: Find, serve
         find(url)
 
 
+def test_that_a_list_without_an_end_is_refused(
+    url: str, find: Find, server: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elasticsearch, "SERIES", 1)
+    monkeypatch.setattr(elasticsearch, "MOST_PAGES", 3)
+    with pytest.raises(InvalidRequestError, match="has no end"):
+        find(url)
+    server.documents = server.documents[:1]
+    assert find(url).count == 1
+
+
 def test_that_an_index_without_a_telling_field_is_refused(url: str, find: Find, server: StandIn) -> None:
     server.documents = [{"@timestamp": 0, "message": "a line"}]
     with pytest.raises(InvalidRequestError, match="--job-label"):
