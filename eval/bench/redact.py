@@ -1,7 +1,8 @@
 """Bytes a second of redaction over usual training logs: as a stream, as a whole, and line by line.
 
-The logs are the labelled incidents, concatenated. The peer applies every expression to every line, without
-the prefilter, to the first FOR_PEER bytes.
+The logs are the labelled incidents, concatenated, and made logs of one long job each, of which the noisy one
+warns and fails between its progress lines. The peer applies every expression to every line, without the
+prefilter, to the first FOR_PEER bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from time import perf_counter
 
 from rich.table import Table
 
-from ingest.redaction import search
+from eval.bench import mixed, noisy
+from eval.bench.read_child import CACHE
+from ingest.redaction import prefilter, search
 from ingest.redaction.redactor import Redactor
 
 INCIDENTS = Path(__file__).parents[1] / "incidents"
@@ -51,20 +54,27 @@ def run() -> Table:
 
 
 def _rows(logs: bytes) -> Iterator[RedactionRate]:
+    prefilter.save_prefilter(CACHE)
     Redactor().clean("compiles the prefilter\n")
     large = logs * max(1, SIZE // len(logs))
     text = logs.decode("utf-8", "replace")
     lines, start = text.split("\n"), logs[:FOR_PEER]
-    starts = range(0, len(large), CHUNK)
-    yield _best(
-        "stream",
-        len(large),
-        lambda: sum(map(len, Redactor().stream(large[place : place + CHUNK] for place in starts))),
-    )
+    yield _streamed("stream, the incidents", large)
+    yield _streamed("stream, a noisy log", b"".join(noisy.pieces(SIZE)))
+    yield _streamed("stream, a quiet log", b"".join(mixed.pieces(SIZE)))
     yield _best("clean, the whole text", len(logs), lambda: Redactor().clean(text))
     yield _best("clean, line by line", len(logs), lambda: [Redactor().clean(line) for line in lines])
     yield _best(
         "every expression at every line (first part)", len(start), lambda: search.search_all(start), 1
+    )
+
+
+def _streamed(name: str, log: bytes) -> RedactionRate:
+    starts = range(0, len(log), CHUNK)
+    return _best(
+        name,
+        len(log),
+        lambda: sum(map(len, Redactor().stream(log[place : place + CHUNK] for place in starts))),
     )
 
 

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,11 +55,14 @@ class Readings:
         self._signs = Finder(
             SIGNS, cache, once=[number for number in range(len(SIGNS)) if number not in (_BARE, _FOREIGN)]
         )
-        # One place a row, however often a sign stands in it.
+        self._cache = cache
         self._numbers = [sign for sign, texts in _ROWS.items() for _ in texts]
-        self._signed_rows = Finder(
-            [rf"(?:{text})[^\n]*(?:\n|\z)" for texts in _ROWS.values() for text in texts], cache
-        )
+
+    @cached_property
+    def _signed_rows(self) -> Finder:
+        """What tells of each row with a sign once, however often the sign stands in it."""
+        texts = [text for texts in _ROWS.values() for text in texts]
+        return Finder([rf"(?:{text})[^\n]*(?:\n|\z)" for text in texts], self._cache)
 
     def of(self, data: bytes, around: int | None = None) -> Iterator[Reading]:
         """Yield the text without escapes, and then each that reads otherwise.
