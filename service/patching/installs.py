@@ -21,10 +21,11 @@ from service.patching.target import PatchTarget
 # A program by its plain name, and the tools that prepare a job rather than being it.
 _OWN_PROGRAM = re.compile(r"[A-Za-z][\w-]*")
 _TOOL = re.compile(
-    r"mkdir|rm|cp|mv|ln|ls|tar|unzip|zip|sed|awk|grep|find|tee|cat|head|tail|sort|date|hostname|which|command|touch"
-    r"|chmod|rsync|scp|ssh|git|wget|curl|apt(?:-get)?|yum|brew|sudo|module|conda|mamba|micromamba|pip\d?|uv|poetry"
-    r"|nvidia-smi|echo|printf|set|export|source|cd|test|read|local|declare|trap|wait|kill|pkill|ps|sleep|eval|exit"
-    r"|squeue|scontrol|sinfo|sacct|scancel|docker|podman|aws|gsutil|gcloud|hf|huggingface-cli|wandb|python[\d.]*"
+    r"mkdir|rm|cp|mv|ln|ls|tar|unzip|zip|sed|awk|grep|find|tee|cat|head|tail|sort|date|hostname|which"
+    r"|command|touch|chmod|rsync|scp|ssh|git|wget|curl|apt(?:-get)?|yum|brew|sudo|module|conda|mamba"
+    r"|micromamba|pip\d?|uv|poetry|nvidia-smi|echo|printf|set|export|source|cd|test|read|local|declare"
+    r"|trap|wait|kill|pkill|ps|sleep|eval|exit|squeue|scontrol|sinfo|sacct|scancel|docker|podman|aws"
+    r"|gsutil|gcloud|hf|huggingface-cli|wandb|python[\d.]*"
 )
 
 

@@ -42,7 +42,8 @@ _NOT_GIVEN = frozenset({"", "none", "null", "false"})
 _PRINTED = frozenset({"dump", "yaml", "json"})
 # Classes that hold options, and those that feed, build or train a model.
 _HOLDER = re.compile(
-    r"(?i)config|cfg|arg|param|option|setting|loader|dataset|datamodule|trainer|engine|model|net$|llm|namespace"
+    r"(?i)config|cfg|arg|param|option|setting|namespace"
+    r"|loader|dataset|datamodule|trainer|engine|model|net$|llm"
 )
 _NAME = re.compile(r"[A-Za-z_][\w.-]{1,60}")
 _FACT = re.compile(r"\{([a-z_0-9]+)\.([a-z_0-9]+)\}")
