@@ -223,9 +223,12 @@ class FailureLog:
 
 
 def _calls_warning(row: Pattern, line: Line) -> bool:
-    """Tell whether a program calls a line a warning by a word that is none of the message that it knows."""
+    """Tell whether a program calls a line a warning by a word that is none of the message that it knows.
+
+    What a message states, such as a dead device, is no less so for that word.
+    """
     word, found = _WARNS.match(line.body), row.compiled.search(line.body)
-    return word is not None and found is not None and found.start() > 0
+    return word is not None and found is not None and found.start() > 0 and row.strength != "states"
 
 
 def _toned_down(row: Pattern, line: Line, traceback: Traceback | None) -> Pattern:

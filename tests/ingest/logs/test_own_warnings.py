@@ -24,6 +24,8 @@ TIMED_OUT = (
         (WITHOUT_APEX + OOM + "\n", "gpu-oom-training"),
         # The same without the word is a failure of its own.
         (WITHOUT_APEX.removeprefix("Warning:  ") + OOM + "\n", "package-missing"),
+        # Whoever catches what the device states may call it as he likes.
+        ("Warning: no model. Error: CUDA error: device-side assert triggered\n", "cuda-device-assert"),
         # A message that begins by the word in its program's own source is what that says.
         ("Warning: DeepEP timeout for dispatch receive, rank 3, src_rank 9\n", "expert-parallel-transport"),
     ],
