@@ -40,7 +40,7 @@ from corpus.schema import (
     SettingSpec,
     Text,
 )
-from corpus.vocabulary import CorpusVocabulary, texts_in, vocabulary_of
+from corpus.vocabulary import CorpusVocabulary, vocabulary_of
 
 R = TypeVar("R", bound=Record)
 
@@ -117,31 +117,13 @@ class Library:
     def vocabulary(self) -> CorpusVocabulary:
         """The words that causes, cases, settings and remedies are described in, and the settings' names."""
         described = (self.causes, self.cases, self.specs, self.remedies, self.procedures)
-        return vocabulary_of(described, (name for key in self.specs for name in key))
+        return vocabulary_of(described, [name for key in self.specs for name in key], self.choices)
 
     @cached_property
     def choices(self) -> frozenset[str]:
         """The words that some setting may be set to."""
         told = (word for spec in self.specs.values() for word in (*spec.choices, spec.default))
         return frozenset(word for word in told if isinstance(word, str))
-
-    @cached_property
-    def mixed_words(self) -> frozenset[str]:
-        """The words with digits amid their letters that settings, choices, causes and cases have: `h5py`."""
-        described = (self.causes, self.cases, self.specs, self.remedies, self.procedures)
-        names = (*(name for key in self.specs for name in key), *self.choices)
-        told = "\n".join((*names, *(text.en for text in texts_in(described)))).lower()
-        return frozenset(re.findall(r"[a-z]+\d+[a-z]+", told))
-
-    @cached_property
-    def name_parts(self) -> frozenset[str]:
-        """The words of which the names of frameworks and settings, and their choices, are made."""
-        return self.choice_parts | _parts(name for key in self.specs for name in key)
-
-    @cached_property
-    def choice_parts(self) -> frozenset[str]:
-        """The words of which those are made that settings may be set to."""
-        return _parts(self.choices)
 
     @cached_property
     def keys(self) -> Mapping[str, Sequence[str]]:
@@ -229,10 +211,6 @@ class Library:
             for alias in spec.aliases:
                 table.setdefault((spec.framework, alias.key), []).append(spec)
         return table
-
-
-def _parts(names: Iterable[str]) -> frozenset[str]:
-    return frozenset(part.lower() for name in names for part in re.findall(r"[A-Za-z]+", name))
 
 
 # Bounded, as versions come out of logs.

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from corpus.schema import Record, Text
 
 _ENGLISH = re.compile(r"[a-z]{3,}")
+_LETTERS = re.compile(r"[a-z]+")
+_MIXED = re.compile(r"[a-z]+\d+[a-z]+")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]{2,}")
 # Longest first: what is left of a word has to have three letters.
 _ENDINGS = ("ations", "ation", "ings", "ing", "ied", "ies", "ed", "es", "ly", "er", "s", "e")
@@ -16,10 +18,17 @@ _ENDINGS = ("ations", "ation", "ings", "ing", "ied", "ies", "ed", "es", "ly", "e
 
 @dataclass(frozen=True)
 class CorpusVocabulary:
-    """Stems of the English words, and the pairs of signs that stand beside each other in Chinese."""
+    """Stems of the English words, and the pairs of signs that stand beside each other in Chinese.
+
+    `mixed` are words with digits amid their letters (`h5py`), `names` those of which the names of frameworks
+    and settings are made, and `choices` those of what settings may be set to.
+    """
 
     stems: frozenset[str]
     pairs: frozenset[str]
+    mixed: frozenset[str]
+    names: frozenset[str]
+    choices: frozenset[str]
 
 
 def stem(word: str) -> str:
@@ -56,10 +65,15 @@ def texts_in(values: Iterable[object]) -> Iterator[Text]:
             yield from texts_in(value)
 
 
-def vocabulary_of(values: Iterable[object], names: Iterable[str]) -> CorpusVocabulary:
-    """Give the words that records use, and those that names are made of."""
+def vocabulary_of(values: Iterable[object], names: Iterable[str], choices: Iterable[str]) -> CorpusVocabulary:
+    """Give the words that records use, and those that names and choices are made of."""
     texts = list(texts_in(values))
+    named, chosen = "\n".join(names), "\n".join(choices)
+    told = "\n".join((named, *(text.en for text in texts)))
     return CorpusVocabulary(
-        frozenset(stems(re.sub(r"[\W_]", " ", "\n".join((*names, *(text.en for text in texts)))))),
+        frozenset(stems(re.sub(r"[\W_]", " ", told))),
         frozenset(pairs("\n".join(text.zh for text in texts))),
+        frozenset(_MIXED.findall(f"{told}\n{chosen}".lower())),
+        frozenset(_LETTERS.findall(named.lower())),
+        frozenset(_LETTERS.findall(chosen.lower())),
     )

@@ -22,7 +22,15 @@ from ingest.errors import InvalidExpressionError
 from ingest.logs.scanner import Finder
 from ingest.redaction.extra import extra_kinds, extra_text
 from ingest.redaction.kinds import Probed
-from ingest.redaction.readings import APART, Reading, Readings, has_link, part_of, row_begins, without_escapes
+from ingest.redaction.readings import (
+    APART,
+    Readings,
+    RowReading,
+    has_link,
+    part_of,
+    row_begins,
+    without_escapes,
+)
 from ingest.redaction.row_shapes import RowCut, RowShapes
 from ingest.redaction.table import KINDS, SHIPPED
 from ingest.redaction.views import BEFORE_ROW
@@ -389,7 +397,7 @@ def _row(data: bytes, place: int) -> tuple[int, int]:
 
 
 def _translated(
-    rows: dict[tuple[int, int], CandidateKinds], reading: Reading, data: bytes
+    rows: dict[tuple[int, int], CandidateKinds], reading: RowReading, data: bytes
 ) -> dict[tuple[int, int], CandidateKinds]:
     """Give the rows of a reading as those of the text as given; these hold no newline."""
     if not rows:

@@ -40,7 +40,7 @@ _LINK = re.compile(rb"\x1b\][^\x07\x1b\n]{0,400}://[^\x07\x1b\n]{0,400}[@=]")
 APART = -1
 
 
-class Reading(NamedTuple):
+class RowReading(NamedTuple):
     """A text as it is read, and which rows of the text as given it has, where these are not all."""
 
     text: bytes
@@ -64,7 +64,7 @@ class Readings:
         texts = [text for texts in _ROWS.values() for text in texts]
         return Finder([rf"(?:{text})[^\n]*(?:\n|\z)" for text in texts], self._cache)
 
-    def of(self, data: bytes, around: int | None = None) -> Iterator[Reading]:
+    def of(self, data: bytes, around: int | None = None) -> Iterator[RowReading]:
         """Yield the text without escapes, and then each that reads otherwise.
 
         Of those, only the rows that do, and so many `around` them, where that is given.
@@ -78,29 +78,29 @@ class Readings:
         if _FOREIGN in signs:
             ends = [end for number, end in found if number == _FOREIGN]
             plain = views.with_signs_of_ascii(plain, ends)
-        yield Reading(plain)
+        yield RowReading(plain)
         given = {plain}
         for reading in self._others(data, plain, signs, around):
             if reading.text not in given:
                 given.add(reading.text)
                 yield reading
 
-    def _others(self, data: bytes, plain: bytes, signs: set[int], around: int | None) -> Iterator[Reading]:
+    def _others(self, data: bytes, plain: bytes, signs: set[int], around: int | None) -> Iterator[RowReading]:
         if plain is not data and has_link(data):
-            yield Reading(data)
+            yield RowReading(data)
         if signs.isdisjoint((_CONTROL, _NESTED, _CODED)):
             return
         near = {} if around is None else self._near({without_escapes(data), plain}, around)
         if _CONTROL in signs:
             part, rows = _part(data, near.get(_CONTROL))
-            yield Reading(views.uncontrolled(part), rows)
-            yield Reading(views.without_backspaces(part), rows)
+            yield RowReading(views.uncontrolled(part), rows)
+            yield RowReading(views.without_backspaces(part), rows)
         if _NESTED in signs:
             part, rows = _part(data, near.get(_NESTED))
-            yield Reading(views.unnested(part), rows)
+            yield RowReading(views.unnested(part), rows)
         if _CODED in signs:
             part, rows = _part(plain, near.get(_CODED))
-            yield Reading(views.decoded(part), rows)
+            yield RowReading(views.decoded(part), rows)
 
     def _near(self, texts: Iterable[bytes], around: int) -> dict[int, list[int]]:
         """Give for each sign the numbers of the rows that read otherwise for it, and of those around them."""
@@ -134,7 +134,7 @@ def has_link(data: bytes) -> bool:
     return has_title and _LINK.search(data) is not None
 
 
-def part_of(text: bytes, rows: Sequence[int]) -> Reading:
+def part_of(text: bytes, rows: Sequence[int]) -> RowReading:
     """Give some rows of a text, with the newline that ends each.
 
     A row of a semicolon, whose number is APART, stands between those where others are left out: no condition
@@ -149,11 +149,11 @@ def part_of(text: bytes, rows: Sequence[int]) -> Reading:
         parts.append(text[begins[row] : begins[row + 1]])
         numbers.append(row)
         last = row
-    return Reading(b"".join(parts), numbers)
+    return RowReading(b"".join(parts), numbers)
 
 
-def _part(text: bytes, rows: Sequence[int] | None) -> Reading:
-    return Reading(text) if rows is None else part_of(text, rows)
+def _part(text: bytes, rows: Sequence[int] | None) -> RowReading:
+    return RowReading(text) if rows is None else part_of(text, rows)
 
 
 def _without_colours(data: bytes, plain: bytes, ends: Sequence[int]) -> bytes:

@@ -50,7 +50,8 @@ from service.settings import Settings
 # How much longer an answer gets before it is looked at again.
 STRIDE = 48
 _ADVISES = re.compile(
-    r"(?i)\b(?:hints?|notes?|advice|advise|fix|remedy|cure|solution|please|must|should|instead|operator|admin)\b"
+    r"(?i)\b(?:hints?|notes?|advice|advise|fix|remedy|cure|solution|please|must|should|"
+    r"instead|operator|admin)\b"
 )
 _CLAIMED = {"cause", "certainty", "quotes", "cases", "changes"}
 

@@ -104,8 +104,8 @@ _CALL = re.compile(
     r"(?<![\w.:-])0\d{2,4}[\s-]\d{3,}(?!\w|[.:]\d)|(?-i:(?<!\w)(?:0x[0-9a-fA-F]{40}|bc1[0-9a-z]{20,}|"
     r"[13T][1-9A-HJ-NP-Za-km-z]{25,34})(?!\w))|"
     # Sums of money.
-    r"(?<![\w$])[$€£¥₿]\s?\d[\d.,]+|(?<![\w.])\d[\d.,]*\s?(?:[€£¥₿]|(?:eur|usd|gbp|cny|rmb|chf|jpy|krw|inr|rub|"
-    r"btc|eth|xmr|euros?|dollars?|yuan|rubles?|pounds sterling)(?!\w)|元|美元|万元|块钱)|"
+    r"(?<![\w$])[$€£¥₿]\s?\d[\d.,]+|(?<![\w.])\d[\d.,]*\s?(?:[€£¥₿]|(?:eur|usd|gbp|cny|rmb|chf|jpy|"
+    r"krw|inr|rub|btc|eth|xmr|euros?|dollars?|yuan|rubles?|pounds sterling)(?!\w)|元|美元|万元|块钱)|"
     r"\b(?:eur|usd|gbp|cny|rmb|chf|btc|xmr)\s\d|"
     rf"\b{_SPELLED}(?:[\s,-]+{_SPELLED}){{4,}}\b|[零〇一二三四五六七八九幺]{{7,}}|"
     r"\b(?:hot[\s-]?line|help\s?desk|qr[\s-]?code|cryptocurrenc\w+|bitcoins?|btc|ethereum|monero|usdt|"

@@ -31,7 +31,8 @@ _LEADING = re.compile(
 )
 # Names of the job's own: what they may be, other rules say.
 _NAMES = re.compile(
-    r"(?<![\w/])(?:\w*_\w+(?:\.\w+)*|(?=[\w-]*\d)\w+-[\w-]+|[A-Za-z]+\d+[A-Za-z]\w*|[A-Za-z]+[a-z][A-Z]\w*)(?![\w/])"
+    r"(?<![\w/])(?:\w*_\w+(?:\.\w+)*|(?=[\w-]*\d)\w+-[\w-]+|[A-Za-z]+\d+[A-Za-z]\w*|"
+    r"[A-Za-z]+[a-z][A-Z]\w*)(?![\w/])"
 )
 _OF_OTHER_SCRIPT = re.compile(r"[^\W\d_a-zA-Z]{2,}")
 _CHINESE_WORDS = re.compile(r"[\u4e00-\u9fff]{4,}")

@@ -33,7 +33,9 @@ def is_plain_name(text: str, library: Library, lines: str) -> bool:
     pieces = _PIECE.findall(text)
     is_code = sum(map(len, pieces)) > 2 * MOST_DIGITS and sum(len(piece) < _SHORT for piece in pieces) > 4
     is_code = is_code or sum(sign.isdigit() for sign in text) > DIGITS_OF_NAME
-    if _MIXED.search(text) and any(word not in library.mixed_words for word in _MIXED.findall(text.lower())):
+    if _MIXED.search(text) and any(
+        word not in library.vocabulary.mixed for word in _MIXED.findall(text.lower())
+    ):
         return False
     if is_order_name(text, library):
         return False
@@ -61,7 +63,7 @@ def _is_plain(piece: str, library: Library, lines: str) -> bool:
     words = advice_words.load()
     return (
         (len(low) < _SHORT and low.isascii())
-        or low in library.name_parts
+        or low in library.vocabulary.names | library.vocabulary.choices
         or stem(low) in library.vocabulary.stems | words.ordinary | words.value
         or _stands(piece, lines)
     )

@@ -39,10 +39,10 @@ _WORD = re.compile(r"[A-Za-z]+|\d+|[^\W\d_]")
 _DIGITS = re.compile(r"\d{1,6}")
 # How words in place of a value begin: with what they name, a measure, or what is taken away.
 _VALUE_WORDS = re.compile(
-    r"(?i)(?:(?:in|on|at|from|as|under|below|above|over|near|to)\s+)?(?:an?|the|one|two|another|any|some|its|each|"
-    r"every|half|twice|only|about|at (?:most|least)|up to|less|fewer|more|lower|higher|smaller|larger|"
-    r"shorter|longer|earlier|later|newer|older|same|none|unset|unchanged|without|not|no|left?|leave|true|false|"
-    r"enough|several|all|what|where|how many)\b|^\W*\d"
+    r"(?i)(?:(?:in|on|at|from|as|under|below|above|over|near|to)\s+)?(?:an?|the|one|two|another|any|"
+    r"some|its|each|every|half|twice|only|about|at (?:most|least)|up to|less|fewer|more|lower|higher|"
+    r"smaller|larger|shorter|longer|earlier|later|newer|older|same|none|unset|unchanged|without|not|no|left?|leave|"
+    r"true|false|enough|several|all|what|where|how many)\b|^\W*\d"
 )
 _LITERALS = re.compile(r"'([^'\n]{1,120})'|\"([^\"\n]{1,120})\"")
 _PLACE = re.compile(r"[^\s/]*(?:/[^\s/]+)+/?")
@@ -138,7 +138,7 @@ def _is_made_of_names(plain: str, own: OwnAdvice) -> bool:
             len(part) <= DIGITS_OF_PART
             if part.isdecimal()
             else len(part) == 1
-            or (part.lower() in own.library.choice_parts and stem(part.lower()) not in grave)
+            or (part.lower() in own.library.vocabulary.choices and stem(part.lower()) not in grave)
             for part in parts
         )
     )

@@ -44,7 +44,7 @@ NAMED: dict[str, tuple[set[str], str]] = {
     "service/monitoring/ended_jobs.py": ({"slurm"}, "a source of ended jobs"),
     "service/schemas/records.py": ({"slurm", "ray", "kubernetes"}, "sources of a batch"),
     "service/telemetry": ({"slurm", "ray", "kubernetes"}, "parts of a snapshot, kinds of scheduler"),
-    "ui/cli/batch.py": ({"slurm", "ray", "kubernetes"}, "sources of a batch"),
+    "ui/cli/batch_sources.py": ({"slurm", "ray", "kubernetes"}, "sources of a batch"),
     "ui/cli/doctor.py": ({"ray"}, "our own optional package"),
     "ui/cli/watch.py": ({"slurm", "ray", "kubernetes"}, "sources of ended jobs"),
 }
