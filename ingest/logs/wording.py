@@ -54,6 +54,10 @@ _CLAUSE = re.compile(r"[\u3400-\u9fff]{4,}[，。！？；：、,]|[a-z]{2,}(?: 
 FEW_CLAUSES = 6
 # What waits for an end, and what says when something else is.
 _AWAITS = re.compile(r"(?:等待|等到|直到|直至|如果|若|一旦)[^，。；！,;]*\Z")
+_FORETELLS = re.compile(
+    r"(?i)\b(?:when|once|if|unless|until|till|as soon as|whether|will|shall|to be|going to|"
+    r"wait(?:s|ing)? for)\b[^.;!]*\Z"
+)
 _AROUND = re.compile(r"之?[前后时]|以[前后]")
 _EPOCH = re.compile(r"(?i)\bepochs?\b\W{0,4}(\d+(?:\.\d+)?)(?: ?/ ?(\d+))?")
 # What a bar counts that comes before a job's work, or serves it.
@@ -156,10 +160,12 @@ def holds(pattern: Pattern, line: Line) -> bool:
 
 
 def _is_awaited(pattern: Pattern, text: str) -> bool:
-    """Tell whether a Chinese text speaks of an end that is waited for, or of what is before or after it."""
+    """Tell whether a text speaks of an end that is to come or depends, or in Chinese of what is around it."""
     found = pattern.compiled.search(text)
-    if found is None or text.isascii():
+    if found is None:
         return False
+    if text.isascii():
+        return _FORETELLS.search(text[: found.start()]) is not None
     return bool(_AWAITS.search(text[: found.start()]) or _AROUND.match(text, found.end()))
 
 

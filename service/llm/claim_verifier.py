@@ -65,8 +65,8 @@ class VerificationContext:
     """What prose is held against: what was sent, the named cause, and the changes that may be spoken of.
 
     `own` are names and values of the settings in the job's own files; `telling` are the numbers of the lines
-    that speak for the cause, `readings` what the rules read of others, by their numbers, and `below` the rows
-    and calls below the failures of that cause.
+    that speak for the cause, `readings` what the rules read of others, by their numbers, `below` the rows
+    and calls below the failures of that cause, and `asked` what a reader asks about the answer.
     """
 
     prompt: Prompt
@@ -82,6 +82,7 @@ class VerificationContext:
     telling: frozenset[int] = frozenset()
     readings: Mapping[int, str] = field(default_factory=dict)
     below: str = ""
+    asked: str = ""
 
     @cached_property
     def sent(self) -> str:
@@ -122,7 +123,15 @@ class VerificationContext:
     def topic(self) -> frozenset[str]:
         """The stems of what is known and shown of the cause: texts on it, lines that tell of it, settings."""
         told = [line for mark, line in self.prompt.lines.items() if self.prompt.numbers[mark] in self.telling]
-        parts = (*told, *self.readings.values(), self.evidence, self.below, *self.own, *self.settings)
+        parts = (
+            *told,
+            *self.readings.values(),
+            self.evidence,
+            self.below,
+            *self.own,
+            *self.settings,
+            self.asked,
+        )
         ours = (word for sentence in self.own_advice.sentences for word in sentence)
         return frozenset((*ours, *stems(re.sub(r"[\W_]", " ", "\n".join(parts)))))
 
@@ -364,7 +373,7 @@ def _straying(text: str, judge: VerificationContext) -> str:
     said = [
         word
         for word in stems(re.sub(r"[\W_]", " ", CITED.sub("", text)))
-        if word not in common.ordinary | common.value | common.story
+        if word in judge.topic or word not in common.ordinary | common.value | common.story
     ]
     stray = [word for word in said if word not in judge.topic]
     # Where nothing failed there is no cause to speak of.

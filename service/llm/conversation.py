@@ -165,8 +165,9 @@ class Conversation:
             said = [*heard.failures, Message("model.answer-known-without-model")]
             return plain, engine.model_copy(update={"note": reasons.note(said, language)})
         prompt, kept = looking.prompt, VerifiedText()
+        asked = " ".join(message.text for message in self._talk if message.role == "user")
         prompt_context = prompt_context.with_lines(looking.rows)
-        for block in self._checked(answer, prompt_context, prompt, kept):
+        for block in self._checked(answer, prompt_context, prompt, kept, asked):
             yield TextStage(block)
         dropped = listed([*_dropped(answer, prompt_context, prompt), *kept.dropped])
         too_little = [] if kept.holds else [Message("model.little-model-answer-checked")]
@@ -208,10 +209,18 @@ class Conversation:
                 return
 
     def _checked(
-        self, answer: ModelReply, prompt_context: PromptContext, prompt: Prompt, kept: VerifiedText
+        self,
+        answer: ModelReply,
+        prompt_context: PromptContext,
+        prompt: Prompt,
+        kept: VerifiedText,
+        asked: str,
     ) -> list[str]:
-        judge = verification_context(
-            prompt_context, prompt, prompt_context.offered, prompt_context.first.cause, self.constraints
+        judge = replace(
+            verification_context(
+                prompt_context, prompt, prompt_context.offered, prompt_context.first.cause, self.constraints
+            ),
+            asked=asked,
         )
         good = [made for block in blocks(answer.answer) if (made := verify_text(block, judge, kept))]
         return good if kept.holds else []

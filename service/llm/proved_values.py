@@ -41,8 +41,8 @@ _DIGITS = re.compile(r"\d{1,6}")
 _VALUE_WORDS = re.compile(
     r"(?i)(?:(?:in|on|at|from|as|under|below|above|over|near|to)\s+)?(?:an?|the|one|two|another|any|"
     r"some|its|each|every|half|twice|only|about|at (?:most|least)|up to|less|fewer|more|lower|higher|"
-    r"smaller|larger|shorter|longer|earlier|later|newer|older|same|none|unset|unchanged|without|not|no|left?|leave|"
-    r"true|false|enough|several|all|what|where|how many)\b|^\W*\d"
+    r"smaller|larger|shorter|longer|earlier|later|newer|older|same|none|unset|unchanged|"
+    r"without|not|no|left?|leave|true|false|enough|several|all|what|where|how many)\b|^\W*\d"
 )
 _LITERALS = re.compile(r"'([^'\n]{1,120})'|\"([^\"\n]{1,120})\"")
 _PLACE = re.compile(r"[^\s/]*(?:/[^\s/]+)+/?")

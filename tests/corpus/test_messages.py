@@ -33,6 +33,7 @@ READERS: Mapping[str, str] = {
     "ingest/word_index.py": "words that are too frequent to search by",
     "ingest/writeups.py": "recognises what surrounds an article",
     "service/llm/claim_verifier.py": "recognises claims in a model's words",
+    "service/llm/comfort.py": "recognises words that make little of a failure",
     "service/llm/contacts.py": "recognises what leads a reader away",
     "service/llm/directives.py": "recognises whom a model's words blame, and where its clauses end",
     "service/llm/prompt_injection.py": "recognises text that is written to a model",

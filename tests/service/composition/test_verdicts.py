@@ -145,6 +145,12 @@ RUNNING = (
     "Epoch [3/10] Step [99/100] Loss: 0.6\nEpoch [3/10] Step [100/100] Loss: 0.5",
     "Epoch 1 | batch 199/200 | loss 0.9\nEpoch 1 | batch 200/200 | loss 0.8",
     "epoch 1 loss 0.9 acc 0.5\nepoch 2 loss 0.8 acc 0.6",
+    # An end that is foretold, or a condition.
+    "Results will be saved to: out/results.json\n" + STEPS,
+    STEPS + "Plots will be automatically saved to: out/loss.png",
+    STEPS + "Once training is complete, the checkpoint is uploaded",
+    STEPS + "When the run has finished, see report.html",
+    STEPS + "If everything succeeded you will see: Training complete!",
 )
 NO_OUTPUT = (
     "hello world",

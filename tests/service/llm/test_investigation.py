@@ -78,7 +78,9 @@ def test_a_line_that_only_a_look_showed_may_be_quoted_and_cited(triage: Triage) 
         *answer["quotes"],
         {"line": f"L{AT}", "text": "scratch volume nvme7 was lowered to 12 GB"},
     ]
-    answer["explanation"] += f"\n\nThe quota of the scratch volume was lowered to 12 GB before. [L{AT}]"
+    answer["explanation"] += (
+        f"\n\nNo space is left on the disk as its quota was lowered to 12 GB before. [L{AT}]"
+    )
     turns = [
         look("search_log", words="scratch quota"),
         look("read_lines", first=f"L{AT - 2}", last=f"L{AT + 2}"),
