@@ -36,6 +36,7 @@ from service.remediation.refusals import missigned_options, valued_switches
 from service.remediation.remedies import applicable
 from service.remediation.renames import find_refused, find_renames, read_in_vain
 from service.remediation.told_values import told_values
+from service.remediation.unread_directives import asked_in_vain
 from service.remediation.value_traces import trace_values
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
 from service.scoring.assessment import Assessment
@@ -71,7 +72,7 @@ def propose(assessment: Assessment, cases: Sequence[Case], library: Library, lan
     changes = _with_flow(found.changes, assessment, library, language)
     changes = given_since(changes, assessment.report, language)
     changes = listed_already(changes, assessment.settings, language)
-    changes = without_strangers(changes)
+    changes = asked_in_vain(without_strangers(changes), assessment.report, language)
     told = tell_overwritten(shown(changes), assessment.report, language, assessment.settings)
     return Proposals(tuple(told), found.dropped)
 

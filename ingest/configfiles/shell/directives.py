@@ -39,6 +39,17 @@ def options(text: str) -> list[DirectiveOption]:
     return found
 
 
+def unread(text: str) -> list[DirectiveOption]:
+    """Give the directives that stand below the first command, where Slurm reads none."""
+    read = {option.line for option in options(text)}
+    return [
+        option
+        for found in _LINE.finditer(text)
+        if found.span() not in read
+        for option in _options(text, found)
+    ]
+
+
 def _options(text: str, found: re.Match[str]) -> Iterator[DirectiveOption]:
     words = list(_words(text, found.start("rest"), found.end("rest")))
     for index, each in enumerate(words):
