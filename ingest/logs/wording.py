@@ -56,7 +56,7 @@ FEW_CLAUSES = 6
 _AWAITS = re.compile(r"(?:等待|等到|直到|直至|如果|若|一旦)[^，。；！,;]*\Z")
 _FORETELLS = re.compile(
     r"(?i)\b(?:when|once|if|unless|until|till|as soon as|whether|will|shall|to be|going to|"
-    r"wait(?:s|ing)? for)\b[^.;!]*\Z"
+    r"wait(?:s|ing)? for)\b(?![-\]])[^.;!]*\Z"
 )
 _AROUND = re.compile(r"之?[前后时]|以[前后]")
 _EPOCH = re.compile(r"(?i)\bepochs?\b\W{0,4}(\d+(?:\.\d+)?)(?: ?/ ?(\d+))?")

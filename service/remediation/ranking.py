@@ -185,7 +185,7 @@ def without_strangers(changes: Sequence[ProposedChange]) -> list[ProposedChange]
     """
     # What starts the job bounds it from outside, whatever the job sets itself.
     owners, places = set[str](), known_frameworks().places
-    has_set, left = False, set[str]()
+    has_set, left = False, list[ProposedChange]()
     for change in changes:
         # Without the package that it lacks a job may be set to do, but by no variable.
         kinds = ("setting", "flag", "env") if has_set else ("env",)
@@ -194,11 +194,15 @@ def without_strangers(changes: Sequence[ProposedChange]) -> list[ProposedChange]
         if change.purpose != "cure" or change.goes_with is not None:
             continue
         if owners and is_other and is_guess:
-            left.add(change.key)
+            left.append(change)
         elif change.from_ is not None or change.kind == "package":
             owners.add(change.framework)
             has_set |= change.kind != "package"
-    return [change for change in changes if change.key not in left and change.goes_with not in left]
+    kept = [change for change in changes if not any(change is other for other in left)]
+    # What goes with one that is left out goes too, unless another of that name stays.
+    keys = {change.key for change in kept if change.goes_with is None}
+    gone = {change.key for change in left} - keys
+    return [change for change in kept if change.goes_with not in gone]
 
 
 def shown(changes: Sequence[ProposedChange]) -> tuple[ProposedChange, ...]:
