@@ -203,8 +203,11 @@ class _Reader:
         """Read a backslash and what it makes of the signs behind it."""
         sign = self.text[self.place + 1 : self.place + 2]
         if sign == b"x":
+            digits = self.text[self.place + 2 : self.place + 4]
+            if not re.fullmatch(rb"[0-9A-Fa-f]{2}", digits):
+                raise self.refusal()
             self.place += 4
-            return 1 << int(self.text[self.place - 2 : self.place], 16)
+            return 1 << int(digits, 16)
         if sign in _CLASSES:
             self.place += 2
             return _CLASSES[sign]

@@ -34,7 +34,10 @@ ALGORITHMS: Mapping[str, str] = {"RSA": "RS256", "EC": "ES256"}
 # than the second, and count no more after the third, whatever the issuer does.
 FRESH, AGAIN, STALE = 300.0, 30.0, 3600.0
 LEEWAY_S = 30.0
-TIMEOUT_S = 5.0
+# Seconds without a byte, and those that both documents may take.
+TIMEOUT_S, ANSWER_S = 5.0, 10.0
+# RFC 7518, 3.3.
+LEAST_RSA_BITS = 2048
 LONGEST_TOKEN = 16 << 10
 MAX_DOCUMENT = 1 << 20
 _REQUIRED = ("exp", "iat", "iss", "aud", "sub")
@@ -89,7 +92,7 @@ class TokenVerifier:
         self._clock = clock
         self._keys: dict[str, jwt.PyJWK] = {}
         self._read_at = self._tried_at = float("-inf")
-        self._reading = asyncio.Lock()
+        self._reading: asyncio.Task[None] | None = None
 
     async def principal(self, token: str) -> Principal:
         """Give who a token is of.
@@ -108,7 +111,7 @@ class TokenVerifier:
                 leeway=LEEWAY_S,
                 options={"require": list(_REQUIRED)},
             )
-        except jwt.PyJWTError as error:
+        except (jwt.PyJWTError, TypeError, ValueError) as error:
             raise UnauthorizedError(
                 Message("errors.oidc-token-not-valid", reason=type(error).__name__)
             ) from error
@@ -126,30 +129,44 @@ class TokenVerifier:
         return Principal(Caller("api", name, team), scopes, f"team {team}" if team else name)
 
     async def _key(self, key_id: str) -> jwt.PyJWK:
-        """Give a key by its id, and ask the issuer where it is old, or was changed."""
-        async with self._reading:
-            now = self._clock()
-            is_due = now - self._read_at >= FRESH or key_id not in self._keys
-            if is_due and now - self._tried_at >= AGAIN:
-                self._tried_at = now
-                if (found := await asyncio.to_thread(self._published)) is not None:
-                    self._keys, self._read_at = found, now
-            if now - self._read_at >= STALE:
-                raise UnreachableError(Message("errors.oidc-issuer-away"))
+        """Give a key by its id, and ask the issuer where it is old, or was changed.
+
+        A key that is known and counts waits for no answer of the issuer.
+        """
+        now = self._clock()
+        is_known = key_id in self._keys and now - self._read_at < STALE
+        is_due = now - self._read_at >= FRESH or key_id not in self._keys
+        if is_due and now - self._tried_at >= AGAIN and self._reading is None:
+            self._tried_at = now
+            self._reading = asyncio.create_task(self._read())
+        if not is_known and self._reading is not None:
+            await asyncio.shield(self._reading)
+        if self._clock() - self._read_at >= STALE:
+            raise UnreachableError(Message("errors.oidc-issuer-away"))
         if key_id not in self._keys:
             raise UnauthorizedError(Message("errors.oidc-token-not-valid", reason="unknown key"))
         return self._keys[key_id]
+
+    async def _read(self) -> None:
+        """Take what the issuer publishes, if it does so in time."""
+        asked = self._clock()
+        try:
+            if (found := await asyncio.to_thread(self._published)) is not None:
+                self._keys, self._read_at = found, asked
+        finally:
+            self._reading = None
 
     def _published(self) -> dict[str, jwt.PyJWK] | None:
         """Ask the issuer for its keys; None where it does not give them."""
         try:
             with httpx.Client(timeout=TIMEOUT_S, follow_redirects=False, trust_env=False) as client:
                 place = f"{self._issuer.rstrip('/')}/.well-known/openid-configuration"
-                told = _Discovery.model_validate_json(_document(client, place))
+                until = monotonic() + ANSWER_S
+                told = _Discovery.model_validate_json(_document(client, place, until))
                 if told.issuer != self._issuer:
                     return None
                 _check_address(told.jwks_uri)
-                listed = _KeySet.model_validate_json(_document(client, told.jwks_uri))
+                listed = _KeySet.model_validate_json(_document(client, told.jwks_uri, until))
         except (httpx.HTTPError, httpx.InvalidURL, ValidationError, ValueError, SettingsError):
             return None
         return dict(filter(None, map(_usable, listed.keys)))
@@ -162,9 +179,11 @@ def _usable(row: Mapping[str, Any]) -> tuple[str, jwt.PyJWK] | None:
     if algorithm is None or not is_ours or not isinstance(row.get("kid"), str):
         return None
     try:
-        return row["kid"], jwt.PyJWK(dict(row), algorithm)
-    except jwt.PyJWTError:
+        key = jwt.PyJWK(dict(row), algorithm)
+    except (jwt.PyJWTError, ValueError, TypeError):
         return None
+    is_short = algorithm == "RS256" and key.key.key_size < LEAST_RSA_BITS
+    return None if is_short else (row["kid"], key)
 
 
 def _key_id(token: str) -> str:
@@ -197,18 +216,26 @@ def _groups_in(claims: Mapping[str, Any], path: str) -> Sequence[str]:
 
 def _subject(subject: str) -> str:
     """Give a subject as callers are named; one with other signs by its hash."""
-    return subject if _PLAIN.fullmatch(subject) else hashlib.sha256(subject.encode()).hexdigest()[:32]
+    return (
+        subject
+        if _PLAIN.fullmatch(subject)
+        else hashlib.sha256(subject.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    )
 
 
 def _check_address(url: str) -> None:
     """Raise SettingsError where keys would come in the clear from another machine, or from no address."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise SettingsError(Message("errors.oidc-issuer-no-address", url=url)) from error
     is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
     if not is_safe or not parts.hostname or parts.username or parts.query or parts.fragment:
         raise SettingsError(Message("errors.oidc-issuer-no-address", url=url))
 
 
-def _document(client: httpx.Client, url: str) -> bytes:
+def _document(client: httpx.Client, url: str, until: float) -> bytes:
     with client.stream("GET", url) as response:
         response.raise_for_status()
         whole = bytearray()
@@ -216,4 +243,6 @@ def _document(client: httpx.Client, url: str) -> bytes:
             whole += piece
             if len(whole) > MAX_DOCUMENT:
                 raise ValueError("too long")
+            if monotonic() > until:
+                raise ValueError("too slow")
     return bytes(whole)

@@ -51,7 +51,7 @@ _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)*(?![\w]*\.\w)")
 # Rows that every traceback has beside its calls: its head, the marks below them, in a box or without one, and
 # what stands between two.
 _OF_TRACEBACK = re.compile(
-    r"Traceback \(|^[^\w]*[\^~]+\W*$|(?:^|\s)(?:frame )?#\d+[: ]|[│╭╰❱]|"
+    r"Traceback \(|^(?=[^\w^~]*[\^~])\W+$|(?:^|\s)(?:frame )?#\d+[: ]|[│╭╰❱]|"
     r"During handling of the above|The above exception was the direct cause"
 )
 _ABBREVIATED = frozenset({"e.g", "i.e", "a.k.a"})

@@ -16,7 +16,7 @@ from service.remediation.code_edits.source_text import parsed
 # Last lines of the log that are looked at, letters that a text has to have, and the most texts of a job.
 LOOKED_AT, LETTERS, MOST = 60, 8, 4000
 _PRINTS = frozenset({"print", "info", "warning", "warn", "error", "debug", "critical", "log", "write"})
-_ECHO = re.compile(r"^\s*(?:echo|printf)\s+(?:-\w+\s+)*(?P<text>.+?)\s*(?:[>|;&].*)?$")
+_ECHO = re.compile(r"^\s*(?:echo|printf)\s+(?:-\w+\s+)*(?P<text>[^>|;&\n]+)")
 # What stands for a value: of `%`, of `format`, of a shell.
 _VALUE = re.compile(r"%[-+ #0]*[\d.*]*[a-zA-Z]|\{[^{}]*\}|\$\{[^}]*\}|\$\([^)]*\)|\$\w+")
 
@@ -32,7 +32,17 @@ class LastPrint(NamedTuple):
 class _Printed(NamedTuple):
     file: JobFile
     row: int
-    form: re.Pattern[str]
+    parts: tuple[str, ...]
+
+    def is_in(self, text: str) -> bool:
+        """Tell whether a text has the parts in their order; the first place of each does, if any does."""
+        place = 0
+        for part in self.parts:
+            place = text.find(part, place)
+            if place < 0:
+                return False
+            place += len(part)
+        return True
 
 
 def last_print(report: CrashReport, files: Sequence[JobFile]) -> LastPrint | None:
@@ -40,7 +50,7 @@ def last_print(report: CrashReport, files: Sequence[JobFile]) -> LastPrint | Non
     forms = [form for file in files for form in _printed(file)][:MOST]
     for number, text in reversed(report.tail[-LOOKED_AT:]):
         said = message_of(text)
-        found = [each for each in forms if each.form.search(said)]
+        found = [each for each in forms if each.is_in(said)]
         if len(found) == 1:
             return LastPrint(number, found[0].file, found[0].row)
     return None
@@ -56,7 +66,9 @@ def _printed(file: JobFile) -> Iterator[_Printed]:
                     yield _Printed(file, node.end_lineno or node.lineno, form)
     elif file.name.endswith((".sh", ".slurm", ".sbatch", ".bash")):
         for row, text in enumerate(file.text.split("\n"), 1):
-            if (echo := _ECHO.match(text)) and (form := _form(_VALUE.sub("\0", echo["text"].strip("'\"")))):
+            if (echo := _ECHO.match(text)) and (
+                form := _form(_VALUE.sub("\0", echo["text"].strip().strip("'\"")))
+            ):
                 yield _Printed(file, row, form)
 
 
@@ -86,9 +98,9 @@ def _pieces(node: ast.expr) -> Iterator[str]:
             yield "\0"
 
 
-def _form(text: str) -> re.Pattern[str] | None:
-    """Make what finds a printed text: its longest row, its values standing for anything."""
+def _form(text: str) -> tuple[str, ...] | None:
+    """Give what finds a printed text: the parts of its longest row between values, which may be anything."""
     row = max(text.split("\n"), key=len).strip()
     if sum(sign.isalpha() for sign in row) < LETTERS:
         return None
-    return re.compile(".*?".join(re.escape(part) for part in row.split("\0")))
+    return tuple(filter(None, row.split("\0")))

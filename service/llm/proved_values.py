@@ -20,7 +20,7 @@ from ingest.configfiles.remarks import without_remarks
 from ingest.configfiles.settings import Setting
 from ingest.logs.report import CrashReport
 from service.llm.directives import OwnAdvice
-from service.llm.plain_names import is_measure, is_plain_name
+from service.llm.plain_names import DIGITS_OF_NAME, MOST_DIGITS, is_measure, is_plain_name
 from service.remediation.free_proposals import INSTALL
 from service.remediation.setting_values import is_guidance
 
@@ -91,8 +91,14 @@ def _is_of_setting(key: str, plain: str, settings: Collection[Setting]) -> bool:
     """Tell whether the job's files give the setting this value, or one of this form."""
     wanted = last_level(canonical(key))
     present = [item.value for item in settings if last_level(canonical(item.key)) == wanted and item.value]
+    if plain in present:
+        return True
+    # Another number at one place, such as a checkpoint's; addresses and accounts have no form to trust.
+    numbers = re.findall(r"\d+", plain)
+    if len(numbers) != 1 or len(numbers[0]) > MOST_DIGITS or "://" in plain or "@" in plain:
+        return False
     form = _DIGITS.sub("0", plain)
-    return plain in present or (form != plain and any(_DIGITS.sub("0", value) == form for value in present))
+    return any(_DIGITS.sub("0", value) == form for value in present)
 
 
 def _is_literal(plain: str, report: CrashReport) -> bool:
@@ -134,6 +140,7 @@ def _is_made_of_names(plain: str, own: OwnAdvice) -> bool:
         bool(parts)
         and plain.isascii()
         and len(parts) <= MOST_PARTS
+        and sum(sign.isdigit() for sign in plain) <= DIGITS_OF_NAME
         and all(
             len(part) <= DIGITS_OF_PART
             if part.isdecimal()

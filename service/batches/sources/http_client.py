@@ -17,7 +17,8 @@ from corpus.message import Message
 from service.batches.sources.found import shown_path
 from service.schemas.errors import InvalidRequestError
 
-TIMEOUT_S = 30.0
+# Seconds without a byte, and those that one answer may take in all.
+TIMEOUT_S, ANSWER_S = 30.0, 120.0
 # Seconds before a request that failed is made again; where the server says how long, that.
 PAUSES = (0.5, 2.0, 6.0)
 LONGEST_PAUSE = 10.0
@@ -44,12 +45,16 @@ class JsonApi:
         try:
             parts = urlsplit(url)
             _ = parts.port
-        except ValueError as error:
+            httpx.URL(url)
+        except (ValueError, httpx.InvalidURL) as error:
             raise self.refused(str(error)) from error
         is_plain = not (parts.username or parts.query or parts.fragment)
         if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
             raise InvalidRequestError(Message("errors.source-no-address", kind=kind, url=shown_path(url)))
-        self._client = open_client(self.place, dict(headers), trusted())
+        try:
+            self._client = open_client(self.place, dict(headers), trusted())
+        except (OSError, ValueError) as error:  # no file of certificates, a token of no plain signs
+            raise self.refused(str(error)) from error
 
     def __enter__(self) -> JsonApi:
         return self
@@ -122,10 +127,13 @@ def asked(client: httpx.Client, request: Callable[[], httpx.Request]) -> Iterato
 def bounded(response: httpx.Response, most: int = MAX_PAGE) -> bytes:
     """Read all of an answer; raises ValueError where it is longer than answers are."""
     whole = bytearray()
+    until = time.monotonic() + ANSWER_S
     for piece in response.iter_bytes():
         whole += piece
         if len(whole) > most:
             raise ValueError("a page of its list is too long")
+        if time.monotonic() > until:
+            raise ValueError("it takes too long over a page of its list")
     return bytes(whole)
 
 
@@ -133,10 +141,11 @@ def _told(response: httpx.Response) -> httpx.Response:
     """Give a refusal with the beginning of its reason, and close it: a stream that is closed has none."""
     with closing(response):
         told = bytearray()
+        until = time.monotonic() + TIMEOUT_S
         with suppress(httpx.HTTPError):
             for piece in response.iter_bytes():
                 told += piece
-                if len(told) > MAX_REFUSAL:
+                if len(told) > MAX_REFUSAL or time.monotonic() > until:
                     break
     headers = {"Retry-After": response.headers.get("Retry-After", "")}
     return httpx.Response(

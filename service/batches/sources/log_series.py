@@ -7,7 +7,7 @@ alike.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -26,6 +26,8 @@ from service.schemas.errors import InvalidRequestError
 # Lines of a job's file that are taken from its beginning, and as many from its end; a page is held at a time,
 # of the end all.
 END_LINES = 200_000
+# And so many signs of each end: lines may be records of kilobytes.
+END_BYTES = 64 << 20
 
 Role = Literal["job", "namespace", "pod", "container", "file", "node", "service"]
 Labels = Mapping[str, str]
@@ -149,25 +151,43 @@ def both_ends(pages: Callable[[bool], Iterator[Sequence[Line]]], cut: Callable[[
     `pages` gives them from the beginning, or where it is told so from the end, each page in that order;
     `cut` is called where some are left out.
     """
-    count, last = 0, -1
+    count = size = 0
+    had = Counter[Line]()
     for page in pages(False):
         yield _text(page)
-        count, last = count + len(page), page[-1].order if page else last
-        if count >= END_LINES:
+        count, size = count + len(page), size + _size(page)
+        last = page[-1].order if page else -1
+        # More lines of the last moment may follow than were had.
+        of_moment = (line for line in (*had.elements(), *page) if line.order == last)
+        had = Counter(of_moment) if page else had
+        if count >= END_LINES or size >= END_BYTES:
             break
     else:
         return
     tail: list[Line] = []
+    size = 0
     for page in pages(True):
-        fresh = [line for line in page if line.order > last]
+        fresh = [line for line in page if line.order > last or (line.order == last and _is_fresh(line, had))]
         tail += fresh
-        if len(fresh) < len(page):
+        size += _size(fresh)
+        if page and page[-1].order < last:
             break
-        if len(tail) >= END_LINES:
+        if len(tail) >= END_LINES or size >= END_BYTES:
             cut()
             break
     tail.reverse()
     yield _text(tail)
+
+
+def _is_fresh(line: Line, had: Counter[Line]) -> bool:
+    """Tell whether a line was not had, and count one that was as met."""
+    is_had = had[line] > 0
+    had[line] -= is_had
+    return not is_had
+
+
+def _size(lines: Iterable[Line]) -> int:
+    return sum(len(line.text) for line in lines)
 
 
 def _text(lines: Sequence[Line]) -> bytes:

@@ -32,6 +32,8 @@ from service.settings import Settings
 
 # Lines of a page; servers allow 5000 by themselves, and some are told to allow less.
 PAGE = 1000
+# More pages than an end of a log has.
+MOST_PAGES = 2000
 # How long before its last line a job may have begun; a server takes questions of 30 days.
 LONGEST_JOB = timedelta(days=7)
 KIND = "Loki"
@@ -192,7 +194,9 @@ class _Loki:
         """
         begin, end = ended - _nanoseconds_of(LONGEST_JOB), ended + 1
         had: set[tuple[str, Line]] = set()
-        while begin < end:
+        for _ in range(MOST_PAGES):
+            if begin >= end:
+                return
             page = self._page(selector, begin, end, "backward" if from_end else "forward", PAGE)
             fresh = [row for row in page if row not in had]
             if fresh:
@@ -200,10 +204,13 @@ class _Loki:
             if len(page) < PAGE:
                 return
             last = page[-1][1].order
+            if not begin <= last < end:
+                raise self._api.refused("it gives lines of another time than was asked for")
             had = {row for row in (*page, *had) if row[1].order == last}
             # Where a page is of one moment, Loki gives no more of it.
             step = int(page[0][1].order == last)
             begin, end = (begin, last + 1 - step) if from_end else (last + step, end)
+        raise self._api.refused("its pages have no end")
 
     def _page(
         self, selector: str, begin: int, end: int, direction: _Direction, limit: int

@@ -121,7 +121,9 @@ def test_a_match_that_goes_on_below_is_told_by_its_beginning(expression: str, ro
     assert max((beginnings[number].rows for number, _ in found), default=0) == rows
 
 
-@pytest.mark.parametrize("expression", [r"(?=a)b", r"a(?s:.)", r"[[:alpha:]]", r"(a)\1", "a++", "(a"])
+@pytest.mark.parametrize(
+    "expression", [r"(?=a)b", r"a(?s:.)", r"[[:alpha:]]", r"(a)\1", "a++", "(a", r"\x{2d}", r"\x4", r"A\xZZ"]
+)
 def test_what_is_not_known_of_an_expression_is_refused(expression: str) -> None:
     with pytest.raises(InvalidExpressionError):
         parse(expression)
