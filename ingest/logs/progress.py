@@ -201,6 +201,9 @@ class Progress:
         """Tell whether another stage has begun behind the good end: bars far below it, or one left amid."""
         if self.bars.is_amid(self.closed, last_line):
             return True
+        # What ended was a part, and steps of the whole are counted behind it.
+        if self.part_ended and self._is_before_last and self.whole and self.whole.line > self.part_ended:
+            return True
         return last_line - self.closed > LAST_WORDS and self.bars_since > DRAWS
 
     def reached(self, last_line: int) -> ProgressMark | None:

@@ -51,6 +51,9 @@ class Issuer:
         self.url, self.told_issuer = "", ""
         self.is_away = False
         self.asked = 0
+        # It answers once this is set.
+        self.goes_on = threading.Event()
+        self.goes_on.set()
 
     def published(self) -> list[dict[str, Any]]:
         """Give the public halves."""
@@ -94,6 +97,7 @@ def issuer() -> Iterator[Issuer]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             """Answer, or be away."""
+            made.goes_on.wait()
             if made.is_away:
                 self.send_error(503)
                 return
@@ -111,6 +115,7 @@ def issuer() -> Iterator[Issuer]:
     thread.start()
     made.url = f"http://127.0.0.1:{server.server_address[1]}"
     yield made
+    made.goes_on.set()
     server.shutdown()
     thread.join()
     server.server_close()
@@ -135,6 +140,18 @@ class Door:
             return self._loop.run_until_complete(self._verifier.principal(token))
         except RequestError as error:
             return error
+
+    def ask_beside(self, token: str, other: str) -> Any:
+        """Give who a token is of while another one waits for the issuer."""
+
+        async def both() -> Any:
+            waiting = asyncio.create_task(self._verifier.principal(other))
+            await asyncio.sleep(0)
+            found = await self._verifier.principal(token)
+            waiting.cancel()
+            return found
+
+        return self._loop.run_until_complete(both())
 
     def close(self) -> None:
         """Close the loop."""
@@ -238,6 +255,24 @@ def test_that_an_issuer_that_is_away_lets_nobody_in_beyond_its_keys_age(issuer: 
     assert isinstance(door.ask(issuer.token()), UnreachableError)
     issuer.is_away = False
     door.now += oidc.AGAIN
+    assert door.ask(issuer.token()).caller.name == "sso:ann"
+
+
+def test_that_a_slow_issuer_holds_up_nobody_whose_key_is_known(issuer: Issuer, door: Door) -> None:
+    """Anybody can send a token with a key that nobody knows."""
+    token = issuer.token()
+    assert door.ask(token).caller.name == "sso:ann"
+    issuer.goes_on.clear()
+    door.now += oidc.AGAIN
+    assert door.ask_beside(token, issuer.token("r9", key=OTHER)).caller.name == "sso:ann"
+    issuer.goes_on.set()
+
+
+@pytest.mark.filterwarnings("ignore:The RSA key is 1024 bits")
+def test_that_a_short_key_is_none(issuer: Issuer, door: Door) -> None:
+    """RFC 7518 asks for 2048 bits."""
+    issuer.keys["short"] = rsa.generate_private_key(public_exponent=65537, key_size=1024)  # noqa: S505
+    assert isinstance(door.ask(issuer.token("short")), UnauthorizedError)
     assert door.ask(issuer.token()).caller.name == "sso:ann"
 
 

@@ -148,6 +148,8 @@ RUNNING = (
     # An end that is foretold, or a condition.
     "Results will be saved to: out/results.json\n" + STEPS,
     STEPS + "Plots will be automatically saved to: out/loss.png",
+    "wrote 100 -> out/base.jsonl\nLoading model\nstep 100/10000 loss: 0.5\nstep 200/10000 loss: 0.4",
+    "Experiment 1 complete at Mon Apr 13\nRunning experiment 2 of 8\nstep 100/200 loss: 0.5",
     STEPS + "Once training is complete, the checkpoint is uploaded",
     STEPS + "When the run has finished, see report.html",
     STEPS + "If everything succeeded you will see: Training complete!",

@@ -128,6 +128,8 @@ def test_that_another_programs_guess_does_not_stand_behind_a_setting_of_the_job(
     ]
     assert without_strangers([own, guess, follows, *kept]) == [own, *kept]
     assert without_strangers([guess, own]) == [guess, own]
+    same = proposal("batch", 2, framework="megatron", tier=13)
+    assert without_strangers([own, same]) == [own]
 
 
 def test_that_beside_a_lacking_package_only_variables_are_guesses() -> None:
