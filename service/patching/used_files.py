@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 from pathlib import PurePath
 
 from corpus.keys import last_level
@@ -110,6 +111,9 @@ def _not_echoed(files: Sequence[ConfigFile], report: CrashReport) -> set[str]:
     rows = "\n".join((*report.texts.values(), *(text for _, text in report.surroundings)))
     said = {file.name: set(_ECHOED.findall(file.text)) for file in files if not file.name.endswith(CODE)}
     others = [file.name for file in files if said.get(file.name)]
+    words = [said[name] for name in others]
+    if not any(len(one & two) >= ALIKE for one, two in combinations(words, 2)):
+        return set()
     # One that is called by another is no other way to start.
     texts = {file.name: without_remarks(f"{file.text}\n{file.name}") for file in files}
     printed = [
