@@ -36,6 +36,12 @@ def bar(step: int) -> str:
             ("global_step500", 500),
         ),
         ("Saved checkpoint to runs/a/step_40.pt\n" + DIED, ("runs/a/step_40.pt", 40)),
+        # A statement that would say so has said nothing.
+        (
+            'Saved checkpoint to runs/a/step_40.pt\n    logger.info(f"Saved checkpoint in cloud to {path}")\n'
+            + DIED,
+            ("runs/a/step_40.pt", 40),
+        ),
         # What was begun is whole once steps were counted behind it.
         (bar(500) + hf(500) + bar(501) + DIED, ("out/checkpoint-500", 500)),
         (bar(500) + hf(500) + DIED, None),
