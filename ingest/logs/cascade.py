@@ -58,6 +58,8 @@ _LOOK_UPS = frozenset({"IndexError", "KeyError", "StopIteration"})
 _OF_SIGNALS = ("KeyboardInterrupt", "SystemExit", "CancelledError", "asyncio.exceptions.CancelledError")
 # How many lines from its last one a log's end begins.
 LAST_LINES = 4
+# So near behind a program's last calls the script that started it says its own last word.
+ECHOED = 4
 
 # What an event is worth as the root, best first. The same worth goes by place in the log.
 _CLEAR, _PLAIN, _HINTED, _FOLLOWED, _PASSED, _REPEATED = range(6)
@@ -342,7 +344,7 @@ def _is_reported(
         and (
             str(report.facts.get("rank")) == event.rank
             if is_uncaught and event.rank
-            else not runs[timeline.number(report.last)].goes_on_after(report.last)
+            else not runs[timeline.number(report.last)].goes_on_after(report.last, end_counts=False)
         )
         for report in reports
         if (is_uncaught and "code" in report.facts and report.line > event.last) or _leads_to(event, report)
@@ -394,7 +396,8 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
     # logs it and goes on has none.
     is_writing = any(_KEEPING.match(frame.function) for frame in event.frames)
     loses_results = is_writing and not any(_TRACKING.search(frame.file) for frame in event.frames)
-    end_counts = not fatal or (progress.count > 0 and not loses_results)
+    has_died = _has_died(event, progress)
+    end_counts = not has_died and (not fatal or (progress.count > 0 and not loses_results))
     # The bars behind the end of a main program are those of others that write into the same log.
     goes_on = progress.goes_on_after(
         event.last, end_counts, bars_count=event.logged or not ends_program(event.frames)
@@ -404,7 +407,7 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
     if any(line.tells_of(event) for line in progress.settling):
         return True
     # A good end of any kind undoes what its program may have gone on after.
-    if event.passing and progress.well_ended > event.last:
+    if event.passing and not has_died and progress.well_ended > event.last:
         return True
     # Another file of the job may be the one that says how it ended: a job's output beside its errors.
     if any(run.finished for run in runs if run is not progress) and not timeline.is_last_word(event):
@@ -418,6 +421,21 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
         latest = progress.last.line
     is_routine = event.pattern_role == "wrapper" and event.cause is None and event.count >= ROUTINE
     return event.count > 1 and (latest > event.last or is_routine) and progress.goes_on_after(event.line)
+
+
+def _has_died(event: Event, progress: Progress) -> bool:
+    """Tell whether a process is dead for this failure: what says behind it that all is done is another.
+
+    A script without `set -e` goes on to its last word whatever became of its program. Calls from a module on
+    may have been caught by its own loop, which says more before it ends than that it does.
+    """
+    if event.logged or event.usual:
+        return False
+    if event.final or ends_program(event.frames) or (event.kind == "kill" and event.pattern_role == "origin"):
+        return True
+    is_uncaught = bool(event.frames) and event.frames[0].function == "<module>"
+    is_plain = not event.traceback and event.strength != "hints" and event.pattern_role == "origin"
+    return (is_uncaught or is_plain) and 0 < progress.well_ended - event.last <= ECHOED
 
 
 def _lived_with(events: Iterable[Event], runs: Sequence[Progress], timeline: Timeline) -> Iterator[Event]:

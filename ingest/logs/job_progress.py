@@ -10,6 +10,7 @@ from typing import NamedTuple
 from corpus.log_patterns import Pattern
 from ingest.logs.checkpoints import Checkpoint, checkpoint_of
 from ingest.logs.facts import Value
+from ingest.logs.last_rows import leave_open
 from ingest.logs.lines import Line
 from ingest.logs.phases import Phases
 from ingest.logs.progress import Progress, ProgressMark, SurvivalSign
@@ -59,7 +60,9 @@ class JobProgress:
 
     def end(self, tally: Tally, first_failure: int | None, last: Iterable[tuple[int, bytes]] = ()) -> None:
         """End a file with its `last` rows; `first_failure` is the number of its first line that fails."""
-        self.runs[-1].bars.draw_last(last)
+        rows = list(last)
+        self.runs[-1].bars.draw_last(rows)
+        self.runs[-1].is_left_open = leave_open(rows)
         self.timeline.end(tally.lines)
         if self.timeline.has_parts:
             self.runs[-1].trim(first_failure)

@@ -13,12 +13,11 @@ from ingest.logs.events import Event
 from ingest.logs.rounds import Epochs
 from ingest.logs.timeline import Timeline
 
-# How many lines may follow the last sign of work in a text that is said to go on until its end.
+# How many lines may follow the last sign of work in a text that is said to go on until its end, and how
+# many a good end.
 LAST_WORDS = 100
 # Behind the end of a part, such as an evaluation's, so few lines are left where the part was the last one.
 LAST_OF_PART = 12
-# So many draws of bars behind a good end may be a last evaluation's, or what is uploaded.
-DRAWS = 20
 # How near each other lines are that several processes print of one signal.
 TOGETHER = 10
 # Exit codes of a process that SIGINT or SIGTERM ended, as Python and as a shell write them.
@@ -74,9 +73,9 @@ class Progress:
     `total`. `settling` are lines that show failures to have been survived. `asked` is where the job was told
     to end, and `obeyed` where it showed that it had; `died` is where its main program said that it dies of an
     exception, `part_ended` where a part of its work ended well, `worked` where
-    it last printed a result of its work without counting. 0 where there is none. `bars_since` counts the
-    draws of bars behind the latest good end. `counts_from_zero`
-    tells that the steps of the whole begin with 0, so that the last one is one less than their number.
+    it last printed a result of its work without counting. 0 where there is none. `counts_from_zero`
+    tells that the steps of the whole begin with 0, so that the last one is one less than their number;
+    `is_left_open` that the last rows break off what they tell.
     """
 
     LATEST = 4096
@@ -95,10 +94,10 @@ class Progress:
     died: int = 0
     part_ended: int = 0
     worked: int = 0
-    bars_since: int = 0
     bars: Bars = field(default_factory=Bars)
     epochs: Epochs = field(default_factory=Epochs)
     counts_from_zero: bool = False
+    is_left_open: bool = False
     _last: dict[str, float] = field(default_factory=dict)
     _since: Counter[str] = field(default_factory=Counter)
     _again: dict[str, float] = field(default_factory=dict)
@@ -112,8 +111,6 @@ class Progress:
             self.whole, self.total = mark, max(self.total, mark.total)
             self.counts_from_zero = self.counts_from_zero or mark.step == 0
         # Whoever has ended may still evaluate, which bars show; steps of more than the last moment are work.
-        if self.closed and mark.is_bar:
-            self.bars_since += 1
         if self.closed and not mark.is_bar and len(self._since) < self.LATEST:
             self._since[mark.series] += 1
             self._see_restart(mark)
@@ -137,7 +134,6 @@ class Progress:
         `is_part` tells that it may be that of a part of the work.
         """
         self.closed = line
-        self.bars_since = 0
         self.part_ended = line if is_part else 0
         self._since.clear()
         self._again.clear()
@@ -198,13 +194,17 @@ class Progress:
         return self.closed if is_last else 0
 
     def went_on(self, last_line: int) -> bool:
-        """Tell whether another stage has begun behind the good end: bars far below it, or one left amid."""
-        if self.bars.is_amid(self.closed, last_line):
+        """Tell whether another stage has begun behind the good end: rows far below it, or a bar left amid.
+
+        A program that has ended says little more; who goes on for pages does other work, and whether that
+        ended well nobody said.
+        """
+        if self.is_left_open or self.bars.is_amid(self.closed, last_line):
             return True
         # What ended was a part, and steps of the whole are counted behind it.
         if self.part_ended and self._is_before_last and self.whole and self.whole.line > self.part_ended:
             return True
-        return last_line - self.closed > LAST_WORDS and self.bars_since > DRAWS
+        return last_line - self.closed > LAST_WORDS
 
     def reached(self, last_line: int) -> ProgressMark | None:
         """Give the mark of the last of all steps, if the text ends behind it."""
@@ -213,6 +213,7 @@ class Progress:
             whole is not None
             and whole.step + self.counts_from_zero >= whole.total == self.total
             and last_line - whole.line < LAST_WORDS
+            and not self.is_left_open
             and not self.bars.is_amid(whole.line, last_line)
         )
         return whole if is_last else None
@@ -228,7 +229,9 @@ class Progress:
 
     def worked_through(self, last_line: int) -> BarState | None:
         """Give the bar of the main work if the text ends behind it, and no count of all steps is short."""
-        return None if self._is_before_last else self.bars.worked_through(last_line)
+        if self._is_before_last or self.is_left_open:
+            return None
+        return self.bars.worked_through(last_line)
 
     def trim(self, line: int | None) -> None:
         """Keep only the marks that can tell whether work went on after a line.
@@ -325,7 +328,8 @@ def log_end(runs: Sequence[Progress], timeline: Timeline, doubtful: Iterable[int
     last = [
         epoch
         for run, line in zip(runs, last_lines, strict=True)
-        if (epoch := run.epochs.reached(line)) and not run.bars.is_amid(epoch.line, line)
+        if (epoch := run.epochs.reached(line))
+        and not (run.is_left_open or run.bars.is_amid(epoch.line, line))
     ]
     if last:
         return LogEnd("closed", last[-1].line, step, whole)

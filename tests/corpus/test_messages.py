@@ -28,6 +28,7 @@ READERS: Mapping[str, str] = {
     "eval/drafting.py": "headings of a case's file, which is Markdown in two languages",
     "eval/lab/": "jobs as their users write them",
     "ingest/embedder.py": "a text with which a model is tried",
+    "ingest/logs/last_rows.py": "recognises words of a log",
     "ingest/logs/wording.py": "recognises words of a log",
     "ingest/redaction/": "recognises names and numbers of people",
     "ingest/word_index.py": "words that are too frequent to search by",

@@ -22,6 +22,8 @@ _ENTERS = re.compile(
     r"(?:(?:sys\.)?exit\(|raise SystemExit\()?(?:asyncio\.run\()?(?:\w{1,40}\.){0,3}"
     r"(?:_?main\w{0,20}|cli|app|Fire)\("
 )
+# By which Python runs what `-m` names.
+_RUN_AS_MAIN = "_run_module_as_main"
 # What Python calls for an attribute that is not there: it raises on behalf of whoever asks for it.
 _ACCESSORS = frozenset({"__getattr__", "__getattribute__", "__delattr__"})
 # Packages, and the modules that a hub's scripts are kept as.
@@ -49,9 +51,13 @@ def raises_itself(frames: Sequence[Frame]) -> bool:
 def ends_program(frames: Sequence[Frame]) -> bool:
     """Tell whether nobody caught an exception below the statement by which a module enters its program.
 
-    A loop of a module's own may catch and print what one round of it raised, and go on with the next.
+    A loop of a module's own may catch and print what one round of it raised, and go on with the next. Above
+    a module that is run by `python -m` nobody catches.
     """
-    return bool(frames) and frames[0].function == "<module>" and _ENTERS.match(frames[0].code) is not None
+    if not frames:
+        return False
+    is_entry = frames[0].function == "<module>" and _ENTERS.match(frames[0].code) is not None
+    return is_entry or frames[0].function == _RUN_AS_MAIN
 
 
 def is_own(frame: Frame) -> bool:
