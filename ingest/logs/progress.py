@@ -348,4 +348,6 @@ def log_end(runs: Sequence[Progress], timeline: Timeline, doubtful: Iterable[int
         return UNSEEN
     away, line = min(marks)
     asked = max(run.asked if run.obeyed else 0 for run in runs)
-    return LogEnd("open" if away < LAST_WORDS else "unseen", line, step, whole, asked)
+    # Who ended well and goes on for pages is at work, though no row of it is known.
+    is_open = away < LAST_WORDS or any(run.well_ended for run in runs)
+    return LogEnd("open" if is_open else "unseen", line, step, whole, asked)
