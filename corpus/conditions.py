@@ -343,6 +343,15 @@ def _led_by(argument: str) -> None:
         raise ValueError(f"guard:{argument} is not known; a guard may be one of a `{CHOICE}`")
 
 
+# What a job is seen to have counted before it failed.
+STEPS = "steps"
+
+
+def _counted(argument: str) -> None:
+    if argument != STEPS:
+        raise ValueError(f"counted:{argument} is not known; what is counted are `{STEPS}`")
+
+
 # What a condition over a log may ask: cases, changes, refinements of patterns, remedies, signs of telemetry.
 LOG = Vocabulary(
     subjects={
@@ -354,6 +363,7 @@ LOG = Vocabulary(
         "framework": framework_range,
         "missing": _whose,
         "guard": _led_by,
+        "counted": _counted,
     },
     is_known=lambda name: "." in name,
 )

@@ -29,18 +29,41 @@ class JobSigns(Record):
 
 
 class MachineTool(Record):
-    """Commands, files and variables by an expression, and the traits of jobs whose machines have none."""
+    """Commands, files, variables and settings by an expression, and the jobs that have no use for them.
+
+    Those with one of the traits `absent`, and those with none of `needs`, where any are given.
+    """
+
+    expression: Expression
+    absent: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+    def serves(self, job: frozenset[str]) -> bool:
+        """Tell whether a job of this kind and these traits has a use for them."""
+        return job.isdisjoint(self.absent) and (not self.needs or not job.isdisjoint(self.needs))
+
+
+class ForeignPhrase(Record):
+    """Words that no text says to jobs of the traits `absent`, by an expression, and what stands instead.
+
+    Without `instead` the whole sentence is left out.
+    """
 
     expression: Expression
     absent: Annotated[tuple[str, ...], Field(min_length=1)]
+    instead: str | None = None
 
 
 class JobTable(Record):
-    """Kinds, of which the first that is shown counts, traits, which each stand alone, and machines' tools."""
+    """Kinds, of which the first that is shown counts, traits, which each stand alone, and machines' tools.
+
+    `phrases` are of the prose of an answer.
+    """
 
     kinds: tuple[JobSigns, ...] = ()
     traits: tuple[JobSigns, ...] = ()
     tools: tuple[MachineTool, ...] = ()
+    phrases: tuple[ForeignPhrase, ...] = ()
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -61,9 +84,10 @@ def _loaded(folders: tuple[Path, ...]) -> JobTable:
     kinds: tuple[JobSigns, ...] = ()
     traits: tuple[JobSigns, ...] = ()
     tools: tuple[MachineTool, ...] = ()
+    phrases: tuple[ForeignPhrase, ...] = ()
     for folder in folders:
         if (path := folder / FILE).exists():
             table = library.validated_table(JobTable, library.read_yaml(path), path)
             kinds, traits = (*table.kinds, *kinds), (*table.traits, *traits)
-            tools = (*table.tools, *tools)
-    return JobTable(kinds=kinds, traits=traits, tools=tools)
+            tools, phrases = (*table.tools, *tools), (*table.phrases, *phrases)
+    return JobTable(kinds=kinds, traits=traits, tools=tools, phrases=phrases)

@@ -33,7 +33,7 @@ class ReportView(EvaluationContext):
     """What conditions may look at. `events` are the ones that were not recovered from.
 
     `launches` are the job's own files, `command` the one that started it; `dated` the versions that
-    a framework's words leave open. With a `focus`, frames and exceptions are that event's alone, while
+    a framework's words leave open; `has_begun` tells that steps were counted. With a `focus`, frames and exceptions are that event's alone, while
     patterns are still the whole log's.
     """
 
@@ -49,6 +49,7 @@ class ReportView(EvaluationContext):
     command: str = ""
     dated: Mapping[str, str] = field(default_factory=dict)
     raised: GuardedStatement | None = None
+    has_begun: bool = False
 
     @cached_property
     def known(self) -> dict[str, bool]:
@@ -67,8 +68,8 @@ class ReportView(EvaluationContext):
         return frozenset({self.kind.name if self.kind else job_kinds.UNKNOWN, *traits})
 
     def can_run(self, text: str) -> bool:
-        """Tell whether the machine that the job shows has the commands, files and variables of a text."""
-        tools = (tool for tool in job_kinds.load().tools if not self.job.isdisjoint(tool.absent))
+        """Tell whether the job has a use for the commands, files, variables and settings of a text."""
+        tools = (tool for tool in job_kinds.load().tools if not tool.serves(self.job))
         return not any(compiled(tool.expression).search(text) for tool in tools)
 
     @cached_property
@@ -250,6 +251,8 @@ _TESTS: Mapping[str, Callable[[str, ReportView], bool]] = {
     "missing": lambda whose, view: any(WHOSE[whose](event.body, event.frames) for event in view.focused),
     # What led to the root's raising statement, where its file is at hand.
     "guard": lambda _choice, view: _refuses_choice(view),
+    # Whether steps were counted before the failure, and since the last start.
+    "counted": lambda _steps, view: view.has_begun,
     "stack": lambda expression, view: _finds(expression, view.stacks),
     "exception": lambda expression, view: _finds(
         expression, (event.exception for event in view.focused if event.exception)

@@ -184,6 +184,7 @@ class CrashReport:
             command=self.command[1],
             dated=self._dated,
             raised=self.failing_source.raised,
+            has_begun=self.has_begun,
         )
 
     def version(self, framework: str) -> str | None:

@@ -13,6 +13,7 @@ from corpus.schema import Case, Cause, Language
 from service.composition import phrases
 from service.composition.alternatives import tell_apart
 from service.composition.failure_text import FailureText, bulleted, inline_code
+from service.composition.fitting_prose import fitting_prose
 from service.composition.headlines import (
     announced,
     facts_in_words,
@@ -190,12 +191,9 @@ class Explanation:
         else:
             means = self.message.means(self.language) if self.message else cause.means.to(self.language)
             look = self.message.look(self.language) if self.message else ""
-            parts.append(phrases.titled("why", means, self.language))
-            parts.append(
-                phrases.titled(
-                    "do", look or cause.advice.to(self.language, self.assessment.holds), self.language
-                )
-            )
+            advice = look or cause.advice.to(self.language, self.assessment.holds)
+            parts.append(phrases.titled("why", self._fitting(means), self.language))
+            parts.append(phrases.titled("do", self._fitting(advice), self.language))
             parts.append(self.end.next if root is None else "")
         aftermath = self._failure.aftermath(ended_in_failure=self.end.is_failure)
         parts += [self._vote(cause), self._confirmed(), aftermath, self._machine(), self._past_crashes()]
@@ -211,13 +209,18 @@ class Explanation:
             for part in _SECTION.split(case.told(self.language, self.assessment.holds))
             if part.strip()
         ]
-        why = sections[1] if len(sections) > 1 else sections[0]
+        why = self._fitting(sections[1] if len(sections) > 1 else sections[0])
         if self.message is not None:
             why = f"{self.message.means(self.language)} {why}"
         rows = [phrases.titled("why", f"{why} [case:{case.id}]", self.language)]
         if len(sections) > 2:
-            rows.append(phrases.titled("do", f"{sections[2]} [case:{case.id}]", self.language))
+            advice = self._fitting(sections[2])
+            rows.append(phrases.titled("do", f"{advice} [case:{case.id}]", self.language))
         return rows
+
+    def _fitting(self, text: str) -> str:
+        """Give a text without what it says of things that this job has not."""
+        return fitting_prose(text, self.assessment.view)
 
     def _vote(self, cause: Cause) -> str:
         """Say that a model's vote decided for this cause, over what, and by which lines."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,54 @@ def test_a_folder_of_knowledge_adds_kinds_before_those_that_ship(
     assert holds("job:training", job)
     monkeypatch.setenv(KNOWLEDGE, str(tmp_path))
     assert holds("job:simulation", view(command="simulate train.py"))
+
+
+@each_row(
+    ("job", "absent"),
+    [
+        (view(command="python train.py"), "torchrun --nproc_per_node 8"),
+        (view("/w/.venv/lib/ipykernel_launcher.py:main", "In [7]:<module>"), "NCCL_DEBUG=INFO"),
+        (view(launch="#SBATCH -N 1\nsrun python train.py"), "NCCL_IB_HCA"),
+        (view("C:\\work\\train.py:main"), "nvidia-smi | grep python"),
+        (
+            view(launch='{"os": "macOS-14.5-x86_64-i386-64bit"}'),
+            "torch: https://download.pytorch.org/whl/cu126",
+        ),
+    ],
+)
+def test_a_job_has_no_use_for_what_its_machine_or_launch_has_not(job: ReportView, absent: str) -> None:
+    """One process starts no ranks, one machine has no network between machines, a Mac has no CUDA."""
+    assert not job.can_run(absent)
+    assert view(command="srun torchrun --nnodes 4 train.py").can_run(absent)
+
+
+@each_row(
+    ("seen", "absent"),
+    [
+        ("platform.ascend", "CUDA_LAUNCH_BLOCKING=1"),
+        ("platform.xpu", "resources.limits.nvidia.com/gpu 8"),
+        ("platform.rocm", "compute-sanitizer --tool memcheck"),
+        ("platform.cpu-engine", "--gpu-memory-utilization 0.95"),
+        ("nccl.one-node", "NCCL_IB_GID_INDEX 3"),
+    ],
+)
+def test_what_a_log_shows_of_its_platform_decides(seen: str, absent: str) -> None:
+    """A row that only a platform prints tells it, though the failing line is anybody's."""
+    job = view("/w/train.py:<module>")
+    assert job.can_run(absent)
+    assert not replace(job, seen=frozenset({seen})).can_run(absent)
+
+
+@each_row(
+    ("job", "has_use"),
+    [
+        (view("/w/main.py:main", "/v/ray/_private/node.py:__init__"), False),
+        (view("/w/train.py:<module>", "/v/torch/_tensor.py:backward"), True),
+        (replace(view(), has_begun=True), True),
+        (view(), False),
+    ],
+)
+def test_saving_more_often_is_for_jobs_that_had_something_to_lose(job: ReportView, has_use: bool) -> None:
+    """A death at the start loses no steps, however rarely the job saves."""
+    assert job.can_run("trainer.save_freq 2") is has_use
+    assert job.can_run("--save-interval 500") is has_use
