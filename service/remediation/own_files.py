@@ -22,6 +22,7 @@ from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
+from ingest.logs.stacks.stack import Frame
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.code_edits.names import near
 from service.remediation.feasibility import value_of
@@ -72,7 +73,7 @@ def own_files(report: CrashReport, settings: Sequence[Setting]) -> list[PackageC
         return []
     files = job_files(report)
     found = (
-        *_found_by_path(f"{root.exception}: {root.body}", files, settings),
+        *_found_by_path(f"{root.exception}: {root.body}", files, settings, root.frames),
         *_shadowing(root, files),
         *_applications(root.body, files),
         *_scripts(root.body, files),
@@ -81,9 +82,13 @@ def own_files(report: CrashReport, settings: Sequence[Setting]) -> list[PackageC
 
 
 def _found_by_path(
-    message: str, files: Sequence[JobFile], settings: Sequence[Setting]
+    message: str, files: Sequence[JobFile], settings: Sequence[Setting], frames: Sequence[Frame]
 ) -> Iterator[PackageChange]:
-    """Give Python's path with the folder in which the missing module lies."""
+    """Give Python's path with the folder in which the missing module lies.
+
+    The folder of the script that is run is looked into anyway: a module that lies there is to be copied to
+    the machine.
+    """
     match = _MODULE.search(message)
     top = match["name"].partition(".")[0] if match else ""
     folders = set()
@@ -97,11 +102,28 @@ def _found_by_path(
     if len(folders) != 1:
         return
     folder, now = folders.pop(), value_of(PATH, settings)
+    if f"{top}.py" in {PurePosixPath(file.name).name for file in files} and _runs_from(folder, files, frames):
+        script = PurePosixPath(frames[0].file)
+        told = in_both("changes.module-not-copied", name=top, script=script.name)
+        copied = Change(
+            framework="host", kind="command", key=f"cp {top}.py", to=f"{script.parent}/", why=told
+        )
+        yield PackageChange(copied, None)
+        return
     if now is not None and folder in now.split(":"):
         return
     to = f"{folder}:{now}" if now and "$" not in now else folder
     why = in_both("changes.module-here", name=top, folder=folder)
     yield PackageChange(Change(framework="env", kind="env", key=PATH, to=to, why=why), now)
+
+
+def _runs_from(folder: str, files: Sequence[JobFile], frames: Sequence[Frame]) -> bool:
+    """Tell whether the script that the job runs lies in a folder; a module is run from elsewhere."""
+    if not frames or any(frame.function == "_run_module_as_main" for frame in frames):
+        return False
+    script = PurePosixPath(frames[0].file).name
+    paths = [PurePosixPath(file.name) for file in files]
+    return {str(path.parent) for path in paths if path.name == script} == {folder}
 
 
 def _shadowing(root: Event, files: Sequence[JobFile]) -> Iterator[PackageChange]:

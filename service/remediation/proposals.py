@@ -30,6 +30,7 @@ from service.remediation.overwrites import tell_overwritten
 from service.remediation.own_files import own_files
 from service.remediation.own_values import advised_flags, divided_values, own_values
 from service.remediation.packages.changes import fitting_changes
+from service.remediation.packages.fit import fitting_installs
 from service.remediation.packages.named import named_installs
 from service.remediation.ranking import ENOUGH_CHANGES, UNADVISED, shown, without_strangers
 from service.remediation.refusals import missigned_options, valued_switches
@@ -71,6 +72,7 @@ def propose(assessment: Assessment, cases: Sequence[Case], library: Library, lan
         found = Proposals(tuple(made), found.dropped)
     changes = _with_flow(found.changes, assessment, library, language)
     changes = given_since(changes, assessment.report, language)
+    changes = fitting_installs(changes, assessment.report, language)
     changes = listed_already(changes, assessment.settings, language)
     changes = asked_in_vain(without_strangers(changes), assessment.report, language)
     told = tell_overwritten(shown(changes), assessment.report, language, assessment.settings)
@@ -145,15 +147,15 @@ def _from_cases(
         written = [*missigned_options(report), *valued_switches(report, settings)]
         unknown = [*written, *find_refused(report, settings, renamed)]
         refusals += [option for option in unknown if canonical(option.key) not in keys]
-    packages = []
+    packages = mine = own_files(report, settings) if not is_known else []
     if not is_known:
         packages = (
-            own_files(report, settings)
+            mine
             or fitting_changes(cause, report, library, settings)
             or named_installs(cause, report, library)
         )
-    if any(option.change.framework == PYTHON for option in packages):
-        # What Python itself brings, in another version, is no package of its name.
+    if mine or any(option.change.framework == PYTHON for option in packages):
+        # What Python itself brings, or the job's own files have, is no package of its name.
         own = {str(fact.fields.get("name")) for fact in report.facts if fact.kind == "package"}
         remedies = [remedy for remedy in remedies if remedy.key not in own]
     made, dropped = propose_changes(

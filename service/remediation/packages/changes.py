@@ -20,6 +20,7 @@ from corpus.symbols import PYTHON
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.packages import builds
+from service.remediation.packages.fit import python_version
 from service.remediation.packages.missing_names import missing_arguments, missing_names
 from service.remediation.packages.moves import Move, Situation, smallest_moves
 from service.remediation.packages.seen import INSTALLED, libraries_of, seen_versions
@@ -65,7 +66,8 @@ def fitting_changes(
             framework=PYTHON, kind="package", key=PYTHON, to=interpreter.specifier, why=interpreter.why
         )
         return [*_callers(report), PackageChange(change, present)]
-    situation = _situation(report, seen, {package: name.specifier for package, name in named.items()}, python)
+    asked = {package: name.specifier for package, name in named.items()}
+    situation = _situation(report, seen, asked, python or python_version(report))
     spoken = _spoken_of(report, situation)
     alone = [(Move(package, seen.get(package), name.specifier, None),) for package, name in named.items()]
     found = [

@@ -30,6 +30,8 @@ def told(message: str, files: Mapping[str, str], frame: Frame = OWN, **fields: s
         ("No module named 'parts'", {"src/parts/__init__.py": ""}, ("PYTHONPATH", "src")),
         ("No module named 'parts.model'", {"lib/parts.py": ""}, ("PYTHONPATH", "lib")),
         ("No module named 'parts'", {"parts/model.py": ""}, ("PYTHONPATH", ".")),
+        # What lies beside the script that is run is looked for there: it was not copied.
+        ("No module named 'parts'", {"src/parts.py": "", "src/train.py": ""}, ("cp parts.py", "/job/")),
         # Two folders may be meant; a package of others is none of the job's.
         ("No module named 'parts'", {"a/parts/x.py": "", "b/parts/x.py": ""}, None),
         ("No module named 'numpy'", {"src/parts/__init__.py": ""}, None),
