@@ -33,8 +33,8 @@ class ReportView(EvaluationContext):
     """What conditions may look at. `events` are the ones that were not recovered from.
 
     `launches` are the job's own files, `command` the one that started it; `dated` the versions that
-    a framework's words leave open; `has_begun` tells that steps were counted. With a `focus`, frames and exceptions are that event's alone, while
-    patterns are still the whole log's.
+    a framework's words leave open; `has_begun` tells that steps were counted. With a `focus`, frames and
+    exceptions are that event's alone, while patterns are still the whole log's.
     """
 
     events: Sequence[Event]

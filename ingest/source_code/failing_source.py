@@ -10,7 +10,8 @@ from typing import Literal
 from ingest.logs.stacks.own_calls import is_own
 from ingest.logs.stacks.stack import Frame
 from ingest.redaction.redactor import Redactor
-from ingest.source_code.guarded_statement import GuardedStatement, read_statement
+from ingest.source_code.guarded_statement import GuardedStatement, find_raise, read_statement
+from ingest.source_code.message_template import is_said
 from ingest.source_code.source_roots import FilesAtHand, SourceRoots
 
 # Own files together: their secrets are looked for, which takes a millisecond for each 8,000 characters.
@@ -51,10 +52,13 @@ class FailingSource:
         return first if first is not None and first.raises else None
 
 
-def read_source(frames: Sequence[Frame], roots: SourceRoots | FilesAtHand) -> FailingSource:
+def read_source(
+    frames: Sequence[Frame], roots: SourceRoots | FilesAtHand, message: str = ""
+) -> FailingSource:
     """Read the failing call of a stack, and the innermost of the job's own, from the files below `roots`.
 
-    Files that are at hand anyway are not given again.
+    Files that are at hand anyway are not given again. `message` is what was raised: a file that was edited
+    since may have another check on that row.
     """
     until = perf_counter() + LONGEST_S
     shown = [frame for frame in frames if frame.line and frame.file and not frame.file.startswith("<")]
@@ -71,7 +75,7 @@ def read_source(frames: Sequence[Frame], roots: SourceRoots | FilesAtHand) -> Fa
         if own and standing == "read" and len(text) + sum(map(len, files.values())) <= LONGEST_OWN:
             files.setdefault(frame.file, text)
         if is_told and standing is not None:
-            read.append(_read(frame, text, standing))
+            read.append(_read(frame, text, standing, message if place == 0 else ""))
     if isinstance(roots, FilesAtHand):
         return FailingSource(tuple(read))
     clean = Redactor().clean
@@ -88,8 +92,13 @@ def _text_of(frame: Frame, roots: SourceRoots | FilesAtHand) -> tuple[str, Stand
     return other, "other-version" if other else None
 
 
-def _read(frame: Frame, text: str, standing: Standing) -> ReadFrame:
+def _read(frame: Frame, text: str, standing: Standing, message: str) -> ReadFrame:
     found = read_statement(text, frame.line) if standing == "read" else None
+    if found is not None and message and is_said(found.message, message) is False:
+        # `raise ValueError(` stands on many rows: what the message says tells them apart.
+        is_whole = len(frame.code.strip()) >= LEAST_SHARED
+        found = find_raise(text, message, frame.function) or (found if is_whole else None)
+        standing = standing if found is not None else "other-version"
     if found is None:
         return ReadFrame(frame, "not-parsed" if standing == "read" else standing)
     clean = Redactor().clean

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
-from ingest.source_code.message_template import Pieces, pieces_of, told_values
+from ingest.source_code.message_template import Pieces, is_said, pieces_of, told_values
 from ingest.source_code.names_read import MOST_NAMES, names_read
 
 # A whole module is parsed up to this size; a function is a part of it.
@@ -78,6 +78,21 @@ def read_statement(text: str, line: int) -> GuardedStatement | None:
             except RecursionError:  # code that nests deeper than a walk can
                 return None
     return None
+
+
+def find_raise(text: str, message: str, function: str) -> GuardedStatement | None:
+    """Read the statement of a function that raises or asserts with a message; None where not one does."""
+    tree = _parsed(text) if len(text) <= LONGEST_PARSED else None
+    raising = (node for node in ast.walk(tree) if isinstance(node, ast.Raise | ast.Assert)) if tree else ()
+    found = []
+    for node in raising:
+        try:
+            read = _guarded(_path_to(tree, node.lineno)) if tree is not None else None
+        except RecursionError:  # code that nests deeper than a walk can
+            continue
+        if read is not None and read.function == function and is_said(read.message, message):
+            found.append(read)
+    return found[0] if len(found) == 1 else None
 
 
 def _parts(text: str, line: int) -> Iterator[tuple[int, str]]:

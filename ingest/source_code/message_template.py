@@ -112,6 +112,29 @@ def told_values(pieces: Pieces, text: str) -> dict[str, str]:
     return found
 
 
+def is_said(pieces: Pieces, text: str) -> bool | None:
+    """Tell whether a line can be what these pieces say: it holds their fixed words in their order.
+
+    None where they are too short to tell. Of a text of several rows a line may be the first.
+    """
+    fixed: list[str] = []
+    for piece in (piece for piece in pieces if isinstance(piece, str)):
+        first, _, further = piece.partition("\n")
+        fixed.append(" ".join(first.split()))
+        if further.strip():
+            break
+    if sum(map(len, fixed)) < LEAST_FIXED:
+        return None
+    line, end = " ".join(text.split()), 0
+    for words in fixed:
+        place = line.find(words, end)
+        if place < 0:
+            # A line that is cut ends within the words.
+            return bool(line[end:]) and words.startswith(line[end:].strip())
+        end = place + len(words)
+    return True
+
+
 def _joined(pieces: Pieces) -> list[str | ast.expr]:
     """Join neighbouring fixed words, with single blanks as a line has them."""
     found: list[str | ast.expr] = []

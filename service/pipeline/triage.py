@@ -208,7 +208,7 @@ class Triage:
         # What the code says of the root's calls: the machine's where it may be read, else the job's own.
         if report.root is not None and report.root.frames:
             roots = job.roots or FilesAtHand({file.name: file.text for file in files})
-            report = replace(report, failing_source=read_source(report.root.frames, roots))
+            report = replace(report, failing_source=read_source(report.root.frames, roots, report.root.body))
         report = refine_by_files(report, self.reader.table)
         with tracing.span("retrieve"):
             retrieval = self.retriever.retrieve(report)

@@ -19,8 +19,9 @@ from service.remediation.exclusions import excluded
 from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, is_of_failed, refused, same, value_of
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.message_hints import MessageHint
-from service.remediation.named_changes import kind_of, refusal_groups, renamed_change
+from service.remediation.named_changes import as_own, kind_of, refusal_groups, renamed_change, tells_value
 from service.remediation.named_options import NamedOption
+from service.remediation.own_values import with_divisors
 from service.remediation.packages.changes import PackageChange
 from service.remediation.ranking import (
     BEFORE_ADVICE,
@@ -148,6 +149,7 @@ def propose_changes(
     advice = [item for item in advice if not refused_keys & {canonical(item.key), argument_of(item.key)}]
     groups = without_unset(without_repeats(groups, _own_numbers(remedies, settings)))
     _follow(advice, groups, settled, job, dropped)
+    as_own(with_divisors(groups, report), report, settings)
     for group in groups:
         # The setting whose value failed is read for sure; another that the message knows of need not be.
         if group.held and not is_guidance(group.changes[0].to):
@@ -275,8 +277,9 @@ def _follow(
             known = _feasible(_advised(item, job), kept, job, dropped)
             known = known if known.changes else None
             groups.extend([known] if known else [])
-        if known and known.advised is None and not item.is_last_resort:
-            known.advised = place
+        is_told = tells_value(item.key, job.grounds.value(item.framework, item.key), said)
+        if known and known.advised is None and (is_told or not item.is_last_resort):
+            known.advised, known.told = place, is_told
 
 
 def _is_about(item: MessageHint, change: ProposedChange) -> bool:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from corpus.frameworks import known_frameworks
-from corpus.keys import canonical, flag
+from corpus.keys import canonical, flag, last_level, pattern, unsigned
 from corpus.library import Library
 from corpus.message import words
 from corpus.schema import ChangeKind, Language, Scalar, SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
+from ingest.logs.stacks.own_calls import is_own
 from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import settable_frameworks
 from service.remediation.named_options import NamedOption
@@ -20,6 +22,8 @@ from service.remediation.renames import Rename
 from service.remediation.setting_values import is_guidance, misfit_reason, number_of, typed_value
 from service.schemas.diagnosis import ProposedChange
 
+# A single word may stand beside any number.
+LEAST_WORDS = 2
 _WAYS = {
     "up": "changes.to-higher",
     "down": "changes.to-lower",
@@ -97,7 +101,9 @@ def _refusal_change(
         iter([*known, *(name for name in shown if name not in known_frameworks().generic)]), "python"
     )
     spelled = next((each.spelled for each in settings if canonical(each.key) == canonical(option.key)), "")
-    if option.why is not None and (not known or spelled == "env" or own_option(option.key, report)):
+    if own_setting(option.key, report, settings) is not None or (
+        option.why is not None and (not known or spelled == "env" or own_option(option.key, report))
+    ):
         owner = "env" if spelled == "env" else "python"
     present = option.present if option.present is not None else value_of(option.key, settings)
     spec = library.setting(owner, option.key, report.version(owner))
@@ -129,6 +135,54 @@ def _refusal_change(
         or is_switch
         or (option.nearest and (spec is not None or present is not None or option.why is not None))
         else "unverified",
+    )
+
+
+def tells_value(key: str, now: str | None, said: str) -> bool:
+    """Tell whether a message names a setting with the job's very value: `pipeline parallel size (3)`."""
+    parts = [re.escape(part) for part in re.split(r"[_-]", last_level(unsigned(key)))]
+    if now is None or len(parts) < LEAST_WORDS or not now.strip():
+        return False
+    named = rf"(?i)(?<![a-z0-9]){'[ _-]'.join(parts)}(?![a-z0-9])[`'\"]?(?: (?:of|is|was))?[ =:(]{{1,3}}"
+    return re.search(rf"{named}[`'\"]?{re.escape(now.strip())}(?![\w.])", said) is not None
+
+
+def own_setting(key: str, report: CrashReport, settings: Sequence[Setting]) -> Setting | None:
+    """Give the job's own setting that a message of its own code names, though a framework has one too."""
+    root, name = report.root, canonical(last_level(unsigned(key)))
+    if root is None or not root.frames or not is_own(root.frames[-1]):
+        return None
+    if not re.search(rf"(?i)(?<![a-z0-9]){pattern(last_level(unsigned(key)))}(?![a-z0-9])", root.body):
+        return None
+    return next((item for item in settings if item.file and canonical(last_level(item.key)) == name), None)
+
+
+def as_own(groups: Sequence[ChangeGroup], report: CrashReport, settings: Sequence[Setting]) -> None:
+    """Tell changes that a message of the job's own code names as those of its own settings."""
+    for group in groups:
+        change = group.changes[0] if group.changes else None
+        if change is None or change.kind not in ("flag", "setting"):
+            continue
+        own = own_setting(change.key, report, settings)
+        if own is not None and change.framework not in launched(report):
+            is_flag = own.spelled == "flag"
+            update = {
+                "framework": "python",
+                "kind": "flag" if is_flag else "setting",
+                "key": flag(own.key) if is_flag else own.key,
+                "from_": own.value,
+            }
+            group.changes[0] = change.model_copy(update=update)
+
+
+def launched(report: CrashReport) -> frozenset[str]:
+    """Name the frameworks whose own programs the job's command starts, and whose settings it gives them."""
+    texts = (report.command[1], *report.launches)
+    return frozenset(
+        name
+        for name, row in known_frameworks().rows.items()
+        for launch in row.launches
+        if any(re.search(launch, text) for text in texts)
     )
 
 

@@ -16,6 +16,8 @@ from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import settable_frameworks
 from service.remediation.message_hints import NamedSetting, read_hints
 from service.remediation.named_options import NamedOption, closest
+from service.remediation.ranking import ChangeGroup
+from service.remediation.setting_values import is_guidance
 
 # A division that a check finds to leave a rest: both numbers stand behind their names, or the first one at
 # the end, behind what says that it was given.
@@ -71,6 +73,19 @@ def divided_values(report: CrashReport, library: Library, settings: Sequence[Set
     mine = settable_frameworks(report)
     own = [setting for setting in settings if not any(library.setting(name, setting.key) for name in mine)]
     return list(_divided(report.root.body, own)) if report.root is not None else []
+
+
+def with_divisors(groups: list[ChangeGroup], report: CrashReport) -> list[ChangeGroup]:
+    """Give the changes of settings that must divide a number of the message with the largest that does."""
+    message = report.root.body if report.root is not None else ""
+    for match in _DIVIDED.finditer(message):
+        number, by, name = _count(match["number"]), int(match["by"]), _option_at_end(match["part"])
+        for group in groups if number and name and by and number % by else ():
+            change = group.changes[0]
+            if canonical(last_level(change.key)) == name and is_guidance(change.to):
+                update = {"to": shared_divisor(number or 0, by), "status": "verified"}
+                group.changes[0] = change.model_copy(update=update)
+    return groups
 
 
 def advised_flags(report: CrashReport, library: Library, settings: Sequence[Setting]) -> list[NamedOption]:

@@ -16,6 +16,7 @@ from corpus.symbols import PYTHON
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.call_arguments import options_behind, told_arguments
+from service.remediation.calls_in_code import in_own_calls
 from service.remediation.changes import propose_changes
 from service.remediation.data_flow.flow_changes import flow_changes, flow_options
 from service.remediation.exclusions import find_excluded
@@ -73,6 +74,7 @@ def propose(assessment: Assessment, cases: Sequence[Case], library: Library, lan
     changes = _with_flow(found.changes, assessment, library, language)
     changes = given_since(changes, assessment.report, language)
     changes = fitting_installs(changes, assessment.report, language)
+    changes = in_own_calls(changes, assessment.report, language)
     changes = listed_already(changes, assessment.settings, language)
     changes = asked_in_vain(without_strangers(changes), assessment.report, language)
     told = tell_overwritten(shown(changes), assessment.report, language, assessment.settings)

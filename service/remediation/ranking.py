@@ -39,7 +39,8 @@ class ChangeGroup:
     own program by which this one was found, empty where it is none of these; `held` tells that the failing
     line tells this setting's very value; `of_failed` that it is a setting of the very part of the job that
     failed, such as its evaluation; `yields` that others of the same standing leave the job more; `rule` is
-    the one that its value follows, empty where it follows none.
+    the one that its value follows, empty where it follows none; `told` that the failing message names this
+    setting together with the job's value of it.
     """
 
     changes: list[ProposedChange]
@@ -54,6 +55,7 @@ class ChangeGroup:
     of_failed: bool = False
     yields: bool = False
     rule: str = ""
+    told: bool = False
 
     @property
     def rank(self) -> tuple[bool, bool, bool, bool, int, int, bool, bool, bool]:
@@ -76,6 +78,12 @@ class ChangeGroup:
             tabled and first.status != "verified",
             tabled and not self.computed,
         )
+
+    @property
+    def is_general(self) -> bool:
+        """Tell whether the cause alone calls for a setting: neither the message, the job nor a case does."""
+        is_near = self.situated or self.held or self.computed or self.from_case or self.advised is not None
+        return not is_near and self.changes[0].kind in ("flag", "setting")
 
     @property
     def _origin(self) -> int:
@@ -137,8 +145,13 @@ def without_unset(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
 def ranked(groups: Iterable[ChangeGroup]) -> list[ChangeGroup]:
     """Give the groups, the best first; further spellings of one remedy follow when each was told once.
 
-    What a framework takes as its own argument is not told once more for the one that it has it from.
+    What a framework takes as its own argument is not told once more for the one that it has it from. Where
+    the message itself tells a setting with the job's value, what only the cause in general calls for is left
+    out: it is another setting than the one that failed.
     """
+    groups = list(groups)
+    if any(group.told for group in groups):
+        groups = [group for group in groups if not group.is_general]
     found: list[ChangeGroup] = []
     repeated: list[ChangeGroup] = []
     told: dict[str, set[str]] = {}

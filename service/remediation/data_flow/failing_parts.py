@@ -9,9 +9,10 @@ from itertools import islice
 
 from corpus.schema import Scalar
 from ingest.logs.stacks.own_calls import is_own
+from ingest.source_code.message_template import Pieces, is_said, pieces_of
 from service.remediation.code_edits.source_text import expression, head_nodes
 from service.remediation.data_flow.definitions import tests_around
-from service.remediation.data_flow.job_program import OwnCall, called
+from service.remediation.data_flow.job_program import Function, OwnCall, called
 
 _ATTRIBUTE = re.compile(r"has no attribute '(?P<name>\w+)'")
 _LOCAL = re.compile(r"local variable '(?P<name>\w+)'")
@@ -49,14 +50,36 @@ def parts_of(call: OwnCall) -> list[ast.expr]:
     return [part for top in tops for part in (handed_to(top) if isinstance(top, ast.Call) else [top])]
 
 
-def guards_of(call: OwnCall) -> list[ast.expr]:
-    """Give the conditions of a check of the job's own code that raises; none where nothing is checked."""
+def guards_of(call: OwnCall, message: str = "") -> list[ast.expr]:
+    """Give the conditions of a check of the job's own code that raises; none where nothing is checked.
+
+    A file that was edited since may raise something else on that row: what the message says tells which one.
+    """
     statement = call.statement
     if isinstance(statement, ast.Assert):
         return [statement.test]
     if isinstance(statement, ast.Raise) and is_own(call.frame) and not call.calls:
-        return tests_around(statement, call.scope.module, call.scope.function)[:MOST_GUARDS]
+        raising = _raising(statement, call.scope.function, message)
+        if raising is not None:
+            return tests_around(raising, call.scope.module, call.scope.function)[:MOST_GUARDS]
     return []
+
+
+def _raising(statement: ast.Raise, function: Function | None, message: str) -> ast.Raise | None:
+    """Give what raises a message: the statement, unless it says other words, else one of its function."""
+    if is_said(_pieces(statement), message) is not False:
+        return statement
+    nodes = ast.walk(function) if function is not None else ()
+    others = [node for node in nodes if isinstance(node, ast.Raise) and is_said(_pieces(node), message)]
+    return others[0] if len(others) == 1 else None
+
+
+def _pieces(statement: ast.Raise) -> Pieces:
+    match statement.exc:
+        case ast.Call(args=[text, *_]):
+            return pieces_of(text, {})
+        case _:
+            return ()
 
 
 def passing_value(call: OwnCall, test: ast.expr) -> tuple[ast.expr, Scalar] | None:

@@ -235,7 +235,7 @@ class _OptionSearch:
 
     def _checked_paths(self) -> list[_Tied]:
         """Give the options that the path is made of for which a check of the job's own code looks."""
-        for test in guards_of(self.call):
+        for test in guards_of(self.call, self.message):
             read = [
                 end for end in self.ends([test]) if self.is_option(end) and PATHS.search(last_level(end.key))
             ]
@@ -287,7 +287,7 @@ class _OptionSearch:
 
     def by_guard(self) -> list[_Tied]:
         """Give the options that the nearest condition of a check reads which reads any."""
-        for test in guards_of(self.call):
+        for test in guards_of(self.call, self.message):
             read = [end for end in self.ends([test]) if self.is_option(end) and end.steps <= NEAREST]
             if read:
                 tie = Tie(1, to=self._passing(test) if len(read) == 1 else None)

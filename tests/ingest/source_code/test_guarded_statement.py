@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import textwrap
 from time import perf_counter
 
-from ingest.source_code.guarded_statement import GuardedStatement, read_statement
+from ingest.source_code.guarded_statement import GuardedStatement, find_raise, read_statement
+from ingest.source_code.message_template import is_said, pieces_of
 from tests.tables import each_row
 
 HERE = "  # here"
@@ -159,3 +161,48 @@ def test_names_that_stand_for_one_another_are_followed_within_bounds() -> None:
     rows = "\n".join(f"    a{place} = {' + '.join(f'a{each}' for each in range(60))}" for place in range(60))
     found = read(f"def f():\n{rows}\n    if a1 > a2:\n        raise ValueError(a3){HERE}")
     assert 0 < len(found.names) <= 24
+
+
+TWO_CHECKS = """
+    def start(size):
+        if size > 8:
+            raise ValueError(f"size={size} is beyond the cards")
+        if size > 1 and "RANK" not in os.environ:
+            raise ValueError(f"size={size} wants a launcher")
+
+    def other(size):
+        raise ValueError(f"size={size} wants a launcher")
+"""
+
+
+@each_row(
+    ("message", "function", "found"),
+    [
+        ("size=2 wants a launcher", "start", "size > 1 and 'RANK' not in os.environ"),
+        ("size=9 is beyond the cards", "start", "size > 8"),
+        ("size=2 wants a launcher", "<module>", None),
+        ("length is wrong", "start", None),
+    ],
+)
+def test_the_raise_of_a_message_is_found_in_its_function(
+    message: str, function: str, found: str | None
+) -> None:
+    """By the fixed words of what it says, where one statement of the function has them."""
+    read_raise = find_raise(textwrap.dedent(TWO_CHECKS), message, function)
+    assert (read_raise.conditions[0].text if read_raise else None) == found
+
+
+@each_row(
+    ("code", "line", "said"),
+    [
+        ('f"size={size} wants a launcher"', "size=2 wants a launcher (see the manual)", True),
+        ('f"size={size} wants a launcher"', "LOCAL_RANK=2 but only 1 card is there", False),
+        ('f"{name}: {value}"', "anything: else", None),
+        ('"first row of it\\\\nsecond row"', "first row of it", True),
+        ('"a whole sentence of words"', "a whole sent", True),
+        ("message", "whatever it was", None),
+    ],
+)
+def test_a_line_is_held_against_what_a_statement_says(code: str, line: str, said: bool | None) -> None:
+    """Other fixed words are another statement's; too few tell nothing."""
+    assert is_said(pieces_of(ast.parse(code.replace("\\\\", "\\"), mode="eval").body, {}), line) is said

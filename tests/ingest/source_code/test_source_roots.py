@@ -141,3 +141,20 @@ def test_a_secret_of_the_code_is_masked(tmp_path: Path) -> None:
     assert read.standing == "read"
     assert "ghp_" not in str(read)
     assert "ghp_" not in str(read_source([Frame("/job/a.py", 1, "f", shown)], given_roots([tmp_path])).files)
+
+
+def test_a_row_that_says_something_else_by_now_is_no_check_of_the_message(tmp_path: Path) -> None:
+    """`raise ValueError(` stands on many rows: of an edited file, the one of the message is read."""
+    code = "def f(size):\n    if size > 8:\n        raise ValueError(\n            'beyond the cards')\n"
+    code += "    if size > 1:\n        raise ValueError(\n            'wants a launcher')\n"
+    (tmp_path / "job").mkdir()
+    (tmp_path / "job" / "a.py").write_text(code)
+    frame, roots = Frame("/job/a.py", 3, "f", "raise ValueError("), given_roots([tmp_path])
+
+    def condition(message: str) -> str | None:
+        raised = read_source([frame], roots, message).raised
+        return raised.conditions[0].text if raised is not None else None
+
+    assert condition("beyond the cards") == "size > 8"
+    assert condition("wants a launcher") == "size > 1"
+    assert condition("something else entirely") is None

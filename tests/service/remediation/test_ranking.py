@@ -147,3 +147,13 @@ def test_that_words_for_an_unset_setting_give_way_to_the_one_that_is_told() -> N
     named = ChangeGroup([proposal("named", "a path that is there", framework="trl")], advised=0)
     assert without_unset([held, unset, named]) == [held, named]
     assert without_unset([unset, named]) == [unset, named]
+
+
+def test_what_the_message_tells_with_its_value_leaves_out_what_the_cause_alone_calls_for() -> None:
+    """A case, the job's own figures and packages stay beside it."""
+    general = group("tensor.size")
+    others = [group("of.case", from_case=True), group("fits", situated=True), group("named", advised=1)]
+    assert "tensor.size" in order(general, group("pipeline.size", advised=0), *others)
+    shown_keys = order(general, group("pipeline.size", advised=0, told=True), *others)
+    assert shown_keys[0] == "pipeline.size"
+    assert set(shown_keys) == {"pipeline.size", "of.case", "fits", "named"}
