@@ -43,14 +43,13 @@ class MachineTool(Record):
         return job.isdisjoint(self.absent) and (not self.needs or not job.isdisjoint(self.needs))
 
 
-class ForeignPhrase(Record):
-    """Words that no text says to jobs of the traits `absent`, by an expression, and what stands instead.
+class ForeignPhrase(MachineTool):
+    """Words that no text says to jobs that have no use for them, by an expression, and what stands instead.
 
-    Without `instead` the whole sentence is left out.
+    Whose these are tell `absent` and `needs`, as of a `MachineTool`. Without `instead` the whole sentence is
+    left out.
     """
 
-    expression: Expression
-    absent: Annotated[tuple[str, ...], Field(min_length=1)]
     instead: str | None = None
 
 

@@ -22,7 +22,7 @@ def fitting_prose(text: str, view: ReportView) -> str:
     Where a phrase can go alone, the sentence stays without it. A text of which nothing would be left stands
     as it is.
     """
-    foreign = [row for row in job_kinds.load().phrases if not view.job.isdisjoint(row.absent)]
+    foreign = [row for row in job_kinds.load().phrases if not row.serves(view.job)]
     replaced = [(row.expression, row.instead) for row in foreign if row.instead is not None]
     dropped = [row.expression for row in foreign if row.instead is None]
     kept: list[str] = []

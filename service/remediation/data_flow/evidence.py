@@ -80,6 +80,11 @@ def tied_by_path(end: FlowEnd, values: Sequence[str], message: str) -> Tie | Non
     return Tie(3) if end.how != COMPUTED else None
 
 
+def is_address(values: Sequence[str], message: str) -> bool:
+    """Tell whether a value is an address that the message does not tell: no path on this machine."""
+    return any("://" in value and value.strip("'\"/") not in message for value in values)
+
+
 def _same_file(values: Sequence[str], paths: Sequence[str]) -> str:
     """Give the one path of a message whose file is called as a value's: the run had another folder."""
     names = {PurePath(value.strip("'\"").replace("\\", "/")).name for value in values if "/" in value}

@@ -25,6 +25,7 @@ from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.data_flow.evidence import (
     PATHS,
     Tie,
+    is_address,
     numbers_of,
     tied_by_number,
     tied_by_path,
@@ -219,7 +220,7 @@ class _OptionSearch:
 
     def by_path(self) -> list[_Tied]:
         """Give the options whose value is, or is part of, the path; one alone also where it is not shown."""
-        valued = self.valued()
+        valued = [(end, values) for end, values in self.valued() if not is_address(values, self.message)]
         ties = ((end, tied_by_path(end, values, self.message)) for end, values in valued)
         tied = [(end, tie) for end, tie in ties if tie is not None]
         if len(tied) == 1 and tied[0][1].rank > 1 and len(valued) <= MOST_ALIKE:
@@ -236,8 +237,12 @@ class _OptionSearch:
     def _checked_paths(self) -> list[_Tied]:
         """Give the options that the path is made of for which a check of the job's own code looks."""
         for test in guards_of(self.call, self.message):
+            ends = [end for end in self.ends([test]) if self.is_option(end)]
             read = [
-                end for end in self.ends([test]) if self.is_option(end) and PATHS.search(last_level(end.key))
+                end
+                for end in ends
+                if PATHS.search(last_level(end.key))
+                and not is_address(_values(end, self.settings), self.message)
             ]
             if read:
                 return [(end, Tie(1)) for end in read] if len(read) <= MOST_ALIKE else []
