@@ -220,7 +220,9 @@ class MessageForm(Record):
     in their source tells nothing.
     `statement` fills blanks by parts of the failing statement: the divisor, what an attribute is asked of.
     `shape` tells that the groups `shape` and `size` do not fit, and fills `fits`: by which other entry they
-    would. `exact_headline` stands in place of `headline` where these fill its blanks.
+    would; `axes` that the group `sizes` does not go into the group `target`, and fills `fits` by the shapes
+    with further axes that would, and `axis` by where the first one goes. `exact_headline` stands in place of
+    `headline` where these fill its blanks.
     `listed` tells that the group `choices` lists what there is: of the names that the group `named` quotes,
     the first that is like one of these fills `given`, and that one `nearest`.
     `differences` fills names by the first of two groups less the second, where that is above zero.
@@ -244,6 +246,7 @@ class MessageForm(Record):
     linked: bool = True
     statement: Mapping[str, StatementPart] = Field(default_factory=dict)
     shape: bool = False
+    axes: bool = False
     listed: bool = False
     differences: Mapping[str, tuple[str, str]] = Field(default_factory=dict)
     options: Mapping[str, str] = Field(default_factory=dict)

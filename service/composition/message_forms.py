@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from string import Formatter
@@ -18,7 +18,7 @@ from ingest.logs.stacks.own_calls import is_own, own_call
 from ingest.logs.stacks.stack import EXCEPTION, Frame
 from ingest.logs.stacks.statements import statement_part
 from service.composition.phrases import phrase
-from service.composition.shape_arithmetic import misfit
+from service.composition.shape_arithmetic import misfit, missing_axes
 from service.remediation.named_options import closest
 
 # What is longer is no name, no number and no shape, and says nothing within a sentence.
@@ -31,6 +31,8 @@ THERE = "there"
 # A word of a command that is an option: a sign before a letter, as a negative number has none.
 _OPTION = re.compile(r"--?[A-Za-z]")
 _QUOTED = re.compile(r"['\"`]([\w.@/:+-](?:[\w.@/:+ -]{0,58}[\w.@/:+-])?)['\"`]")
+# What a wrapper does with the arguments that it was given itself.
+_HANDS_ON = re.compile(r"\(\s*\*\w+,\s*\*\*\w+\s*\)$")
 _COMMAND = re.compile(r"/bin/[^/]+$")
 # What the calls of a traceback fill, besides the message itself.
 LISTED_BLANKS = frozenset({"given", "nearest"})
@@ -102,13 +104,19 @@ def formed_message(report: CrashReport, cause: Cause, library: Library) -> Forme
         text = texts[form.reads]
         if form.cue not in text or (found := compiled(form.expression).search(text)) is None:
             continue
-        inner = next((frame for frame in root.frames[-1:] if frame.line), None)
+        inner = raising_call(root.frames)
         at = inner if form.place == "raise" else own_call(root.frames) or inner
         frame = None if form.place == "nowhere" else at
         values = dict(_values(found.groupdict(), form, frame, report))
         if blanks_of([form.headline, form.means, *([form.look] if form.look else [])]) <= values.keys():
             return FormedMessage(form, values, frame)
     return None
+
+
+def raising_call(frames: Sequence[Frame]) -> Frame | None:
+    """Give the innermost call that does more than to hand on what it was given; None without a row."""
+    inner = next((frame for frame in reversed(frames) if not _HANDS_ON.search(frame.code.strip())), None)
+    return inner if inner is not None and inner.line else None
 
 
 def _rows(report: CrashReport, root: Event, form: MessageForm) -> Iterator[str]:
@@ -143,6 +151,8 @@ def _values(
                 told[name] = statement_part(own.code, part, groups, leads=leads)
     if form.shape:
         told |= misfit(groups["shape"] or "", groups["size"] or "0")
+    if form.axes:
+        told |= missing_axes(groups["target"] or "", groups["sizes"] or "")
     told |= _computed(groups, form)
     for name, text in told.items():
         # A group that matched nothing, such as the part below a package, leaves nothing out.
