@@ -21,6 +21,12 @@ _COLOUR = re.compile(r"\[(?:[0-4]|22|39|49|[39][0-7]|38;[25])(?:;\d{1,3}){0,4}m"
 _ESCAPED = re.compile(rb"(?<=[a-z])\\'(?=[a-z])")
 _BEHIND = re.compile(rb"[ \t]{2,}$", re.MULTILINE)
 _MARGIN = re.compile(r"[ \t]*")
+# What stands before the name of the process that prints a row is a list's or a quotation's margin: no
+# launcher or collector indents its rows, and what is indented of a stack stands behind the name.
+_LABELLED = re.compile(
+    rb"^(?:[ \t]|> ){1,40}(?=\[(?:rank|default)\d{1,5}\]:|\((?:[^()\n]{1,120} )?pid=\d{1,9}[^()\n]{0,80}\) )",
+    re.MULTILINE,
+)
 # An editor makes one dash of the two before an option's name.
 _DASH = re.compile(r"(?<=\s)[—–](?=[A-Za-z][\w-]*)")
 _CHARACTERS = str.maketrans(
@@ -41,6 +47,8 @@ def restored(data: bytes) -> bytes:
         data = _BEHIND.sub(b" ", data)
     if b"\\'" in data:
         data = _ESCAPED.sub(b"'", data)
+    if b" [rank" in data or b" [default" in data or b" (" in data:
+        data = _LABELLED.sub(b"", data)
     is_plain, is_coloured = data.isascii(), b"[0m" in data or b"[39m" in data
     if is_plain and b"&" not in data and b"<" not in data and not is_coloured:
         return data

@@ -98,7 +98,9 @@ def refine_event(
     """
     row = table.by_id.get(event.pattern)
     if row and row.refine:
-        view = replace(job, root=event, facts=facts, focus=event)
+        # Whom a handled exception's call was made for shows in the calls of what came of it.
+        whole = replace(event, frames=(*outer, *event.frames)) if event.frames else event
+        view = replace(job, root=event, facts=facts, focus=whole)
         exact = next((refinement for refinement in row.refine if all_hold(refinement.when, view)), None)
         if exact:
             event = replace(
