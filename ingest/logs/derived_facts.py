@@ -17,7 +17,8 @@ MIN_READINGS = 4
 _DRIVER_FIELDS = frozenset(("name", "speaks_for", "recovery", "later"))
 # What is added here to each kind of fact.
 DERIVED_FIELDS: Mapping[str, frozenset[str]] = {
-    "collective_spread": frozenset(("ranks_n", "calls_n", "seqs_n")),
+    "collective_spread": frozenset(("ranks_n", "calls_n", "seqs_n", "first_n", "world_n")),
+    "nccl_spread": frozenset(("ids_n",)),
     "host_growth": frozenset(("ratio", "last_gib", "rising_share", "readings_n", "next_share")),
     "gpu_oom": gpu_memory.OOM_FIELDS,
     "gpu_fit": gpu_memory.FIT_FIELDS,
@@ -27,7 +28,7 @@ DERIVED_FIELDS: Mapping[str, frozenset[str]] = {
     "sxid": _DRIVER_FIELDS,
 }
 # Facts that belong to no line, but to the whole log: a snapshot beside it tells of the failure that it says.
-DERIVED = frozenset(("collective_spread", "host_growth", "memory_snapshot"))
+DERIVED = frozenset(("collective_spread", "nccl_spread", "host_growth", "memory_snapshot"))
 
 
 def derive_facts(
@@ -36,11 +37,12 @@ def derive_facts(
     settings: Sequence[Setting] = (),
     *,
     serves: bool = False,
+    world: int = 0,
 ) -> tuple[Fact, ...]:
     """Give all facts with what follows from several of them.
 
     `ranks` names the stream of each fact's line where the line tells it; `serves` tells that the job runs an
-    engine alone.
+    engine alone; `world` is how many ranks it has, as far as the log shows.
     """
     owned = gpu_memory.with_owners(facts, {stream for _, stream in ranks})
     found = []
@@ -61,15 +63,24 @@ def derive_facts(
             found.append(fact)
     fits = gpu_memory.weights_beside_cards(found, settings, serves=serves)
     states = gpu_memory.states_beside_cards(found)
-    return (*found, *fits, *states, *_spread(found, dict(ranks)), *_growth(found))
+    spread = _spread(found, dict(ranks), world)
+    return (*found, *fits, *states, *spread, *_apart(found), *_growth(found))
 
 
-def _spread(facts: Iterable[Fact], ranks: dict[int, str]) -> list[Fact]:
-    """Compare what each rank was waiting in when its collective timed out."""
+def _spread(facts: Sequence[Fact], ranks: dict[int, str], world: int) -> list[Fact]:
+    """Compare what each rank was waiting in when its collective timed out.
+
+    `first_n` counts the ranks of which none of the group's collectives had ended before.
+    """
     first: dict[str, Fact] = {}
+    ended: set[str] = set()
     for fact in facts:
+        rank = ranks.get(fact.line, str(fact.fields.get("rank", "")))
         if fact.kind == "collective" and "op" in fact.fields:
-            first.setdefault(ranks.get(fact.line, str(fact.fields.get("rank", ""))), fact)
+            first.setdefault(rank, fact)
+        done = fact.fields.get("completed", fact.fields.get("last_completed"))
+        if fact.kind == "collective_status" and isinstance(done, int | float) and done > 0:
+            ended.add(rank)
     if len(first) < 2:
         return []
     calls = {
@@ -78,8 +89,40 @@ def _spread(facts: Iterable[Fact], ranks: dict[int, str]) -> list[Fact]:
     }
     numbers = {fact.fields["seq"] for fact in first.values() if "seq" in fact.fields}
     line = min(fact.line for fact in first.values())
-    fields: dict[str, Value] = {"ranks_n": len(first), "calls_n": len(calls), "seqs_n": len(numbers)}
+    begun = [rank for rank, fact in first.items() if fact.fields.get("seq") == 1 and rank not in ended]
+    fields: dict[str, Value] = {
+        "ranks_n": len(first),
+        "calls_n": len(calls),
+        "seqs_n": len(numbers),
+        "first_n": len(begun),
+        "world_n": world,
+    }
     return [Fact("collective_spread", line, fields)]
+
+
+def _apart(facts: Iterable[Fact]) -> list[Fact]:
+    """Tell where ranks that would have to meet in one communicator of NCCL began it under several ids.
+
+    Groups that begin theirs at the same time have an id each as well, but then a rank has several, or an id
+    has all of its ranks.
+    """
+    open_ranks: dict[object, dict[object, Fact]] = {}
+    sizes: dict[object, object] = {}
+    for fact in facts:
+        if fact.kind != "nccl_comm":
+            continue
+        key, rank = fact.fields.get("id"), fact.fields.get("rank")
+        sizes[key] = fact.fields.get("nranks")
+        if fact.fields.get("state") == "START":
+            open_ranks.setdefault(key, {})[rank] = fact
+        else:
+            open_ranks.get(key, {}).pop(rank, None)
+    lone = {key: told for key, told in open_ranks.items() if told and len(told) != sizes[key]}
+    seen = [rank for told in lone.values() for rank in told]
+    if len(lone) < 2 or len({sizes[key] for key in lone}) > 1 or len(set(seen)) != len(seen):
+        return []
+    line = min(fact.line for told in lone.values() for fact in told.values())
+    return [Fact("nccl_spread", line, {"ids_n": len(lone)})] if len(seen) == sizes[next(iter(lone))] else []
 
 
 def _growth(facts: Iterable[Fact]) -> list[Fact]:

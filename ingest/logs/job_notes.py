@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
@@ -20,6 +21,8 @@ from ingest.logs.stacks.tracebacks import Frame
 from ingest.logs.wording import is_statement
 
 MAX_FACTS = 2000
+# So many of one kind leave room for others: a thousand ranks begin their communicators before one fails.
+MOST_ALIKE = 1200
 # The fact that a reading of the host's memory is.
 HOST_MEMORY = "host_memory"
 # What only a progress line tells: how far the preparation of the data was.
@@ -44,6 +47,7 @@ class JobNotes:
         self.frameworks = FrameworkLog()
         self.launch = LaunchReader(masking.redactor)
         self.facts: list[Fact] = []
+        self._told: Counter[str] = Counter()
         self.curves = CurveLog()
         self.streams: list[tuple[int, str]] = []
         self.seen: set[str] = set()
@@ -83,7 +87,8 @@ class JobNotes:
         if kind == HOST_MEMORY and isinstance(used := fields.get("used_gib"), int | float):
             limit = fields.get("limit_gib")
             self.curves.see_memory(used, limit if isinstance(limit, int | float) else 0.0, number)
-        if len(self.facts) < MAX_FACTS:
+        self._told[kind] += 1
+        if len(self.facts) < MAX_FACTS and self._told[kind] <= MOST_ALIKE:
             self.facts.append(Fact(kind, number, fields))
             if stream:
                 self.streams.append((number, stream))

@@ -183,7 +183,7 @@ class LogReading:
         tail = self._masking.rows(last_rows(self._last))[-TAIL:] if self._last else ()
         shown = {found.name for found in notes.frameworks.all()}
         serves = bool(shown & known_frameworks().engines) and not shown & known_frameworks().trainers
-        facts = derive_facts(notes.facts, notes.streams, notes.settings, serves=serves)
+        facts = derive_facts(notes.facts, notes.streams, notes.settings, serves=serves, world=notes.world)
         events = with_messages_below(self._events.all(notes.world, self._good.events))
         events = with_calls_of_chain(events)
         job = ReportView(events, None, facts, notes.frameworks.all(), notes.settings, seen=notes.seen)

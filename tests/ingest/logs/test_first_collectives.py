@@ -1,0 +1,93 @@
+"""What the first collective of a job tells: who joined it, and whether all asked for the same group."""
+
+from __future__ import annotations
+
+from tests.factories import ReadLog
+from tests.tables import each_row
+
+CAUGHT = (
+    "[rank{rank}]:[E1118 20:27:21.4 ProcessGroupNCCL.cpp:629] [Rank {rank}] Watchdog caught collective "
+    "operation timeout: WorkNCCL(SeqNum={seq}, OpType={op}, NumelIn=64, NumelOut=64, Timeout(ms)=600000) ran "
+    "for 600081 milliseconds before timing out.\n"
+    "[rank{rank}]:[E1118 20:27:21.5 ProcessGroupNCCL.cpp:2168] [PG ID 1 PG GUID 1 Rank {rank}]  failure "
+    "detected by watchdog at work sequence id: {seq} PG status: last enqueued work: 9, last completed work: "
+    "{done}\n"
+)
+SIZE = "Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/{size}\n"
+
+
+def _waits(ranks: int, size: int, *, seq: int = 1, done: int = -1, op: str = "BROADCAST") -> str:
+    told = [CAUGHT.format(rank=rank, seq=seq, done=done, op=op) for rank in range(ranks)]
+    return "".join([SIZE.format(size=size), *told])
+
+
+@each_row(
+    ("text", "expected"),
+    [
+        (_waits(2, 2), "nccl-p2p-topology"),
+        (_waits(8, 8), "nccl-p2p-topology"),
+        (_waits(16, 16), "nccl-network"),
+        # One of the job's ranks did not come.
+        (_waits(3, 4), "collective-straggler"),
+        # Collectives got through before.
+        (_waits(4, 4, seq=71, done=70), "collective-straggler"),
+        # They are in different calls.
+        (_waits(1, 2) + _waits(2, 2, op="ALLREDUCE").split("\n", 3)[3], "collective-desync"),
+    ],
+)
+def test_that_a_first_collective_which_all_joined_waits_for_the_wire(
+    text: str, expected: str, read: ReadLog
+) -> None:
+    root = read(text).root
+    assert root is not None
+    assert root.cause == expected
+
+
+BEGINS = (
+    "node7:{pid}:402 [{rank}] NCCL INFO ncclCommInitRankConfig comm 0x55d0a{pid} rank {rank} nranks {size} "
+    "cudaDev {rank} nvmlDev {rank} busId 4b000 commId 0x{id} - Init {state}\n"
+)
+REFUSED = (
+    "node7:81:402 [1] misc/socket.cc:544 NCCL WARN socketPollConnect: connect returned Connection refused, "
+    "exceeded error retry count (35)\n"
+)
+
+
+def _begun(*told: tuple[int, str, str], size: int = 2) -> str:
+    rows = [
+        BEGINS.format(pid=80 + rank, rank=rank, size=size, id=key, state=state) for rank, key, state in told
+    ]
+    return "".join([*rows, REFUSED])
+
+
+@each_row(
+    ("text", "expected"),
+    [
+        (_begun((0, "7a1", "START"), (1, "9fe", "START")), "rendezvous-failed"),
+        # The one before was the same for both, and is done.
+        (
+            _begun(
+                (0, "7a1", "START"),
+                (1, "7a1", "START"),
+                (0, "7a1", "COMPLETE"),
+                (1, "7a1", "COMPLETE"),
+                (1, "7a1", "START"),
+                (0, "9fe", "START"),
+            ),
+            "rendezvous-failed",
+        ),
+        (_begun((0, "7a1", "START"), (1, "7a1", "START")), "nccl-network"),
+        # Two groups of two ranks each begin theirs at the same time.
+        (
+            _begun((0, "7a1", "START"), (0, "9fe", "START"), (1, "7a1", "START"), (1, "9fe", "START")),
+            "nccl-network",
+        ),
+        (_begun((0, "7a1", "START"), (1, "9fe", "START"), size=4), "nccl-network"),
+    ],
+)
+def test_that_ranks_which_ask_for_different_communicators_never_met(
+    text: str, expected: str, read: ReadLog
+) -> None:
+    root = read(text).root
+    assert root is not None
+    assert root.cause == expected
