@@ -326,7 +326,7 @@ def framework_range(argument: str) -> tuple[tuple[str, ...], str]:
 
 # Whose a missing name may be said to be: the job's own code's, that of some releases of a package, that of
 # another package than the one whose code asks for it, or of the same.
-WHOSE = ("own", "release", "other-package", "same-package")
+WHOSE = ("own", "release", "other-package", "same-package", "package")
 
 
 def _whose(argument: str) -> None:

@@ -44,9 +44,10 @@ class ExceptionMeaning(Record):
     `kinds` are those of which one must be told, `owners` tells whose code must have raised it (none:
     anybody's), `types` is searched in the exception's type, `messages` names lists of wordings of which each
     must have one in the message, `code` is searched in the innermost call's source line, `through` in that
-    of the owner's own call, and `calls` in the calls, innermost last (of the last `within`, where that is
-    given). With `hinted`, the line's own pattern must have hinted at this cause. `called_by_job` asks that
-    the job's own code is among the calls, or that it is not.
+    of the owner's own call, `asked` in that of the innermost call of the job's own code, and `calls` in the
+    calls, innermost last (of the last `within`, where that is given). With `hinted`, the line's own pattern
+    must have hinted at this cause. `called_by_job` asks that the job's own code is among the calls, or that
+    it is not.
     """
 
     cause: str
@@ -57,6 +58,7 @@ class ExceptionMeaning(Record):
     messages: tuple[str, ...] = ()
     code: Expression = ""
     through: Expression = ""
+    asked: Expression = ""
     calls: Expression = ""
     within: int = 0
     hinted: bool = False

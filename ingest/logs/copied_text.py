@@ -20,6 +20,10 @@ _COLOUR = re.compile(r"\[(?:[0-4]|22|39|49|[39][0-7]|38;[25])(?:;\d{1,3}){0,4}m"
 # Python shows a text that has both kinds of quotation marks with a backslash before the single ones.
 _ESCAPED = re.compile(rb"(?<=[a-z])\\'(?=[a-z])")
 _BEHIND = re.compile(rb"[ \t]{2,}$", re.MULTILINE)
+# A notebook's page links the file of each call; a copy of it has the link behind the name.
+_LINKED = re.compile(
+    r"\[(?P<file>(?:[~/]|<ipython)[^\]\n]{1,300})\]\((?:https?|vscode\S{0,20})://[^\s()]{1,400}\)"
+)
 _MARGIN = re.compile(r"[ \t]*")
 # What stands before the name of the process that prints a row is a list's or a quotation's margin: no
 # launcher or collector indents its rows, and what is indented of a stack stands behind the name.
@@ -49,6 +53,10 @@ def restored(data: bytes) -> bytes:
         data = _ESCAPED.sub(b"'", data)
     if b" [rank" in data or b" [default" in data or b" (" in data:
         data = _LABELLED.sub(b"", data)
+    if b"](http" in data or b"](vscode" in data:
+        data = _LINKED.sub(r"\g<file>", data.decode("utf-8", "surrogateescape")).encode(
+            "utf-8", "surrogateescape"
+        )
     is_plain, is_coloured = data.isascii(), b"[0m" in data or b"[39m" in data
     if is_plain and b"&" not in data and b"<" not in data and not is_coloured:
         return data

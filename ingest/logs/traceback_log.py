@@ -21,6 +21,7 @@ from ingest.logs.samples import SampleMarks
 from ingest.logs.scanner import Block
 from ingest.logs.stacks import tracebacks
 from ingest.logs.stacks.open_tracebacks import Stacks
+from ingest.logs.stacks.own_calls import raised_by
 from ingest.logs.stacks.stack import LinesAbove, RememberedRows
 from ingest.logs.stacks.tracebacks import Traceback
 from ingest.logs.survival import NEAR, calm, is_logged
@@ -146,10 +147,11 @@ class TracebackLog:
     def flush(self, source: str | None = None, before: int | None = None) -> None:
         """Turn tracebacks whose last line no pattern knew into events of their own."""
         for stack in self._stacks.close(source, before):
-            handler: Handler = "unknown-exception" if stack.traceback.exception else "cut-traceback"
+            traceback = _completed(stack.traceback)
+            handler: Handler = "unknown-exception" if traceback.exception else "cut-traceback"
             row = self._table.by_handler.get(handler)
-            if row and not self._is_below_ignored(stack.traceback.source, stack.traceback.start):
-                stack.sight.group = self._events.add(self._event(row, stack.traceback))
+            if row and not self._is_below_ignored(traceback.source, traceback.start):
+                stack.sight.group = self._events.add(self._event(row, traceback))
 
     def note_last(self, block: Block, samples: SampleMarks | None) -> bool:
         """Note the stack without its first line that a file ends with; tell whether there is one."""
@@ -193,3 +195,12 @@ class TracebackLog:
             logged=traceback.logged,
             handler=pattern.handler,
         )
+
+
+def _completed(traceback: Traceback) -> Traceback:
+    """Give a traceback that was cut before its last line with the exception that its statement must raise."""
+    if traceback.exception or traceback.language != "python" or not traceback.frames:
+        return traceback
+    told = (raised_by(code) for code in (traceback.frames[-1].code, traceback.text.strip()))
+    exception, message = next((pair for pair in told if pair[0]), ("", ""))
+    return replace(traceback, exception=exception, message=message) if exception else traceback

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
+from corpus.message_atlas import Site
 from corpus.message_words import words
 from ingest.configfiles.formats import CODE
 from ingest.logs.events import Event
@@ -32,7 +34,10 @@ _OPTION = re.compile(r"(?<![\w./\\])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w/\\(]|\.\
 
 
 def message_votes(
-    root: Event, launches: Sequence[str] = (), option_cause: str | None = None
+    root: Event,
+    launches: Sequence[str] = (),
+    option_cause: str | None = None,
+    told_by: Callable[[], Site | None] = lambda: None,
 ) -> Mapping[str, float]:
     """Give the causes that the root's own words tell, each with how far they settle it, from 0 to 1.
 
@@ -42,7 +47,8 @@ def message_votes(
     overturned by what it sounds like. What only a type of Python's own and the package that raised it
     suggest gives way to words that are sure: a package's own type is a name for what happened, and what
     the job's own code says is about the job. An exception whose words tell nothing either means what
-    is usual of such a call, if its table knows that.
+    is usual of such a call, if its table knows that. Where no calls are shown, as where somebody pasted
+    the last line alone, the place in a package's source that says it (`told_by`) stands for the innermost.
     """
     message = message_classifier.failing_message_of(root)
     if option_cause is not None and _is_of_option(root, message.text, launches):
@@ -55,6 +61,9 @@ def message_votes(
     least_words = LEAST_WORDS if root.cause is None else TELLING_WORDS
     if len(words(message.text[: message_classifier.LONGEST])) < least_words:
         return default
+    site = None if root.frames else told_by()
+    if site is not None:
+        message = replace(message, file=site.file, symbol=site.symbol)
     least = SURE_ODDS if root.cause is not None else LIKELY_ODDS if default else LEAST_ODDS
     odds = message_classifier.shipped().odds(message)
     told = {

@@ -14,6 +14,7 @@ from service.scoring.calibration import MOST, probabilities, weights
 from service.scoring.features import Signs, features_for, features_of_doubt, search_places
 from service.scoring.message_evidence import message_votes
 from service.scoring.retrieval import Retrieval, SignatureMatch
+from service.scoring.source_sites import site_of
 
 # How far a root line's pattern alone settles its cause.
 ROOT_WEIGHT = {"states": 0.9, "suggests": 0.66, "hints": 0.36}
@@ -115,7 +116,12 @@ def _candidates(report: CrashReport, retrieval: Retrieval, library: Library) -> 
     of_option = next(
         (cause.id for cause in library.causes.values() if "own-option" in cause.messages_name), None
     )
-    worded = message_votes(report.root, report.launches, of_option) if report.root is not None else {}
+    root = report.root
+    worded = (
+        message_votes(root, report.launches, of_option, lambda: site_of(root, report))
+        if root is not None
+        else {}
+    )
     causes = dict.fromkeys(
         [match.case.cause for match in retrieval.signatures if match.at_root]
         + [event.cause for event in report.standing if event.cause]

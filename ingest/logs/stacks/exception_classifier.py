@@ -81,6 +81,9 @@ def _fits(row: ExceptionMeaning, event: Event, reading: _Reading, table: Excepti
         return False
     if row.through and not compiled(row.through).search(reading.through):
         return False
+    asking = own_call(reading.frames) if row.asked else None
+    if row.asked and (asking is None or not compiled(row.asked).search(asking.code)):
+        return False
     if not all(table.worded[name].search(event.body) for name in row.messages):
         return False
     calls = " ".join(map(str, reading.frames[-row.within :])) if row.calls else ""

@@ -16,6 +16,12 @@ STANDARD = re.compile(
     r"|/bin/[\w-]+$|/torchinductor_[^/]{1,80}/"
     r"|(?i:^[a-z]:/(?:.{0,200}/)?(?:python3?\d*|(?:ana|mini)conda\d?|envs/[^/]+)/lib/(?!site-packages))"
 )
+# What can do nothing but raise: a comparison of values, a class that is made with a text.
+_ASSERTS = re.compile(r"assert\b(?:[^()\n]|\b(?:len|isinstance|int|str|type)\([^()\n]*\))*$")
+_RAISE = re.compile(
+    r"raise (?:\w{1,60}\.){0,4}(?P<type>[A-Z]\w{0,80}(?:Error|Exception|Exit))"
+    r"\((?:[frbFRB]{0,2}[\"'](?P<message>[^\"'\n]*)|$|\))"
+)
 _RAISES = re.compile(r"raise\b|(?:sys\.)?exit\(")
 # The statement by which a module that was started enters its program.
 _ENTERS = re.compile(
@@ -28,6 +34,18 @@ _RUN_AS_MAIN = "_run_module_as_main"
 _ACCESSORS = frozenset({"__getattr__", "__getattribute__", "__delattr__"})
 # Packages, and the modules that a hub's scripts are kept as.
 _INSTALLED = re.compile(r"(?i:(?:site|dist)-packages/)|/huggingface/modules/")
+
+
+def raised_by(code: str) -> tuple[str, str]:
+    """Give type and message of the exception that a statement raises by itself; empty where it may only call.
+
+    An assertion that calls something may be left by what that raises. A message's literal is given as far as
+    the row has it.
+    """
+    if _ASSERTS.match(code):
+        return "AssertionError", ""
+    match = _RAISE.match(code)
+    return (match["type"], match["message"] or "") if match else ("", "")
 
 
 def own_call(frames: Sequence[Frame]) -> Frame | None:

@@ -18,6 +18,11 @@ _ATTRIBUTE = re.compile(
     r"AttributeError: (?P<itself>type object )?'(?P<owner>[\w.]+)' (?:object )?"
     r"has no attribute '(?P<name>\w+)'"
 )
+_COMPOUND = re.compile(r"[A-Z]\w*[a-z0-9_][A-Z]")
+# Packages whose classes everybody's code asks, as its own.
+_TOOLS = frozenset(
+    {"torch", "numpy", "pandas", "datasets", "PIL", "scipy", "sklearn", "pyarrow", "matplotlib"}
+)
 # CPython, Python/ceval.c; `<locals>` stands behind a function that made the called one as it ran.
 _CALLEE = re.compile(r"TypeError: ([\w.<>]+)\.<locals>\.[\w.<>]+\(\) (?:got|missing|takes|argument)\b")
 
@@ -70,6 +75,18 @@ def misses_of_same_package(message: str, frames: Sequence[Frame]) -> bool:
     return bool(modules and calls) and not is_own(calls[-1]) and _is_of(calls[-1], modules)
 
 
+def misses_of_package(message: str, frames: Sequence[Frame]) -> bool:
+    """Tell whether a class of one package lacks an attribute, where nobody's calls are shown.
+
+    Names of one word stand for much, and what a tool's class is asked for its caller asks.
+    """
+    attribute = _ATTRIBUTE.search(message)
+    if attribute is None or frames or not _COMPOUND.match(attribute["owner"].rpartition(".")[2]):
+        return False
+    modules = modules_with(attribute["owner"])
+    return bool(modules) and not modules & _TOOLS
+
+
 def _is_of(frame: Frame, modules: frozenset[str]) -> bool:
     """Tell whether a call is in a file of one of the packages, by their top modules."""
     steps = frame.file.replace("\\", "/").split("/")
@@ -82,4 +99,5 @@ WHOSE: Mapping[str, Callable[[str, Sequence[Frame]], bool]] = {
     "release": misses_of_release,
     "other-package": misses_of_other_package,
     "same-package": misses_of_same_package,
+    "package": misses_of_package,
 }

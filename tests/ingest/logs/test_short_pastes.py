@@ -1,0 +1,111 @@
+"""What a few pasted rows still tell: a margin of links, a cut stack, a last line without its calls."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.factories import ReadLog
+from tests.tables import each_row
+
+SITE = "/usr/local/lib/python3.12/dist-packages"
+HEAD = "IndexError                                Traceback (most recent call last)\n"
+CELL = (
+    "[/tmp/ipython-input-3966.py](https://localhost:8080/#) in <cell line: 0>()\n"
+    "----> 1 {code}\n      2 x = 1\n\n"
+)
+CALL = (
+    f"[{SITE}/quux/oak.py](https://localhost:8080/#) in grow(rings)\n"
+    "     11     # rings are counted\n---> 12     return rings[0]\n     13 \n\n"
+)
+END = "IndexError: list index out of range\n"
+
+
+@each_row(
+    ("code", "cause"),
+    [
+        ("from quux import Oak", "package-incompatible"),
+        ("import quux.oak", "package-incompatible"),
+        ("quux.oak.grow([])", "user-code-error"),
+    ],
+)
+def test_that_a_notebooks_calls_are_read_behind_the_links_of_its_page(
+    code: str, cause: str, read: ReadLog
+) -> None:
+    """Colab folds calls and links the files of the others; what the cell did is the row at its arrow."""
+    for folded in ("", "1 frames\n", "14 frames\n"):
+        root = read(HEAD + CELL.format(code=code) + folded + CALL + END).root
+        assert root is not None
+        assert [frame.code for frame in root.frames] == [code, "return rings[0]"]
+        assert root.cause == cause
+
+
+DIVIDES = (
+    f'  File "{SITE}/vllm/distributed/utils.py", line 5, in ensure_divisibility\n'
+    "    assert numerator % denominator == 0\n"
+)
+STACK = 'Traceback (most recent call last):\n  File "/job/train.py", line 9, in main\n    build(args)\n'
+
+
+@each_row(
+    ("rows", "exception", "cause"),
+    [
+        (DIVIDES, "AssertionError", "parallelism-invalid"),
+        (
+            '  File "/job/batches.py", line 5, in check\n    assert args.batch_size % n_gpus == 0\n',
+            "AssertionError",
+            "batch-not-divisible",
+        ),
+        (
+            '  File "/job/rows.py", line 5, in check\n    raise ValueError("these rows hold no tokens")\n',
+            "ValueError",
+            "user-code-error",
+        ),
+    ],
+)
+def test_that_a_stack_cut_at_a_statement_which_can_only_raise_tells_what_it_raised(
+    rows: str, exception: str, cause: str, read: ReadLog
+) -> None:
+    root = read(STACK + rows).root
+    assert root is not None
+    assert (root.exception, root.cause) == (exception, cause)
+
+
+@pytest.mark.parametrize(
+    "code", ["assert fits(rows)", "raise", "raise error", "model.step()", "assert (yield rows)"]
+)
+def test_that_a_stack_cut_at_a_statement_which_may_call_tells_nothing(code: str, read: ReadLog) -> None:
+    root = read(f'{STACK}  File "/job/rows.py", line 5, in check\n    {code}\n').root
+    assert root is not None
+    assert (root.exception, root.cause) == ("", None)
+
+
+@each_row(
+    ("line", "cause"),
+    [
+        # A class of one package's own, by a name that nobody else's class has.
+        (
+            "AttributeError: 'DeepSpeedZeroOptimizer_Stage3' object has no attribute 'bloom'",
+            "package-incompatible",
+        ),
+        ("AttributeError: 'AcceleratedOptimizer' object has no attribute 'bloom'", "package-incompatible"),
+        # A tool's class is asked by everybody's code, and a name of one word is anybody's.
+        ("AttributeError: 'DistributedDataParallel' object has no attribute 'bloom'", "user-code-error"),
+        ("AttributeError: 'Linear' object has no attribute 'bloom'", "user-code-error"),
+        ("AttributeError: 'OakGrower' object has no attribute 'bloom'", "user-code-error"),
+        ("报错信息为：No module named 'quux.bloom'", "package-incompatible"),
+        ("报错：No module named 'quux'", "package-missing"),
+        ("ValueError: `FlatParameter` requires uniform `requires_grad`", "config-key-invalid"),
+        (
+            "ValueError: `FlatParameter` requires uniform dtype but got torch.float16 and torch.float32",
+            "dtype-unsupported",
+        ),
+        (
+            "ValueError: Must flatten tensors on the same device but got both cpu and cuda:0",
+            "placement-misconfigured",
+        ),
+    ],
+)
+def test_that_a_last_line_alone_tells_its_cause(line: str, cause: str, read: ReadLog) -> None:
+    root = read(f"{line}\n").root
+    assert root is not None
+    assert root.cause == cause
