@@ -240,7 +240,7 @@ NAMED = (
     SecretKind(
         "bearer",
         r"(?i)bearer(?:\s|%|\\)",
-        r"(?i)\bbearer[ \t]+(?P<secret>[A-Za-z0-9._~+/-]{12,8000}=*)",
+        r"(?i)\bbearer[ \t]+(?!authori[sz]ation\b|authentication\b)(?P<secret>[A-Za-z0-9._~+/-]{12,8000}=*)",
         starts=("bearer",),
         after=r"[ \t]",
     ),
