@@ -1,4 +1,4 @@
-"""Lines above a failure that give a value to what its statement or its message names."""
+"""Lines above a failure that give a value to what its statement or its message names, or tell of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from service.llm.log_view import LogView, Reopen
 
 # Names that are looked for, lines that are kept, and how long a large log is read for them.
 MOST_NAMES, MOST, SECONDS = 4, 6, 2.0
+# Of what a message quotes, lines that are kept of each and in all.
+OF_QUOTED, MOST_QUOTED = 2, 3
+# What a message quotes that is a name: of a file, a key, a module, and no word of the sentence.
+_QUOTED = re.compile(r"['\"`](?=[^'\"`\s]*[._/:\d-])([\w./:@+-]{4,120})['\"`]")
 # A name of code that prose does not hold: of several words.
 _NAME = re.compile(r"(?<![\w.])[A-Za-z]\w*_\w+(?![\w(])")
 
@@ -40,3 +44,17 @@ def deciding_lines(report: CrashReport, reopen: Reopen | None) -> dict[int, str]
     ).rows
     fitting = {number: text for number, text in found.items() if needle.search(text)}
     return dict(sorted(fitting.items())[-MOST:])
+
+
+def quoting_lines(report: CrashReport, reopen: Reopen | None) -> dict[int, str]:
+    """Give the last lines above the failure that hold what its message quotes, by their numbers."""
+    root = report.root
+    if root is None:
+        return {}
+    view = LogView(report, reopen, Deadline(SECONDS))
+    span = (1, max(1, (root.traceback or root.line) - 1))
+    found: dict[int, str] = {}
+    for name in list(dict.fromkeys(_QUOTED.findall(root.body)))[:MOST_NAMES]:
+        rows = view.search([[name]], span).rows
+        found |= {number: rows[number] for number in sorted(rows)[-OF_QUOTED:]}
+    return dict(sorted(found.items())[-MOST_QUOTED:])

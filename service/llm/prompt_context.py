@@ -13,7 +13,7 @@ from ingest.logs.inputs.members import is_output
 from ingest.logs.report import CrashReport
 from ingest.redaction.redactor import Redactor
 from service.llm.call_lines import call_lines
-from service.llm.deciding_lines import deciding_lines
+from service.llm.deciding_lines import deciding_lines, quoting_lines
 from service.llm.file_remarks import edited_files, foreign_files
 from service.llm.models import ChatMessage
 from service.llm.telling_rows import telling_lines
@@ -34,8 +34,8 @@ class PromptContext:
     """All that is known of one job's death.
 
     `offered` are changes that are checked, the first answer's own first. `beside` are rows of outputs that
-    were given as files of the job's, each with its file's name: those that fail, and the last. `may_look`
-    tells that the model has tools.
+    were given as files of the job's, each with its file's name: those that fail, and the last. `telling` are
+    the numbers of rows that may decide though no rule knows them. `may_look` tells that the model has tools.
     """
 
     assessment: Assessment
@@ -44,6 +44,7 @@ class PromptContext:
     language: Language
     offered: tuple[ProposedChange, ...]
     beside: tuple[str, ...] = ()
+    telling: frozenset[int] = frozenset()
     may_look: bool = False
 
     @property
@@ -121,10 +122,13 @@ def build_prompt_context(triage_context: TriageContext) -> PromptContext:
     further = further_changes(assessment, first, library, triage_context.language)
     beside = tuple(_beside(triage_context))
     offered = (*first.changes, *further)
-    prompt_context = PromptContext(assessment, library, first, triage_context.language, offered, beside)
     report, reopen = assessment.report, triage_context.reopen
-    more = telling_lines(report, reopen)
-    return prompt_context.with_lines({**more, **deciding_lines(report, reopen), **call_lines(report, reopen)})
+    telling = {**telling_lines(report, reopen), **quoting_lines(report, reopen)}
+    prompt_context = PromptContext(
+        assessment, library, first, triage_context.language, offered, beside, frozenset(telling)
+    )
+    more = {**deciding_lines(report, reopen), **call_lines(report, reopen)}
+    return prompt_context.with_lines({**telling, **more})
 
 
 def _beside(triage_context: TriageContext) -> Iterator[str]:

@@ -88,7 +88,8 @@ def log_rows(prompt_context: PromptContext, longest: int = LONGEST_DECIDING) -> 
     marks = frozenset(_underlines(report))
     told: dict[str, int] = {}
     values = named_values(report)
-    of_own_calls, numbered = call_rows(report, report.texts), frozenset(told_first(report.texts))
+    of_own_calls = call_rows(report, report.texts)
+    numbered = prompt_context.telling.union(told_first(report.texts))
 
     def rank(number: int, event: Event | None) -> float:
         distance = abs(number - where)

@@ -1,4 +1,4 @@
-"""Rows whose numbers may decide though no rule knows them: a status, an errno, a port, a retry."""
+"""Rows whose numbers may decide though no rule knows them: a status, an errno, a port, a size, an id."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from ingest.logs.report import CrashReport
 from service.llm.deadline import Deadline
 from service.llm.log_view import LogView, Reopen
+from service.llm.odd_rows import odd_rows
 
 # Rows above the failure that are read for such, the nearest that are kept, and seconds for a large log.
 READ, MOST, SECONDS = 2000, 6, 2.0
+# Rows in which one rank differs from the others that are kept.
+MOST_ODD = 2
 _TELLING = re.compile(
     r"""
     \bHTTP(?:/\d(?:\.\d)?)?["']?[\s:=]{1,3}[45]\d\d\b
@@ -21,6 +24,10 @@ _TELLING = re.compile(
     | \bports?["']?\s?[:=]?\s?\d{2,5}\b
     | \b(?:bind|binding|listen|listening|serving|running)\b[^\n]{0,40}:\d{2,5}\b
     | \b(?:retry|retries|retrying|attempts?)\b[^\n\d]{0,20}\d+
+    # What an engine has for its cache, and which group a rank joins.
+    | \b(?:KV|key[- ]value)[ _]?cache\b[^\n\d]{0,60}\d | \b(?:blocks|num_\w*blocks)["']?\s?[:=]\s?\d+
+    | \bcomm_?id\b["']?\s?[:=]?\s?(?:0x)?[0-9a-f]{4,}
+    | \b(?:nranks|n_?nodes|world[ _]?size)["']?\s?[:=]?\s?\d+
     """,
     re.IGNORECASE | re.VERBOSE,
 )
@@ -49,8 +56,10 @@ def telling_lines(report: CrashReport, reopen: Reopen | None) -> dict[int, str]:
     if reopen is None or end <= 1:
         return {}
     rows = LogView(report, reopen, Deadline(SECONDS)).lines([(max(1, end - READ), end - 1)])
-    return {number: rows[number] for number in _nearest(told_first(rows))}
+    # One that differs stands before one that only has a number; of these the nearest.
+    odd = _nearest(odd_rows(rows), MOST_ODD)
+    return {number: rows[number] for number in sorted({*odd, *_nearest(told_first(rows), MOST)})}
 
 
-def _nearest(numbers: Iterable[int]) -> list[int]:
-    return sorted(numbers)[-MOST:]
+def _nearest(numbers: Iterable[int], most: int) -> list[int]:
+    return sorted(numbers)[-most:]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingest.logs.inputs import sources
+from service.llm.odd_rows import odd_rows
 from service.llm.prompt import for_answer
 from service.llm.prompt_context import build_prompt_context
 from service.llm.row_folding import folded
@@ -20,6 +21,7 @@ FAILED = (
     "    main()\n"
     "ValueError: nothing came\n"
 )
+ROUTINE = "".join(map(steps, range(1, 300)))
 
 
 def sent(triage: Triage, log: str, *files: ConfigFile) -> str:
@@ -38,6 +40,9 @@ def sent(triage: Triage, log: str, *files: ConfigFile) -> str:
         ("Failed to read /mnt/part-3.parquet, skipping", "Failed to read"),
         ("retrying in 2 s, attempt 4", "retrying in 2"),
         ("listening on 0.0.0.0:8000", "listening on 0.0.0.0:8000"),
+        ("GPU KV cache size: 18,432 tokens", "KV cache size: 1"),
+        ("(Worker pid=7) INFO num_gpu_blocks: 211", "num_gpu_blocks: 211"),
+        ("node1:77:90 [3] NCCL INFO comm 0x55 rank 3 nranks 8 commId 0x12ab34", "nranks 8"),
         ('INFO: 10.0.0.1:5000 - "POST /v1/chat HTTP/1.1" 200 OK', ""),
         ("step 403: loss 1.25", ""),
         ("saved after 12 attempts were planned", ""),
@@ -55,6 +60,35 @@ def test_rows_with_such_a_number_stand_amid_rows_alike() -> None:
     kept = folded(rows, set(told_first(rows)))
     assert {1, 40, 89} <= set(kept)
     assert len(kept) < 30
+
+
+def test_a_rank_whose_number_is_not_as_the_others_is_found() -> None:
+    """One count that differs among ranks is odd; their own numbers, and steps that all of them count, are not."""
+    rows = {
+        10 * step + rank: f"[rank{rank}]: step {step}, rank {rank} of 8: {3 if rank == 5 else 4} micro batches"
+        for step in range(1, 3)
+        for rank in range(8)
+    }
+    assert list(odd_rows(rows)) == [15, 25]
+    assert not list(odd_rows({number: text.replace(": 3 ", ": 4 ") for number, text in rows.items()}))
+    assert not list(odd_rows({number: text.partition(": ")[2] for number, text in rows.items()}))
+
+
+def test_an_odd_rank_far_above_the_failure_is_sent(triage: Triage) -> None:
+    """The row of the rank that differs is sent, and of the seven others none."""
+    ranks = "".join(f"[rank{rank}]: bucket of {7 if rank == 6 else 9} layers\n" for rank in range(8))
+    prompt = sent(triage, f"{ROUTINE}{ranks}{ROUTINE}{FAILED}")
+    assert "bucket of 7 layers" in prompt
+    assert "bucket of 9 layers" not in prompt
+
+
+def test_a_row_that_holds_what_the_message_quotes_is_sent(triage: Triage) -> None:
+    """A file, a key or a module that the message quotes is sought above; a plain word is not."""
+    failed = FAILED.replace("nothing came", "'shard-07.idx' of 'training' is broken")
+    log = f"wrote shard-07.idx with 3 rows\n{ROUTINE}training goes on\n{ROUTINE}{failed}"
+    prompt = sent(triage, log)
+    assert "wrote shard-07.idx with 3 rows" in prompt
+    assert "training goes on" not in prompt
 
 
 def test_a_telling_row_far_above_the_failure_is_sent(triage: Triage) -> None:
