@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from corpus.message import words
 from ingest.configfiles import notebook
@@ -16,6 +16,7 @@ from service.llm.last_print import last_print
 from service.llm.prompt_context import PromptContext
 from service.llm.prompt_injection import neutralize, withhold
 from service.llm.prompt_lines import PromptRow, own_names
+from service.llm.rows_to_edit import rows_to_edit
 from service.remediation.code_edits.failing_code import JobFile, file_of, is_row, row_of
 from service.remediation.own_edits import job_files
 
@@ -29,6 +30,8 @@ ALIKE = 0.6
 _LONGEST = 160
 # Ranks of the failing rows, how much the next call adds, and a row of distance.
 _AT, _PER_CALL, _PER_ROW = 1.7, 0.5, 0.35
+# The rank of rows that a change would edit, and their place behind those of all calls.
+_TO_EDIT, _BEHIND = 2.3, 10_000_000
 # What a stack calls a program's own top level.
 _TOP = "<module>"
 _DEFINED = re.compile(r"\s*(?:async\s+)?def\s+(\w+)")
@@ -61,8 +64,28 @@ def code_rows(prompt_context: PromptContext) -> Iterator[PromptRow]:
                 row = PromptRow("code", rank, text, number=place + 1 + 100_000 * depth)
                 shown.setdefault((file.name, place), row)
     yield from shown.values()
+    yield from _to_edit(prompt_context, files, shown)
     if not report.standing:
         yield from _after_last_print(prompt_context, files)
+
+
+def _to_edit(
+    prompt_context: PromptContext, files: Sequence[JobFile], shown: Collection[tuple[str, int]]
+) -> Iterator[PromptRow]:
+    """Give the rows that a change would edit and that are not among those around the calls."""
+    ids, of_run = (
+        own_names(prompt_context),
+        [file for file in files if file.name not in prompt_context.foreign],
+    )
+    found = rows_to_edit(prompt_context.report, of_run, prompt_context.offered)
+    new = [each for each in found if (each.file.name, each.place) not in shown]
+    if new:
+        told = words("prompt.rows-to-edit", prompt_context.language)
+        yield PromptRow("code", _TO_EDIT, told, number=_BEHIND, is_ours=True)
+    for number, (file, place) in enumerate(new, 1):
+        rows = file.text.split("\n")
+        text = withhold(f"{_place(file.name, rows, place)}: {rows[place]}", ids, _LONGEST)
+        yield PromptRow("code", _TO_EDIT + number / 100, text, number=_BEHIND + number)
 
 
 def _own_calls(report: CrashReport, files: Sequence[JobFile]) -> Sequence[Frame]:

@@ -66,6 +66,7 @@ def test_a_file_that_has_the_cure_already_is_told_as_such(triage: Triage) -> Non
     text = sent(triage, cured)
     assert "which failed at line 6, is not in it." in text
     assert "the traceback's line and words count" in text
+    assert "`changes` still gives it" in text
     assert (
         'train.py:6 (nearest to line 6 of the run, which the file has no more):         print("a width'
         in text
@@ -75,6 +76,33 @@ def test_a_file_that_has_the_cure_already_is_told_as_such(triage: Triage) -> Non
     rows, more = read_file([f"{CODE}\ntrain.py"], "train.py", "", "kernel takes", lambda _: remark)
     assert '6:         raise ValueError("a width that no kernel takes")' in rows
     assert more == (f"train.py: {remark}",)
+
+
+def test_rows_that_a_change_would_edit_are_sent(triage: Triage) -> None:
+    """Where the names of the failing statement are set far above it, and the row that runs the program."""
+    far = "\n".join(f"step_{number} = {number}" for number in range(40))
+    code = (
+        "import argparse\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--hidden-width', type=int)\nargs = parser.parse_args()\n"
+        f"out_width = 7\n{far}\nmodel = build(args.hidden_width, out_width)\n"
+    )
+    line = code.count("\n")
+    log = (
+        "Traceback (most recent call last):\n"
+        f'  File "/home/ana/job/train.py", line {line}, in <module>\n'
+        "    model = build(args.hidden_width, out_width)\nValueError: a width that no kernel takes\n"
+    )
+    script = "#!/bin/bash\n#SBATCH --mem=32G\n# python train.py --debug\npython train.py --hidden-width 30\n"
+    files = [ConfigFile("train.py", code), ConfigFile("run.sh", script)]
+    context = triage.diagnose(triage.read(sources.from_text(log), files=files))
+    text = for_answer(build_prompt_context(context), 12_000).messages[1].text
+    for row in (
+        "train.py:3: parser.add_argument('--hidden-width', type=int)",
+        "train.py:5: out_width = 7",
+        "run.sh:4: python train.py --hidden-width 30",
+    ):
+        assert text.count(row) == 1, row
+    assert "step_3 = 3" not in text
 
 
 def test_a_file_of_settings_with_other_values_than_the_log_prints_is_told(triage: Triage) -> None:

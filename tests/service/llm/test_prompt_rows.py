@@ -63,9 +63,10 @@ def test_rows_with_such_a_number_stand_amid_rows_alike() -> None:
 
 
 def test_a_rank_whose_number_is_not_as_the_others_is_found() -> None:
-    """One count that differs among ranks is odd; their own numbers, and steps that all of them count, are not."""
+    """One count that differs among ranks is odd; their own numbers, and steps that all count, are not."""
     rows = {
-        10 * step + rank: f"[rank{rank}]: step {step}, rank {rank} of 8: {3 if rank == 5 else 4} micro batches"
+        10 * step
+        + rank: f"[rank{rank}]: step {step}, rank {rank} of 8: {3 if rank == 5 else 4} micro batches"
         for step in range(1, 3)
         for rank in range(8)
     }
