@@ -11,6 +11,7 @@ from corpus.frameworks import known_frameworks
 from corpus.keys import last_level
 from corpus.library import Library
 from corpus.message import words
+from ingest.configfiles.formats import CODE
 from ingest.configfiles.settings import Setting
 from ingest.logs.facts import Fact
 from ingest.logs.inputs.members import is_output
@@ -24,10 +25,11 @@ from service.llm.prompt_context import PromptContext
 from service.llm.prompt_files import file_rows, is_named
 from service.llm.prompt_injection import LONGEST_ROW, neutralize, withhold
 from service.llm.prompt_lines import LONGEST_STACK, PromptRow, own_names, runs_of
-from service.llm.setting_kinds import command_values, file_values, is_no_setting, run_settings
+from service.llm.setting_kinds import command_values, file_values, is_no_setting, is_of_shell, run_settings
 from service.llm.setting_words import own_options, rows_of, spelled, without_value
 from service.remediation.feasibility import same
 from service.remediation.framework_relations import settable_frameworks, shown_frameworks
+from service.remediation.own_edits import job_files
 from service.schemas.diagnosis import UNKNOWN_CAUSE
 
 MAX_SETTINGS = 60
@@ -35,6 +37,8 @@ MAX_SETTINGS = 60
 MAX_KNOWN = 36
 # The longest value that is shown.
 LONGEST_VALUE = 300
+# Files without a setting that are named, and the place of what names them.
+MAX_UNREAD, _LAST = 6, 10_000_000
 MAX_NEIGHBOURS = 8
 # Runs in one file whose first lines are told, the last of them.
 MAX_RUNS = 6
@@ -53,8 +57,12 @@ OF_A_KIND, STACKS, FRAMES, LONGEST_CALLS = 6, 4, 12, 1800
 # Candidates whose borders with the causes that are no candidates are told.
 TOLD_APART = 1
 _WORD = re.compile(r"[A-Za-z][\w.-]{2,60}")
-# What a file of JSON holds for its readers.
-_REMARK = re.compile(r"(?:.*\.)?_*(?:comment|description|readme)\w*$|//", re.IGNORECASE)
+# What a file holds for its readers, and what a run is called or whom it writes to.
+_REMARK = re.compile(
+    r"(?:.*\.)?_*(?:comment|description|readme)\w*$|//|(?:.*\.)?help$|mail-(?:user|type)$|job-name$|"
+    r"(?:wandb|run)[-_](?:name|notes|tags|group)$",
+    re.IGNORECASE,
+)
 # Where packages lie says nothing of a call in one.
 _INSTALLED = re.compile(r"^.*/(?:site|dist)-packages/")
 # The words of a name.
@@ -266,7 +274,7 @@ def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
     ranked: dict[str, tuple[float, int, Setting]] = {}
     is_none = is_no_setting(assessment.report)
     given = run_settings(assessment.settings, assessment.report)
-    for setting in (item for item in given if not is_output(item.file)):
+    for setting in (item for item in given if not is_output(item.file) and not is_of_shell(item)):
         if setting.key in ranked or len(ranked) >= 8 * MAX_SETTINGS or _REMARK.match(setting.key):
             continue
         name = last_level(setting.key)
@@ -290,12 +298,27 @@ def _settings(prompt_context: PromptContext) -> Iterator[PromptRow]:
                 # A framework prints all that it has; what nobody gave it is no setting of the job's.
                 continue
         ranked[setting.key] = rank, len(ranked) + 1, setting
+    yield from _unread(prompt_context, given)
     ordered = sorted(ranked.values(), key=itemgetter(0, 1))
     near_or_wanted = sum(rank < KNOWN for rank, _, _ in ordered)
     known_to_us = sum(KNOWN <= rank <= SPECIAL for rank, _, _ in ordered)
     dull = ordered[near_or_wanted + known_to_us :]
     kept = [*ordered[: near_or_wanted + min(known_to_us, MAX_KNOWN)], *dull[:MAX_DULL]]
     yield from _setting_rows(prompt_context, kept, len(ranked) - len(kept))
+
+
+def _unread(prompt_context: PromptContext, given: Sequence[Setting]) -> Iterator[PromptRow]:
+    """Name the files of settings of which none could be read; of programs, nobody expects any."""
+    files, read = job_files(prompt_context.report), {setting.file for setting in given}
+    left = [
+        file.name
+        for file in files
+        if file.name not in read and not file.name.endswith(CODE) and not is_output(file.name)
+    ][:MAX_UNREAD]
+    if left:
+        names = neutralize(", ".join(left), LONGEST_VALUE)
+        told = words("prompt.unread-settings", prompt_context.language, files=names)
+        yield PromptRow("settings", KNOWN, told, number=_LAST)
 
 
 def _setting_rows(
@@ -344,7 +367,8 @@ def _is_setting(setting: Setting, failing: Collection[int], library: Library) ->
     if len(setting.key) == 1 or library.is_setting(setting.key):
         return len(setting.key) > 1
     if setting.spelled == "env":
-        return bool(known_frameworks().reader_of(setting.key))
+        # A job's own variable may be called as the option is that it feeds: `KV_CACHE_DTYPE`.
+        return bool(known_frameworks().reader_of(setting.key)) or library.is_setting(setting.key.lower())
     return not (setting.spelled == "flag" and setting.line in failing)
 
 

@@ -11,6 +11,7 @@ from corpus.keys import canonical, last_level
 from ingest.configfiles.formats import CODE
 from ingest.configfiles.run_record import is_run_metadata, read_record
 from ingest.configfiles.settings import Setting
+from ingest.configfiles.shell.commands import starts_job
 from ingest.logs.report import CrashReport
 from service.remediation.feasibility import same
 from service.remediation.own_edits import job_files
@@ -21,6 +22,12 @@ _GIVEN, _HELD = frozenset({"hydra", "flag"}), frozenset({"yaml", "json", "dump"}
 _UNSET = frozenset({"None", "null", ""})
 # A call that makes an object of a class, or reads an option.
 _OF_CLASS = re.compile(r"(?:.*\.)?(?:_?[A-Z]\w*|add_argument|field|from_pretrained)$")
+# A text of code with a place for a value, and one of several plain words.
+_MADE = re.compile(r"\{[A-Za-z_][\w.]*(?:[ (\[:!][^{}]*)?\}")
+_SENTENCE = re.compile(r"[A-Za-z][a-z']*(?:,? [A-Za-z][a-z']*){2,}[.:!?]?")
+_HEADER = re.compile(r"(?:[A-Z][a-z]+-)+[A-Z][a-z]+")
+# A name as scripts give their own variables.
+_VARIABLE = re.compile(r"[a-z]\w*")
 _DEFINED = re.compile(r"(?m)^\s*(?:async\s+)?def\s+(\w+)")
 
 
@@ -76,11 +83,19 @@ def command_values(settings: Sequence[Setting]) -> Callable[[Setting], Setting |
     return of_command
 
 
+def is_of_shell(setting: Setting) -> bool:
+    """Tell whether a script's value is an option of a tool, or a variable that the script alone reads."""
+    if not setting.file or setting.spelled not in _GIVEN:
+        return False
+    is_variable = setting.spelled == "hydra" and not setting.scope and _VARIABLE.fullmatch(setting.key)
+    return bool(is_variable) or (bool(setting.scope) and not starts_job(setting.scope))
+
+
 def is_no_setting(report: CrashReport) -> Callable[[Setting], bool]:
     """Give what tells a value that is no setting, unless the catalogue knows its name.
 
-    A printed one that was not given, a number that code counts up, an argument of a call that is neither of a
-    class nor of a function of the job's own.
+    A printed one that was not given, a number that code counts up, a text that it makes or that reads as a
+    sentence, an argument of a call that is neither of a class nor of a function of the job's own.
     """
     files = {file.name: file.text for file in job_files(report) if file.name.endswith(CODE)}
     counters = {name: frozenset(_counters(text)) for name, text in files.items()}
@@ -91,6 +106,12 @@ def is_no_setting(report: CrashReport) -> Callable[[Setting], bool]:
             return setting.spelled == "dump" and setting.value in _UNSET
         if setting.file not in files:
             return False
+        if (
+            _MADE.search(setting.value)
+            or _SENTENCE.fullmatch(setting.value)
+            or _HEADER.fullmatch(setting.key)
+        ):
+            return True
         called = setting.scope.rpartition(".")[2]
         is_argument = setting.scope not in ("", "{}") and setting.spelled == "dump"
         is_foreign = is_argument and not _OF_CLASS.match(setting.scope) and called not in own

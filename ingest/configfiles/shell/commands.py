@@ -75,6 +75,7 @@ _WRAPPERS = frozenset(
 )
 _DECLARES = frozenset(["export", "declare", "local", "readonly", "typeset", "setenv"])
 _PIP = re.compile(r"(?:.*/)?pip[\d.]*")
+_INTERPRETER = re.compile(r"(?:.*/)?python[\d.]*")
 
 _TOKEN = re.compile(
     r"(?P<comment>(?<!\S)\#[^\n]*)|(?P<end>[;&|\n]+)|"
@@ -100,6 +101,18 @@ def _program() -> re.Pattern[str]:
     """Give the expression of a word that starts a program of the job."""
     names = "|".join(map(re.escape, known_frameworks().executables(at_start=True)))
     return re.compile(rf"(?!-)(?:.*/)?(?:python[\d.]*|{names}|[^\s]+\.(?:py|sh|sbatch|slurm))")
+
+
+def starts_job(program: str) -> bool:
+    """Tell whether the word that a command begins with starts a program of a job, and no tool of a shell's.
+
+    A path, a variable and a script's name are a program of somebody's; of names alone those of frameworks.
+    An interpreter that gets options of its own, and no script, starts nothing.
+    """
+    if _INTERPRETER.fullmatch(program):
+        return False
+    is_somebodys = any(sign in program for sign in "/.$") or not program
+    return is_somebodys or _program().fullmatch(program) is not None
 
 
 # What a usage text leaves to be filled in: `<model>`, `[options]`, `[--port PORT]`.

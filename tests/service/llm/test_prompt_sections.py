@@ -19,7 +19,6 @@ from service.llm.prompt import for_answer
 from service.llm.prompt_context import Prompt, PromptContext, build_prompt_context
 from service.llm.prompt_injection import LONGEST_ROW, withhold
 from service.llm.prompt_lines import gap_row
-from service.llm.prompt_sections import MAX_DULL
 from service.llm.triage_context import TriageContext
 from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage
@@ -287,45 +286,6 @@ def test_a_row_that_stands_for_many_says_who_said_it_and_when(triage: Triage) ->
     assert "21:32:07" in row.rsplit("last at", 1)[1]
 
 
-@each_row(
-    ("command", "told", "kept_out"),
-    [
-        (
-            "$ python3 -u -m verl.trainer.main_ppo trainer.save_freq=10",
-            ["trainer.save_freq=10"],
-            ["u=", "m="],
-        ),
-        (
-            "+ MY_RUN=a7 NCCL_IB_DISABLE=1 torchrun --nproc_per_node=8 t.py",
-            ["NCCL_IB_DISABLE=1"],
-            ["MY_RUN="],
-        ),
-    ],
-)
-def test_what_is_no_setting_is_not_told_as_one(
-    command: str, told: list[str], kept_out: list[str], triage: Triage
-) -> None:
-    """An interpreter's switches and a shell's own variables change nothing in the job."""
-    _, prompt = sent(triage, f"{command}\n" + traceback(OOM))
-    rows = section(prompt, "The job's settings")
-    assert [row for row in told if row not in rows] == []
-    assert [row for row in rows if row.startswith(tuple(kept_out))] == []
-
-
-def test_that_packages_leave_room_for_the_jobs_own_options(triage: Triage) -> None:
-    """A list of all that is installed comes before the options of a run, and is longer."""
-    installed = "".join(f"part-{number}==1.{number}\n" for number in range(80))
-    files = [
-        ConfigFile("requirements.txt", installed),
-        ConfigFile("run.sh", "python3 tune.py --fold_width 48\n"),
-    ]
-    _, prompt = context_and_prompt(opened(triage, sources.from_text(traceback(OOM)), "en", files))
-    rows = section(prompt, "The job's settings")
-    assert "1: --fold_width=48" in rows
-    assert "1: part-0==1.0" in rows
-    assert 0 < sum(": part-" in row for row in rows) < MAX_DULL
-
-
 @pytest.fixture
 def killed(triage: Triage) -> TriageContext:
     """A job whose control group counts a kill, with the snapshot that says so."""
@@ -454,56 +414,6 @@ def test_that_an_output_among_the_files_is_read_as_one(triage: Triage) -> None:
     rows = section(prompt, "The job's own files")
     assert f"job-7.err:3: {told}" in rows
     assert "job-7.err:12: waiting" in rows
-
-
-JOB = """import argparse, torch
-parser = argparse.ArgumentParser()
-parser.add_argument("--width", default=48)
-parser.add_argument("--depth", default=3)
-def evaluate(rounds):
-    total_right = 0.0
-    total_right += torch.softmax(x, dim=7)
-    return total_right
-head = Head(size=12)
-evaluate(rounds=5)
-"""
-RECORD = """{"startedAt": "2026-01-01T00:00:00Z", "program": "/job/train.py", "args": ["--depth", "9"],
-"cpu_count": 64, "disk": {"/": {"total": "134145380352"}}}"""
-
-
-def test_what_is_no_setting_is_left_out(triage: Triage) -> None:
-    """Counters, arguments of others' functions and a machine's sizes; what the run had wins over defaults."""
-    files = [ConfigFile("train.py", JOB), ConfigFile("wandb-metadata.json", RECORD)]
-    _, prompt = context_and_prompt(opened(triage, sources.from_text(traceback(OOM)), "en", files))
-    rows = [row for row in section(prompt, "The job's settings") if "=" in row]
-    assert sorted(rows) == [
-        "--depth=9",
-        "10: rounds=5 (in evaluate)",
-        "3: --width=48",
-        "9: size=12 (in Head)",
-    ]
-
-
-def test_a_setting_is_told_as_its_program_spells_it(triage: Triage) -> None:
-    """With its row in the file; an own option to which nothing gives a value is named too."""
-    script = "#!/bin/bash\n#SBATCH --time=3:00\nexport NCCL_DEBUG=INFO\npython train.py --depth 9 lr.max=3\n"
-    code = f"{JOB}parser.add_argument('-r', '--resume_from')\n"
-    files = [
-        ConfigFile("train.py", code),
-        ConfigFile("run.sh", script),
-        ConfigFile("net.yaml", "TRAIN:\n  BATCH_SIZE: 8\n" + "".join(f"K{n}: {n}\n" for n in range(90))),
-    ]
-    _, prompt = context_and_prompt(opened(triage, sources.from_text(traceback(OOM)), "en", files))
-    rows = section(prompt, "The job's settings")
-    told = {
-        "2: #SBATCH --time=3:00",
-        "3: NCCL_DEBUG=INFO",
-        "4: --depth=9",
-        "4: lr.max=3",
-        "2: TRAIN.BATCH_SIZE=8",
-    }
-    assert told - set(rows) == set()
-    assert any(row.startswith("[options of the job's own parsers") and "--resume_from" in row for row in rows)
 
 
 def test_a_line_with_the_value_that_the_failing_statement_names_is_sent(triage: Triage) -> None:
