@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from corpus.message import Message, in_language, words
 from corpus.schema import Language
@@ -52,6 +53,8 @@ _SHOWN, _MAX_ARGUMENTS = 200, 8
 # Arguments that are marks of lines, and one however it is written.
 _MARKS = frozenset({"first", "last", "line"})
 _MARK = re.compile(r"\[?l?(\d+)\]?")
+# How a row of a file begins: with its number.
+_ROW = re.compile(r"(\d+): ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +231,8 @@ class Investigation:
             estimate_tokens(text) + estimate_tokens(mark) + ROW
             for (_, text), mark in zip(every, marks, strict=True)
         ]
-        kept = head_and_tail(costs, left)
+        # Of a file one reads on from a row: its end says nothing without what stands between.
+        kept = _head(costs, left) if found.is_of_file else head_and_tail(costs, left)
         shown: dict[int, str] = {}
         fenced: list[str] = []
         last = 0
@@ -245,7 +249,7 @@ class Investigation:
         parts += [fence(clean)] if clean else []
         if any(WITHHELD in row for row in fenced):
             parts.append(words("prompt.why-withheld", self._language))
-        parts += _said_to_be_cut(marks, kept, self._language)
+        parts += _said_to_be_cut(marks, kept, self._language, data if found.is_of_file else ())
         self.rows |= {number: found.rows[number] for number in shown}
         self._extend(shown, found, suspects, "\n".join(parts))
         return "\n".join(parts)
@@ -286,11 +290,21 @@ def _question(name: str, arguments: Mapping[str, object]) -> str:
     return f"{name} {json.dumps({key: value for key, value in said.items() if value}, sort_keys=True)}"
 
 
-def _said_to_be_cut(marks: Sequence[str], kept: Collection[int], language: Language) -> list[str]:
-    """Say how many rows there was no room for, and how they are asked for."""
+def _head(costs: Sequence[int], room: int) -> set[int]:
+    """Choose the places of the first rows that fit the room."""
+    sums = accumulate(costs)
+    return {place for place, cost in enumerate(sums) if cost <= room}
+
+
+def _said_to_be_cut(
+    marks: Sequence[str], kept: Collection[int], language: Language, of_file: Sequence[str]
+) -> list[str]:
+    """Say how many rows there was no room for, and how they are asked for; `of_file` are those of a file."""
     cut = [place for place in range(len(marks)) if place not in kept]
     if not cut:
         return []
+    if of_file and (row := _ROW.match(of_file[cut[0]])):
+        return [words("tools.no-room-file", language, count=len(cut), first=row[1])]
     first, last = marks[cut[0]], marks[cut[-1]]
     ask = (
         words("tools.ask-span", language, first=first, last=last)

@@ -37,10 +37,14 @@ def read_file(
     rows, remark = files[found[0]], told_of(found[0])
     if first and not first.isdecimal():
         raise ValueError(Message("tools.no-row-number"))
-    places: Sequence[int] = range(max(0, int(first or 1) - 1), len(rows))
+    places: Sequence[int]
+    begin = max(0, int(first or 1) - 1)
+    places = range(begin, len(rows))
     loose = ""
     if words:
-        places, loose = _holding(rows, words)
+        held, loose = _holding(rows, words)
+        # With both, what holds the words is read on from the row.
+        places = [place for place in held if place >= begin]
     shown = [place for place in places if rows[place].strip()]
     told = tuple(f"{place + 1}: {rows[place][:LONGEST]}" for place in shown[:MOST])
     said = Message("tools.file-remark", file=found[0], remark=remark) if remark else ""

@@ -16,7 +16,6 @@ from typing import Any
 
 from corpus.keys import canonical
 from corpus.message import Message, words
-from corpus.message_atlas import shipped
 from corpus.schema import Language
 from ingest.logs.clock import parse_time
 from ingest.logs.events import Event
@@ -29,6 +28,7 @@ from service.llm.prompt_injection import LONGEST_ROW, neutralize, withhold
 from service.llm.prompt_lines import own_names
 from service.llm.row_folding import folded, folded_readings, head_and_tail, readings_of
 from service.llm.setting_lookups import at_this_job, describe_setting, named_settings
+from service.llm.source_lookups import source_places
 from service.llm.telling_rows import told_first
 
 # Rows of one answer.
@@ -41,8 +41,6 @@ MAX_READINGS = 60
 # Rows read before a failure for its traceback, and for the last normal lines; rows after a traceback's end.
 BEFORE, NORMAL, MAX_NORMAL, AFTER = 80, 400, 40, 2
 CASES, CASE_TEXT = 3, 1600
-# Messages of a line, and places that say the same.
-SOURCES = 3
 MAX_WORDS, LONGEST_WORD = 12, 80
 _LONGEST_ARGUMENT = 200
 
@@ -420,29 +418,11 @@ def _name(reading: str) -> str:
 
 
 def _find_in_source(context: ToolContext, arguments: Arguments) -> Found:
-    number = line_number(arguments["line"], context.prompt_context.report)
+    report = context.prompt_context.report
+    number = line_number(arguments["line"], report)
     rows = context.view.lines([(number, number)])
-    matches = shipped().look_up(rows.get(number, ""))[:SOURCES]
-    shown = {found.name for found in context.prompt_context.report.frameworks}
-    sites = (
-        site
-        for match in matches
-        for site in sorted(match.sites, key=lambda site: site.framework not in shown)[:SOURCES]
-    )
-    told = tuple(
-        Message(
-            "tools.site",
-            package=site.package,
-            versions=site.versions or Message("tools.every-version"),
-            file=site.file,
-            symbol=site.symbol,
-            raised=site.exception or Message("tools.logged"),
-            names=", ".join(site.names) or Message("tools.no-setting"),
-        )
-        for site in sites
-    )
-    says = Message("model.looked-source", line=_place(context, number), count=len(told))
-    return Found(says, rows, ours=told or (Message("tools.no-source"),))
+    count, told = source_places(number, rows.get(number, ""), report)
+    return Found(Message("model.looked-source", line=_place(context, number), count=count), rows, ours=told)
 
 
 _ROWS = (

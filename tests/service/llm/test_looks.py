@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from corpus.message import CHINESE
+from ingest.logs.inputs import sources
 from service.llm.investigation import LookLimits
 from service.llm.prompts.instructions import INSTRUCTIONS
 from service.llm.tools import schemas
+from service.llm.triage_context import TriageContext
+from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage
 from tests.service.llm.answering import hear, say
 from tests.service.llm.scripted import Turn
-from tests.service.llm.test_investigation import LIMITS, job, look, shown
+from tests.service.llm.test_investigation import LIMITS, job, log, look, shown
 from tests.tables import each_row
 from tests.waiting import PATIENCE
 
@@ -21,9 +25,14 @@ SAME = [
 ]
 
 
-def told_of(triage: Triage, calls: list[tuple[str, dict[str, Any]]], language: str = "en") -> list[str]:
+def told_of(
+    triage: Triage,
+    calls: list[tuple[str, dict[str, Any]]],
+    language: str = "en",
+    context: TriageContext | None = None,
+) -> list[str]:
     """Give what a model hears on its calls, one after the other."""
-    context = job(triage, language=language)
+    context = context or job(triage, language=language)
     told: list[str] = []
 
     def script(body: dict[str, Any]) -> Turn:
@@ -51,6 +60,18 @@ def test_lines_that_other_looks_have_shown_are_named_and_not_sent_again(triage: 
     told = told_of(triage, calls)
     assert told[1].endswith(": L4 to L6.")
     assert "L11| " in told[2]
+
+
+def test_a_file_is_read_on_from_the_row_for_which_there_was_no_room(triage: Triage) -> None:
+    """Its first rows come without a gap, and the number of the next."""
+    code = "\n".join(f"x{number} = '{'a ' * 150}'" for number in range(90))
+    read = triage.read(sources.from_text(log()), files=[ConfigFile("train.py", code)])
+    call: tuple[str, dict[str, Any]] = ("read_job_file", {"name": "train.py"})
+    told = told_of(triage, [call], context=triage.diagnose(read))[0]
+    rows = [int(number) for number in re.findall(r"^(\d+): x", told, re.MULTILINE)]
+    assert rows == list(range(1, len(rows) + 1))
+    assert f"{90 - len(rows)} rows behind these are not shown" in told
+    assert f"read on with first {len(rows) + 1}" in told
 
 
 def test_whoever_asks_in_chinese_gets_all_of_ours_in_chinese(triage: Triage) -> None:

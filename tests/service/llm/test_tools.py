@@ -366,7 +366,26 @@ def test_a_line_is_found_in_the_sources_of_frameworks(triage: Triage) -> None:
     told = "\n".join(run(tools, "find_in_source", line="L2").ours)
     assert "trl >0.19.1: trl/trainer/grpo_config.py, GRPOConfig.__post_init__; ValueError" in told
     assert "involves generation_batch_size, num_generations" in told
-    assert run(tools, "find_in_source", line="L1").ours == ("No source that is known says this line.",)
+    assert run(tools, "find_in_source", line="L1").ours[-1] == "No source that is known says this line."
+
+
+def test_a_line_is_sought_first_in_the_sources_of_the_jobs_own_packages(triage: Triage) -> None:
+    """What another package says is told as another's, and not where one of the job's says it too."""
+    said = "ValueError: generation_batch_size (12) must be divisible by num_generations (8)."
+    call = (
+        'Traceback (most recent call last):\n  File "/env/site-packages/{}/a.py", line 9, in run\n    go()\n'
+    )
+    ours = run(tools_on(triage, f"{call.format('trl')}{said}\n"), "find_in_source", line="L4").ours
+    assert ours[0].startswith("Searched in the sources of what this job shows: ")
+    assert ours[0].endswith("trl.")
+    assert ours[1].startswith("trl >0.19.1: trl/trainer/grpo_config.py")
+    searched, others, *told = run(
+        tools_on(triage, f"{call.format('vllm')}{said}\n"), "find_in_source", line="L4"
+    ).ours
+    assert "vllm" in searched
+    assert "trl" not in searched
+    assert "packages that the job does not show do" in others
+    assert any("trl/trainer/grpo_config.py" in row for row in told)
 
 
 LONG_ROW = f"Namespace({'a_b=1, ' * 120}output_dir='/data/out', {'c_d=2, ' * 120})"
@@ -406,6 +425,10 @@ def test_the_jobs_own_files_are_read_by_rows_and_words(triage: Triage) -> None:
     assert "ask for them with first 101" in run(tools, "read_job_file", name="train.py").ours[0]
     held = run(tools, "read_job_file", name="train.py", words="token").data
     assert held[-1].startswith("301: token = ")
+    assert (
+        run(tools, "read_job_file", name="train.py", words="x5 = | x250 =", first=100).data[0]
+        == "247: x246 = 246"
+    )
     assert "hf_qWeRtYuIoP" not in held[-1]
     with pytest.raises(ToolError, match=r"src/train\.py"):
         run(tools, "read_job_file", name="other.py")
