@@ -223,6 +223,11 @@ class PatternTable:
         )
 
     @cached_property
+    def samples(self) -> frozenset[int]:
+        """The numbers of rows that find a part of a sample."""
+        return frozenset(number for number, row in enumerate(self.rows) if row.sample)
+
+    @cached_property
     def starts(self) -> frozenset[int]:
         """The numbers of rows that begin a traceback."""
         return frozenset(number for number, row in enumerate(self.rows) if row.handler == "traceback")

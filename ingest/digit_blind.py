@@ -8,6 +8,7 @@ as given, and more. Where it finds nothing, the exact one finds nothing in any r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -29,6 +30,10 @@ from ingest.expression_tree import (
 LONGEST = 12_000
 _NOUGHT = bits_of(b"0")
 _NEVER = Choice()
+# What of an expression takes any digit or none: escapes but those of numbers, numbers of times, and classes
+# with all digits or without one. What is left of it tells digits apart by one of these.
+_ANY_DIGIT = re.compile(r"\\[^\dxuUN]|\{\d+(?:,\d*)?\}|\[(?:(?<!-)0-9|\\[^\dxuUN]|[^\]\\\d])*\]")
+_SOME_DIGIT = re.compile(r"\d|\\|\(\?P=")
 # What the masked row has for each byte of the row as given.
 MASK = bytes(48 if 48 <= code < 58 else code for code in range(256))
 
@@ -47,6 +52,12 @@ def blind_expressions(expressions: Iterable[str]) -> list[str]:
     """
     trees = (_masked(parse(expression), _NEVER) for expression in expressions)
     return list(dict.fromkeys(text for tree in trees if tree != _NEVER for text in _short_texts(tree)))
+
+
+def blind_texts(expressions: Iterable[str]) -> list[str]:
+    """Give what finds each masked text that may hold a match. Raises InvalidExpressionError."""
+    trees = (_masked(parse(expression), Anchor(r"\z")) for expression in expressions)
+    return list(dict.fromkeys(text for tree in trees for text in _short_texts(tree)))
 
 
 def blind_beginnings(expressions: Iterable[str]) -> list[Beginning]:
@@ -199,3 +210,11 @@ def _bytes_of(node: Node) -> int:
             return bits
         case Repeat(part, _, _):
             return _bytes_of(part)
+
+
+def tells_digits(expression: str) -> bool:
+    """Tell whether an expression of `re` may find something else in a text when its digits are others.
+
+    None does in which each place takes any digit or none; in doubt it may.
+    """
+    return _SOME_DIGIT.search(_ANY_DIGIT.sub("", expression)) is not None

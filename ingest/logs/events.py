@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from corpus.log_patterns import Handler, Kind, PatternRole, Tells
 from corpus.schema import Strength
@@ -27,6 +27,8 @@ _MASKS = (
 # How a row names the rank that prints it; two writers may have met on one row.
 _LABEL = re.compile(r"\[(?:rank|default)(\d{1,5})\]")
 _NAMED = re.compile(r"[( ]rank=(\d{1,5})\b|\[(?:PG [^\]]{1,80}? )?R(?:ank|ANK)[ :]?(\d{1,5})\]")
+# Of these each holds one.
+_NAMING = ("rank=", "R")
 _FILE = re.compile(r"(?:^|[/_.-])rank[_-]?(\d{1,5})(?=[/_.-]|$)|/attempt_\d+/(\d{1,5})/")
 _STRENGTH = {"states": 3, "suggests": 2, "hints": 1}
 _ROLE = {"origin": 2, "wrapper": 0, "collateral": 1, "none": 0}
@@ -106,6 +108,17 @@ class Event:
         return _ROLE[self.pattern_role], _STRENGTH[self.strength] if self.cause else 0
 
 
+class Told(NamedTuple):
+    """What of a failure's line is kept where its group is known: who said it, and when."""
+
+    kind: Kind
+    line: int
+    text: str
+    source: str
+    rank: str
+    time: str
+
+
 @dataclass(slots=True)
 class _Group:
     """Events of one group while a log goes by: the first of them, and what the later ones change of it."""
@@ -163,22 +176,14 @@ class EventLog:
     def add(self, event: Event) -> GroupKey:
         """Take in one event; give the group that it is in now."""
         key = (event.pattern, masked(event.body))
-        if event.rank.isdecimal():
-            self._ranks.setdefault(key, set()).update((int(event.rank), *_labels(event)))
-        if event.kind != "warning":
-            # The ranks that the row comes from, by its number, its labels, its message and its stream.
-            said = _NAMED.finditer(f"{event.text}\n {event.source}")
-            self._heard.update(() if not event.rank.isdecimal() else (int(event.rank),))
-            self._heard.update((*_labels(event), *(int(match[1] or match[2]) for match in said)))
-            self._heard.update(() if self._file is None else (self._file,))
+        told = Told(event.kind, event.line, event.text, event.source, event.rank, event.time)
         known = self._groups.get(key)
         if known is None:
+            self._hear(key, told)
             self._groups[key] = _Group.of(event)
             if len(self._groups) > self.LIMIT:
                 self._cut()
             return key
-        if event.source and len(known.sources) < self.SOURCES:
-            known.sources.setdefault(event.source)
         if not known.frames and event.frames:
             # A first sight without its traceback takes a later one's frames: the same failure told twice.
             known.told, known.frames = event, event.frames
@@ -192,10 +197,35 @@ class EventLog:
             # Raised once more of itself, further out, or met by the main process after its workers: there the
             # calls of the job's own code show.
             known.frames = event.frames
-        known.count += event.count
-        if event.line >= known.last:
-            known.last, known.last_time = event.line, event.time
+        return self.add_again(key, told, event.count)
+
+    def add_again(self, key: GroupKey, told: Told, count: int = 1) -> GroupKey:
+        """Take in one more line of a group that is there, which stands for so many; give the group."""
+        self._hear(key, told)
+        known = self._groups[key]
+        if told.source and len(known.sources) < self.SOURCES:
+            known.sources.setdefault(told.source)
+        known.count += count
+        if told.line >= known.last:
+            known.last, known.last_time = told.line, told.time
         return key
+
+    def _hear(self, key: GroupKey, told: Told) -> None:
+        """Note the ranks that a row comes from, by its number, its labels, its message and its stream."""
+        is_ranked = told.rank.isdecimal()
+        labels = _labels(told.text) if is_ranked or told.kind != "warning" else []
+        if is_ranked:
+            self._ranks.setdefault(key, set()).update((int(told.rank), *labels))
+        if told.kind == "warning":
+            return
+        if is_ranked:
+            self._heard.add(int(told.rank))
+        self._heard.update(labels)
+        if any(word in told.text or word in told.source for word in _NAMING):
+            said = _NAMED.finditer(f"{told.text}\n {told.source}")
+            self._heard.update(int(match[1] or match[2]) for match in said)
+        if self._file is not None:
+            self._heard.add(self._file)
 
     def holds(self, key: GroupKey) -> bool:
         """Tell whether a group is there (and was not cut)."""
@@ -277,6 +307,8 @@ def missing_ranks(seen: Iterable[int], world: int) -> tuple[int, ...]:
     return tuple(sorted(set(range(world)) - set(there)))
 
 
-def _labels(event: Event) -> Iterator[int]:
-    """Give the ranks that label an event's row: more than one where two writers met on it."""
-    return (int(match[1]) for match in _LABEL.finditer(event.text))
+def _labels(text: str) -> list[int]:
+    """Give the ranks that label a row: more than one where two writers met on it."""
+    if "[rank" not in text and "[default" not in text:
+        return []
+    return [int(match[1]) for match in _LABEL.finditer(text)]

@@ -10,41 +10,26 @@ from corpus.frameworks import cued_frameworks
 from corpus.log_patterns import Pattern
 from ingest.logs import levels
 from ingest.logs.context_lines import SURROUNDINGS, context_lines
-from ingest.logs.events import Event, EventLog
+from ingest.logs.events import Event, EventLog, GroupKey, Told
 from ingest.logs.facts import Value
 from ingest.logs.job_notes import JobNotes
+from ingest.logs.judgements import FailureJudgement
 from ingest.logs.lines import Line
-from ingest.logs.masking import CODE, Masking
+from ingest.logs.masking import CODE, SHOWN, Masking
 from ingest.logs.placed_line import PlacedLine
 from ingest.logs.repeats import Sighting
 from ingest.logs.scanner import Block
 from ingest.logs.stacks import tracebacks
 from ingest.logs.stacks.tracebacks import Traceback
 from ingest.logs.traceback_log import TracebackLog
-from ingest.logs.wording import goes_on, happened, is_prose, says, says_it_continues
-
-# What loggers call a line that is no trouble; glog writes one letter.
-REMARKS = frozenset({"INFO", "DEBUG", "TRACE", "I", "D"})
+from ingest.logs.wording import goes_on
 
 # How many failures beside the root's are shown with the rows around them.
 WINDOWS = 4
 
-_STRENGTH = {"states": 0, "suggests": 1, "hints": 2}
-_ROLE = {"origin": 0, "collateral": 1, "wrapper": 2, "none": 3}
-_WARNING = re.compile(r"\b[A-Z]\w*Warning: ")
-# What a program calls a warning in words of its own, without a logger.
-_WARNS = re.compile(r"(?:W(?:arning|ARNING)|warning)s?\b ?[:!]")
-# Pydantic's list of what does not fit: a field a line, with what is wrong with it below.
-_VALIDATION = re.compile(r"\d validation errors? for \w")
 _FIELD = re.compile(r"[A-Za-z_][\w.]{0,120}\s*$")
 # How many lines Ray says that one stands for.
 _REPEATED = re.compile(r"\[repeated (\d{1,9})x across cluster\]")
-
-
-def _length(pattern: Pattern, body: str) -> int:
-    """Give how much of a line a pattern finds."""
-    found = pattern.compiled.search(body)
-    return 0 if found is None else len(found[0])
 
 
 class FailureLog:
@@ -59,43 +44,24 @@ class FailureLog:
         self._tracebacks = traceback_log
         self._around: dict[int, tuple[tuple[int, bytes], ...]] = {}
 
-    def add(self, rows: Sequence[Pattern], at: PlacedLine, sight: Sighting, *, ignored: bool = False) -> None:
-        """Take in a line with the patterns of failures and warnings that match it.
+    def add(
+        self, judged: FailureJudgement, at: PlacedLine, sight: Sighting, *, ignored: bool = False
+    ) -> None:
+        """Take in a line with what its patterns of failures and warnings mean.
 
         What Python has `ignored` follows from another failure, where there is one.
         """
-        known = [row for row in rows if not row.last_resort]
         line = at.line
-        if tracebacks.is_warning_call(line.body):
+        if judged.is_warning_call or (judged.is_general_talk and self._is_told(judged, line)):
             return
-        # General words of a failure are none in a traceback, whose last line tells, nor where the run goes
-        # on, nor where a line only warns of one, nor in a text of many sentences.
-        is_told = self._tracebacks.is_inside(line) or line.level in REMARKS
-        is_told = is_told or goes_on(line.body) or is_prose(line.body)
-        said = happened(line.body)
-        is_told = is_told or (said != line.body and not any(says(row, said) for row in rows))
-        if not known and is_told:
+        if judged.is_general and tracebacks.is_in_warning(at.block, at.offset, line, at.parsed):
             return
-        is_general = all(row.last_resort or row.generic for row in rows)
-        if is_general and tracebacks.is_in_warning(at.block, at.offset, line, at.parsed):
-            return
-        ranked = sorted(
-            known or rows,
-            key=lambda pattern: (
-                not pattern.announces,
-                pattern.generic,
-                _ROLE[pattern.role],
-                not pattern.cause,
-                _STRENGTH[pattern.strength],
-                # Of some alike the one that knows more of the line: "no space" of NCCL's segment, of a disk.
-                -_length(pattern, line.body),
-            ),
-        )
+        ranked = judged.ranked
         fields = self._fields(ranked, line)
         traceback = self._tracebacks.ended_by(at)
-        if _VALIDATION.search(line.body):
+        if judged.lists_misfits:
             self._note_misfit(at)
-        best = _toned_down(ranked[0], line, traceback)
+        best = judged.within_traceback if traceback else judged.alone
         if (
             best.kind == "error"
             and traceback is None
@@ -104,8 +70,9 @@ class FailureLog:
             best = best.model_copy(update={"role": "wrapper"})
         if ignored and best.role == "origin":
             best = best.model_copy(update={"role": "collateral"})
-        event = self._event(best, line, traceback, fields, ranked)
-        sight.group = self._events.add(event)
+        sight.group = self._again(best, judged, line, traceback) or self._events.add(
+            self._event(best, line, traceback, fields, ranked)
+        )
         self._notes.progress.timeline.event(line.number, line.time)
         # Several frameworks share their checks' words: where the calls are shown, they say whose it is.
         frames = traceback.frames if traceback else ()
@@ -117,6 +84,29 @@ class FailureLog:
             shown = self._around.setdefault(line.number, ())
             if not shown and self._events.begins_in(sight.group, line.number):
                 self._around[line.number] = context_lines(at.block, at.offset, line.number)
+
+    def _is_told(self, judged: FailureJudgement, line: Line) -> bool:
+        """Tell whether general words of a failure are none.
+
+        In a traceback the last line tells.
+        """
+        return self._tracebacks.is_inside(line) or judged.is_supposed or goes_on(line.body)
+
+    def _again(
+        self, best: Pattern, judged: FailureJudgement, line: Line, traceback: Traceback | None
+    ) -> GroupKey | None:
+        """Count a line whose event would only be one more of its group; give the group, None where it is not.
+
+        Of a line that holds no secret all that is kept then is who said it, and when.
+        """
+        group = best.id, judged.masked
+        if traceback is not None or len(line.text) > SHOWN or not self._events.holds(group):
+            return None
+        if not self._masking.are_clear(line.text, line.body):
+            return None
+        source = self._masking.clean(line.source)
+        told = Told(best.kind, line.number, line.text, source, line.rank or line.told, line.time)
+        return self._events.add_again(group, told, _times(line))
 
     def _fields(self, ranked: Sequence[Pattern], line: Line) -> dict[str, Value]:
         """Note the facts that the patterns find in a line; give all values, the best pattern's first."""
@@ -145,7 +135,6 @@ class FailureLog:
         ranked: Sequence[Pattern],
     ) -> Event:
         """Make the event of a line; `pattern` is the first of the `ranked`, as the line means it."""
-        match = _REPEATED.search(line.body)
         # A message that a console broke is whole in its traceback.
         whole = f"{traceback.exception}: {traceback.message}" if traceback else ""
         is_broken = traceback and traceback.message and whole.startswith(line.body.rstrip())
@@ -177,7 +166,7 @@ class FailureLog:
             passing=pattern.passing,
             lasting=pattern.lasting,
             final=pattern.final,
-            count=max(1, int(match[1])) if match else 1,
+            count=_times(line),
             handler=pattern.handler,
             tells=tuple(told for other in ranked for told in other.tells),
             leads_to=pattern.leads_to,
@@ -222,36 +211,7 @@ class FailureLog:
         return tuple(sorted(found.items()))
 
 
-def _calls_warning(row: Pattern, line: Line) -> bool:
-    """Tell whether a program calls a line a warning by a word that is none of the message that it knows.
-
-    What a message states, such as a dead device, is no less so for that word.
-    """
-    word, found = _WARNS.match(line.body), row.compiled.search(line.body)
-    return word is not None and found is not None and found.start() > 0 and row.strength != "states"
-
-
-def _toned_down(row: Pattern, line: Line, traceback: Traceback | None) -> Pattern:
-    """Give the row as a line means it that warns, goes on without what failed, or only remarks."""
-    warns = line.level.startswith("WARN") or (line.level == "W" and row.survivable)
-    warns = warns or (traceback is None and _calls_warning(row, line))
-    if (
-        row.kind == "error"
-        and row.role == "origin"
-        and (warns or (traceback is None and says_it_continues(line.body)))
-    ):
-        # Whoever says so has gone on.
-        row = row.model_copy(update={"kind": "warning", "strength": "hints"})
-    elif row.last_resort and (warns or line.level == "W"):
-        row = row.model_copy(update={"passing": True})
-    if traceback is not None:
-        return row
-    is_remark = line.level in REMARKS or line.body.startswith("NCCL INFO ")
-    if is_remark and not row.said_at_info:
-        # A remark that mentions a failure's words: it stands only where nothing else does.
-        return row.model_copy(update={"role": "wrapper", "strength": "hints"})
-    if row.kind == "error" and row.strength != "states" and tracebacks.warns(line.body):
-        # Python's own warning: whoever is told it has gone on, if it does not say why all that follows fails.
-        return row.model_copy(update={"kind": "warning", "role": "none"})
-    # A warning means what it says, and may be survived.
-    return row.model_copy(update={"role": "wrapper"}) if _WARNING.search(line.body) else row
+def _times(line: Line) -> int:
+    """Give how many lines one stands for."""
+    match = _REPEATED.search(line.body) if "[repeated" in line.body else None
+    return max(1, int(match[1])) if match else 1

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from ingest.logs.json_records import unwrap_record
 from ingest.logs.mojibake import mended
@@ -38,8 +38,7 @@ _BAR = re.compile(r"[^|\n]{0,200}?\d{1,3}%\|[^|\n]{0,300}\|[^\[\]\n]{0,80}\[[^\[
 _CUT_BAR = re.compile(r"[^|\n]{0,200}?\d{1,3}%\|[#█▉▊▋▌▍▎▏\d]{0,300} +(?=[A-Za-z]\w*[\w:. ]{0,60}: )")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     r"""One line, or one `\r` segment of it.
 
     `text` is the whole segment without escapes, `body` what stands after the prefixes. Each of the other
@@ -91,12 +90,7 @@ def _taken_apart(text: str) -> tuple[str, ...]:
     """Give a line's body and what `_FIELDS` names: prefix after prefix is taken off until none is left."""
     if len(text) > SHAPED or not text.isascii():
         return _read(text)
-    shape = text.encode().translate(_SHAPE)
-    if shape not in _layouts:
-        if len(_layouts) >= SHAPES:
-            _layouts.clear()
-        _layouts[shape] = None if _VALUED.search(shape) else _layout(text)
-    layout = _layouts[shape]
+    layout = _layout_of(text, text.encode().translate(_SHAPE))
     if layout is None:
         return _read(text)
     size = len(text)
@@ -104,6 +98,22 @@ def _taken_apart(text: str) -> tuple[str, ...]:
     if not spans:
         return (text[size - body :],)
     return (text[size - body :], *(text[size - begin : size - end] for begin, end in spans))
+
+
+def shape_of(text: str) -> bytes | None:
+    """Give a line with its digits as ones; None where they may tell more than that numbers stand there."""
+    if len(text) > SHAPED or not text.isascii():
+        return None
+    shape = text.encode().translate(_SHAPE)
+    return shape if _layout_of(text, shape) is not None else None
+
+
+def _layout_of(text: str, shape: bytes) -> _Layout | None:
+    if shape not in _layouts:
+        if len(_layouts) >= SHAPES:
+            _layouts.clear()
+        _layouts[shape] = None if _VALUED.search(shape) else _layout(text)
+    return _layouts[shape]
 
 
 def _layout(text: str) -> _Layout | None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from fnmatch import fnmatchcase
 from functools import partial
 from itertools import groupby
 
 from corpus.frameworks import known_frameworks
-from corpus.log_patterns import Pattern, PatternTable
+from corpus.log_patterns import PatternTable
 from ingest.logs import lines
 from ingest.logs.cascade import arrange_worded, undone_by_bars
 from ingest.logs.conditions import ReportView
@@ -21,6 +19,7 @@ from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.members import is_helper
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.job_notes import JobNotes
+from ingest.logs.judgements import Judgements, LineJudgement
 from ingest.logs.masking import Masking
 from ingest.logs.placed_line import PlacedLine
 from ingest.logs.progress import log_end
@@ -28,14 +27,12 @@ from ingest.logs.refinement import refine_events
 from ingest.logs.repeats import FULL, LINE_HEAD, STACKS, Repeats, Sighting, stack_wording
 from ingest.logs.report import CrashReport, Limits
 from ingest.logs.run_starts import RunStarts, runs_after_failures, with_runs
-from ingest.logs.samples import SampleMarks, spoken_rows
+from ingest.logs.samples import SampleMarks
 from ingest.logs.scanner import Block, Match, Tally
 from ingest.logs.split_messages import with_calls_of_chain, with_messages_below
 from ingest.logs.stacks.stack import parsed_at
 from ingest.logs.templates import Templates
 from ingest.logs.traceback_log import TracebackLog
-from ingest.logs.transcripts import is_entered
-from ingest.logs.wording import holds
 
 # What is left out of a folder or an archive because it is no log at all.
 HARMLESS = frozenset(
@@ -49,9 +46,6 @@ LAST_BYTES = 8192
 # Of a wide line so much is read around the first of some matches that the others stand in it, too.
 _REACH = lines.MAX_TEXT // 3
 NOTHING = Templates(frozenset(), frozenset())
-
-# A variable of an environment that somebody prints is no message, whatever its value says.
-_VARIABLE = re.compile(r"^_?[A-Z][A-Z0-9_]{2,60}=")
 
 
 class LogReading:
@@ -72,6 +66,7 @@ class LogReading:
         self._last: Block | None = None
         self._samples: SampleMarks | None = None
         self._starts = RunStarts()
+        self._judgements = Judgements(table)
 
     @property
     def groups(self) -> frozenset[GroupKey]:
@@ -112,18 +107,19 @@ class LogReading:
         self._starts.see(block)
         parsed: dict[int, lines.Line] = {}
         samples = self._samples = SampleMarks(self._table, block, matches, parsed)
-        telling = [match for match in matches if not self._table.rows[match.row].sample]
+        telling = [match for match in matches if match.row not in self._table.samples]
         for number, begin, found in _pieces(block, telling):
             sight = self._sighting(block, number, begin, tuple(match.row for match in found))
             if sight is None:
                 continue
             offset = found[0].offset
             line = parsed_at(block, offset, found[0].line, parsed)
-            if is_entered(line.text):
+            judged = self._judgements.of(tuple(dict.fromkeys(match.row for match in found)), line)
+            if judged.is_entered:
                 continue
-            rows = [self._table.rows[row] for row in dict.fromkeys(match.row for match in found)]
-            rows = [] if samples.enclose(line.number, line.source) else spoken_rows(rows, line)
-            self._line(rows, PlacedLine(line, block, offset, parsed), sight)
+            self._notes.see_line(line)
+            if not samples.enclose(line.number, line.source) and judged.rows:
+                self._line(judged, PlacedLine(line, block, offset, parsed), sight)
         self._notes.curves.sample(block.data, block.line, block.start, block.stop)
         # A traceback that runs on beyond the block's own part meets its last line's patterns in the next.
         self._tracebacks.flush(before=block.number(block.stop))
@@ -146,32 +142,22 @@ class LogReading:
             self._tracebacks.settle(number)
         return None
 
-    def _line(self, matching: list[Pattern], at: PlacedLine, sight: Sighting) -> None:
+    def _line(self, judged: LineJudgement, at: PlacedLine, sight: Sighting) -> None:
         line = at.line
-        self._notes.see_line(line)
-        rows = [row for row in matching if holds(row, line)]
-        if not rows:
-            return
-        if any(row.handler == "traceback" for row in rows):
+        if judged.begins_traceback:
             self._tracebacks.begin(at, sight)
         if self._tracebacks.is_quoted_code(line):
             # What code a traceback quotes may tell what the job was doing; it never is a failure's message.
-            self._notes.seen.update(row.id for row in rows if row.kind == "fact")
+            self._notes.seen.update(row.id for row in judged.rows if row.kind == "fact")
             return
         ignored = self._tracebacks.is_ignored(line)
-        failing = [
-            row for row in rows if (row.fails or row.kind == "warning") and row.counts(ignored=ignored)
-        ]
-        settled = [wanted for row in rows for wanted in row.settles]
-        if settled and failing:
-            # What a row settles, its own words name too ("stop condition met: stopping training").
-            failing = [row for row in failing if not any(fnmatchcase(row.id, name) for name in settled)]
-        for row in (row for row in rows if not row.fails and row.kind != "warning"):
+        for row in judged.calm_rows:
             if row.handler == "ignored-exception":
                 self._tracebacks.ignore_below(line)
             self._notes.add_line(row, at)
-        if failing and not _VARIABLE.match(line.body):
-            self._failures.add(failing, at, sight, ignored=ignored)
+        failures = judged.failures(ignored=ignored)
+        if failures is not None:
+            self._failures.add(failures, at, sight, ignored=ignored)
 
     def report(self, source: LogSource | JobSource) -> CrashReport:
         """Order what was gathered and give the report."""

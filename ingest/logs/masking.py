@@ -32,6 +32,10 @@ class Masking:
         """Mask a text that is kept whole."""
         return self.redactor.clean(text)
 
+    def are_clear(self, *texts: str) -> bool:
+        """Tell whether texts are known to hold no secret; others may yet hold none."""
+        return self.redactor.are_clear(texts)
+
     def shown(self, text: str, pattern: Pattern | None = None) -> str:
         """Mask, then cut around what `pattern` matches.
 

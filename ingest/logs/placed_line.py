@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ingest.logs.lines import Line
 from ingest.logs.scanner import Block
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedLine:
+class PlacedLine(NamedTuple):
     """A line in its block.
 
     `offset` is a byte of the line, counted from the block's begin; `parsed` holds the block's lines that were

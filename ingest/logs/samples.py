@@ -146,7 +146,8 @@ class SampleMarks:
     ) -> None:
         """Take the marks among a block's matches; `parsed` keeps its parsed lines, as in `PlacedLine`."""
         self._block, self._parsed = block, parsed
-        self._marks = [(match, row) for match in matches if (row := table.rows[match.row]).sample]
+        samples = table.samples
+        self._marks = [(match, table.rows[match.row]) for match in matches if match.row in samples]
         self._lines = [match.line for match, _ in self._marks]
         # The places of the marks of each family.
         self._families = [
@@ -165,8 +166,8 @@ class SampleMarks:
             at = bisect_left(places, place)
             first = max(bisect_left(places, place - NEAR), at - TRIED)
             above = self._first(places[first:at][::-1], number, source)
-            if above is None:
-                continue
+            if above is None or order[above] == len(order) - 1:
+                continue  # none, or behind its last heading
             last = min(bisect_left(places, place + NEAR), at + TRIED)
             below = self._first(places[at:last], number, source)
             if below is not None and order[above] < order[below]:

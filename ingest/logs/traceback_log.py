@@ -68,7 +68,7 @@ class TracebackLog:
         remark = next((row for row in own if not row.body.startswith("Traceback ")), line)
         if self._is_below_ignored(line.source, remark.number + 1):
             self.ignore_below(
-                remark if remark.number + 1 == line.number else replace(line, number=line.number - 1)
+                remark if remark.number + 1 == line.number else line._replace(number=line.number - 1)
             )
         found[:1] = [
             replace(one, calm=calm(own), logged=is_logged(line, [*islice(own, NEAR)])) for one in found[:1]

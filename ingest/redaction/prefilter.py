@@ -20,6 +20,7 @@ import numpy as np
 
 from ingest.errors import InvalidExpressionError
 from ingest.logs.scanner import Finder
+from ingest.redaction.clear_texts import SHORT, ClearTexts
 from ingest.redaction.extra import extra_kinds, extra_text
 from ingest.redaction.kinds import Probed
 from ingest.redaction.readings import (
@@ -47,8 +48,6 @@ ROWS, BYTES_A_ROW = 8192, 256
 SEAMS_A_ROW = 2
 # Where more rows than this are passed over, their ends are counted in pieces of so many bytes.
 ROWS_AT_ONCE, PIECE = 64, 4096
-# So many texts of at most so many bytes are remembered to hold no secret.
-REMEMBERED, SHORT = 8192, 400
 # Fewer bytes than this between two rows that are masked unread are masked with them.
 NEAR = 64
 # From so many bytes on a text is read by the shapes of its rows; so many rows around one that reads otherwise
@@ -157,7 +156,7 @@ class Prefilter:
         self._seams = Finder(self._halves + [f"{_SEAM_START}{text}" for _, text in below], cache)
         # Behind the cut literals, the kinds of what a row alone tells to be the second half of.
         self._whole = dict(enumerate(((number,) for number, _ in below), len(tails)))
-        self._clear: set[bytes] = set()
+        self._clear = ClearTexts(self._conditions, cache)
         self._read = 0
 
     @cached_property
@@ -177,21 +176,23 @@ class Prefilter:
         except InvalidExpressionError:
             return None
 
+    def is_known_clear(self, data: bytes) -> bool:
+        """Tell whether a short text is known to hold no secret."""
+        return len(data) <= SHORT and self._clear.hold(data)
+
     def spots(self, data: bytes) -> list[CandidateRow]:
         """Give the rows that may hold a secret, in their order.
 
         Short texts that hold none are remembered: names, paths and statements come again and again.
         """
         is_short = len(data) <= SHORT
-        if is_short and data in self._clear:
+        if is_short and self._clear.hold(data):
             return []
         if len(data) >= SHAPED_FROM:
             self._read += len(data)
         is_shaped = len(data) >= SHAPED_FROM and self._read > PAYS
         found = self._live_spots(data) if is_shaped else self._spots(data, len(data))
         if is_short and not found:
-            if len(self._clear) >= REMEMBERED:
-                self._clear.clear()
             self._clear.add(data)
         return found
 

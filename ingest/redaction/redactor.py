@@ -53,6 +53,10 @@ class Redactor:
         found = search.find_secrets(data, self._budget)
         return self.masked(data, found, 0, len(data)).decode("utf-8", "surrogatepass") if found else text
 
+    def are_clear(self, texts: Sequence[str]) -> bool:
+        """Tell whether short texts are known to hold no secret, without a search."""
+        return search.are_known_clear([text.encode("utf-8", "surrogatepass") for text in texts], self._budget)
+
     def rows(self, texts: Sequence[str]) -> list[str]:
         """Clean rows that stand below each other: each by itself, and what goes on over several of them."""
         return self.clean("\n".join(texts)).split("\n")[: len(texts)]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice, pairwise, takewhile
 
 from ingest.logs.lines import Line
@@ -55,7 +54,7 @@ def read_panic(first: Line, lines: Iterator[Line], _earlier: Iterator[Line]) -> 
 def _rust(first: Line, rest: str, lines: Iterator[Line]) -> list[Traceback]:
     # A call's number in the backtrace looks like Slurm's label: where the panic has no label, it is none.
     own = (
-        line for line in lines if line.source == first.source or replace(line, rank="").source == first.source
+        line for line in lines if line.source == first.source or line._replace(rank="").source == first.source
     )
     rows = list(
         islice(

@@ -286,7 +286,7 @@ def _escaped(first: Line, _lines: Iterator[Line], _earlier: Iterator[Line]) -> l
     if match is None:
         return None
     head, *rows = [
-        replace(first, body=row) for row in printable(_unescaped(match[0]), keep="\t\n").split("\n")
+        first._replace(body=row) for row in printable(_unescaped(match[0]), keep="\t\n").split("\n")
     ]
     return _collect(head, iter(rows), iter(()))
 
