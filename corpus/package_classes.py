@@ -13,11 +13,18 @@ from corpus.library import pages
 from corpus.message_atlas import Atlas
 
 FILE = "package_classes.txt"
+TOOLS = "package_tools.txt"
 
 
 def modules_with(name: str) -> frozenset[str]:
     """Name the top modules of the packages that have a class of the name (`vllm`, `transformers`)."""
     return _modules().get(name.rpartition(".")[2], frozenset())
+
+
+@cache
+def everybodys_modules() -> frozenset[str]:
+    """Name the top modules of the packages whose classes everybody's code asks, as its own (`numpy`)."""
+    return frozenset(name for path in pages(TOOLS) for name in path.read_text(encoding="utf-8").split())
 
 
 def write(atlas: Atlas, target: Path) -> int:

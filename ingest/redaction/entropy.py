@@ -40,7 +40,8 @@ _CALL = re.compile(
     # Another name, a metavariable, a call, a tag of YAML, and what a shell says where a variable is not set.
     rb"[A-Za-z_]\w*(?:\.\w+)*\.\w*(?:token|key|passw(?:or)?d|secret|credentials?)\Z|"
     rb"[a-z_]\w*(?:\.\w+)*\[\Z|"
-    rb"(?:(?:api|access|secret|auth|hf|hub|wandb|gemini|openai|anthropic|cohere|azure|google|private|public|client|session|user|db|new|old|app|admin|"
+    rb"(?:(?:api|access|secret|auth|hf|hub|wandb|gemini|openai|anthropic|cohere|azure|google|private|public|"
+    rb"client|session|user|db|new|old|app|admin|"
     rb"root|ssh|aws|encryption|signing|service|bot|login)[_-]){1,3}"
     rb"(?:token|key|passw(?:or)?d|secret|credentials?)"
     rb"\Z|"

@@ -33,6 +33,7 @@ READERS: Mapping[str, str] = {
     "ingest/redaction/": "recognises names and numbers of people",
     "ingest/word_index.py": "words that are too frequent to search by",
     "ingest/writeups.py": "recognises what surrounds an article",
+    "service/composition/fitting_prose.py": "recognises how a sentence begins that follows another",
     "service/llm/claim_verifier.py": "recognises claims in a model's words",
     "service/llm/comfort.py": "recognises words that make little of a failure",
     "service/llm/contacts.py": "recognises what leads a reader away",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from corpus.package_classes import modules_with
+from corpus.package_classes import everybodys_modules, modules_with
 from corpus.symbols import packages_with
 from ingest.logs.stacks.own_calls import is_own, raised_for
 from ingest.logs.stacks.stack import Frame
@@ -19,10 +19,6 @@ _ATTRIBUTE = re.compile(
     r"has no attribute '(?P<name>\w+)'"
 )
 _COMPOUND = re.compile(r"[A-Z]\w*[a-z0-9_][A-Z]")
-# Packages whose classes everybody's code asks, as its own.
-_TOOLS = frozenset(
-    {"torch", "numpy", "pandas", "datasets", "PIL", "scipy", "sklearn", "pyarrow", "matplotlib"}
-)
 # CPython, Python/ceval.c; `<locals>` stands behind a function that made the called one as it ran.
 _CALLEE = re.compile(r"TypeError: ([\w.<>]+)\.<locals>\.[\w.<>]+\(\) (?:got|missing|takes|argument)\b")
 
@@ -84,7 +80,7 @@ def misses_of_package(message: str, frames: Sequence[Frame]) -> bool:
     if attribute is None or frames or not _COMPOUND.match(attribute["owner"].rpartition(".")[2]):
         return False
     modules = modules_with(attribute["owner"])
-    return bool(modules) and not modules & _TOOLS
+    return bool(modules) and not modules & everybodys_modules()
 
 
 def _is_of(frame: Frame, modules: frozenset[str]) -> bool:
