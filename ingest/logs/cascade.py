@@ -17,7 +17,7 @@ from functools import partial
 
 from corpus.expressions import compiled
 from ingest.logs.events import CascadeRole, Event
-from ingest.logs.progress import IN_FLIGHT, Progress
+from ingest.logs.progress import IN_FLIGHT, LAST_WORDS, Progress
 from ingest.logs.stacks.own_calls import ends_program, raises_itself
 from ingest.logs.stacks.stack import EXCEPTION
 from ingest.logs.survival import is_overtaken, is_passed, is_survived, names_in
@@ -59,7 +59,7 @@ _OF_SIGNALS = ("KeyboardInterrupt", "SystemExit", "CancelledError", "asyncio.exc
 # How many lines from its last one a log's end begins.
 LAST_LINES = 4
 # So near behind a program's last calls the script that started it says its own last word.
-ECHOED = 4
+ECHOED = 8
 
 # What an event is worth as the root, best first. The same worth goes by place in the log.
 _CLEAR, _PLAIN, _HINTED, _FOLLOWED, _PASSED, _REPEATED = range(6)
@@ -420,22 +420,26 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
         # draws it a last time too.
         latest = progress.last.line
     is_routine = event.pattern_role == "wrapper" and event.cause is None and event.count >= ROUTINE
-    return event.count > 1 and (latest > event.last or is_routine) and progress.goes_on_after(event.line)
+    is_alive = event.count > 1 and (latest > event.last or is_routine)
+    return is_alive and progress.goes_on_after(event.line, end_counts=not has_died)
 
 
 def _has_died(event: Event, progress: Progress) -> bool:
     """Tell whether a process is dead for this failure: what says behind it that all is done is another.
 
-    A script without `set -e` goes on to its last word whatever became of its program. Calls from a module on
-    may have been caught by its own loop, which says more before it ends than that it does.
+    A script without `set -e` goes on to its last word whatever became of its program. Who catches an exception
+    and goes on says more before it ends than that it does.
     """
+    if event.final or (progress.died and abs(progress.died - event.last) <= LAST_WORDS):
+        return True
     if event.logged or event.usual:
         return False
-    if event.final or ends_program(event.frames) or (event.kind == "kill" and event.pattern_role == "origin"):
+    if ends_program(event.frames) or (event.kind == "kill" and event.pattern_role == "origin"):
         return True
-    is_uncaught = bool(event.frames) and event.frames[0].function == "<module>"
-    is_plain = not event.traceback and event.strength != "hints" and event.pattern_role == "origin"
-    return (is_uncaught or is_plain) and 0 < progress.well_ended - event.last <= ECHOED
+    is_plain = not event.traceback and (
+        event.pattern_role == "collateral" or (event.pattern_role == "origin" and event.strength != "hints")
+    )
+    return (event.traceback > 0 or is_plain) and 0 < progress.well_ended - event.last <= ECHOED
 
 
 def _lived_with(events: Iterable[Event], runs: Sequence[Progress], timeline: Timeline) -> Iterator[Event]:

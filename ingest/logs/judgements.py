@@ -137,6 +137,11 @@ class LineJudgement:
         """The patterns that tell of no failure and warn of none."""
         return [row for row in self.rows if not row.fails and row.kind != "warning"]
 
+    @cached_property
+    def deaths(self) -> Sequence[Pattern]:
+        """The patterns of failures by which a main program says that it dies."""
+        return [row for row in self.rows if row.fails and row.dies]
+
     def failures(self, *, ignored: bool) -> FailureJudgement | None:
         """Give what the patterns of failures and warnings mean; None where none counts.
 

@@ -155,6 +155,8 @@ class LogReading:
             if row.handler == "ignored-exception":
                 self._tracebacks.ignore_below(line)
             self._notes.add_line(row, at)
+        for row in judged.deaths:
+            self._notes.progress.note_survival(row, line)
         failures = judged.failures(ignored=ignored)
         if failures is not None:
             self._failures.add(failures, at, sight, ignored=ignored)
