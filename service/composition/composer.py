@@ -63,7 +63,8 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
     telemetry = reasons.translate_readings(said, language)
     is_diagnosed = judged.verdict == "diagnosed"
     proposals = propose(assessment, judged.cases, library, language) if is_diagnosed else Proposals()
-    words = Explanation(assessment, judged, end, telemetry, library, language)
+    cures = [change for change in proposals.changes if change.purpose == "cure" and change.kind != "code"]
+    words = Explanation(assessment, judged, end, telemetry, library, language, lacks_cure=not cures)
     return Diagnosis(
         id=str(ULID()),
         source=report.source,

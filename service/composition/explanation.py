@@ -25,6 +25,7 @@ from service.composition.headlines import (
 from service.composition.job_end import JobEnd
 from service.composition.message_forms import FormedMessage, formed_message
 from service.composition.phrases import phrase
+from service.composition.value_origins import value_rows
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Telemetry
 from service.scoring.assessment import Assessment
 from service.scoring.verdict import Conclusion
@@ -42,7 +43,11 @@ def _within(sentence: str) -> str:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The words of one answer. `telemetry` is what the machine says of the causes, in the same language."""
+    """The words of one answer. `telemetry` is what the machine says of the causes, in the same language.
+
+    Where `lacks_cure` tells that no setting, command or package is offered, the rows of the job's own file
+    are named that made what the failing statement is given.
+    """
 
     assessment: Assessment
     judged: Conclusion
@@ -50,6 +55,7 @@ class Explanation:
     telemetry: Telemetry
     library: Library
     language: Language
+    lacks_cure: bool = False
 
     @property
     def headline(self) -> str:
@@ -193,7 +199,7 @@ class Explanation:
             look = self.message.look(self.language) if self.message else ""
             advice = look or cause.advice.to(self.language, self.assessment.holds)
             parts.append(phrases.titled("why", self._fitting(means), self.language))
-            parts.append(phrases.titled("do", self._fitting(advice), self.language))
+            parts.append(phrases.titled("do", self._after_rows(self._fitting(advice)), self.language))
             parts.append(self.end.next if root is None else "")
         aftermath = self._failure.aftermath(ended_in_failure=self.end.is_failure)
         parts += [self._vote(cause), self._confirmed(), aftermath, self._machine(), self._past_crashes()]
@@ -214,9 +220,18 @@ class Explanation:
             why = f"{self.message.means(self.language)} {why}"
         rows = [phrases.titled("why", f"{why} [case:{case.id}]", self.language)]
         if len(sections) > 2:
-            advice = self._fitting(sections[2])
+            advice = self._after_rows(self._fitting(sections[2]))
             rows.append(phrases.titled("do", f"{advice} [case:{case.id}]", self.language))
         return rows
+
+    def _after_rows(self, advice: str) -> str:
+        """Name the rows that made what the statement is given before advice, where no cure is told."""
+        file, rows = value_rows(self.assessment.report) if self.lacks_cure else ("", ())
+        told = [phrase("value-row", self.language, line=row.line, code=inline_code(row.code)) for row in rows]
+        if not told:
+            return advice
+        apart, gap = ("；", "") if self.language == "zh" else ("; ", " ")
+        return f"{phrase('value-rows', self.language, file=file, rows=apart.join(told))}{gap}{advice}"
 
     def _fitting(self, text: str) -> str:
         """Give a text without what it says of things that this job has not."""

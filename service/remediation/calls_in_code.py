@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from corpus.frameworks import cued_frameworks
+from corpus.frameworks import cued_frameworks, known_frameworks
 from corpus.keys import canonical
 from corpus.message import words
 from corpus.schema import Language
@@ -20,10 +20,11 @@ def in_own_calls(
 ) -> list[ProposedChange]:
     """Give the changes with flags of a framework told as keywords where the job's own code calls it.
 
-    `LLM(model, tensor_parallel_size=2)` reads no `--tensor-parallel-size`; a framework whose program the job
-    starts as well reads both, and its flags stay.
+    `LLM(model, tensor_parallel_size=2)` reads no `--tensor-parallel-size`; an engine whose program the job
+    starts as well reads both, and its flags stay. Flags of launchers are no keywords of what they start.
     """
-    places = dict(_called(report))
+    engines = known_frameworks().of_layer("engine")
+    places = {name: place for name, place in _called(report) if name in engines}
     started = launched(report) if places else frozenset()
     return [
         change.model_copy(

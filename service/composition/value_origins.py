@@ -1,0 +1,114 @@
+"""Where the values of the failing statement were made: rows of the job's own file, from the nearest back."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ingest.logs.report import CrashReport
+from ingest.logs.stacks.own_calls import own_call
+from service.remediation.code_edits.changed_rows import changed_row
+from service.remediation.own_edits import job_files
+
+# So many rows are told of a statement, and so many steps are gone back from it.
+MOST_ROWS, MOST_STEPS = 4, 4
+LONGEST_ROW = 100
+_NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){0,3}(?![\w(=.'\"])")
+_REMARK = re.compile(r"^\s*#|\s{2,}#\s.*$")
+_HANDS_ON = re.compile(r"^\s*[\w.]+\s*=\s*[A-Za-z_]\w*\s*(?:#.*)?$")
+_BINDS_NOTHING = re.compile(r"\s*(?:#|(?:async )?def |class |assert |(?:el)?if |while |return |raise )")
+# What a loop or a block binds, and what stands left of a sign that assigns; a comparison assigns nothing.
+_BINDS = (
+    r"^\s*(?:(?:async )?for [^\n]*?(?<![\w.]){name}(?![\w.])[^\n]* in (?P<of>[^\n]+):"
+    r"|(?:async )?with (?P<opened>[^\n]+) as {name}\s*:"
+    r"|(?:[\w.,\s*()\[\]'\"]*(?<![\w.]))?{name}(?![\w.(])[\w.,\s*()\[\]'\":]*?\s*"
+    r"(?:[-+*/|&@]|//|\*\*)?=(?!=)(?P<from>[^\n]+))"
+)
+
+
+@dataclass(frozen=True)
+class ValueRow:
+    """A row of the job's own file that made a value which the failing statement is given."""
+
+    line: int
+    code: str
+
+
+def value_rows(report: CrashReport) -> tuple[str, tuple[ValueRow, ...]]:
+    """Give the file of the job's own failing call, and the rows that made what it passes; none where unknown.
+
+    A file that was edited since has the failing row elsewhere, or another one in its place.
+    """
+    own = own_call(report.root.frames) if report.root is not None else None
+    if own is None or not own.line or not own.code:
+        return "", ()
+    name = own.file.replace("\\", "/").rpartition("/")[2]
+    texts = [
+        file.text for file in job_files(report) if file.name.replace("\\", "/").rpartition("/")[2] == name
+    ]
+    rows = texts[0].split("\n") if len(texts) == 1 else []
+    same = [place for place, row in enumerate(rows, 1) if row.strip() == own.code.strip()]
+    if not same and (changed := changed_row(report, job_files(report))) is not None and changed.line:
+        same = [changed.line] if changed.name == name and changed.line <= len(rows) else []
+    if not same:
+        return "", ()
+    line = min(same, key=lambda place: abs(place - own.line))
+    return name, tuple(_back(rows[line - 1], line, rows))
+
+
+def _back(code: str, line: int, rows: Sequence[str]) -> Iterator[ValueRow]:
+    """Go back from a statement to what made its values, those of one row first."""
+    waiting, seen, told = [(code, line, 0)], {line}, 0
+    while waiting and told < MOST_ROWS:
+        text, below, steps = waiting.pop(0)
+        for name in dict.fromkeys(_names(text)):
+            found = _made(name, below, rows)
+            if found is None or found[0] in seen or told >= MOST_ROWS:
+                continue
+            place, source = found
+            seen.add(place)
+            # What only hands a parameter on tells nothing of where its value is from.
+            if not _HANDS_ON.search(rows[place - 1]):
+                told += 1
+                yield ValueRow(place, _REMARK.sub("", rows[place - 1]).strip()[:LONGEST_ROW])
+            if steps + 1 < MOST_STEPS:
+                waiting.append((source, place, steps + 1))
+
+
+def _names(text: str) -> Iterator[str]:
+    """Give the names that a statement reads: of a call, those that it passes; else all of its right side."""
+    try:
+        tree = ast.parse(text.strip().removesuffix(":") if text.rstrip().endswith(":") else text.strip())
+    except (SyntaxError, ValueError):
+        yield from (match[0] for match in _NAME.finditer(text))
+        return
+    loaded = [node for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute)]
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    whole = [node for node in loaded if id(node) not in called and isinstance(node.ctx, ast.Load)]
+    inner = {id(node.value) for node in whole if isinstance(node, ast.Attribute)}
+    yield from (ast.unparse(node) for node in whole if id(node) not in inner)
+
+
+def _made(name: str, below: int, rows: Sequence[str]) -> tuple[int, str] | None:
+    """Give the last row above one that binds a name, or the object that it is a part of, and from what."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        whole = ".".join(parts[:length])
+        if whole == "self":
+            return None
+        binds = re.compile(_BINDS.replace("{name}", re.escape(whole)))
+        for place in range(below - 1, 0, -1):
+            row = rows[place - 1]
+            match = binds.match(row) if not _BINDS_NOTHING.match(row) else None
+            if match is not None:
+                return place, match["of"] or match["opened"] or match["from"]
+            is_above = re.match(r"\s*(?:async )?def ", row) and _indent(row) < _indent(rows[below - 1])
+            if is_above and length == len(parts) == 1:
+                break  # a parameter, or a name of the module
+    return None
+
+
+def _indent(row: str) -> int:
+    return len(row) - len(row.lstrip())
