@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from corpus import job_kinds
 from corpus.library import KNOWLEDGE
 from ingest.logs.conditions import ReportView, holds
 from ingest.logs.frameworks import Framework
@@ -125,3 +126,11 @@ def test_saving_more_often_is_for_jobs_that_had_something_to_lose(job: ReportVie
     """A death at the start loses no steps, however rarely the job saves."""
     assert job.can_run("trainer.save_freq 2") is has_use
     assert job.can_run("--save-interval 500") is has_use
+
+
+def test_what_jobs_have_no_use_for_is_told_by_kinds_and_traits_that_there_are() -> None:
+    """A row for a trait that no row shows would hold of no job."""
+    table = job_kinds.load()
+    asked = {name for row in (*table.tools, *table.phrases) for name in (*row.absent, *row.needs)}
+    assert asked <= table.names
+    assert all(row.absent or row.needs for row in (*table.tools, *table.phrases))
