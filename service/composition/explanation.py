@@ -226,7 +226,8 @@ class Explanation:
 
     def _after_rows(self, advice: str) -> str:
         """Name the rows that made what the statement is given before advice, where no cure is told."""
-        file, rows = value_rows(self.assessment.report) if self.lacks_cure else ("", ())
+        is_sought = self.lacks_cure and self.judged.cause is not None and self.judged.cause.of_values
+        file, rows = value_rows(self.assessment.report) if is_sought else ("", ())
         told = [phrase("value-row", self.language, line=row.line, code=inline_code(row.code)) for row in rows]
         if not told:
             return advice
