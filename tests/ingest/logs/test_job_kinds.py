@@ -84,6 +84,7 @@ def test_a_folder_of_knowledge_adds_kinds_before_those_that_ship(
         (view("/w/.venv/lib/ipykernel_launcher.py:main", "In [7]:<module>"), "NCCL_DEBUG=INFO"),
         (view(launch="#SBATCH -N 1\nsrun python train.py"), "NCCL_IB_HCA"),
         (view("C:\\work\\train.py:main"), "nvidia-smi | grep python"),
+        (view(launch="python -m verl.trainer.main_ppo data.size=1"), "--node-ip-address 10.0.0.3"),
         (
             view(launch='{"os": "macOS-14.5-x86_64-i386-64bit"}'),
             "torch: https://download.pytorch.org/whl/cu126",
@@ -94,6 +95,7 @@ def test_a_job_has_no_use_for_what_its_machine_or_launch_has_not(job: ReportView
     """One process starts no ranks, one machine has no network between machines, a Mac has no CUDA."""
     assert not job.can_run(absent)
     assert view(command="srun torchrun --nnodes 4 train.py").can_run(absent)
+    assert view(launch="ray start --head\npython -m verl.trainer.main_ppo").can_run(absent)
 
 
 @each_row(
