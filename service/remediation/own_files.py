@@ -30,6 +30,8 @@ from service.remediation.own_edits import job_files
 from service.remediation.packages.changes import PackageChange
 
 PATH = "PYTHONPATH"
+# A path that stands in a command: a log may hold any.
+_PLAIN_PATH = re.compile(r"(?!.*\.\.)/?[\w./@+-]{1,300}")
 _MODULE = re.compile(r"\bNo module named '?(?P<name>[A-Za-z_][\w.]*)'?")
 # What servers say of an application that a module has not: uvicorn/importer.py, gunicorn/util.py.
 _APPLICATION = tuple(
@@ -120,6 +122,8 @@ def _found_by_path(
 def _runs_from(folder: str, files: Sequence[JobFile], frames: Sequence[Frame]) -> bool:
     """Tell whether the script that the job runs lies in a folder; a module is run from elsewhere."""
     if not frames or any(frame.function == "_run_module_as_main" for frame in frames):
+        return False
+    if not _PLAIN_PATH.fullmatch(frames[0].file):
         return False
     script = PurePosixPath(frames[0].file).name
     paths = [PurePosixPath(file.name) for file in files]

@@ -27,6 +27,8 @@ _STATED = re.compile(
 )
 # A later patch of a minor version than any: `>=3.9.1` is fulfilled by a Python 3.9 whose patch is not told.
 _LATEST = 99
+# A path as one writes it in a command: a log may hold any.
+_PLAIN_PATH = re.compile(r"(?!.*\.\.)/[\w./@+-]{1,300}")
 _INSTALLED = re.compile(r"(?:site|dist)-packages/")
 
 
@@ -135,7 +137,7 @@ def _roots(name: str, report: CrashReport) -> Iterator[str]:
     root = report.root
     for frame in root.frames if root is not None else ():
         parts = PurePosixPath(frame.file.replace("\\", "/")).parts
-        if _INSTALLED.search(frame.file) or not frame.file.startswith("/"):
+        if _INSTALLED.search(frame.file) or not _PLAIN_PATH.fullmatch(frame.file):
             continue
         yield from (
             str(PurePosixPath(*parts[:place]))

@@ -77,3 +77,10 @@ def test_that_a_file_in_the_place_of_a_module_is_to_be_renamed() -> None:
     message = "module 'logging' has no attribute 'getLogger'"
     assert told(message, {"logging.py": ""}, PACKAGE) == [("mv logging.py", "own_logging.py")]
     assert told("module 'parts' has no attribute 'x'", {"parts.py": ""}) == []
+
+
+def test_that_no_command_has_what_a_log_holds_in_place_of_a_path() -> None:
+    """A folder of a traceback is written into a command only as one writes a path."""
+    files = {"src/parts.py": "", "src/train.py": ""}
+    hostile = Frame("/job; reboot #/train.py", 3, "<module>", "import parts")
+    assert told("No module named 'parts'", files, hostile) == [("PYTHONPATH", "src")]

@@ -56,6 +56,9 @@ def test_other_changes_are_left_as_they_are() -> None:
         (under("/home/me/project/vllm/engine/llm.py"), "vllm", ""),
         (under("/w/a/vllm/vllm/x.py", "/w/b/vllm/vllm/x.py"), "vllm", ""),
         (under("vllm/vllm/x.py"), "vllm", ""),
+        # What a log holds in place of a path is none that one pastes.
+        (under("/w/$(reboot)/vllm/vllm/x.py"), "vllm", ""),
+        (under("/w/../vllm/vllm/x.py"), "vllm", ""),
     ],
 )
 def test_a_source_copy_is_told_by_its_folder(job: CrashReport, package: str, at: str) -> None:
