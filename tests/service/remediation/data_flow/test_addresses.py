@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from ingest.logs.stacks.stack import Frame
+from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.data_flow.evidence import is_address
 from service.remediation.data_flow.failing_parts import guards_of
 from service.remediation.data_flow.job_program import JobProgram
-from service.remediation.own_edits import JobFile
 from tests.tables import each_row
 
 CODE = """def start(size, rank, cards):
