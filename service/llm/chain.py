@@ -39,7 +39,7 @@ from service.llm.stages import DraftStage, FinalStage, LookStage, Stage, TextSta
 from service.llm.streaming_json import growing_text, whole_fields
 from service.llm.tools import schemas
 from service.llm.triage_context import TriageContext
-from service.remediation.free_proposals import is_of_job
+from service.remediation.free_proposals import is_of_job, sets_what_loads_code
 from service.remediation.proposals import MAX_CHANGES
 from service.schemas.diagnosis import Diagnosis, Dropped, Evidence, ProposedChange, Tokens, TraceStep, Votes
 from service.schemas.errors import ModelError
@@ -163,7 +163,8 @@ def hear_vote(
     """Ask a model and give what it decides for; None where it may decide nothing. Raises ModelError."""
     prompt_context = build_prompt_context(triage_context)
     investigation = begin_investigation(triage_context, prompt_context, budget, limits)
-    talk = _ModelExplanation(triage_context, prompt_context, investigation)
+    # Of a vote no change is asked.
+    talk = _ModelExplanation(triage_context, prompt_context, investigation, may_ask_anew=False)
     asker = LlmClient(model, Deadline(seconds), budget, language=triage_context.language)
     deque(talk.listen(asker), maxlen=0)
     return talk.vote
@@ -171,7 +172,10 @@ def hear_vote(
 
 @dataclass
 class _ModelExplanation:
-    """What a model says of one job, checked while it comes; `fused` is the assessment with its vote."""
+    """What a model says of one job, checked while it comes; `fused` is the assessment with its vote.
+
+    Where the first of its changes does not stand, it may say them once more.
+    """
 
     triage_context: TriageContext
     prompt_context: PromptContext
@@ -180,6 +184,7 @@ class _ModelExplanation:
     fused: Assessment | None = None
     vote: Vote | None = None
     kept: VerifiedText = field(default_factory=VerifiedText)
+    may_ask_anew: bool = True
     _judged: int = 0
 
     @property
@@ -217,16 +222,16 @@ class _ModelExplanation:
                 seen = len(text)
                 yield from self._grown(text)
         claims = asker.read(Claims, text)
-        self._ground(claims)
+        self._ask_anew(claims, self._ground(claims), asker)
         yield from self._judge(blocks(claims.explanation))
 
-    def _ground(self, claims: Claims) -> None:
-        self.grounded = ground_claims(claims, self.prompt_context, self.prompt)
+    def _ground(self, claims: Claims) -> GroundedClaims:
+        self.grounded = grounded = ground_claims(claims, self.prompt_context, self.prompt)
         rows = self.investigation.rows
         self.prompt_context = self.prompt_context.with_lines(
-            {quote.number: rows[quote.number] for quote in self.grounded.quotes if quote.number in rows}
+            {quote.number: rows[quote.number] for quote in grounded.quotes if quote.number in rows}
         )
-        assessment, vote = self.prompt_context.assessment, self.grounded.vote
+        assessment, vote = self.prompt_context.assessment, grounded.vote
         fails = self.triage_context.fails
         if vote is not None and fails is not None:
             # The quoted lines that the rules passed over, and that read as failures by themselves.
@@ -237,6 +242,22 @@ class _ModelExplanation:
             vote = replace(vote, failing=tuple(failing))
         self.vote = vote
         self.fused = fuse(assessment, vote, self.triage_context.library) if vote else assessment
+        return grounded
+
+    def _ask_anew(self, claims: Claims, first: GroundedClaims, asker: LlmClient) -> None:
+        """Let the model say its changes once more where the first of them does not stand.
+
+        All else of its answer stays, and so do its changes where the new ones begin no better.
+        """
+        if not (self.may_ask_anew and first.refused and not self.prompt.suspects):
+            return
+        try:
+            said = self.investigation.ask_anew(asker, claims.model_dump_json(), first.refused)
+        except ModelError:
+            return
+        anew = self._ground(claims.model_copy(update={"changes": said.changes}))
+        is_better = bool(anew.changes) and not anew.refused
+        self.grounded = replace(anew, dropped=(*first.refused, *anew.dropped)) if is_better else first
 
     def _grown(self, text: str) -> Iterator[TextStage]:
         """Judge the paragraphs that are complete, once the claims are known on which they rest."""
@@ -334,12 +355,16 @@ def _with_changes(
     is_found_by_model = is_found and not any(item.proof for item in cures)
     theirs = {(change.framework, change.key) for change in answer.changes}
     leads = is_found_by_model or all(change.status != "verified" for change in cures)
+    # Where the rules have nothing that cures, a library's variable stands where the model has it.
+    is_alone = all(change.purpose == "find-out" for change in rest)
 
     def place(change: ProposedChange) -> int:
         if change in rest:
             return 1 if change.status == "verified" else 2
         own = change.by == "model" and change.status == "unverified"
         may_lead = leads or (change.framework, change.key) in theirs
+        if is_alone and change.kind == "env" and not sets_what_loads_code(f"{change.key}="):
+            return 0
         return 2 if own and not (may_lead and is_of_job(change, fused, triage_context.library)) else 0
 
     ordered = sorted((*picked, *rest), key=lambda change: (change.purpose == "find-out", place(change)))

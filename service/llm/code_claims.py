@@ -17,6 +17,7 @@ from ingest.configfiles import notebook
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.remarks import without_remarks
 from ingest.logs.report import CrashReport
+from ingest.logs.transcripts import is_entered
 from service.llm.claims import Proposal
 from service.llm.comfort import comforts
 from service.llm.contacts import lead
@@ -25,6 +26,7 @@ from service.llm.log_values import climbs, is_of_log_alone, joined_words
 from service.llm.plain_names import is_measure, is_plain_name
 from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import CODE as CODE_SPAN
+from service.llm.script_rows import changed_option
 from service.patching.statements import parsed, replaced
 from service.remediation.free_proposals import sets_what_loads_code
 from service.remediation.setting_values import is_guidance
@@ -96,7 +98,8 @@ def code_change(
     """
     file, line, key = _place_of(pick, report)
     if pick.before.strip():
-        if not (refusal := _refused(pick, file, line, report) or _misworded(pick, report, own, shown)):
+        refusal = _refused(pick, file, line, report, shown) or _misworded(pick, report, own, shown)
+        if not refusal:
             after = _rows(pick.to, LONGEST_CODE)
             return _made(key, after, why, _rows(pick.before, LONGEST_CODE))
         if _tree(pick.to) is not None:
@@ -153,11 +156,17 @@ def _books(report: CrashReport) -> Iterator[tuple[str, str]]:
 
 
 def as_option(pick: Proposal, report: CrashReport) -> Proposal:
-    """Read words in the place of one option's value as a change of that option.
+    """Read words in the place of one option's value as a change of that option, and so a script's row.
 
     They are no code, but say which value it is to have. Where the job's files set the option in several
     places, the place counts, and what is proposed stays one of the code.
     """
+    if is_code(pick) and pick.before.strip():
+        row = changed_option(pick.key, pick.before, pick.to, report)
+        if row is not None:
+            framework = "env" if row.kind == "env" else "script"
+            update = {"framework": framework, "kind": row.kind, "key": row.key, "to": row.to}
+            return pick.model_copy(update=update)
     if not is_code(pick) or _tree(pick.to) is not None:
         return pick
     before, after = (_ENTRY.fullmatch(text.split("#")[0]) for text in (pick.before, pick.to))
@@ -236,13 +245,13 @@ def _own_files(report: CrashReport) -> set[str]:
     return {path.rpartition("/")[2] for path in paths} - {""}
 
 
-def _refused(pick: Proposal, file: str, line: int, report: CrashReport) -> str:
+def _refused(pick: Proposal, file: str, line: int, report: CrashReport, shown: Collection[str] = ()) -> str:
     """Say why an edit may not be shown, or give the empty string."""
     before, after = _rows(pick.before, LONGEST_CODE), _rows(pick.to, LONGEST_CODE)
     new, old = _tree(after), _tree(before)
     if not file or new is None or old is None or ast.dump(new) == ast.dump(old):
         return Message("model.no-edit")
-    if not _stands(file, line, before, after, report):
+    if not _stands(file, line, before, after, report) and not _is_entered(file, before, shown):
         return Message("model.no-such-statement")
     added = set(_words(new)) - set(_words(old))
     if any(_GRAVE.fullmatch(name) and not _PLAIN.fullmatch(name) for name in added):
@@ -333,6 +342,17 @@ def _stands(file: str, line: int, before: str, after: str, report: CrashReport) 
     ]
     head = before.strip().split("\n")[0].strip()
     return any(head in code or code in before for code in quoted)
+
+
+def _is_entered(file: str, before: str, shown: Collection[str]) -> bool:
+    """Tell whether a statement stands at the prompt of its cell, as IPython shows what was entered."""
+    head = before.strip().split("\n")[0].strip()
+    # The further rows of a cell do not repeat its number.
+    told = [row.partition(": ") for row in shown if is_entered(row)]
+    is_there = any(prompt == file for prompt, _, _ in told)
+    return is_there and any(
+        code.strip() == head and (prompt == file or not prompt.startswith("In")) for prompt, _, code in told
+    )
 
 
 def _texts(tree: ast.AST) -> list[str]:

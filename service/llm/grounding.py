@@ -21,9 +21,10 @@ from service.llm.plain_names import is_measure, is_plain_name
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import is_in, is_safe
-from service.llm.proved_values import is_proved
+from service.llm.proved_values import is_file_at_hand, is_proved
 from service.remediation.code_edits.edits import code_edit
 from service.remediation.feasibility import same as is_value
+from service.remediation.framework_relations import settable_frameworks
 from service.remediation.free_proposals import FreeProposal, check_proposal
 from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Dropped, ProposedChange
@@ -36,6 +37,8 @@ MIN_QUOTE = 6
 MAX_PICKS = 6
 _SHOWN = 120
 _TAKES_OPTIONS = re.compile(r"(?i)(?:flags?|opts?|options?|args?|arguments?|params?)$")
+# Endings of files that hold settings alone.
+_OF_SETTINGS = frozenset({"json", "yaml", "yml", "toml", "cfg", "ini"})
 _LARGE = re.compile(r"\d{4,}")
 _VARIABLE = re.compile(r"[A-Z]{2,12}(?:_[A-Z0-9]{2,}){2,}")
 _ASSIGNMENT = re.compile(r"[A-Z][A-Z0-9_]{3,79}=\S")
@@ -55,7 +58,7 @@ class GroundedClaims:
 
     `named` is the cause that it names, whether it may count or not; `vote` what it decides for, None where it
     may
-    decide nothing.
+    decide nothing. `refused` are the changes of which nothing stands where the first is among them.
     """
 
     named: str = ""
@@ -64,6 +67,7 @@ class GroundedClaims:
     cases: tuple[str, ...] = ()
     changes: tuple[ProposedChange, ...] = ()
     dropped: tuple[Dropped, ...] = ()
+    refused: tuple[Dropped, ...] = ()
 
 
 def ground_claims(claims: Claims, prompt_context: PromptContext, prompt: Prompt) -> GroundedClaims:
@@ -90,8 +94,10 @@ def ground_claims(claims: Claims, prompt_context: PromptContext, prompt: Prompt)
             cases,
         )
     cause = named if named in prompt_context.library.causes else prompt_context.first.cause or UNKNOWN_CAUSE
-    changes = _picked(claims.changes, cause, prompt_context, prompt, dropped)
-    return GroundedClaims(named, vote, quotes, cases, changes, tuple(dropped))
+    refused: dict[int, Dropped] = {}
+    changes = _picked(claims.changes, cause, prompt_context, prompt, dropped, refused)
+    without_first = tuple(refused.values()) if 0 in refused else ()
+    return GroundedClaims(named, vote, quotes, cases, changes, tuple(dropped), without_first)
 
 
 def _quotes(quotes: Sequence[Quote], prompt: Prompt, dropped: list[Dropped]) -> tuple[GroundedQuote, ...]:
@@ -134,10 +140,14 @@ def _picked(
     prompt_context: PromptContext,
     prompt: Prompt,
     dropped: list[Dropped],
+    refused: dict[int, Dropped],
 ) -> tuple[ProposedChange, ...]:
-    """Give the changes that stand, at most MAX_PICKS proposals, and note the others with the reason."""
+    """Give the changes that stand, at most MAX_PICKS proposals, and note the others with the reason.
+
+    `refused` gets those of which nothing stands, by their places.
+    """
     kept: dict[tuple[str, str], ProposedChange] = {}
-    for pick in picks[:MAX_PICKS]:
+    for place, pick in enumerate(picks[:MAX_PICKS]):
         found = offered(pick, prompt_context)
         made: list[ProposedChange] | str = (
             [found] if found else _free(as_option(pick, prompt_context.report), cause, prompt_context, prompt)
@@ -153,6 +163,7 @@ def _picked(
             )
             dropped.append(Dropped(what=what, why=why))
         if isinstance(made, str):
+            refused[place] = dropped[-1]
             continue
         for change in made:
             kept.setdefault((change.framework, change.key), change)
@@ -220,6 +231,8 @@ def _withheld(
     change: ProposedChange, to: str, own: OwnAdvice, prompt_context: PromptContext
 ) -> ProposedChange:
     """Give a change without the model's value where nothing else speaks for that."""
+    if _chooses_file(change, prompt_context.report) or _is_choice(change, prompt_context):
+        return change.model_copy(update={"status": "verified"})
     is_number = isinstance(change.to, int | float) and is_measure(str(abs(int(change.to))))
     if str(change.to) != to or (change.status == "verified" and is_number):
         return change
@@ -237,6 +250,30 @@ def _withheld(
         return change
     another = words("model.another-value", prompt_context.language)
     return change.model_copy(update={"to": another, "status": "unverified"})
+
+
+def _chooses_file(change: ProposedChange, report: CrashReport) -> bool:
+    """Tell whether a setting that names one of the job's files is to name another that is at hand.
+
+    Code is not chosen so.
+    """
+    now, wanted = (str(value).rpartition(".")[2] for value in (change.from_, change.to))
+    return now == wanted in _OF_SETTINGS and all(
+        is_file_at_hand(str(value), report) for value in (change.from_, change.to)
+    )
+
+
+def _is_choice(change: ProposedChange, prompt_context: PromptContext) -> bool:
+    """Tell whether a job's own variable is called as an option of several choices, and goes to another one.
+
+    Scripts hand such a variable on to the option: `KV_CACHE_DTYPE`.
+    """
+    report, library = prompt_context.report, prompt_context.library
+    if change.kind != "env" or change.from_ is None:
+        return False
+    frameworks = sorted(settable_frameworks(report))
+    specs = (library.setting(name, change.key.lower(), report.version(name)) for name in frameworks)
+    return any(spec is not None and {change.from_, change.to} <= {*spec.choices} for spec in specs)
 
 
 def _strange_value(

@@ -16,7 +16,7 @@ from corpus.message import Message, in_language, words
 from corpus.schema import Language
 from ingest.redaction.redactor import Redactor
 from service.llm import model_calls
-from service.llm.claims import Claim, Claims
+from service.llm.claims import MAX_ANSWER, Claim, Claims
 from service.llm.client import LlmClient
 from service.llm.deadline import Deadline
 from service.llm.log_view import LogView
@@ -38,7 +38,7 @@ from service.llm.row_folding import head_and_tail
 from service.llm.tokens import cut_to_tokens, estimate_tokens
 from service.llm.tools import TOOLS, Found, ToolContext, ToolError, call_tool, schemas
 from service.llm.triage_context import TriageContext
-from service.schemas.diagnosis import TraceStep
+from service.schemas.diagnosis import Dropped, TraceStep
 from service.schemas.errors import ModelRejectedError, ModelToolsError
 
 # Of what a model may be shown in all, one answer is at most this part.
@@ -152,6 +152,17 @@ class Investigation:
                 raise
             # What was found may be what makes it too long.
             yield from asker.stream(self.prompt.messages, self.kind, is_said)
+
+    def ask_anew(self, asker: LlmClient, answer: str, dropped: Sequence[Dropped]) -> Claims:
+        """Ask for the answer once more, saying which changes did not stand and why; raises ModelError."""
+        language = self._language
+        rows = "\n".join(
+            f"- {neutralize(in_language(item.what, language), _SHOWN)}: {in_language(item.why, language)}"
+            for item in dropped
+        )
+        said = self._instructions.anew.format(dropped=rows)
+        talk = (ChatMessage("assistant", answer[:MAX_ANSWER]), ChatMessage("user", said))
+        return asker.read(Claims, asker.whole((*self._last_messages(), *talk), Claims))
 
     def _last_messages(self) -> tuple[ChatMessage, ...]:
         """Give what asks for the answer at once: the first prompt, and what was found, without any calls."""

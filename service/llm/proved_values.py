@@ -72,6 +72,7 @@ def is_proved(
         or _VERSION.fullmatch(plain) is not None
         or _is_of_setting(key, plain, settings)
         or _is_literal(plain, report)
+        or is_file_at_hand(plain, report)
         or _is_own_place(key, plain, report, settings, own)
         or _is_made_of_names(plain, own)
     )
@@ -112,6 +113,19 @@ def _is_literal(plain: str, report: CrashReport) -> bool:
             if any(plain in match.groups() for match in found):
                 return True
     return False
+
+
+def is_file_at_hand(value: str, report: CrashReport) -> bool:
+    """Tell whether a relative path names one of the files that were handed in with the log: its user did."""
+    path = value.strip().strip("'\"").replace("\\", "/").removeprefix("./")
+    if "." not in posixpath.basename(path) or path.startswith("/") or ".." in path.split("/"):
+        return False
+    names = [text.rpartition("\n")[2].replace("\\", "/") for text in report.launches]
+    # A file may have been handed in without its folder.
+    return any(
+        name == path or name.endswith(f"/{path}") or ("/" not in name and path.endswith(f"/{name}"))
+        for name in names
+    )
 
 
 def _is_own_place(

@@ -96,5 +96,11 @@ shows of the log may be quoted and cited by its mark as any other line. Once you
 the object, and call no tool beside it."""
 LOOKED = "What you looked at, and what was found:"
 ANSWER_NOW = "There are no more looks. Answer now, with the one JSON object and nothing else."
+ANEW = """\
+Of your changes these do not stand:
+{dropped}
+Give the object once more, the same but for `changes`: mend what can be mended (an offered change as it is \
+listed, a key, statement and row as the text above has them, words in place of a value that nothing shows), \
+leave out the rest, and repeat those that stand."""
 BUT_CHANGES = ", but in the changes that you propose"
 BUT_OFFERED = ", and no setting but an offered one"

@@ -1,6 +1,7 @@
 """The instructions to a model, in the language of who asks.
 
-Placeholders: `open` and `close` (the marks around log text), `but` (what may be written though).
+Placeholders: `open` and `close` (the marks around log text), `but` (what may be written though), `dropped`
+(changes that do not stand).
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ class Instructions:
 
     `answer` and `turn` ask for an answer and for one to a follow-up question, `repair` and `repair_task` to
     put one into its form; `look` offers the tools, `looked` stands above what they found, `answer_now` ends
-    them. `no_causes` defines what an answer may say that is no cause; `but_changes` and `but_offered` fill
-    `but`.
+    them; `anew` says which changes did not stand. `no_causes` defines what an answer may say that is no
+    cause; `but_changes` and `but_offered` fill `but`.
     """
 
     answer: str
@@ -30,6 +31,7 @@ class Instructions:
     look: str
     looked: str
     answer_now: str
+    anew: str
     but_changes: str
     but_offered: str
     no_causes: Mapping[str, str]
@@ -45,6 +47,7 @@ INSTRUCTIONS: Mapping[Language, Instructions] = {
         look=text.LOOK,
         looked=text.LOOKED,
         answer_now=text.ANSWER_NOW,
+        anew=text.ANEW,
         but_changes=text.BUT_CHANGES,
         but_offered=text.BUT_OFFERED,
         no_causes=text.NO_CAUSES,
