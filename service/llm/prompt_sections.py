@@ -117,15 +117,22 @@ def _answer(prompt_context: PromptContext) -> Iterator[PromptRow]:
 def _runs(prompt_context: PromptContext) -> str:
     """Say how many runs the root's file holds, where they begin and which is judged; of one run nothing."""
     report, language = prompt_context.report, prompt_context.language
-    line, runs = report.root.line if report.root else report.limits.lines, runs_of(report)
+    root, runs = report.root, runs_of(report)
+    line = root.line if root is not None else report.limits.lines
     if not runs:
         return ""
     judged = max(start for start in runs if start <= line)
     starts = ", ".join(str(report.place(start)) for start in runs[-MAX_RUNS:])
     count, place = len(runs), report.place(judged)
     said = words("prompt.runs", language, count=count, starts=starts, judged=place)
-    later = words("prompt.later-runs", language) if runs[-1] > line else ""
-    return f"{said}{later}"
+    if root is None:
+        return said
+    said += words("prompt.runs-root", language, line=str(report.place(root.line)))
+    # What was said again is one event: the runs in which it was died of the same.
+    alike = [str(report.place(start)) for start in runs if line < start <= root.last]
+    if alike:
+        return said + words("prompt.runs-alike", language, starts=", ".join(alike[-MAX_RUNS:]))
+    return said + (words("prompt.later-runs", language) if runs[-1] > line else "")
 
 
 def _telemetry(prompt_context: PromptContext) -> Iterator[PromptRow]:

@@ -217,7 +217,8 @@ def test_several_runs_in_one_file_are_told(triage: Triage) -> None:
     _, prompt = sent(triage, log)
     assert (
         "2 runs stand in this file, one below the other; they begin at L1, L10. "
-        "Judged is the one that begins at L10."
+        "Judged is the one that begins at L10. It ended by the failure at [L18]; "
+        "quote and judge that run alone."
     ) in section(prompt, "First answer")
     _, prompt = sent(triage, head + traceback(OOM))
     assert "runs stand in this file" not in prompt.messages[1].text
