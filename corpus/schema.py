@@ -147,9 +147,9 @@ class Cause(Record):
     causes that are only its symptom where both have evidence: a leak explains the kill.
     `messages_name` says what its messages name: a setting that does not exist, or one whose value is at
     fault, even without a word of what to do with it, or an option of the job's own files that a check of its
-    program names. `of_values` tells that a statement fails of what it
-    is given. `turns_on` says what of the environment decides, so that
-    the table of releases is asked for the versions that fit.
+    program names. `of_values` tells that a statement fails of what it is given. `turns_on` says what of the
+    environment decides, so that the table of releases is asked for the versions that fit. One that is
+    `general` is what a failure of any kind may come to, so that a model always reads what it means.
     """
 
     id: str
@@ -165,6 +165,7 @@ class Cause(Record):
     messages_name: tuple[Literal["unknown-setting", "wrong-value", "own-option"], ...] = ()
     of_values: bool = False
     turns_on: tuple[Literal["package-versions", "driver", "architecture"], ...] = ()
+    general: bool = False
 
     def titled(self, language: Language, holds: Callable[[Sequence[str]], bool]) -> str:
         """Give the title for a job, of which `holds` tells whether conditions hold."""

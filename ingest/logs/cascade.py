@@ -427,8 +427,8 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
 def _has_died(event: Event, progress: Progress) -> bool:
     """Tell whether a process is dead for this failure: what says behind it that all is done is another.
 
-    A script without `set -e` goes on to its last word whatever became of its program. Who catches an exception
-    and goes on says more before it ends than that it does.
+    A script without `set -e` goes on to its last word whatever became of its program. Who catches an
+    exception and goes on says more before it ends than that it does.
     """
     if event.final or (progress.died and abs(progress.died - event.last) <= LAST_WORDS):
         return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
 from corpus.message import words
@@ -19,6 +19,8 @@ LIKELY = 0.15
 NEIGHBOURS = 8
 # Verdicts under which a log without a failure has no use for what all causes mean.
 QUIET = frozenset({"no-failure", "unknown"})
+# Causes with words beside the general ones, and those of which is told what a bare death lacks.
+MOST_WORDED, MOST_BORDERS = 16, 4
 _EXAMPLE = re.compile(r"\s*\([^()]*\)")
 
 
@@ -51,8 +53,9 @@ def other_causes(prompt_context: PromptContext, told: Iterable[str]) -> Iterator
     """Give the causes beside those that are `told`: with words where a sign speaks for one, else by id.
 
     By id come those of the areas that anything speaks for, where a tool can list the others; else all, since
-    what a model has never read of it cannot answer. Where the log may not tell, also what a cause needs for
-    which a bare death is easily taken.
+    what a model has never read of it cannot answer. What any failure may come to is always told, with what
+    tells it apart. Where the log may not tell, also what a cause needs for which a bare death is easily
+    taken, of the strongest.
     """
     causes, language = prompt_context.library.causes, prompt_context.language
     others = [name for name in causes if name not in {*told, UNKNOWN_CAUSE}]
@@ -64,21 +67,25 @@ def other_causes(prompt_context: PromptContext, told: Iterable[str]) -> Iterator
     signs = chain(
         () if is_quiet else _signs(prompt_context, told), borders if is_quiet or may_not_tell else ()
     )
-    worded = [name for name in dict.fromkeys(signs) if name in others]
+    general = [name for name in others if causes[name].general and not is_quiet]
+    signed = [name for name in dict.fromkeys(signs) if name in others]
+    worded = list(dict.fromkeys((*signed[:MOST_WORDED], *general)))
+    yield from _told_apart(prompt_context, general)
     for place, name in enumerate(worded, 1):
         # What is no candidate is told in short; `describe_cause` tells it whole.
         means = _EXAMPLE.sub("", causes[name].means.to(language))
         said = words("prompt.cause", language, cause=name, means=means)
         yield PromptRow("causes", -1.0, said, number=place, is_ours=True)
-        if may_not_tell and name in borders:
+        if may_not_tell and name in borders and place <= MOST_BORDERS:
             apart = borders[name].to(language)
             text = words("prompt.two-causes", language, one=name, other=UNKNOWN_CAUSE, apart=apart)
             yield PromptRow("causes", 2.1, text, number=place, is_ours=True)
     failed = (event.cause for event in prompt_context.report.standing if event.cause)
-    spoken = [name for name in (*told, *failed) if name in causes] or worded
+    spoken = [name for name in (*told, *failed) if name in causes] or signed
     areas = {causes[name].category for name in spoken}
     rest = [name for name in others if name not in worded]
-    by_id = [name for name in rest if causes[name].category in areas or not prompt_context.may_look]
+    near = {name for name in rest if name in signed or causes[name].category in areas}
+    by_id = [name for name in rest if name in near or not prompt_context.may_look]
     if by_id:
         row = "prompt.causes-by-id-quiet" if is_quiet else "prompt.causes-by-id"
         text = words(row, language, ids=", ".join(by_id))
@@ -86,6 +93,20 @@ def other_causes(prompt_context: PromptContext, told: Iterable[str]) -> Iterator
     if left_out := len(rest) - len(by_id):
         text = words("prompt.causes-elsewhere", language, count=left_out, name=ALL)
         yield PromptRow("causes", -1.0, text, number=len(causes) + 1, is_ours=True)
+
+
+def _told_apart(prompt_context: PromptContext, general: Collection[str]) -> Iterator[PromptRow]:
+    """Say what tells the general causes apart from each other, of each two once."""
+    causes, language = prompt_context.library.causes, prompt_context.language
+    told: set[frozenset[str]] = set()
+    for name in general:
+        for other in causes[name].confused_with:
+            pair = frozenset({name, other.cause})
+            if other.cause in general and pair not in told:
+                told.add(pair)
+                apart = other.to(language)
+                text = words("prompt.two-causes", language, one=name, other=other.cause, apart=apart)
+                yield PromptRow("causes", 1.9, text, number=len(causes) - 1, is_ours=True)
 
 
 def _may_not_tell(prompt_context: PromptContext) -> bool:
