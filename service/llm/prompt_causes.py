@@ -20,7 +20,7 @@ NEIGHBOURS = 8
 # Verdicts under which a log without a failure has no use for what all causes mean.
 QUIET = frozenset({"no-failure", "unknown"})
 # Causes with words beside the general ones, and those of which is told what a bare death lacks.
-MOST_WORDED, MOST_BORDERS = 16, 4
+MOST_WORDED, MOST_BORDERS = 16, 6
 _EXAMPLE = re.compile(r"\s*\([^()]*\)")
 
 
@@ -70,13 +70,14 @@ def other_causes(prompt_context: PromptContext, told: Iterable[str]) -> Iterator
     general = [name for name in others if causes[name].general and not is_quiet]
     signed = [name for name in dict.fromkeys(signs) if name in others]
     worded = list(dict.fromkeys((*signed[:MOST_WORDED], *general)))
+    bordering = [name for name in worded if name in borders][:MOST_BORDERS]
     yield from _told_apart(prompt_context, general)
     for place, name in enumerate(worded, 1):
         # What is no candidate is told in short; `describe_cause` tells it whole.
         means = _EXAMPLE.sub("", causes[name].means.to(language))
         said = words("prompt.cause", language, cause=name, means=means)
         yield PromptRow("causes", -1.0, said, number=place, is_ours=True)
-        if may_not_tell and name in borders and place <= MOST_BORDERS:
+        if may_not_tell and name in bordering:
             apart = borders[name].to(language)
             text = words("prompt.two-causes", language, one=name, other=UNKNOWN_CAUSE, apart=apart)
             yield PromptRow("causes", 2.1, text, number=place, is_ours=True)
