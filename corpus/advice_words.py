@@ -21,7 +21,8 @@ class AdviceWords(Record):
     """Stems of the words of any advice, and of orders that take away, open, send or hide something.
 
     `value` are those by which the value of any setting is described, `story` those that tell what any job
-    did; `switching` are such an order together with a word that says off.
+    did; `switching` are such an order together with a word that says off. `commands` are expressions of those
+    that a message may name as its remedy and that fetch, take away or open nothing of a stranger's.
     """
 
     ordinary: _Stems
@@ -30,6 +31,7 @@ class AdviceWords(Record):
     grave: _Stems
     switching: _Stems
     grave_zh: _Words
+    commands: tuple[str, ...]
 
 
 @cache

@@ -18,13 +18,14 @@ from service.llm.code_claims import as_option, code_at_hand, code_change, is_cod
 from service.llm.contacts import NODES, lead
 from service.llm.directives import OwnAdvice, own_advice, reasons_strangely
 from service.llm.plain_names import is_measure, is_plain_name
+from service.llm.printed_commands import printed_command
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import is_in, is_safe
 from service.llm.proved_values import is_file_at_hand, is_proved
 from service.remediation.code_edits.edits import code_edit
 from service.remediation.feasibility import same as is_value
-from service.remediation.framework_relations import settable_frameworks
+from service.remediation.framework_relations import option_owner, settable_frameworks
 from service.remediation.free_proposals import FreeProposal, check_proposal
 from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Dropped, ProposedChange
@@ -207,6 +208,8 @@ def _free(
     if of_code:
         made_of_code = code_change(pick, said, prompt_context.report, own, shown)
         return made_of_code if isinstance(made_of_code, str) else [_or_edit(made_of_code, prompt_context)]
+    if command := printed_command(pick, prompt_context.report):
+        return [_command(command, said, prompt_context)]
     proposal = FreeProposal(pick.framework.strip(), pick.kind.strip().lower(), key, to, said)
     assessment, library = prompt_context.assessment, prompt_context.library
     present = {level for item in assessment.settings for level in (item.key, *item.key.split("."))}
@@ -218,6 +221,19 @@ def _free(
     if not is_sure and ours is not None:
         return [ours]
     return made if isinstance(made, str) else [_withheld(item, to, own, prompt_context) for item in made]
+
+
+def _command(command: str, why: str, prompt_context: PromptContext) -> ProposedChange:
+    """Give the change of running what the failing message names."""
+    return ProposedChange(
+        framework=option_owner(prompt_context.report),
+        kind="command",
+        key=command,
+        to=words("model.as-message-says", prompt_context.language),
+        why=why,
+        status="unverified",
+        by="model",
+    )
 
 
 def _or_edit(change: ProposedChange, prompt_context: PromptContext) -> ProposedChange:

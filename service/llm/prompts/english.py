@@ -52,8 +52,9 @@ count, unless telemetry shows it. For `no-failure`, lines of the good end, or no
 `changes`, at most four, the first the one to make at once. Take an offered change where it fits, by its \
 framework, key and value (a better value counts where ours has no arithmetic); else your own, with the key \
 as the job's program spells it and a value that the job has not, in words where only its user knows it. An \
-option of the job's own script or file is of framework `script`. Of commands offered ones count, and \
-installs (key `pip install`, value `name==version`). Of the job's own code: kind and framework `code`, key \
+option of the job's own script or file is of framework `script`. Of commands offered ones count, \
+installs (key `pip install`, value `name==version`), and what a failing line tells to run. Of the job's own \
+code: kind and framework `code`, key \
 `<file>:<row>` as numbered below, `before` the statement there, copied, `to` what it is to be; where you \
 do not see it, `to` in words. Where something else cures (free a disk, reboot a node), our own steps are \
 shown: advise in `explanation`. None where nothing is to be changed."""
