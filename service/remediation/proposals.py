@@ -37,6 +37,7 @@ from service.remediation.ranking import ENOUGH_CHANGES, UNADVISED, shown, withou
 from service.remediation.refusals import missigned_options, valued_switches
 from service.remediation.remedies import applicable
 from service.remediation.renames import find_refused, find_renames, read_in_vain
+from service.remediation.stated_commands import stated_commands
 from service.remediation.told_values import told_values
 from service.remediation.unread_directives import asked_in_vain
 from service.remediation.value_traces import trace_values
@@ -72,6 +73,7 @@ def propose(assessment: Assessment, cases: Sequence[Case], library: Library, lan
         made, _ = propose_changes((), report, library, settings, language, refusals=named)
         found = Proposals(tuple(made), found.dropped)
     changes = _with_flow(found.changes, assessment, library, language)
+    changes = _with_commands(changes, assessment, language)
     changes = given_since(changes, assessment.report, language)
     changes = fitting_installs(changes, assessment.report, language)
     changes = in_own_calls(changes, assessment.report, language)
@@ -104,6 +106,17 @@ def _with_flow(
         return [*firm, *made, *others]
     cures = [change for change in others if is_cure(change)]
     return [*firm, *cures, *made, *(change for change in others if not is_cure(change))]
+
+
+def _with_commands(
+    changes: Sequence[ProposedChange], assessment: Assessment, language: Language
+) -> Sequence[ProposedChange]:
+    """Put the commands that the message itself says to run before all but what its numbers prove."""
+    commands = stated_commands(assessment.candidates[0].cause, assessment.report, language)
+    told = {change.key for change in commands}
+    others = [change for change in changes if change.key not in told]
+    proved = [change for change in others if change.proof]
+    return [*proved, *commands, *(change for change in others if not change.proof)]
 
 
 def is_cure(change: ProposedChange) -> bool:
