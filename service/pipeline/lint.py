@@ -23,6 +23,7 @@ from corpus.message import is_chinese
 from corpus.own_values import known_own_values
 from corpus.rules import known_rules
 from corpus.schema import Case, Cause, Change, FactHeadline, MessageForm, Procedure, Remedy, Text
+from corpus.stated_commands import known_stated_commands
 from ingest.logs.derived_facts import DERIVED_FIELDS
 from ingest.logs.scanner import Block, Scanner
 from service.composition.blanks import OTHER_VALUES
@@ -47,6 +48,7 @@ def read_tables() -> None:
     for read in (
         known_code_edits,
         known_own_values,
+        known_stated_commands,
         known_rules,
         known_flow_aims,
         job_kinds.load,

@@ -272,6 +272,10 @@ def _follow(
             known.situated = known.situated or not known.from_case
         if item.way == "checked" and (settled or len(groups) >= ENOUGH_CHANGES):
             continue  # which way to move it is not said: it only orders what others propose
+        if known is not None and item.says_value and not known.changes[0].proof:
+            told = _feasible(_advised(item, job), {}, job, dropped)
+            if told.changes and not same(str(told.changes[0].to), known.changes[0].to):
+                known.changes[:] = told.changes
         if known is None and (item.framework, item.key) not in settled:
             kept = {(change.framework, change.key): change for group in groups for change in group.changes}
             known = _feasible(_advised(item, job), kept, job, dropped)

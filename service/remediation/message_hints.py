@@ -13,12 +13,13 @@ from corpus.keys import canonical
 from corpus.library import Library
 from corpus.schema import SettingSpec
 from ingest.logs.configs.launch import Setting
-from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
+from service.remediation.chinese_advice import in_english
 from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import fits_place, giving_setting, settable_frameworks
 from service.remediation.named_options import is_stray_command
 from service.remediation.setting_values import number_of
+from service.remediation.stated_rows import stated_rows
 from service.remediation.worded_names import MOST_WORDS, spellings, words_naming
 
 Way = Literal["up", "down", "on", "off", "set", "denied", "named", "checked"]
@@ -29,7 +30,7 @@ _NAME = re.compile(
     r"(?<![\w-])--[A-Za-z][\w-]{1,60}(?:\.[\w-]{1,40}){0,3}"
     r"|(?<![\w/.@-])(?:self\.)?(?:args|cfg|opts?|hparams)\.[a-z]\w{2,60}(?![\w/(.-])"
     r"|(?<![\w/.@-])[A-Za-z][A-Za-z0-9]{0,40}(?:_[A-Za-z0-9]{1,40}){1,9}(?:\.\w{1,60}){0,4}(?![\w/(-])"
-    r"|(?<=[`'\"])(?<!\w\([`'\"])[a-z][\w.]{2,80}(?=[`'\"]|=[\w'\"])"
+    r"|(?<=[`'\"])(?<!\w\([`'\"])[a-z][\w.]{2,80}(?=[`'\"]|=[\w'\"]|: ['\"]?\w)"
     r"|(?<![\w/.@-])(?!(?:the|this|that|any|each|which|first|last|next|other|same|new|one|valid)\b)"
     r"[a-z]{3,40}(?= option\b)"
 )
@@ -71,7 +72,7 @@ _SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=[A-Z`'\"(-])|\n")
 _LOOKING = re.compile(
     r"(?i)\bdebug|\bfor (?:more )?(?:details|information)|\bmore information|\bto see\b|stack "
     r"?trace|suppress|silence|\bto hide\b|\bthis warning\b|verbos|"
-    r"reserved but unallocated|fragmentation|\bsee (?:https?:|the doc)"
+    r"at your own risk|may cause system|reserved but unallocated|fragmentation|\bsee (?:https?:|the doc)"
 )
 _LOOKING_NAME = re.compile(
     r"(?i)DEBUG|VERBOS|BLOCKING|FULL_ERROR|LOG_?LEVEL|SHOW_CPP|_DSA$|TRACE|ALLOC_CONF$|LD_LIBRARY_PATH"
@@ -82,10 +83,11 @@ _PRELOADING = re.compile(r"(?i)LD_(?:PRELOAD|AUDIT)|BASH_ENV|PYTHONSTARTUP")
 _OVERRIDE = re.compile(r"(?i)ALLOW_|SKIP_|IGNORE_|OVERRIDE|UNSAFE|NO_CHECK|DISABLE_\w*CHECK")
 _VALUE = re.compile(
     r"^[`'\"]?\s*(?:=\s*|:\s+(?=(?i:true|false|null)\b)|\s+to\s+(?=[`'\"\d]|True\b|"
-    r"False\b))[`'\"]?(?P<value>[A-Za-z0-9][\w.-]{0,40}?(?:\([^()\s]{0,40}\))?)[`'\"]?(?=[\s,;)]|\.(?!\w)|$)"
+    r"False\b))[`'\"]?(?P<value>[A-Za-z0-9][\w.-]{0,40}?(?:\([^()\s]{0,40}\))?)[`'\"]{0,2}(?=[\s,;)]|\.(?!\w)|$)"
 )
+# The same of a key in a file, in quotes together with it: `type: chat`.
+_FILED_VALUE = re.compile(r"^: ['\"]?(?P<value>[A-Za-z0-9][\w./-]{0,40}(?:\.\*)?)['\"]?(?=[`'\"])")
 _FLAG_VALUE = re.compile(r"^\s+[`'\"]?(?P<value>[A-Za-z0-9][\w-]{0,40})[`'\"]?(?=[.,;)]|$)")
-# What a validator appends is the call's arguments, not what it has to say.
 _APPENDED = re.compile(r"\[type=\w+.*$", re.DOTALL)
 # What holds a program's settings in its code; their own names begin behind it.
 _HOLDER = re.compile(
@@ -122,13 +124,11 @@ _SUBJECT = re.compile(
     r"[^.:;]{1,100}?\b(?:(?:is|are) (?:\w+ly )?(?:not|impossible|incompatible|unsupported)|cannot|can't|"
     r"does not|doesn't)\b"
 )
-# A verb with the means by which it is done: `disable it with --no-graph`.
 _BY_MEANS = re.compile(r"(?i) (?:it|this|them|that) (?:with|by|via|using|through)\b")
 # A name of several words.
 _JOINED = re.compile(r"[A-Za-z][_-][A-Za-z]")
-# How far before a name its verb may stand.
 _REACH = 48
-# How many lines below the root what it announces may stand: a validator's heading comes before its reasons.
+# How many lines below the root what it announces may stand.
 _BELOW = 3
 # The bounds that a message gives for a setting, right behind its name.
 _RANGE = re.compile(
@@ -226,6 +226,12 @@ class MessageHint:
             self.in_words or (is_named and self.low is self.high is None) or bool(_OVERRIDE.search(self.key))
         )
 
+    @property
+    def says_value(self) -> bool:
+        """Tell whether the message itself names the value, or says that there should be none."""
+        # Of `turn it off (x = False)` nobody can tell which of the two it means.
+        return bool(self.value) is not (self.way == "off") and not self.is_last_resort
+
     def bound(self, now: str | None) -> int | None:
         """Give the bound that the job's value, or else the default, lies beyond; None where it is within."""
         known = now if now is not None else self.spec.default
@@ -249,11 +255,11 @@ def hinted_changes(
     `checked` are names that the source reads where it tells of the root; of these, only what the job sets.
     """
     found: dict[tuple[str, str], MessageHint] = {}
-    for event in _speaking(cause, report):
-        at_root = report.root is not None and 0 <= event.line - report.root.line <= _BELOW
-        for advice in _worded(event.body, cause, report, library, settings):
+    for row in stated_rows(cause, report):
+        at_root = report.root is not None and 0 <= row.line - report.root.line <= _BELOW
+        for advice in _worded(row.text, cause, report, library, settings):
             found.setdefault((advice.framework, advice.key), advice)
-        for named in () if is_stray_command(event.body) else read_hints(event.body):
+        for named in () if is_stray_command(row.text) else read_hints(row.text):
             is_blamed = at_root and "wrong-value" in library.causes[cause].messages_name
             for advice in _meant(named, cause, report, library, settings):
                 if advice.way == "named" and not is_blamed and not _is_beyond(advice, settings):
@@ -322,20 +328,9 @@ def _checked(
             return
 
 
-def _speaking(cause: str, report: CrashReport) -> Iterator[Event]:
-    """Give the root, and the other failures of the same cause: one of them may say what to do."""
-    if report.root is not None and report.root.pattern_role != "wrapper":
-        yield report.root
-    yield from (
-        event
-        for event in report.standing
-        if event is not report.root and event.cause == cause and event.kind == "error"
-    )
-
-
 def read_hints(message: str) -> list[NamedSetting]:
     """Read the names of a message that it advises to change, and those that it only names."""
-    told = _APPENDED.sub("", message)
+    told = _APPENDED.sub("", in_english(message))
     advised = [
         named
         for sentence in _SENTENCE.split(told)
@@ -401,8 +396,10 @@ def _compared(message: str) -> Iterator[NamedSetting]:
 
 
 def _of(sentence: str) -> Iterator[NamedSetting]:
-    end, way = 0, None
+    end, way, taken = 0, None, 0
     for match in _NAME.finditer(sentence):
+        if match.start() < taken:
+            continue  # a value that is itself a name: `type: chat_template`
         lead = sentence[end : match.start()]
         # A list shares its verb: lower `this` or `that`.
         way = way if way and end and _LISTED.match(lead) else _way(sentence, match.start(), end)
@@ -411,12 +408,15 @@ def _of(sentence: str) -> Iterator[NamedSetting]:
             rest = sentence[end:]
             name = _HOLDER.sub("", match.group())
             found = _VALUE.match(rest) or (_FLAG_VALUE.match(rest) if name.startswith("--") else None)
+            is_quoted = sentence[: match.start()].endswith(("`", "'", '"'))
+            found = found or (_FILED_VALUE.match(rest) if is_quoted else None)
             asked = None if way else _ASKED.match(rest)
             is_denied = _REFUSED.match(rest) or _REFUSING.search(sentence, 0, match.start())
             left = _NO_OTHER.match(rest)
             left = left if left and (is_denied or left["denied"]) else None
             way = way or ("set" if asked or left else "denied" if is_denied else None)
             told = asked or left or found
+            taken = end + found.end() if found else taken
             value = (told["value"] or "").rstrip(".") if way not in (None, "denied") and told else ""
             yield NamedSetting(name, way or "named", value, *_bounds(rest))
 

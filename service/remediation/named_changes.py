@@ -20,6 +20,7 @@ from service.remediation.own_names import own_option
 from service.remediation.ranking import BEFORE_ADVICE, ChangeGroup
 from service.remediation.renames import Rename
 from service.remediation.setting_values import is_guidance, misfit_reason, number_of, typed_value
+from service.remediation.stated_settings import is_variable
 from service.schemas.diagnosis import ProposedChange
 
 # A single word may stand beside any number.
@@ -101,6 +102,7 @@ def _refusal_change(
         iter([*known, *(name for name in shown if name not in known_frameworks().generic)]), "python"
     )
     spelled = next((each.spelled for each in settings if canonical(each.key) == canonical(option.key)), "")
+    spelled = spelled or ("env" if option.why is not None and is_variable(option.key) else "")
     if own_setting(option.key, report, settings) is not None or (
         option.why is not None and (not known or spelled == "env" or own_option(option.key, report))
     ):

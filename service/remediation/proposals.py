@@ -37,7 +37,9 @@ from service.remediation.ranking import ENOUGH_CHANGES, UNADVISED, shown, withou
 from service.remediation.refusals import missigned_options, valued_switches
 from service.remediation.remedies import applicable
 from service.remediation.renames import find_refused, find_renames, read_in_vain
+from service.remediation.setting_values import is_guidance
 from service.remediation.stated_commands import stated_commands
+from service.remediation.stated_settings import stated_already, stated_settings
 from service.remediation.told_values import told_values
 from service.remediation.unread_directives import asked_in_vain
 from service.remediation.value_traces import trace_values
@@ -111,12 +113,27 @@ def _with_flow(
 def _with_commands(
     changes: Sequence[ProposedChange], assessment: Assessment, language: Language
 ) -> Sequence[ProposedChange]:
-    """Put the commands that the message itself says to run before all but what its numbers prove."""
-    commands = stated_commands(assessment.candidates[0].cause, assessment.report, language)
+    """Put the commands that the message itself says to run before all but what its numbers prove.
+
+    So stands what it asks for and a file of the job has.
+    """
+    cause, report, settings = assessment.candidates[0].cause, assessment.report, assessment.settings
+    commands = stated_commands(cause, report, language)
+    is_proved = any(change.proof for change in changes)
+    there = None if commands or is_proved else stated_already(cause, report, settings, language)
+    if there is not None:
+        name, told_there = there
+        return [told_there, *(change for change in changes if last_level(change.key) != name)]
     told = {change.key for change in commands}
     others = [change for change in changes if change.key not in told]
-    proved = [change for change in others if change.proof]
-    return [*proved, *commands, *(change for change in others if not change.proof)]
+    first = [change for change in others if change.proof]
+    # Of a level above what is proved, `datasets` above `datasets.type`, nothing is to be said in general.
+    above = {change.key.rpartition(".")[0] for change in first}
+    others = [change for change in others if change.key not in above or not is_guidance(change.to)]
+    others = [change for change in others if not change.proof]
+    # A launcher's bare name says less than what is known of the cause.
+    bare = [change for change in commands if " " not in change.key]
+    return [*first, *(change for change in commands if change not in bare), *others, *bare]
 
 
 def is_cure(change: ProposedChange) -> bool:
@@ -152,6 +169,7 @@ def _from_cases(
             *near_files(report, settings),
             *stray_signs(report, settings),
             *near_values(report, settings),
+            *stated_settings(cause, report, library, settings),
             *guard_options(report, settings),
         ]
         told += [option for option in more if canonical(option.key) not in keys]

@@ -34,6 +34,10 @@ _DENIED = re.compile(
     r"(?i)(?:\bnot|n't|\bnever|\bfail\w*|\berror|\bwhile|\bafter|\bwhen|\balready|\bwas|\bwere|\bunable"
     r"|\bcommand|\bsudo|\binstead of|\brather than|不要|勿|失败)\b[^.!?:,。]{0,30}$"
 )
+# A launcher's bare name may be met in any sentence; outside of quotes it is told to be run in these.
+_STARTED = re.compile(
+    r"(?i)\b(?:run|launch|start|execut|us)\w*(?: \w+){0,4}? (?:with |using |via |by )?(?:the )?$"
+)
 _QUOTED_RESULT = re.compile(r"(?i)^[`'\"]?\s*(?:returned|failed|exited|died|timed out|was )")
 # What may follow the command: its closing quotes, the sentence's end, further words of the sentence.
 _END = r"(?=[`'\"]|[.,:)!?]?(?:\s|$)|[。，）])(?!\s*[`'\"]?\s*[;&|<>$\\(])"
@@ -66,6 +70,8 @@ def read_commands(text: str) -> Iterator[tuple[StatedCommand, str]]:
             before, behind = text[: match.start()], text[match.end() :]
             row = before.rpartition("\n")[2]
             is_told = _ALONE.fullmatch(row) or _TOLD.search(row.rstrip(" `'\":$>"))
+            if known.launches and " -" not in match.group() and not before.endswith(("`", "'", '"')):
+                is_told = _STARTED.search(row)
             if is_told and not _DENIED.search(row.rstrip("`'\" ")) and not _QUOTED_RESULT.match(behind):
                 parts = {name: value or "" for name, value in match.groupdict().items()}
                 yield known, (known.command.format(**parts) if known.command else match.group()).rstrip(" .:")
