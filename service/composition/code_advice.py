@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from corpus.message import words
 from corpus.schema import Cause, Language
-from ingest.logs.stacks.own_calls import own_call
+from ingest.logs.report import CrashReport
+from ingest.logs.stacks.own_calls import is_own, own_call
 from service.composition.failure_text import trace_sentence
 from service.composition.message_forms import FormedMessage, place_of
 from service.composition.phrases import phrase
 from service.remediation.code_edits.changed_rows import ChangedRow, changed_row
+from service.remediation.code_edits.defined_since import defined_since
 from service.remediation.code_edits.edits import LONGEST_SHOWN
 from service.remediation.offered_edits import offered_edit
 from service.remediation.own_edits import OwnEdit, job_files
@@ -40,14 +43,17 @@ def with_code_advice(
     is_proved = any(change.proof and change.status == "verified" for change in changes[:1])
     changed = changed_row(report, job_files(report))
     variables = [change.key for change in changes if change.kind == "env"]
+    is_first = cause.action == "fix-code" and not is_proved
+    own = own_call(report.root.frames) if report.root is not None else None
+    if own is not None and (given := _given(report, place_of(own), message, language)) is not None:
+        return _placed(given, changes, is_first=is_first)
     if (edit := offered_edit(report, variables=variables)) is not None:
         made = _told_changed(edit_change(edit, language), changed, language, edit)
-        is_first = (cause.action == "fix-code" or edit.is_sure) and not is_proved
-        return _placed(made, changes, is_first=is_first)
-    own = own_call(report.root.frames) if report.root is not None else None
+        return _placed(made, changes, is_first=is_first or (edit.is_sure and not is_proved))
     act = message.act(language) if message is not None else ""
     if own is None or message is None or not act:
-        return tuple(changes)
+        other = _another(report, place_of(own), changed, language) if own is not None else None
+        return _placed(other, changes, is_first=is_first) if other is not None else tuple(changes)
     traces = (trace for trace in trace_values(assessment) if trace.kind in ABOUT_CODE)
     told = [trace_sentence(trace, report, language) for trace in traces]
     advice = ProposedChange(
@@ -59,7 +65,7 @@ def with_code_advice(
         status="unverified",
     )
     advice = _told_changed(advice, changed, language)
-    return _placed(advice, changes, is_first=cause.action == "fix-code" and not is_proved)
+    return _placed(advice, changes, is_first=is_first)
 
 
 def _told_changed(
@@ -68,11 +74,43 @@ def _told_changed(
     """Say that the file at hand is not as it ran: it may have been mended since."""
     if row is None or (edit is not None and (edit.file is not None or edit.there)):
         return change
-    now = {"file": row.name, "line": row.line, "row": row.text.replace("`", "'")[:LONGEST_SHOWN]}
+    now = _as_now(row)
     if edit is not None and edit.kind == "replace" and row.text == edit.after:
         return change.model_copy(update={"to": phrase("code-edit-there", language, **now)})
-    told = phrase("code-row-changed" if row.line else "code-row-gone", language, **now)
+    if row.gone:
+        return change.model_copy(update={"to": phrase("code-row-mended", language, **now)})
+    form = "code-row-still" if row.still else "code-row-changed" if row.line else "code-row-gone"
+    told = phrase(form, language, **now)
     return change.model_copy(update={"why": f"{change.why} {told}".strip()})
+
+
+def _as_now(row: ChangedRow) -> dict[str, str | int]:
+    plain = row.text.replace("`", "'")[:LONGEST_SHOWN]
+    return {"file": row.name, "line": row.line, "row": plain, "still": row.still, "gone": row.gone}
+
+
+def _given(
+    report: CrashReport, place: str, message: FormedMessage | None, language: Language
+) -> ProposedChange | None:
+    """Tell that the files at hand have what the message misses."""
+    there = defined_since(report, job_files(report))
+    if there is None:
+        return None
+    name, cure = there
+    to = words("changes.given-since", language, file=cure.name, line=cure.line, name=name)
+    why = message.means(language) if message is not None else ""
+    return ProposedChange(framework="code", kind="code", key=place, to=to, why=why, status="unverified")
+
+
+def _another(
+    report: CrashReport, place: str, row: ChangedRow | None, language: Language
+) -> ProposedChange | None:
+    """Tell how the failing statement reads in the file at hand, where it is another one there."""
+    fails_there = report.root is not None and is_own(report.root.frames[-1])
+    if row is None or not row.line or row.still or not fails_there:
+        return None
+    to = phrase("code-row-now", language, **_as_now(row))
+    return ProposedChange(framework="code", kind="code", key=place, to=to, why="", status="unverified")
 
 
 def edit_change(edit: OwnEdit, language: Language) -> ProposedChange:

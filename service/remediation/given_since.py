@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
+from corpus.keys import canonical
 from corpus.message import words
 from corpus.schema import Language
 from ingest.configfiles.settings import Setting
@@ -18,6 +19,7 @@ from service.remediation.ranking import argument_of
 from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import ProposedChange
 
+_OF_FILES = frozenset({"yaml", "json", "toml", "ini"})
 # A function of a package, which code is to call.
 _CALL = re.compile(r"[a-z]\w*(?:\.[a-z]\w*){1,4}")
 
@@ -53,6 +55,24 @@ def given_since(
             )
             return [told, *(other for other in changes if other is not change)]
     return list(changes)
+
+
+def gone_since(
+    changes: Sequence[ProposedChange], report: CrashReport, settings: Sequence[Setting], language: Language
+) -> list[ProposedChange]:
+    """Say of a key that is to go that the files at hand do not set it: it was in others that ran."""
+    if not any(item.file and item.spelled in _OF_FILES for item in settings):
+        return list(changes)
+    given = {canonical(item.key) for item in (*settings, *report.settings)}
+    found = []
+    for change in changes:
+        key = canonical(change.key)
+        is_set = any(each == key or each.endswith(f".{key}") for each in given) or key in report.command[1]
+        if change.removes and change.kind == "setting" and not is_set:
+            why = words("changes.gone-since", language, key=change.key)
+            change = change.model_copy(update={"why": f"{change.why} {why}".strip()})
+        found.append(change)
+    return found
 
 
 def listed_already(

@@ -21,7 +21,7 @@ from service.remediation.changes import propose_changes
 from service.remediation.data_flow.flow_changes import flow_changes, flow_options
 from service.remediation.exclusions import find_excluded
 from service.remediation.feasibility import ALREADY, DEFAULT
-from service.remediation.given_since import given_since, listed_already
+from service.remediation.given_since import given_since, gone_since, listed_already
 from service.remediation.guard_values import guard_options
 from service.remediation.message_hints import hinted_changes
 from service.remediation.named_options import NamedOption, named_options
@@ -79,6 +79,7 @@ def propose(assessment: Assessment, cases: Sequence[Case], library: Library, lan
     changes = given_since(changes, assessment.report, language)
     changes = fitting_installs(changes, assessment.report, language)
     changes = in_own_calls(changes, assessment.report, language)
+    changes = gone_since(changes, assessment.report, assessment.settings, language)
     changes = listed_already(changes, assessment.settings, language)
     changes = asked_in_vain(without_strangers(changes), assessment.report, language)
     told = tell_overwritten(shown(changes), assessment.report, language, assessment.settings)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from ingest.logs.report import CrashReport
@@ -15,21 +16,28 @@ from service.remediation.code_edits.failing_code import (
     JobFile,
     file_of,
     frames_of_failure,
+    is_row,
     row_of,
 )
 from service.remediation.code_edits.source_text import parsed
 
 # How alike a row at least is to the one that it may have come of.
 ALIKE = 0.6
+_QUOTED = re.compile(r"['\"`]([^'\"`\n]{2,300})['\"`]")
 
 
 @dataclass(frozen=True)
 class ChangedRow:
-    """The file's name, and the row that comes nearest to the failing one; 0 and empty where none does."""
+    """The file's name, and the row that comes nearest to the failing one; 0 and empty where none does.
+
+    `gone` is what the message blames and the row no longer has, `still` what it has as before.
+    """
 
     name: str
     line: int = 0
     text: str = ""
+    gone: str = ""
+    still: str = ""
 
 
 def changed_row(report: CrashReport, files: Sequence[JobFile]) -> ChangedRow | None:
@@ -39,22 +47,32 @@ def changed_row(report: CrashReport, files: Sequence[JobFile]) -> ChangedRow | N
         return None
     frame = own[-1]
     file = file_of(frame, files)
-    if file is None or row_of(frame, file.text):
+    if file is None:
         return None
     name = file.name.replace("\\", "/").rpartition("/")[2]
     rows = file.text.split("\n")
     if frame.code.strip() in map(str.strip, rows):
         return None
+    if there := row_of(frame, file.text):
+        # The same statement, with another text or number in it.
+        changed = _blamed(ChangedRow(name, there, rows[there - 1].strip()), frame, report)
+        return changed if changed.gone and not is_row(rows[there - 1], frame.code.strip()) else None
     likeness = {
         line: SequenceMatcher(None, frame.code.strip(), rows[line - 1].strip()).ratio()
         for line in _within(frame, file.text, len(rows))
     }
     best = max(likeness, key=lambda line: likeness[line], default=0)
-    return (
-        ChangedRow(name, best, rows[best - 1].strip())
-        if likeness.get(best, 0.0) >= ALIKE
-        else ChangedRow(name)
-    )
+    if likeness.get(best, 0.0) < ALIKE:
+        return ChangedRow(name)
+    return _blamed(ChangedRow(name, best, rows[best - 1].strip()), frame, report)
+
+
+def _blamed(row: ChangedRow, frame: Frame, report: CrashReport) -> ChangedRow:
+    """Say what the message quotes of the failing row, and whether the row as it is now has it still."""
+    told = _QUOTED.findall(report.root.body) if report.root is not None else []
+    blamed = [text for text in told if text in frame.code]
+    still = next((text for text in blamed if text in row.text), "")
+    return replace(row, still=still, gone="" if still else next(iter(blamed), ""))
 
 
 def _within(frame: Frame, text: str, count: int) -> Sequence[int]:
