@@ -14,6 +14,8 @@ from ingest.configfiles.run_record import read_record
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
 from service.patching.patches import ConfigFile
+from service.remediation.alternative_files import unchosen
+from service.remediation.code_edits.failing_code import JobFile
 
 # Paths of three parts and more, and names of files: what two jobs rarely share by chance.
 _TELLING = re.compile(r"(?:/[\w.@+=-]+){3,}|(?<![\w/.-])[\w-]+\.(?:py|ya?ml|json|jsonl|sh|pt|toml)(?![\w.])")
@@ -51,7 +53,17 @@ def by_use(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile
 
 
 def of_run(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile, ...]:
-    """Give the files without the programs that did not run: their options are none of this job.
+    """Give the files without those that the run did not read: their options are none of this job.
+
+    That is a configuration beside the one of its kind that the launch line chooses, and a program that did
+    not run.
+    """
+    others = unchosen([JobFile(file.name, file.text) for file in files], report)
+    return _without_programs([file for file in files if file.name not in others], report)
+
+
+def _without_programs(files: Sequence[ConfigFile], report: CrashReport) -> tuple[ConfigFile, ...]:
+    """Give the files without the programs that did not run.
 
     What ran is a program that a traceback or the launch command shows, and what it imports or starts. Where
     none of the files is seen to have run, those are left out that are programs by themselves while the output

@@ -15,6 +15,7 @@ from corpus.schema import Case, Language
 from corpus.symbols import PYTHON
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
+from service.remediation.alternative_files import with_switches
 from service.remediation.call_arguments import options_behind, told_arguments
 from service.remediation.calls_in_code import in_own_calls
 from service.remediation.changes import propose_changes
@@ -33,6 +34,7 @@ from service.remediation.own_values import advised_flags, divided_values, own_va
 from service.remediation.packages.changes import fitting_changes
 from service.remediation.packages.fit import fitting_installs
 from service.remediation.packages.named import named_installs
+from service.remediation.passed_values import tell_passed
 from service.remediation.ranking import ENOUGH_CHANGES, UNADVISED, shown, without_strangers
 from service.remediation.refusals import missigned_options, valued_switches
 from service.remediation.remedies import applicable
@@ -75,6 +77,7 @@ def propose(assessment: Assessment, cases: Sequence[Case], library: Library, lan
         made, _ = propose_changes((), report, library, settings, language, refusals=named)
         found = Proposals(tuple(made), found.dropped)
     changes = _with_flow(found.changes, assessment, library, language)
+    changes = with_switches(changes, assessment.report, assessment.settings, language)
     changes = _with_commands(changes, assessment, language)
     changes = given_since(changes, assessment.report, language)
     changes = fitting_installs(changes, assessment.report, language)
@@ -83,6 +86,7 @@ def propose(assessment: Assessment, cases: Sequence[Case], library: Library, lan
     changes = listed_already(changes, assessment.settings, language)
     changes = asked_in_vain(without_strangers(changes), assessment.report, language)
     told = tell_overwritten(shown(changes), assessment.report, language, assessment.settings)
+    told = tell_passed(told, assessment.report, assessment.settings, language)
     return Proposals(tuple(told), found.dropped)
 
 
