@@ -32,6 +32,10 @@ _INVERTED = tuple(
 # The verb before its name; the longer words first.
 _WORDS = (
     ("不要|请勿|切勿|禁止", " do not "),
+    ("失败|出错", " failed "),
+    ("运行|执行|启动", " run "),
+    ("通过", " with "),
+    ("先", " first "),
     ("不支持", " is not supported "),
     ("请|建议|推荐|可以|需要|应该|应|尝试|试试", " please "),
     ("设置环境变量|设置参数|设置|设定|指定|配置|传入|添加|加上|改用|使用", " set "),

@@ -82,8 +82,8 @@ _PRELOADING = re.compile(r"(?i)LD_(?:PRELOAD|AUDIT)|BASH_ENV|PYTHONSTARTUP")
 # A switch that only takes the check away is the last thing to try.
 _OVERRIDE = re.compile(r"(?i)ALLOW_|SKIP_|IGNORE_|OVERRIDE|UNSAFE|NO_CHECK|DISABLE_\w*CHECK")
 _VALUE = re.compile(
-    r"^[`'\"]?\s*(?:=\s*|:\s+(?=(?i:true|false|null)\b)|\s+to\s+(?=[`'\"\d]|True\b|"
-    r"False\b))[`'\"]?(?P<value>[A-Za-z0-9][\w.-]{0,40}?(?:\([^()\s]{0,40}\))?)[`'\"]{0,2}(?=[\s,;)]|\.(?!\w)|$)"
+    r"^[`'\"]?\s*(?:=\s*|:\s+(?=(?i:true|false|null)\b)|\s+to\s+(?=[`'\"\d]|True\b|False\b))"
+    r"[`'\"]?(?P<value>[A-Za-z0-9][\w.-]{0,40}?(?:\([^()\s]{0,40}\))?)[`'\"]{0,2}(?=[\s,;)]|\.(?!\w)|$)"
 )
 # The same of a key in a file, in quotes together with it: `type: chat`.
 _FILED_VALUE = re.compile(r"^: ['\"]?(?P<value>[A-Za-z0-9][\w./-]{0,40}(?:\.\*)?)['\"]?(?=[`'\"])")

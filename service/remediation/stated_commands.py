@@ -17,6 +17,7 @@ from corpus.stated_commands import StatedCommand, known_stated_commands
 from ingest.configfiles.formats import CODE
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
+from service.remediation.chinese_advice import in_english
 from service.remediation.own_edits import job_files
 from service.remediation.stated_rows import stated_rows
 from service.schemas.diagnosis import ProposedChange
@@ -24,15 +25,15 @@ from service.schemas.diagnosis import ProposedChange
 # What says that a command is to be run, right before it or before the quotes that it stands in.
 _TOLD = re.compile(
     r"(?i)(?:\b(?:please|run(?:ning)?|execut(?:e|ing)|try|us(?:e|ing)|with|via|by|call(?:ing)?|do|need to"
-    r"|must|should|log ?in|download|pull|install|launch(?:ing)?|start(?:ing)?|fix|first|is)\b|请|运行"
-    r"|执行|使用|先|用|通过)[^.!?。]{0,40}$"
+    r"|must|should|log ?in|download|pull|install|launch(?:ing)?|start(?:ing)?|fix|first|is)\b)"
+    r"[^.!?]{0,40}$"
 )
 # Alone on its row it needs no more than a prompt's sign.
 _ALONE = re.compile(r"\s*(?:[$%>]{1,3} |[-*•] |\d[.)] )?[`'\"]?$")
 # Of a command that was run, or is not to be, the message tells what happened.
 _DENIED = re.compile(
     r"(?i)(?:\bnot|n't|\bnever|\bfail\w*|\berror|\bwhile|\bafter|\bwhen|\balready|\bwas|\bwere|\bunable"
-    r"|\bcommand|\bsudo|\binstead of|\brather than|不要|勿|失败)\b[^.!?:,。]{0,30}$"
+    r"|\bcommand|\bsudo|\binstead of|\brather than)\b[^.!?:,]{0,30}$"
 )
 # A launcher's bare name may be met in any sentence; outside of quotes it is told to be run in these.
 _STARTED = re.compile(
@@ -40,7 +41,7 @@ _STARTED = re.compile(
 )
 _QUOTED_RESULT = re.compile(r"(?i)^[`'\"]?\s*(?:returned|failed|exited|died|timed out|was )")
 # What may follow the command: its closing quotes, the sentence's end, further words of the sentence.
-_END = r"(?=[`'\"]|[.,:)!?]?(?:\s|$)|[。，）])(?!\s*[`'\"]?\s*[;&|<>$\\(])"
+_END = r"(?=[`'\"]|[.,:)!?]?(?:\s|$)|[\u3002\uff0c\uff09])(?!\s*[`'\"]?\s*[;&|<>$\\(])"
 # A number of processes that the message tells beside the name of a size, or of cards.
 _COUNT = re.compile(
     r"(?i)\b(?:\w*(?:tp|tensor|parallel|world|process(?:es)?|gpus?|ranks?|workers?|devices?|nproc)"
@@ -68,11 +69,15 @@ def read_commands(text: str) -> Iterator[tuple[StatedCommand, str]]:
     for known in known_stated_commands():
         for match in _expression(known).finditer(text):
             before, behind = text[: match.start()], text[match.end() :]
-            row = before.rpartition("\n")[2]
+            row = in_english(before.rpartition("\n")[2])
             is_told = _ALONE.fullmatch(row) or _TOLD.search(row.rstrip(" `'\":$>"))
             if known.launches and " -" not in match.group() and not before.endswith(("`", "'", '"')):
                 is_told = _STARTED.search(row)
-            if is_told and not _DENIED.search(row.rstrip("`'\" ")) and not _QUOTED_RESULT.match(behind):
+            if (
+                is_told
+                and not _DENIED.search(row.rstrip("`'\" "))
+                and not _QUOTED_RESULT.match(in_english(behind))
+            ):
                 parts = {name: value or "" for name, value in match.groupdict().items()}
                 yield known, (known.command.format(**parts) if known.command else match.group()).rstrip(" .:")
 

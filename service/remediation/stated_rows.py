@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
+from service.remediation.chinese_advice import in_english
 
 # How far below the failing line an exception that came of it stands at most; how many rows of one message are
 # looked at below it, and above one that is itself in the middle of a message.
@@ -23,10 +24,9 @@ _ELSE = re.compile(
 )
 # How a row begins that tells its reader what to do; the rows behind it go on.
 _TELLS = re.compile(
-    r"(?i)\s*(?:[-*•>→]\s*|\d[.)]\s+|\(\w\)\s*)?(?:please|pls|try|use|pass|set|run|install|add|specify|provide"
-    r"|enable|disable|remove|either|you (?:can|need|must|should|may)|consider|make sure|ensure|to (?:fix"
-    r"|solve|resolve|continue|download|install|use)|hint|tip|fix|solution|suggestion|export|请|建议|尝试"
-    r"|可以|解决)"
+    r"(?i)\s*(?:[-*•>→]\s*|\d[.)]\s+|\(\w\)\s*)?(?:please|pls|try|use|pass|set|run|install|add|specify"
+    r"|provide|enable|disable|remove|either|you (?:can|need|must|should|may)|consider|make sure|ensure|to (?:fix"
+    r"|solve|resolve|continue|download|install|use)|hint|tip|fix|solution|suggestion|export)"
 )
 _BULLET = re.compile(r"\s*(?:[-*•]|\d[.)])\s")
 
@@ -78,11 +78,11 @@ def _below(root: Event, report: CrashReport) -> Iterator[StatedRow]:
         text = report.texts.get(line)
         if text is None and begun:
             return  # a blank line ends what was told
-        if text is None or (not begun and not _TELLS.match(text)):
+        if text is None or (not begun and not _TELLS.match(in_english(text))):
             if text is not None and _ELSE.match(text):
                 return
             continue
-        if begun and _ELSE.match(text) and not _TELLS.match(text):
+        if begun and _ELSE.match(text) and not _TELLS.match(in_english(text)):
             return
         begun = True
         yield StatedRow(line, text)

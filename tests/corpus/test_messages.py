@@ -31,6 +31,7 @@ READERS: Mapping[str, str] = {
     "ingest/logs/last_rows.py": "recognises words of a log",
     "ingest/logs/wording.py": "recognises words of a log",
     "ingest/redaction/": "recognises names and numbers of people",
+    "service/remediation/chinese_advice.py": "recognises what a message advises",
     "ingest/word_index.py": "words that are too frequent to search by",
     "ingest/writeups.py": "recognises what surrounds an article",
     "service/composition/fitting_prose.py": "recognises how a sentence begins that follows another",
