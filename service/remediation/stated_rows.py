@@ -25,8 +25,8 @@ _ELSE = re.compile(
 # How a row begins that tells its reader what to do; the rows behind it go on.
 _TELLS = re.compile(
     r"(?i)\s*(?:[-*•>→]\s*|\d[.)]\s+|\(\w\)\s*)?(?:please|pls|try|use|pass|set|run|install|add|specify"
-    r"|provide|enable|disable|remove|either|you (?:can|need|must|should|may)|consider|make sure|ensure|to (?:fix"
-    r"|solve|resolve|continue|download|install|use)|hint|tip|fix|solution|suggestion|export)"
+    r"|provide|enable|disable|remove|either|you (?:can|need|must|should|may)|consider|make sure|ensure"
+    r"|to (?:fix|solve|resolve|continue|download|install|use)|hint|tip|fix|solution|suggestion|export)"
 )
 _BULLET = re.compile(r"\s*(?:[-*•]|\d[.)])\s")
 
