@@ -107,10 +107,16 @@ def _another(
 ) -> ProposedChange | None:
     """Tell how the failing statement reads in the file at hand, where it is another one there."""
     fails_there = report.root is not None and is_own(report.root.frames[-1])
-    if row is None or not row.line or row.still or not fails_there:
+    # What raises was not what failed.
+    is_raising = report.root is not None and report.root.frames[-1:] and _raises(report.root.frames[-1].code)
+    if row is None or not row.line or row.still or not fails_there or is_raising:
         return None
     to = phrase("code-row-now", language, **_as_now(row))
     return ProposedChange(framework="code", kind="code", key=place, to=to, why="", status="unverified")
+
+
+def _raises(code: str) -> bool:
+    return code.lstrip().startswith(("raise ", "assert "))
 
 
 def edit_change(edit: OwnEdit, language: Language) -> ProposedChange:

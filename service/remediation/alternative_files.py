@@ -23,7 +23,7 @@ from service.remediation.own_edits import job_files
 from service.schemas.diagnosis import ProposedChange
 
 _DATA = frozenset({".json", ".yaml", ".yml", ".toml"})
-_SCRIPT = re.compile(r"\.(?:sh|bash|slurm|sbatch|py|ipynb)$|(?:^|/)Makefile$")
+_SCRIPT = re.compile(r"\.(?:sh|bash|slurm|sbatch)$|(?:^|/)Makefile$")
 # Of the keys that the chosen file has, so many at least an alternative has too.
 SHARED = 0.6
 
@@ -105,8 +105,11 @@ def _option(chosen: str, settings: Sequence[Setting]) -> Setting | None:
 
 
 def _is_named(name: str, texts: Iterable[str]) -> bool:
+    """Tell whether a command hands a file to an option; what code or another file names chooses nothing."""
     leaf = re.escape(PurePosixPath(_plain(name)).name)
-    return any(re.search(rf"(?<![\w.-]){leaf}(?![\w-])", text) for text in texts)
+    return any(
+        re.search(rf"(?<!\S)--?[\w.-]+[ =]+['\"]?(?:[^\s'\"]*/)?{leaf}(?![\w-])", text) for text in texts
+    )
 
 
 def _keys(file: JobFile) -> frozenset[str]:

@@ -71,6 +71,16 @@ SWEEP = (
 DEFAULT = "from dataclasses import dataclass\n\n@dataclass\nclass Config:\n    batch_size: int = 4\n"
 
 
+def test_that_a_configuration_that_others_are_composed_of_stays_the_run_s(triage: Triage) -> None:
+    """Files that code puts together have keys in common, and none is in the place of another."""
+    program = 'cfg = load("config.yaml")\n'
+    given = files(
+        train__py=program, config__yaml="batch_size: 8\nlr: 1\n", model__yaml="batch_size: 32\nlr: 2\n"
+    )
+    found = opened(triage, sources.from_text(OOM.format(command="")), "en", given).assessment.settings
+    assert {item.file for item in found if item.key == "batch_size"} == {"config.yaml", "model.yaml"}
+
+
 @each_row(
     ("sweep", "to", "is_told"),
     [
