@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, flag, last_level, pattern, unsigned
@@ -103,10 +103,12 @@ def _refusal_change(
     )
     spelled = next((each.spelled for each in settings if canonical(each.key) == canonical(option.key)), "")
     spelled = spelled or ("env" if option.why is not None and is_variable(option.key) else "")
-    if own_setting(option.key, report, settings) is not None or (
+    is_own = own_setting(option.key, report, settings) is not None
+    if is_own or (
         option.why is not None and (not known or spelled == "env" or own_option(option.key, report))
     ):
-        owner = "env" if spelled == "env" else "python"
+        above = "python" if is_own else _owner_of_level_above(option.key, shown, mine, library)
+        owner = "env" if spelled == "env" else above
     present = option.present if option.present is not None else value_of(option.key, settings)
     spec = library.setting(owner, option.key, report.version(owner))
     is_switch = bool(option.excludes) and spec is not None and spec.type == "bool"
@@ -186,6 +188,13 @@ def launched(report: CrashReport) -> frozenset[str]:
         for launch in row.launches
         if any(re.search(launch, text) for text in texts)
     )
+
+
+def _owner_of_level_above(key: str, shown: Sequence[str], mine: Collection[str], library: Library) -> str:
+    """Name the framework whose setting the level above a key is; the job's own program else."""
+    above = key.rpartition(".")[0]
+    owners = (name for name in (*shown, *sorted(mine)) if above and library.setting(name, above))
+    return next(owners, "python")
 
 
 def _wanted(option: NamedOption, language: Language) -> Scalar:
