@@ -78,7 +78,7 @@ def propose(assessment: Assessment, cases: Sequence[Case], library: Library, lan
         found = Proposals(tuple(made), found.dropped)
     changes = _with_flow(found.changes, assessment, library, language)
     changes = with_switches(changes, assessment.report, assessment.settings, language)
-    changes = _with_commands(changes, assessment, language)
+    changes = _with_commands(changes, assessment, library, language)
     changes = given_since(changes, assessment.report, language)
     changes = fitting_installs(changes, assessment.report, language)
     changes = in_own_calls(changes, assessment.report, language)
@@ -116,7 +116,7 @@ def _with_flow(
 
 
 def _with_commands(
-    changes: Sequence[ProposedChange], assessment: Assessment, language: Language
+    changes: Sequence[ProposedChange], assessment: Assessment, library: Library, language: Language
 ) -> Sequence[ProposedChange]:
     """Put the commands that the message itself says to run before all but what its numbers prove.
 
@@ -125,7 +125,7 @@ def _with_commands(
     cause, report, settings = assessment.candidates[0].cause, assessment.report, assessment.settings
     commands = stated_commands(cause, report, language)
     is_proved = any(change.proof for change in changes)
-    there = None if commands or is_proved else stated_already(cause, report, settings, language)
+    there = None if commands or is_proved else stated_already(cause, report, library, settings, language)
     if there is not None:
         name, told_there = there
         return [told_there, *(change for change in changes if last_level(change.key) != name)]

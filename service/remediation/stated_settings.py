@@ -80,7 +80,7 @@ def _options(
 
 
 def stated_already(
-    cause: str, report: CrashReport, settings: Sequence[Setting], language: Language
+    cause: str, report: CrashReport, library: Library, settings: Sequence[Setting], language: Language
 ) -> tuple[str, ProposedChange] | None:
     """Give a setting that a file of the job has as the message asks for it, and a change that says so.
 
@@ -95,10 +95,11 @@ def stated_already(
                 if not alike[0].file or alike[0].spelled not in _OF_FILES:
                     continue
                 told = {"file": alike[0].file, "name": named.name, "value": named.value}
+                mine = sorted(settable_frameworks(report))
                 return level, ProposedChange(
-                    framework="code",
-                    kind="code",
-                    key=alike[0].file,
+                    framework=next((name for name in mine if library.setting(name, alike[0].key)), "python"),
+                    kind="setting",
+                    key=alike[0].key,
                     to=words("changes.stated-there", language, **told),
                     why=words("changes.stated", language, line=report.place(row.line).line),
                     status="unverified",

@@ -94,8 +94,8 @@ def test_that_a_value_that_a_file_has_as_the_message_wants_it_is_told(triage: Tr
         line=3, function="main", code="run()", error="RuntimeError: Please set use_tiles=True."
     )
     changes = explained(triage, log, ConfigFile.of("config.yaml", "model:\n  use_tiles: true\n")).changes
-    assert [change.key for change in changes] == ["config.yaml"]
-    assert "has `use_tiles` = True already" in str(changes[0].to)
+    assert [change.key for change in changes] == ["model.use_tiles"]
+    assert "`config.yaml` has `use_tiles` = True already" in str(changes[0].to)
 
 
 @each_row(
