@@ -30,10 +30,16 @@ from ingest.expression_tree import (
 LONGEST = 12_000
 _NOUGHT = bits_of(b"0")
 _NEVER = Choice()
-# What of an expression takes any digit or none: escapes but those of numbers, numbers of times, and classes
-# with all digits or without one. What is left of it tells digits apart by one of these.
-_ANY_DIGIT = re.compile(r"\\[^\dxuUN]|\{\d+(?:,\d*)?\}|\[(?:(?<!-)0-9|\\[^\dxuUN]|[^\]\\\d])*\]")
-_SOME_DIGIT = re.compile(r"\d|\\|\(\?P=")
+# The parts of an expression of `re`: what is escaped, a class of characters, how often, and any other sign.
+_PARTS = re.compile(
+    r"\\(?P<escaped>.)|\[(?P<members>\^?\]?(?:\\.|[^\]\\])*)\]|\{\d+(?:,\d*)?\}|(?P<sign>.)", re.DOTALL
+)
+# Escapes that may stand for a digit; ranges of digits in a class, and what may be one of other signs.
+_DIGIT_SIGNS = "0123456789"
+_NUMBERED = f"{_DIGIT_SIGNS}xuUN"
+_ESCAPES = re.compile(r"\\[^\dxuUN]")
+_DIGITS_FROM_TO = re.compile(r"(?<!-)(\d)-(\d)")
+_UNCLEAR = re.compile(r"\\|-\d|\d-")
 # What the masked row has for each byte of the row as given.
 MASK = bytes(48 if 48 <= code < 58 else code for code in range(256))
 
@@ -212,9 +218,42 @@ def _bytes_of(node: Node) -> int:
             return _bytes_of(part)
 
 
-def tells_digits(expression: str) -> bool:
-    """Tell whether an expression of `re` may find something else in a text when its digits are others.
+def told_apart(expressions: Iterable[str]) -> bytes | None:
+    """Give a table that makes alike the digits which no expression of `re` tells from each other.
 
-    None does in which each place takes any digit or none; in doubt it may.
+    None where it cannot be said.
     """
-    return _SOME_DIGIT.search(_ANY_DIGIT.sub("", expression)) is not None
+    sets: list[set[int]] = []
+    for expression in expressions:
+        found = _digit_sets(expression)
+        if found is None:
+            return None
+        sets += found
+    alike: dict[tuple[bool, ...], int] = {}
+    table = bytearray(range(256))
+    for code in range(48, 58):
+        table[code] = alike.setdefault(tuple(code in found for found in sets), code)
+    return bytes(table)
+
+
+def _digit_sets(expression: str) -> list[set[int]] | None:
+    """Give the sets of digits that the places of an expression take; None where one cannot be said."""
+    if "(?P=" in expression:
+        return None
+    sets: list[set[int]] = []
+    for part in _PARTS.finditer(expression):
+        if part["escaped"] and part["escaped"] in _NUMBERED:
+            return None
+        if part["escaped"]:
+            continue
+        if part["members"] is not None:
+            members = _ESCAPES.sub("", part["members"])
+            ranges = _DIGITS_FROM_TO.findall(members)
+            members = _DIGITS_FROM_TO.sub("", members)
+            if _UNCLEAR.search(members):
+                return None
+            sets += (set(range(ord(first), ord(last) + 1)) for first, last in ranges)
+            sets += ({ord(member)} for member in members if member in _DIGIT_SIGNS)
+        elif part["sign"] and part["sign"] in _DIGIT_SIGNS:
+            sets.append({ord(part["sign"])})
+    return sets

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -230,6 +230,13 @@ class EventLog:
     def holds(self, key: GroupKey) -> bool:
         """Tell whether a group is there (and was not cut)."""
         return key in self._groups
+
+    def only_counts(self, key: GroupKey, kind: Kind, frames: Sequence[Frame], *, is_linked: bool) -> bool:
+        """Tell whether one more event of a group, of such a kind and such calls, would only be counted."""
+        known = self._groups.get(key)
+        if known is None:
+            return False
+        return not frames or bool(known.frames and not is_linked and kind != "kill")
 
     def begins_in(self, key: GroupKey, line: int) -> bool:
         """Tell whether a line is the first one of a group."""

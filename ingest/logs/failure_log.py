@@ -100,9 +100,12 @@ class FailureLog:
         Of a line that holds no secret all that is kept then is who said it, and when.
         """
         group = best.id, judged.masked
-        if traceback is not None or len(line.text) > SHOWN or not self._events.holds(group):
+        frames, is_linked = (traceback.frames, traceback.linked) if traceback else ((), False)
+        if len(line.text) > SHOWN or not self._events.only_counts(
+            group, best.kind, frames, is_linked=is_linked
+        ):
             return None
-        if not self._masking.are_clear(line.text, line.body):
+        if _message(line, traceback) != line.body or not self._masking.are_clear(line.text, line.body):
             return None
         source = self._masking.clean(line.source)
         told = Told(best.kind, line.number, line.text, source, line.rank or line.told, line.time)
@@ -135,10 +138,8 @@ class FailureLog:
         ranked: Sequence[Pattern],
     ) -> Event:
         """Make the event of a line; `pattern` is the first of the `ranked`, as the line means it."""
-        # A message that a console broke is whole in its traceback.
-        whole = f"{traceback.exception}: {traceback.message}" if traceback else ""
-        is_broken = traceback and traceback.message and whole.startswith(line.body.rstrip())
-        body = whole if is_broken else line.body
+        body = _message(line, traceback)
+        traceback = self._tracebacks.told(traceback) if traceback else None
         return Event(
             pattern.id,
             pattern.kind,
@@ -215,3 +216,11 @@ def _times(line: Line) -> int:
     """Give how many lines one stands for."""
     match = _REPEATED.search(line.body) if "[repeated" in line.body else None
     return max(1, int(match[1])) if match else 1
+
+
+def _message(line: Line, traceback: Traceback | None) -> str:
+    """Give what a line says; a message that a console broke is whole in its traceback."""
+    if traceback is None or not traceback.message:
+        return line.body
+    whole = f"{traceback.exception}: {traceback.message}"
+    return whole if whole.startswith(line.body.rstrip()) else line.body

@@ -12,13 +12,13 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 
 from corpus.log_patterns import Pattern, PatternTable
-from ingest.digit_blind import tells_digits
+from ingest.digit_blind import told_apart
 from ingest.logs.events import masked
 from ingest.logs.lines import Line, shape_of
 from ingest.logs.samples import spoken_rows
 from ingest.logs.stacks import tracebacks
 from ingest.logs.transcripts import is_entered
-from ingest.logs.wording import happened, holds, is_prose, says, says_it_continues
+from ingest.logs.wording import COUNTS_FAILED, happened, holds, is_prose, says, says_it_continues
 
 # What loggers call a line that is no trouble; glog writes one letter.
 REMARKS = frozenset({"INFO", "DEBUG", "TRACE", "I", "D"})
@@ -34,9 +34,7 @@ _WARNS = re.compile(r"(?:W(?:arning|ARNING)|warning)s?\b ?[:!]")
 _VALIDATION = re.compile(r"\d validation errors? for \w")
 # A variable of an environment that somebody prints is no message, whatever its value says.
 _VARIABLE = re.compile(r"^_?[A-Z][A-Z0-9_]{2,60}=")
-# The rows whose words are also held against expressions that tell a nought from other digits (a count of what
-# failed); in the shape of a line, what may be a number in hexadecimal, as which words of a job may be known.
-_COUNTING = ("end", "finish")
+# In the shape of a line, what may be a number in hexadecimal, by which words of a job may be known.
 _HEXADECIMAL = re.compile(rb"1x")
 
 
@@ -168,33 +166,34 @@ class Judgements:
     def __init__(self, table: PatternTable) -> None:
         self._table = table
         self._known: dict[tuple[tuple[int, ...], bytes], LineJudgement] = {}
-        # Whether the patterns of some rows tell one digit from another.
-        self._telling: dict[tuple[int, ...], bool] = {}
+        # Which digits the patterns of some rows take for the same.
+        self._tables: dict[tuple[int, ...], bytes | None] = {}
 
     def of(self, numbers: tuple[int, ...], line: Line) -> LineJudgement:
         """Judge a line that the rows of some numbers match."""
-        shape = None if self._tell_digits(numbers) else shape_of(line.text)
-        if shape is None or _HEXADECIMAL.search(shape):
+        shape, table = shape_of(line.text), self._table_of(numbers)
+        if shape is None or table is None or _HEXADECIMAL.search(shape):
             return self._judged(numbers, line)
-        found = self._known.get((numbers, shape))
+        key = numbers, line.text.encode().translate(table)
+        found = self._known.get(key)
         if found is None:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
-            found = self._known[numbers, shape] = self._judged(numbers, line)
+            found = self._known[key] = self._judged(numbers, line)
         return found
 
     def _judged(self, numbers: tuple[int, ...], line: Line) -> LineJudgement:
         return LineJudgement([self._table.rows[number] for number in numbers], line)
 
-    def _tell_digits(self, numbers: tuple[int, ...]) -> bool:
-        if numbers not in self._telling:
-            if len(self._telling) >= REMEMBERED:
-                self._telling.clear()
+    def _table_of(self, numbers: tuple[int, ...]) -> bytes | None:
+        if numbers not in self._tables:
+            if len(self._tables) >= REMEMBERED:
+                self._tables.clear()
             rows = [self._table.rows[number] for number in numbers]
-            self._telling[numbers] = any(
-                row.kind in _COUNTING or tells_digits(row.expression) for row in rows
-            )
-        return self._telling[numbers]
+            # Of an end it is asked whether something failed, which a nought denies.
+            counted = [COUNTS_FAILED] if any(row.kind in ("end", "finish") for row in rows) else []
+            self._tables[numbers] = told_apart([*(row.expression for row in rows), *counted])
+        return self._tables[numbers]
 
 
 def _length(pattern: Pattern, body: str) -> int:

@@ -97,7 +97,7 @@ def _taken_apart(text: str) -> tuple[str, ...]:
     body, spans = layout
     if not spans:
         return (text[size - body :],)
-    return (text[size - body :], *(text[size - begin : size - end] for begin, end in spans))
+    return (text[size - body :], *[text[size - begin : size - end] for begin, end in spans])
 
 
 def shape_of(text: str) -> bytes | None:

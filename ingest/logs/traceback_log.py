@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 from corpus.log_patterns import Handler, Pattern, PatternTable
-from ingest.logs.events import Event, EventLog
+from ingest.logs.events import Event, EventLog, GroupKey, Told, masked
 from ingest.logs.job_notes import JobNotes
 from ingest.logs.lines import Line
-from ingest.logs.masking import Masking
+from ingest.logs.masking import SHOWN, Masking
 from ingest.logs.placed_line import PlacedLine
 from ingest.logs.repeats import Sighting
 from ingest.logs.samples import SampleMarks
@@ -64,21 +65,24 @@ class TracebackLog:
             nearest = LinesAbove(at.block, at.offset, line.number, at.parsed, CALM_ABOVE)
             own = RememberedRows(row for row in nearest.own(line) if row.body.strip())
             clock = clock or self._clock_above(at)
+        if line.source in self._ignored:
+            self._ignore_at(line, own)
+        if found or (line.body.startswith("Traceback ") and not is_read):
+            self.flush(line.source)
+        for place, traceback in enumerate(found):
+            look = partial(_with_rows_above, header=line, rows=own) if place == 0 else None
+            self._stacks.open(line.source, traceback, line.number, sight, look)
+            self._notes.progress.timeline.event(traceback.end, clock)
+            self._notes.see_frames(traceback.frames, line.number)
+
+    def _ignore_at(self, line: Line, own: Iterable[Line]) -> None:
+        """Note a header below a line in which Python ignores what is raised, and maybe other headers."""
         # Ranks that print at once have their remarks and headers among each other.
         remark = next((row for row in own if not row.body.startswith("Traceback ")), line)
         if self._is_below_ignored(line.source, remark.number + 1):
             self.ignore_below(
                 remark if remark.number + 1 == line.number else line._replace(number=line.number - 1)
             )
-        found[:1] = [
-            replace(one, calm=calm(own), logged=is_logged(line, [*islice(own, NEAR)])) for one in found[:1]
-        ]
-        if found or (line.body.startswith("Traceback ") and not is_read):
-            self.flush(line.source)
-        for traceback in found:
-            self._stacks.open(line.source, traceback, line.number, sight)
-            self._notes.progress.timeline.event(traceback.end, clock)
-            self._notes.see_frames(traceback.frames, line.number)
 
     def _clock_above(self, at: PlacedLine) -> str:
         """Give the time of the nearest line above that has one: Python prints none before a traceback."""
@@ -109,6 +113,11 @@ class TracebackLog:
         if found:
             self._notes.see_frames(found.frames, line.number)
         return found
+
+    def told(self, traceback: Traceback) -> Traceback:
+        """Give a traceback that a line ends with what stands above it."""
+        stack = self._stacks.ending(traceback.source, traceback.end)
+        return stack.whole() if stack is not None and stack.traceback is traceback else traceback
 
     def settle(self, number: int) -> None:
         """Note that a pattern knows the line, which was counted and not read."""
@@ -151,7 +160,9 @@ class TracebackLog:
             handler: Handler = "unknown-exception" if traceback.exception else "cut-traceback"
             row = self._table.by_handler.get(handler)
             if row and not self._is_below_ignored(traceback.source, traceback.start):
-                stack.sight.group = self._events.add(self._event(row, traceback))
+                stack.sight.group = self._again(row, traceback) or self._events.add(
+                    self._event(row, _completed(stack.whole()))
+                )
 
     def note_last(self, block: Block, samples: SampleMarks | None) -> bool:
         """Note the stack without its first line that a file ends with; tell whether there is one."""
@@ -173,9 +184,25 @@ class TracebackLog:
         self._last_ignored.clear()
         self._timeless = (None, 0, 0)
 
+    def _again(self, pattern: Pattern, traceback: Traceback) -> GroupKey | None:
+        """Count a traceback whose event would only be one more of its group; None where it is not."""
+        said = _said(traceback)
+        group = pattern.id, masked(said)
+        is_short = said and len(traceback.text) <= SHOWN
+        if not is_short or not self._events.only_counts(
+            group, pattern.kind, traceback.frames, is_linked=traceback.linked
+        ):
+            return None
+        if not self._masking.are_clear(traceback.text, said):
+            return None
+        source = self._masking.clean(traceback.source)
+        return self._events.add_again(
+            group, Told(pattern.kind, traceback.end, traceback.text, source, rank="", time="")
+        )
+
     def _event(self, pattern: Pattern, traceback: Traceback) -> Event:
         text = self._masking.shown(traceback.text)
-        said = f"{traceback.exception}: {traceback.message}" if traceback.message else traceback.exception
+        said = _said(traceback)
         return Event(
             pattern.id,
             pattern.kind,
@@ -204,3 +231,12 @@ def _completed(traceback: Traceback) -> Traceback:
     told = (raised_by(code) for code in (traceback.frames[-1].code, traceback.text.strip()))
     exception, message = next((pair for pair in told if pair[0]), ("", ""))
     return replace(traceback, exception=exception, message=message) if exception else traceback
+
+
+def _said(traceback: Traceback) -> str:
+    return f"{traceback.exception}: {traceback.message}" if traceback.message else traceback.exception
+
+
+def _with_rows_above(traceback: Traceback, *, header: Line, rows: Iterable[Line]) -> Traceback:
+    """Give a traceback with what the rows above its first line tell, which are its process's."""
+    return replace(traceback, calm=calm(rows), logged=is_logged(header, [*islice(rows, NEAR)]))

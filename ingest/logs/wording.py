@@ -68,11 +68,12 @@ _PREPARES = re.compile(
 )
 _IN_PART = re.compile(r"(?i)\b(?:epoch|batch|eval\w*|val|valid\w*|test\w*)\b")
 # What counts, behind an end, what failed of it.
-_PART_FAILED = re.compile(
+COUNTS_FAILED = (
     r"(?i)(?<![\d.])0*[1-9]\d{0,8} (?:of|out of|/) ?\d{1,9} (?:\w{1,20} ){0,3}"
     r"(?:failed|crashed)\b|"
     r"\bwith (?:\d{1,9} |some )?(?:errors|failures)\b"
 )
+_PART_FAILED = re.compile(COUNTS_FAILED)
 _STATEMENT = re.compile(
     r"\s*(?:\$ )?(?:(?:\w+\.)*(?:print|printf|info|debug|warning|error|log|write|puts|println!?)\(|"
     r"echo |printf )"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from ingest.logs.repeats import Sighting
@@ -19,6 +19,14 @@ class Stack:
     traceback: Traceback
     sight: Sighting
     is_matched: bool = False
+    # What looks above it for how it came, where nobody has looked yet.
+    look_above: Callable[[Traceback], Traceback] | None = None
+
+    def whole(self) -> Traceback:
+        """Give the traceback with what stands above it."""
+        if self.look_above is not None:
+            self.traceback, self.look_above = self.look_above(self.traceback), None
+        return self.traceback
 
 
 @dataclass
@@ -29,10 +37,17 @@ class Stacks:
     _ends: dict[str, dict[int, Stack]] = field(default_factory=dict)
     _lines: dict[int, Stack] = field(default_factory=dict)
 
-    def open(self, source: str, traceback: Traceback, start: int, sight: Sighting) -> None:
+    def open(
+        self,
+        source: str,
+        traceback: Traceback,
+        start: int,
+        sight: Sighting,
+        look_above: Callable[[Traceback], Traceback] | None = None,
+    ) -> None:
         """Note a traceback of a stream; `start` is the line that the whole chain begins with."""
         self._latest[source] = replace(traceback, start=start)
-        stack = Stack(traceback, sight, is_matched=not traceback.is_event)
+        stack = Stack(traceback, sight, is_matched=not traceback.is_event, look_above=look_above)
         self._ends.setdefault(source, {})[traceback.end] = self._lines[traceback.end] = stack
 
     def latest(self, source: str) -> Traceback | None:

@@ -246,14 +246,12 @@ def _stand_above(
     Few rows hold the words, so that this is known long before all rows of the process are parsed.
     """
     source, (begin, _) = line.source, block.line_bounds(offset)
-    return any(
-        row.source == source and holds(row.body)
-        for word in words
-        for row in (
-            stack.parsed(block, start, end, line.number - above, known)
-            for start, end, above in block.index.lines_above(begin, word, within)
-        )
-    )
+    for word in words:
+        for start, end, above in block.index.lines_above(begin, word, within):
+            row = known.get(start) or stack.parsed(block, start, end, line.number - above, known)
+            if row.source == source and holds(row.body):
+                return True
+    return False
 
 
 def _inside(block: Block, offset: int, line: Line, known: dict[int, Line]) -> list[Line]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ingest.logs.events import EventLog, masked
+from ingest.logs.events import EventLog, Told, masked
 from ingest.logs.stacks.tracebacks import Frame
 from tests.factories import event
 from tests.tables import each_row
@@ -85,3 +85,31 @@ def test_an_event_knows_when_it_was_said_first_and_last(counted: int, expected: 
         log.repeat(key, 99, counted)
     (found,) = log.all()
     assert (found.time, found.last_time) == expected
+
+
+def test_a_line_that_is_only_counted_leaves_what_its_event_would() -> None:
+    """Ranks, streams, the last line and its time are the same, whoever makes the event."""
+    told = [
+        event(9 + rank, body="boom", source=f"rank={rank}", rank=f"{rank}", time=f"10:0{rank}")
+        for rank in range(3)
+    ]
+    whole, counted = EventLog(), EventLog()
+    key = counted.add(told[0])
+    for each in told:
+        whole.add(each)
+    for each in told[1:]:
+        assert counted.only_counts(key, each.kind, each.frames, is_linked=False)
+        counted.add_again(key, Told(each.kind, each.line, each.text, each.source, each.rank, each.time))
+    assert counted.all(world=4) == whole.all(world=4)
+
+
+def test_an_event_that_may_lend_its_calls_is_not_only_counted() -> None:
+    """Of a group without calls, or raised further out, the event itself is wanted."""
+    log, frames = EventLog(), (Frame("a.py", 1, "f"),)
+    key = log.add(event(1))
+    assert not log.only_counts(key, "error", frames, is_linked=False)
+    log.add(event(2, frames=frames))
+    assert log.only_counts(key, "error", frames, is_linked=False)
+    assert not log.only_counts(key, "error", frames, is_linked=True)
+    assert not log.only_counts(key, "kill", frames, is_linked=False)
+    assert not log.only_counts(("other", "boom"), "error", (), is_linked=False)
