@@ -25,6 +25,9 @@ _LINKED = re.compile(
     r"\[(?P<file>(?:[~/]|<ipython)[^\]\n]{1,300})\]\((?:https?|vscode\S{0,20})://[^\s()]{1,400}\)"
 )
 _MARGIN = re.compile(r"[ \t]*")
+# A quotation of Markdown: each row of the paragraph begins with its sign, and so does a blank one.
+_QUOTED = re.compile(rb"(?:^>(?:[ \t][^\n]*)?(?:\n|\Z)){2,}", re.MULTILINE)
+_QUOTE_SIGN = re.compile(rb"^>[ \t]?", re.MULTILINE)
 # What stands before the name of the process that prints a row is a list's or a quotation's margin: no
 # launcher or collector indents its rows, and what is indented of a stack stands behind the name.
 _LABELLED = re.compile(
@@ -47,16 +50,7 @@ _ODD = re.compile(f"[—–{''.join(map(chr, _CHARACTERS))}]")
 
 def restored(data: bytes) -> bytes:
     """Give a text as it was before it was copied, with the same lines."""
-    if b"  \n" in data or data.endswith(b"  "):
-        data = _BEHIND.sub(b" ", data)
-    if b"\\'" in data:
-        data = _ESCAPED.sub(b"'", data)
-    if b" [rank" in data or b" [default" in data or b" (" in data:
-        data = _LABELLED.sub(b"", data)
-    if b"](http" in data or b"](vscode" in data:
-        data = _LINKED.sub(r"\g<file>", data.decode("utf-8", "surrogateescape")).encode(
-            "utf-8", "surrogateescape"
-        )
+    data = _without_frames(data)
     is_plain, is_coloured = data.isascii(), b"[0m" in data or b"[39m" in data
     if is_plain and b"&" not in data and b"<" not in data and not is_coloured:
         return data
@@ -70,6 +64,23 @@ def restored(data: bytes) -> bytes:
     if _ODD.search(text):
         text = _DASH.sub("--", text.translate(_CHARACTERS))
     return text.encode("utf-8", "surrogateescape")
+
+
+def _without_frames(data: bytes) -> bytes:
+    """Give a text without what a page or a list put around its rows: margins, signs of quotation, links."""
+    if b"  \n" in data or data.endswith(b"  "):
+        data = _BEHIND.sub(b" ", data)
+    if b"\\'" in data:
+        data = _ESCAPED.sub(b"'", data)
+    if data.startswith(b"> ") or b"\n> " in data:
+        data = _QUOTED.sub(lambda rows: _QUOTE_SIGN.sub(b"", rows[0]), data)
+    if b" [rank" in data or b" [default" in data or b" (" in data:
+        data = _LABELLED.sub(b"", data)
+    if b"](http" in data or b"](vscode" in data:
+        data = _LINKED.sub(r"\g<file>", data.decode("utf-8", "surrogateescape")).encode(
+            "utf-8", "surrogateescape"
+        )
+    return data
 
 
 def _sign(entity: re.Match[str]) -> str:

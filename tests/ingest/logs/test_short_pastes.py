@@ -39,6 +39,10 @@ def test_that_a_notebooks_calls_are_read_behind_the_links_of_its_page(
         assert root.cause == cause
 
 
+SET = (
+    'ValueError: Trying to set a tensor of shape torch.Size([8, 4]) in "weight" (which has shape '
+    "torch.Size(%s)), this look incorrect."
+)
 DIVIDES = (
     f'  File "{SITE}/vllm/distributed/utils.py", line 5, in ensure_divisibility\n'
     "    assert numerator % denominator == 0\n"
@@ -109,3 +113,65 @@ def test_that_a_last_line_alone_tells_its_cause(line: str, cause: str, read: Rea
     root = read(f"{line}\n").root
     assert root is not None
     assert root.cause == cause
+
+
+@each_row(
+    ("line", "cause"),
+    [
+        # What CUDA's runtime says of each of its errors, whoever asks it.
+        ("RuntimeError: CUDA error: named symbol not found", "abi-mismatch"),
+        ("torch.AcceleratorError: CUDA error: invalid program counter", "cuda-illegal-access"),
+        ("RuntimeError: CUDA error: peer access has not been enabled", "nccl-p2p-topology"),
+        (
+            "RuntimeError: CUDA error: API call is not supported in the installed CUDA driver",
+            "gpu-driver-mismatch",
+        ),
+        (
+            "RuntimeError: CUDA error: exclusive-thread device already in use by a different thread",
+            "gpu-memory-occupied",
+        ),
+        (
+            "torch.AcceleratorError: CUDA error: OS call failed or operation not supported on this OS",
+            "process-limits",
+        ),
+        ("Error invalid configuration argument at line 117 in file /git/csrc/ops.cu", "framework-bug"),
+        (
+            "Error an illegal memory access was encountered at line 117 in file /git/csrc/ops.cu",
+            "cuda-illegal-access",
+        ),
+        ("RuntimeError: tensorDesc->finalize()", "cublas-failure"),
+        (SET % "[0]", "config-key-invalid"),
+        (SET % "[10]", "checkpoint-mismatch"),
+        (
+            "Cannot open data/dataset_info.json due to Extra data: line 9 column 1 (char 80).",
+            "config-key-invalid",
+        ),
+        (
+            "Cannot open data/dataset_info.json due to [Errno 13] Permission denied: 'data'.",
+            "file-missing-or-denied",
+        ),
+        ("ValueError: Expected a xpu device, but got: cpu", "placement-misconfigured"),
+        ("`.half()` is not supported for quantized model.", "user-code-error"),
+        ("RuntimeError: BWD: Unsupported hidden_size or types: 5120HalfHalf", "dtype-unsupported"),
+    ],
+)
+def test_that_a_message_of_a_family_is_known_by_its_reason(line: str, cause: str, read: ReadLog) -> None:
+    root = read(f"{line}\n").root
+    assert root is not None
+    assert root.cause == cause
+
+
+def test_that_a_quoted_traceback_is_read_as_what_was_quoted(read: ReadLog) -> None:
+    """Each row of a quotation begins with its sign; a lone one, or an interpreter's prompt, is none."""
+    rows = [
+        *STACK.splitlines(),
+        f'  File "{SITE}/torch/distributed/elastic/agent/server/api.py", line 5, in run',
+    ]
+    rows += ["    store.multi_get(keys)", "torch.distributed.DistStoreError: Socket Timeout"]
+    root = read("I get:\n" + "".join(f"> {row}\n" for row in rows) + ">\nany idea?\n").root
+    assert root is not None
+    assert (root.line, root.cause) == (len(rows) + 1, "rendezvous-failed")
+    assert [frame.function for frame in root.frames] == ["main", "run"]
+    prompted = read(">>> import quux\n" + "\n".join(rows) + "\n> \n").root
+    assert prompted is not None
+    assert prompted.line == len(rows) + 1
