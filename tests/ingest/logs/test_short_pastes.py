@@ -152,6 +152,8 @@ def test_that_a_last_line_alone_tells_its_cause(line: str, cause: str, read: Rea
         ),
         ("ValueError: Expected a xpu device, but got: cpu", "placement-misconfigured"),
         ("`.half()` is not supported for quantized model.", "user-code-error"),
+        ("  -> aclrtMallocHostWithCfg, error code 207001", "cpu-offload-pressure"),
+        ("aclrtMalloc failed, error code: 207001", "gpu-oom-training"),
         ("RuntimeError: BWD: Unsupported hidden_size or types: 5120HalfHalf", "dtype-unsupported"),
     ],
 )
