@@ -20,7 +20,7 @@ from ingest.logs.events import CascadeRole, Event
 from ingest.logs.progress import IN_FLIGHT, LAST_WORDS, Progress
 from ingest.logs.stacks.own_calls import ends_program, raises_itself
 from ingest.logs.stacks.stack import EXCEPTION
-from ingest.logs.survival import is_overtaken, is_passed, is_survived, names_in
+from ingest.logs.survival import is_outlived, is_overtaken, is_passed, is_remark, is_survived, names_in
 from ingest.logs.timeline import Timeline
 
 
@@ -90,6 +90,7 @@ def arrange_cascade(
         if (_is_recovered(event, runs, timeline) and not _is_reported(event, reports, runs, timeline))
         or (event.passing and _is_caught(event, events))
         or is_survived(event, events)
+        or is_outlived(event, events)
         or is_overtaken(event, events)
         or is_passed(event, events)
     } | {id(event) for event in _lived_with(events, runs, timeline)}
@@ -409,6 +410,9 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
     # A good end of any kind undoes what its program may have gone on after.
     if event.passing and not has_died and progress.well_ended > event.last:
         return True
+    # What a program says that it goes on without, it lives on after as soon as it works on anything.
+    if is_remark(event) and progress.works_after(event.last):
+        return True
     # Another file of the job may be the one that says how it ended: a job's output beside its errors.
     if any(run.finished for run in runs if run is not progress) and not timeline.is_last_word(event):
         return True
@@ -489,7 +493,7 @@ def _ranked(timeline: Timeline, event: Event) -> tuple[int, float, int]:
     time, line = timeline.order(event)
     if event.pattern_role == "wrapper":
         return _REPEATED, time, line
-    if event.passing and not event.traceback and not EXCEPTION.match(event.body):
+    if is_remark(event):
         return _PASSED, time, line
     if event.pattern_role == "collateral":
         if event.cause and event.strength == "states":

@@ -267,6 +267,11 @@ class Progress:
                 return True
         return False
 
+    def works_after(self, line: int) -> bool:
+        """Tell whether lines behind this one show work of two kinds: loading, mapping, a bar, a step."""
+        later = [mark for mark in self.latest if mark.line > line]
+        return min(len({mark.series for mark in later}), len({mark.line for mark in later})) > 1
+
     def _bar_continued(self, line: int) -> bool:
         """Tell whether a bar past its start above a line is first drawn below it at no smaller step."""
         above: dict[str, float] = {}

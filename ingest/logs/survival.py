@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import takewhile
 
@@ -11,6 +11,7 @@ from corpus import trouble_words
 from ingest.logs import levels
 from ingest.logs.events import Event
 from ingest.logs.lines import Line
+from ingest.logs.stacks.own_calls import raises_itself
 from ingest.logs.stacks.stack import EXCEPTION
 
 # So many lines without a word of trouble a process says that has gone on.
@@ -23,6 +24,8 @@ _NAME = re.compile(r"[A-Za-z_][\w./:+-]{3,200}")
 _UNPLAIN = re.compile(r"_[A-Za-z]|[A-Za-z]_")
 MIN_NAME = 5
 _RAISED = re.compile(r"raise\b")
+# What is met where a name was left without a value.
+_WITHOUT_VALUE = re.compile(r"^NameError\b|\bNoneType\b|^(?:ModuleNotFound|Import)Error\b")
 
 
 def calm(rows: Iterable[Line]) -> int:
@@ -63,6 +66,40 @@ def is_survived(event: Event, events: Sequence[Event]) -> bool:
         later.source == event.source and later.traceback > event.last and _ends_by_itself(later, event)
         for later in events
     )
+
+
+def is_remark(event: Event) -> bool:
+    """Tell whether a program only said of a failure, in a sentence of its own, that it goes on without."""
+    return event.passing and not event.traceback and not EXCEPTION.match(event.body)
+
+
+def is_outlived(event: Event, events: Sequence[Event]) -> bool:
+    """Tell whether a program that remarked on what it goes on without ended by an exception of its own.
+
+    The exception has nothing of the remark: neither message nor calls name what was missed, nor is it what
+    a missing thing becomes, a name without a value. What a program raises right below its remark may be
+    what it makes of that.
+    """
+    if not is_remark(event):
+        return False
+    missed = {str(value).casefold() for value in event.facts.values() if isinstance(value, str)}
+    return any(
+        later.source == event.source
+        and later.traceback > event.last
+        and later.pattern_role == "origin"
+        and later.cause != event.cause
+        and not (later.logged or _WITHOUT_VALUE.search(later.body))
+        and (later.traceback - event.last > NEAR or not raises_itself(later.frames))
+        and not any(name in text.casefold() for name in missed for text in _words_of(later))
+        for later in events
+    )
+
+
+def _words_of(event: Event) -> Iterator[str]:
+    """Give the message of an exception and its calls, as far as they tell of what it is about."""
+    yield event.body
+    for frame in event.frames:
+        yield f"{frame.function} {frame.code}"
 
 
 def is_overtaken(event: Event, events: Sequence[Event]) -> bool:

@@ -218,3 +218,36 @@ def test_that_a_warning_of_python_is_no_failure_of_a_log_that_goes_on(read: Read
     """Alone it is what somebody asks about."""
     assert read(APEX).root is not None
     assert read(APEX + "".join(f"did {number} of many\n" for number in range(90))).root is None
+
+
+REMARK = "Fast path is off: No module named 'fastpath'. Please pip install fastpath >= 0.2\n"
+LOADING = (
+    "Loading weights:   0%|          | 0/27 [00:00<?, ?it/s]\rLoading weights: 100%|█| 27/27 [00:00<00:00]\n"
+)
+BAR = "  0%|          | 0/5600 [00:00<?, ?it/s]\n"
+
+
+@each_row(
+    "text, is_outlived",
+    [
+        # The end has nothing of what the program said that it goes on without.
+        (REMARK + "12 rows\n" + SLIP, True),
+        (REMARK + SLIP, True),
+        # It names what was missed, in its message or in a call.
+        (REMARK + "12 rows\n" + traceback("ValueError: attention of FastPath is not there"), False),
+        (REMARK + "12 rows\n" + traceback("ValueError: odd", code="out = fastpath.run(x)"), False),
+        # It meets the name that was left without a value.
+        (REMARK + "12 rows\n" + traceback("TypeError: 'NoneType' object is not callable"), False),
+        # It is what the program makes of the remark, right below.
+        (REMARK + RAISED, False),
+        # Work of two kinds goes on behind the remark; a single bar may be another process's.
+        (REMARK + LOADING + BAR, True),
+        (REMARK + BAR, False),
+        (REMARK, False),
+    ],
+)
+def test_that_a_remark_on_a_missing_module_is_outlived_by_work_and_by_an_end_of_another_kind(
+    text: str, is_outlived: bool, read: ReadLog
+) -> None:
+    event = next(event for event in read(text).events if event.pattern == "python.module-not-found")
+    assert (event.role == "recovered") == is_outlived
