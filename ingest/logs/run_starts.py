@@ -151,11 +151,13 @@ def _ends_run(event: Event, run: Progress) -> bool:
 def _back_at_start(events: Sequence[Event], runs: Sequence[Progress], timeline: Timeline) -> list[int]:
     """Give the tracebacks of a program that sets up, though its process had counted steps and failed before.
 
-    So ends a file that begins amid an earlier run: a process that has got to its steps starts no more.
+    So ends a file that begins amid an earlier run: a process that has got to its steps starts no more. A
+    launcher that reports what its processes died of prints the calls by which it had started them.
     """
+    reports = {event.traceback for event in events if event.pattern_role == "wrapper"}
     found = []
     for event in events:
-        if not event.traceback or not phases.sets_up(event.frames):
+        if not event.traceback or event.traceback in reports or not phases.sets_up(event.frames):
             continue
         run = runs[timeline.number(event.line)]
         # A bar counts work only from some steps on: it may be that of a checkpoint's few parts.

@@ -82,6 +82,38 @@ def test_that_one_run_has_one_first_failure(text: str, read: ReadLog) -> None:
     assert _told(read(text)) == (OOM, [])
 
 
+# A process that aborts prints no calls of its own; its launcher prints those by which it had started it.
+ABORTED = (
+    "terminate called after throwing an instance of 'gloo::EnforceNotMet'\n"
+    "  what():  [enforce fail at /pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:456] "
+    "op.preamble.length <= op.nbytes. 64 vs 8\n"
+)
+REPORT = (
+    "Traceback (most recent call last):\n"
+    '  File "/env/bin/torchrun", line 8, in <module>\n    sys.exit(main())\n'
+    '  File "/env/lib/python3.11/site-packages/torch/distributed/elastic/errors/__init__.py", '
+    "line 367, in wrapper\n    return f(*args, **kwargs)\n"
+    '  File "/env/lib/python3.11/site-packages/torch/distributed/run.py", line 1028, in main\n    run(args)\n'
+    '  File "/env/lib/python3.11/site-packages/torch/distributed/run.py", line 1019, in run\n'
+    "    elastic_launch(\n"
+    '  File "/env/lib/python3.11/site-packages/torch/distributed/launcher/api.py", line 194, in __call__\n'
+    "    return launch_agent(\n"
+    '  File "/env/lib/python3.11/site-packages/torch/distributed/launcher/api.py", line 9, in launch_agent\n'
+    "    raise ChildFailedError(\n"
+    "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+    "train.py FAILED\nFailures:\n[1]:\n  rank      : 1 (local_rank: 1)\n"
+    "  exitcode  : -15 (pid: 8070)  (SIGTERM)\n"
+    "Root Cause (first observed failure):\n[0]:\n  rank      : 0 (local_rank: 0)\n"
+    "  exitcode  : -6 (pid: 8069)  (SIGABRT)\n"
+)
+
+
+def test_that_a_launcher_that_reports_an_abort_begins_no_run(read: ReadLog) -> None:
+    root = read(BANNER + STEPS + ABORTED + REPORT).root
+    assert root is not None
+    assert (root.cause, root.earlier_run) == ("collective-desync", False)
+
+
 @each_row(
     ("text", "starts"),
     [
