@@ -20,6 +20,7 @@ from service.patching.patch import (
     lists_packages,
     patch,
 )
+from service.patching.renaming import former_names
 from service.patching.target import PatchTarget
 from service.schemas.diagnosis import Dropped
 
@@ -131,11 +132,13 @@ def patch_files(files: Sequence[ConfigFile], targets: Sequence[PatchTarget]) -> 
 def _home(shares: Sequence[_FileTargets], target: PatchTarget) -> _FileTargets:
     if target.kind == "package":
         shares = sorted(shares, key=lambda share: not lists_packages(share.file.name, share.file.text))
+    # A name that is to go is renamed where it stands, not where another file has the right one already.
+    former = [former_names(target)] if target.replaces is not None else []
     fitting = (
         share
-        for fits in (carries, accepts)
+        for fits, wanted in (*((carries, name) for name in former), (carries, target), (accepts, target))
         for share in shares
-        if fits(share.file.name, share.file.text, target)
+        if fits(share.file.name, share.file.text, wanted)
     )
     return next(fitting, shares[0])
 

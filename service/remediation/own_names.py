@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
 from typing import Literal
 
 from corpus.keys import canonical, pattern, signs
@@ -30,6 +31,8 @@ _MEANT = re.compile(
 _BELOW = 3
 # Settings of a file or of code, not of the command line that has the wrong name.
 _GIVEN = frozenset({"flag", "hydra", "env"})
+# Under this key a configuration of Hydra's names its groups, each with the choice that it begins with.
+_DEFAULTS = "defaults."
 
 
 def own_names(report: CrashReport, settings: Sequence[Setting]) -> list[str]:
@@ -40,9 +43,24 @@ def own_names(report: CrashReport, settings: Sequence[Setting]) -> list[str]:
             *_printed(report),
             *defined_options(report),
             *(setting.key for setting in settings if setting.spelled not in _GIVEN),
+            *_grouped(settings),
         )
     )
     return list({canonical(name): name for name in reversed(found)}.values())[::-1]
+
+
+def _grouped(settings: Sequence[Setting]) -> Iterator[str]:
+    """Give the keys of files of a Hydra group as a command line names them: `optim.lr` of `optim/adamw.yaml`.
+
+    A defaults list names the group, whose folder holds a file for each choice.
+    """
+    groups = {
+        key.removeprefix(_DEFAULTS) for key in (item.key for item in settings) if key.startswith(_DEFAULTS)
+    }
+    for setting in settings:
+        group = PurePosixPath(setting.file).parent.name
+        if setting.spelled == "yaml" and group in groups:
+            yield f"{group}.{setting.key}"
 
 
 def defined_options(report: CrashReport) -> list[str]:

@@ -58,3 +58,14 @@ def test_the_sign_of_a_key_is_as_the_message_writes_it() -> None:
     }
     told = {row: signed_names(refusal("Could not override", "x", row)) for row in rows}
     assert told == rows
+
+
+def test_a_file_of_a_hydra_group_names_its_keys_below_the_group() -> None:
+    """Its folder is a group only where a defaults list says so."""
+    lr = replace(setting("lr", "0.001"), spelled="yaml", file="conf/optim/adamw.yaml")
+    chosen = replace(setting("defaults.optim", "adamw"), spelled="yaml", file="conf/config.yaml")
+    wrong = setting("optim.learning_rate", "3e-3")
+    told = refusal("Could not override 'optim.learning_rate'.", "optim.learning_rate")
+    (rename,) = find_renames(told, library(), [wrong, lr, chosen])
+    assert (rename.old, rename.new, rename.value) == ("optim.learning_rate", "optim.lr", "3e-3")
+    assert find_renames(told, library(), [wrong, lr]) == []

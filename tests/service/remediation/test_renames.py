@@ -370,3 +370,13 @@ def test_that_a_wrong_key_is_renamed_in_the_file_that_has_it() -> None:
     made = patch_files(files, [N])
     assert [edit.file.name for edit in made.edits] == ["c.yaml"]
     assert made.left_out == ()
+
+
+def test_that_a_wrong_key_is_renamed_where_it_stands_though_another_file_has_the_right_one() -> None:
+    target = misnamed("optim.lr", "optim.learning_rate", "3e-3")
+    files = [
+        ConfigFile("conf/config.yaml", "defaults: [{optim: adamw}]\noptim: {lr: 0.1}\n"),
+        ConfigFile("run.sh", "python train.py optim.learning_rate=3e-3\n"),
+    ]
+    (edit,) = patch_files(files, [target]).edits
+    assert (edit.file.name, edit.after) == ("run.sh", "python train.py optim.lr=3e-3\n")
