@@ -93,7 +93,9 @@ def find_renames(report: CrashReport, library: Library, settings: Sequence[Setti
     for name in dict.fromkeys(_unknown_keys(report)):
         old = name if name in arguments else _own_key(name, settings)
         own = meant_name(name, report) or ("" if name in arguments else _by_own_names(old, report, settings))
-        rename = next(_candidates(old, own, report, library, settings), None)
+        rename = next(_candidates(old, own, report, library, settings), None) or next(
+            _handed_on(old, name, report, library, settings), None
+        )
         if rename is not None:
             found.setdefault((rename.framework, rename.new), rename)
     for new in [] if found else signed_names(report):
@@ -289,6 +291,22 @@ def _candidates(
         near = _by_spelling(framework, old, report.version(framework), library, in_file=in_file)
         if near is not None:
             yield Rename(framework, bare, near[0], near[1], False, value)
+
+
+def _handed_on(
+    old: str, argument: str, report: CrashReport, library: Library, settings: Sequence[Setting]
+) -> Iterator[Rename]:
+    """Give the present name of an argument of a framework's that a file has below a level of the job's own.
+
+    Its code hands all of that level on, as `TrainingArguments(**config["training"])`.
+    """
+    above = old.removesuffix(argument)
+    if above == old or not above.endswith("."):
+        return
+    for rename in _candidates(argument, "", report, library, settings):
+        if rename.known:
+            value = value_of(old, settings)
+            yield replace(rename, old=old, new=f"{above}{rename.new}", value=value)
 
 
 def _refusing_framework(report: CrashReport) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from corpus.library import Library
 from corpus.log_patterns import Tells
 from ingest.logs.facts import Fact
+from ingest.logs.stacks.stack import Frame
 from service.patching.patch import patch
 from service.patching.patches import ConfigFile, patch_files
 from service.patching.target import PatchTarget
@@ -380,3 +381,19 @@ def test_that_a_wrong_key_is_renamed_where_it_stands_though_another_file_has_the
     ]
     (edit,) = patch_files(files, [target]).edits
     assert (edit.file.name, edit.after) == ("run.sh", "python train.py optim.lr=3e-3\n")
+
+
+def test_that_an_argument_that_a_file_hands_on_is_renamed_below_its_own_level() -> None:
+    """Where the call hands no level on, the argument is no key of the file's."""
+    knob = spec("eval_strategy", type="any", aliases=[{"key": "evaluation_strategy", "versions": "<0.1"}])
+    shelf = library(knob)
+    given = [setting("training.evaluation_strategy", "steps")]
+    rows = {"args = Args(**cfg['training'])": ["training.eval_strategy"], "args = Args(cfg)": ["eval_strategy"]}
+    for code, expected in rows.items():
+        event = failed(
+            tells=REFUSED,
+            facts={"key": "evaluation_strategy"},
+            frames=(Frame("/job/train.py", 42, "main", code),),
+        )
+        told = report(event, facts=[Fact("call", event.line, {"key": "evaluation_strategy"})])
+        assert [item.new for item in find_renames(told, shelf, given)] == expected, code
