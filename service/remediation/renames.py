@@ -56,6 +56,13 @@ _ASKED_FOR = re.compile(
     r"'(?P<attribute>[A-Za-z_]\w{1,60})'"
     r"|\b(?:Key '(?P<struct>[A-Za-z_]\w{1,60})' is not in struct)"
 )
+# What Python and omegaconf say of a variable that the environment lacks; the calls tell Python's from others.
+_UNSET = re.compile(
+    r"[Ee]nvironment variable ['\"`]?(?P<told>[A-Z][A-Z0-9_]{1,60})['\"`]? (?:is |was )?"
+    r"not (?:found|set|defined)\b"
+    r"|^KeyError: '(?P<asked>[A-Z][A-Z0-9_]{1,60})'$"
+)
+_ENVIRONMENT = re.compile(r"^(?:.*/os\.py|<frozen os>)$")
 _CONFIGURATION = re.compile(
     r"(?i)(?:^|[^a-z])(?:cfg|conf(?:ig)?|args|opts?|options|hparams|hp|params|settings)s?[\w.]*\["
 )
@@ -133,6 +140,8 @@ def find_refused(
 
 def read_in_vain(report: CrashReport, settings: Sequence[Setting]) -> list[Rename]:
     """Give the key of a file of the job's that is nearly the one which its own code asks for in vain."""
+    if (variable := _variable_in_vain(report, settings)) is not None:
+        return [variable]
     root = report.root
     match = _ASKED_FOR.search(f"{root.exception}: {root.body}") if root is not None else None
     if root is None or match is None or not root.frames:
@@ -164,6 +173,30 @@ def read_in_vain(report: CrashReport, settings: Sequence[Setting]) -> list[Renam
     _, item, new = next(iter(near.values()))
     spec = SettingSpec(framework="python", key=new, type="any", spelled="yaml")
     return [Rename("python", item.key, spec, new, False, item.value, reads=True)]
+
+
+def _variable_in_vain(report: CrashReport, settings: Sequence[Setting]) -> Rename | None:
+    """Give the variable that the job sets by nearly the name asked for, and that nobody else names."""
+    root = report.root
+    match = _UNSET.search(root.body) if root is not None else None
+    if root is None or match is None:
+        return None
+    if match["asked"] and not (root.frames and _ENVIRONMENT.match(root.frames[-1].file)):
+        return None
+    wanted = match["told"] or match["asked"]
+    near = {
+        item.key: item
+        for item in settings
+        if item.spelled == "env"
+        and item.key != wanted
+        and _ratio(canonical(item.key), canonical(wanted)) >= NEAR
+        and sum(len(re.findall(rf"\b{item.key}\b", text)) for text in report.launches) == 1
+    }
+    if len(near) != 1 or any(item.key == wanted for item in settings):
+        return None
+    (item,) = near.values()
+    spec = SettingSpec(framework="env", key=wanted, type="any", spelled="env")
+    return Rename("env", item.key, spec, wanted, False, item.value, reads=True)
 
 
 def _arguments_of_code(report: CrashReport, settings: Sequence[Setting]) -> frozenset[str]:

@@ -5,6 +5,7 @@ place.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from corpus.library import Library
@@ -15,7 +16,7 @@ from service.patching.patch import patch
 from service.patching.patches import ConfigFile, patch_files
 from service.patching.target import PatchTarget
 from service.remediation.changes import propose_changes
-from service.remediation.renames import find_refused, find_renames
+from service.remediation.renames import find_refused, find_renames, read_in_vain
 from service.remediation.setting_values import typed_value
 from tests.service.factories import failed, library, report, setting, spec
 from tests.service.patching.applying import applied
@@ -388,7 +389,10 @@ def test_that_an_argument_that_a_file_hands_on_is_renamed_below_its_own_level() 
     knob = spec("eval_strategy", type="any", aliases=[{"key": "evaluation_strategy", "versions": "<0.1"}])
     shelf = library(knob)
     given = [setting("training.evaluation_strategy", "steps")]
-    rows = {"args = Args(**cfg['training'])": ["training.eval_strategy"], "args = Args(cfg)": ["eval_strategy"]}
+    rows = {
+        "args = Args(**cfg['training'])": ["training.eval_strategy"],
+        "args = Args(cfg)": ["eval_strategy"],
+    }
     for code, expected in rows.items():
         event = failed(
             tells=REFUSED,
@@ -397,3 +401,23 @@ def test_that_an_argument_that_a_file_hands_on_is_renamed_below_its_own_level() 
         )
         told = report(event, facts=[Fact("call", event.line, {"key": "evaluation_strategy"})])
         assert [item.new for item in find_renames(told, shelf, given)] == expected, code
+
+
+def test_that_a_variable_that_is_asked_for_is_the_one_that_the_script_sets_by_nearly_its_name() -> None:
+    """Not where somebody else reads what the script sets, or where it sets the right one too."""
+    export = "export RERANK_DATA=/data\n"
+    told = failed(body="KeyError raised while resolving: Environment variable 'RERANK_DATA_ROOT' not found")
+    asked = failed(body="KeyError: 'RERANK_DATA_ROOT'", frames=(Frame("<frozen os>", 7, "__getitem__"),))
+    column = failed(body="KeyError: 'RERANK_DATA_ROOT'", frames=(Frame("/job/data.py", 7, "columns"),))
+    given = [replace(setting("RERANK_DATA", "/data"), spelled="env")]
+    right = replace(setting("RERANK_DATA_ROOT", "/data"), spelled="env")
+    for event, script, settings, expected in (
+        (told, export, given, ["RERANK_DATA_ROOT"]),
+        (asked, export, given, ["RERANK_DATA_ROOT"]),
+        (column, export, given, []),
+        (told, export + 'ls "$RERANK_DATA"\n', given, []),
+        (told, export, [*given, right], []),
+        (told, export, [replace(setting("SHARDS", "8"), spelled="env")], []),
+    ):
+        made = replace(report(event), launches=(f"{script}run.sh",))
+        assert [item.new for item in read_in_vain(made, settings)] == expected, (event.body, script)
