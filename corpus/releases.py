@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from operator import attrgetter
 
@@ -47,9 +47,18 @@ class PackageReleases:
     releases: tuple[Release, ...]
 
     def at(self, version: Version) -> Release | None:
-        """Give the release of that version, or else the last known one before it."""
+        """Give the release of that version, or else the last known one before it.
+
+        What the last known release is pinned to says nothing of a later one, but for its own patches.
+        """
         place = bisect_right(self.releases, Version(version.public), key=attrgetter("version"))
-        return self.releases[place - 1] if place else None
+        if not place:
+            return None
+        found = self.releases[place - 1]
+        if place < len(self.releases) or version.release[:2] == found.version.release[:2]:
+            return found
+        unpinned = {name: wanted for name, wanted in found.requires.items() if not wanted.startswith("==")}
+        return replace(found, requires=unpinned)
 
 
 @cache

@@ -355,7 +355,11 @@ def _written(document: YamlFile, to: Scalar, old: TreeNode, *, words: bool) -> t
     if old.style in ("'", '"'):
         return _quoted(to, old.style), to
     if not words and old.style == "plain" and same_sort(to, old.value):
-        return to, library.parse_yaml(to, Path("the value"))
+        value, as_number = library.parse_yaml(to, Path("the value")), number(to)
+        if isinstance(value, str) and as_number is not None:
+            # `2e-05` is text to YAML 1.1.
+            return _plain(document, as_number, inside=old.inside), as_number
+        return to, value
     return _plain(document, to, inside=old.inside), to
 
 

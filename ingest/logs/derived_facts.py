@@ -9,15 +9,20 @@ from itertools import pairwise
 from corpus import driver_events
 from ingest.configfiles.settings import Setting
 from ingest.logs import gpu_memory
+from ingest.logs.events import Event
 from ingest.logs.facts import Fact, Value
 from ingest.logs.gpu_memory import number_in
+from ingest.logs.stacks.own_calls import own_call
+from ingest.logs.stacks.stack import Frame
 
 # Fewer readings than this are no trend; beside the machine's size, one less tells where the next leads.
 MIN_READINGS = 4
+# How the ranks differ in what they wait for.
+SPREAD = "collective_spread"
 _DRIVER_FIELDS = frozenset(("name", "speaks_for", "recovery", "later"))
 # What is added here to each kind of fact.
 DERIVED_FIELDS: Mapping[str, frozenset[str]] = {
-    "collective_spread": frozenset(("ranks_n", "calls_n", "seqs_n", "first_n", "world_n")),
+    SPREAD: frozenset(("ranks_n", "calls_n", "seqs_n", "first_n", "world_n")),
     "nccl_spread": frozenset(("ids_n",)),
     "host_growth": frozenset(("ratio", "last_gib", "rising_share", "readings_n", "next_share")),
     "gpu_oom": gpu_memory.OOM_FIELDS,
@@ -28,7 +33,7 @@ DERIVED_FIELDS: Mapping[str, frozenset[str]] = {
     "sxid": _DRIVER_FIELDS,
 }
 # Facts that belong to no line, but to the whole log: a snapshot beside it tells of the failure that it says.
-DERIVED = frozenset(("collective_spread", "nccl_spread", "host_growth", "memory_snapshot"))
+DERIVED = frozenset((SPREAD, "nccl_spread", "host_growth", "memory_snapshot"))
 
 
 def derive_facts(
@@ -97,7 +102,27 @@ def _spread(facts: Sequence[Fact], ranks: dict[int, str], world: int) -> list[Fa
         "first_n": len(begun),
         "world_n": world,
     }
-    return [Fact("collective_spread", line, fields)]
+    return [Fact(SPREAD, line, fields)]
+
+
+def ranks_apart(events: Iterable[Event], facts: Iterable[Fact]) -> list[Fact]:
+    """Tell that ranks which all wait for each other do so in different calls of the job's own code.
+
+    All ranks enter their collectives in one order. Where no line tells the collective, as with gloo, the
+    tracebacks show by which statement each rank came to wait.
+    """
+    if any(fact.kind == SPREAD for fact in facts):
+        return []
+    first: dict[str, tuple[int, Frame]] = {}
+    for event in events:
+        call = own_call(event.frames) if event.pattern_role == "collateral" and event.rank else None
+        if call is not None:
+            first.setdefault(event.rank, (event.line, call))
+    calls = {(call.file, call.line) for _, call in first.values()}
+    if len(calls) < 2:
+        return []
+    line = min(line for line, _ in first.values())
+    return [Fact(SPREAD, line, {"ranks_n": len(first), "calls_n": len(calls)})]
 
 
 def _apart(facts: Iterable[Fact]) -> list[Fact]:

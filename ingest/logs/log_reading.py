@@ -12,7 +12,7 @@ from ingest.logs import lines
 from ingest.logs.cascade import arrange_worded, undone_by_bars
 from ingest.logs.conditions import ReportView
 from ingest.logs.context_lines import MAX_AROUND, TAIL, last_rows
-from ingest.logs.derived_facts import derive_facts
+from ingest.logs.derived_facts import derive_facts, ranks_apart
 from ingest.logs.events import EventLog, GroupKey
 from ingest.logs.failure_log import FailureLog
 from ingest.logs.inputs.jobs import JobSource
@@ -174,6 +174,7 @@ class LogReading:
         facts = derive_facts(notes.facts, notes.streams, notes.settings, serves=serves, world=notes.world)
         events = with_messages_below(self._events.all(notes.world, self._good.events))
         events = with_calls_of_chain(events)
+        facts = (*facts, *ranks_apart(events, facts))
         job = ReportView(events, None, facts, notes.frameworks.all(), notes.settings, seen=notes.seen)
         events = refine_events(events, job, self._table)
         progress.timeline.settle(events)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from corpus.extract.__main__ import main
 from corpus.extract.releases import files
 from corpus.extract.releases.origins import ReleaseOrigin, release_origins
 from corpus.extract.releases.reading import ReadRelease, read_tags, write
-from corpus.releases import allows, known_builds, known_packages, releases_of
+from corpus.releases import PackageReleases, Release, allows, known_builds, known_packages, releases_of
 from tests.tables import each_row
 
 SETUP = """
@@ -142,6 +143,23 @@ def test_that_what_was_written_is_read_back(tmp_path: Path, monkeypatch: pytest.
     finally:
         known_packages.cache_clear()
         releases_of.cache_clear()
+
+
+def test_that_a_release_newer_than_the_table_is_pinned_to_nothing() -> None:
+    """Ranges of the last known release hold on, its exact pins only for its patches."""
+    last = Release(Version("0.26.0"), "", "", {"torch": "==2.11.0", "numpy": ">=1.2"})
+    table = PackageReleases("made-up", "", (replace(last, version=Version("0.25.0")), last))
+    asked = {
+        text: dict(found.requires)
+        for text in ("0.25.1", "0.26.0+cpu", "0.26.1", "0.28.0")
+        if (found := table.at(Version(text)))
+    }
+    assert asked == {
+        "0.25.1": last.requires,
+        "0.26.0+cpu": last.requires,
+        "0.26.1": last.requires,
+        "0.28.0": {"numpy": ">=1.2"},
+    }
 
 
 def test_that_every_table_of_releases_holds_what_it_should() -> None:

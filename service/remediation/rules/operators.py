@@ -12,6 +12,7 @@ from statistics import median
 from corpus.condition_nodes import EvaluationContext, Node
 from corpus.frameworks import known_frameworks
 from corpus.keys import levels
+from service.remediation.named_options import closest
 from service.remediation.rules.context import GIB, RuleContext, down_to, gib_of, up_to
 from service.remediation.rules.packages import asked_version, asking_package
 
@@ -51,6 +52,9 @@ _COUNTED = re.compile(r"\d{1,12}")
 _UNITS = (1, 1000, 1024, 10**6, 2**20, 10**9, 2**30, 60, 3600)
 # Names that an evaluation reports beside what it measures.
 _NO_MEASURE = re.compile(r"(?i)loss|runtime|time$|_per_second|epoch|step|samples|^(?:eval|train|test)$")
+# The keys of a dictionary that a message prints, and the members of a list.
+_KEY_LISTED = re.compile(r"['\"]([\w./@:-]{1,80})['\"]: ")
+_NAME_LISTED = re.compile(r"['\"`]([\w./@:-]{1,80})['\"`]")
 _SECONDS = {"minutes": 60.0, "milliseconds": 1e-3, "ms": 1e-3}
 
 
@@ -229,6 +233,19 @@ def _measure(listed: str) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+def _near_listed(name: str, listed: str) -> str | None:
+    """Give the one name of a list or of a dictionary's keys that another is a slip of, or the only one."""
+    names = _KEY_LISTED.findall(listed) or _NAME_LISTED.findall(listed)
+    return names[0] if len(names) == 1 else closest(name, names)
+
+
+def _point_number(text: str) -> str:
+    """Write a number with an exponent as YAML 1.1 knows it for one: with a point and a sign."""
+    mantissa, _, exponent = text.lower().partition("e")
+    sign = "" if exponent[:1] in ("+", "-") else "+"
+    return f"{mantissa if '.' in mantissa else f'{mantissa}.0'}e{sign}{exponent}"
+
+
 def _size(context: RuleContext, gib: float) -> str | int:
     """Write a size the way the setting's framework reads it."""
     suffix = known_frameworks().row(context.change.framework).size_suffix
@@ -349,6 +366,8 @@ _PLAIN: dict[str, Callable[..., object]] = {
     "listed": _listed,
     "shares": _shares,
     "measure": _measure,
+    "near_listed": _near_listed,
+    "point_number": _point_number,
     "speaks_of": _speaks_of,
     "mentions": lambda text, parts: any(part in text for part in parts),
 }
