@@ -112,6 +112,13 @@ class JobProgress:
                 return made if made.step is None else whole
         return None
 
+    @property
+    def saved_n(self) -> int:
+        """Count the steps of whose checkpoints the last part tells that they are whole, the latest ones."""
+        last = len(self.runs) - 1
+        done = (item.made for item in self._checkpoints if item.made.is_done and item.part == last)
+        return len({made.step for made in done if made.step is not None})
+
     def note_phase(self, phase: str, number: int) -> None:
         """Note a line that tells a phase."""
         self.phases.tell(number, phase, self.first)

@@ -206,6 +206,7 @@ class LogReading:
             marks=progress.marks,
             last_step=progress.last_step,
             checkpoint=progress.checkpoint,
+            saved_n=progress.saved_n,
             has_begun=has_begun,
             marked_phase=progress.phases.before(root_line or progress.lines, has_begun=has_begun),
             surroundings=self._failures.surroundings(root_line),

@@ -74,6 +74,7 @@ class CrashReport:
     marks: int = 0
     last_step: float | None = None
     checkpoint: Checkpoint | None = None
+    saved_n: int = 0
     has_begun: bool = False
     marked_phase: str = ""
     surroundings: tuple[tuple[int, str], ...] = ()

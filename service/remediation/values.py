@@ -40,7 +40,10 @@ def rule_context(
     line = report.root.line if report.root else 0
     facts = tuple(sorted(report.facts, key=lambda fact: (fact.line != line, -fact.line)))
     texts = tuple(report.texts.values())
-    return RuleContext(change, spec, now, cause, facts, settings, named, texts, report.checkpoint is not None)
+    is_saved = report.checkpoint is not None
+    return RuleContext(
+        change, spec, now, cause, facts, settings, named, texts, is_saved, saved_n=report.saved_n
+    )
 
 
 def compute_value(rule: ValueRule, given: RuleContext) -> Answer:

@@ -74,6 +74,8 @@ class RuleContext:
     texts: Sequence[str] = ()
     # Whether the log tells of a whole checkpoint.
     is_saved: bool = False
+    # Of how many steps it tells that a checkpoint is whole.
+    saved_n: int = 0
 
     @property
     def default(self) -> float | None:

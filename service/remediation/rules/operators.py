@@ -409,6 +409,7 @@ NAMES: Mapping[str, Callable[[RuleContext], object]] = {
     "sums_gradients": lambda context: known_frameworks().row(context.change.framework).batches.sums_gradients,
     "package": asking_package,
     "is_saved": lambda context: context.is_saved,
+    "saved_n": lambda context: context.saved_n,
     "GIB": lambda _: GIB,
 }
 OPERATORS: frozenset[str] = frozenset((*_LAZY, *_PLAIN, *_OF_JOB))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from corpus.schema import Scalar
@@ -60,6 +61,14 @@ def test_that_values_follow_from_the_situation() -> None:
         told = "to" if value is not None and value == given.change.to else value
         found.append("no" if isinstance(made, CannotHelp) else told)
     assert found == [row[-1] for row in rows]
+
+
+def test_that_as_many_checkpoints_are_kept_as_the_disk_held() -> None:
+    """One fewer than were whole, as a new one is written before an old one goes; at least one."""
+    given = given_of("keep-last", "disk-full", 10, {}, type="int")
+    rows = {0: 5, 1: 1, 3: 2, 9: 8, 10: 5}
+    made = {held: answer(replace(given, saved_n=held)) for held in rows}
+    assert {held: item.value for held, item in made.items() if isinstance(item, ComputedValue)} == rows
 
 
 def test_that_a_number_of_steps_which_makes_up_the_batch_is_proved() -> None:
