@@ -19,7 +19,7 @@ from service.remediation.exclusions import excluded
 from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, is_of_failed, refused, same, value_of
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.message_hints import MessageHint
-from service.remediation.named_changes import as_own, kind_of, refusal_groups, renamed_change, tells_value
+from service.remediation.named_changes import as_own, kind_of, renamed_change, tells_value, with_refusals
 from service.remediation.named_options import NamedOption
 from service.remediation.own_values import with_divisors
 from service.remediation.packages.changes import PackageChange
@@ -145,7 +145,7 @@ def propose_changes(
             groups.append(replace(made, changes=new))
     refused_keys = {canonical(key) for option in refusals for key in (option.key, option.argument) if key}
     groups = [group for group in groups if canonical(group.changes[0].key) not in refused_keys]
-    groups += refusal_groups(refusals, report, library, settings, language)
+    groups = with_refusals(groups, refusals, report, library, settings, language)
     advice = [item for item in advice if not refused_keys & {canonical(item.key), argument_of(item.key)}]
     groups = without_unset(without_repeats(groups, _own_numbers(remedies, settings)))
     _follow(advice, groups, settled, job, dropped)

@@ -325,7 +325,8 @@ def _idle(spec: SettingSpec, change: ProposedChange, grounds: Grounds, set_other
     in_code = spec.spelled == "python" and not isinstance(spec.default, bool)
     if set_otherwise or in_code or spec.default is None or isinstance(spec.default, list):
         return ""
-    if _is_told(change.key, grounds.report.root):
+    # Under its old name the program refuses it, whatever its value.
+    if change.replaces is not None or _is_told(change.key, grounds.report.root):
         return ""
     return Message(DEFAULT) if same(str(spec.default), change.to) else ""
 

@@ -65,25 +65,47 @@ def renamed_change(rename: Rename, language: Language) -> ProposedChange:
     )
 
 
-def refusal_groups(
+def with_refusals(
+    groups: Sequence[ChangeGroup],
     refusals: Sequence[NamedOption],
     report: CrashReport,
     library: Library,
     settings: Sequence[Setting],
     language: Language,
 ) -> list[ChangeGroup]:
-    """Give a change for each option that the program refuses; those that it does not know go together."""
+    """Add a change for each option that the program refuses; those that it does not know go together."""
     made = [(_refusal_change(option, report, library, settings, language), option) for option in refusals]
     gone = [change for change, option in made if option.unknown]
     gone[1:] = [change.model_copy(update={"goes_with": gone[0].key}) for change in gone[1:]]
-    groups: list[ChangeGroup] = []
+    found: list[ChangeGroup] = []
     for change, option in made:
-        home = next((group for group in groups if group.changes[0].key == option.goes_with), None)
+        home = next((group for group in found if group.changes[0].key == option.goes_with), None)
         if home is not None:
             home.changes.append(change.model_copy(update={"goes_with": option.goes_with}))
         elif not option.unknown:
-            groups.append(ChangeGroup([change], True, True, 0))
-    return groups + ([ChangeGroup(gone, True, True, BEFORE_ADVICE)] if gone else [])
+            found.append(ChangeGroup([change], True, True, 0))
+    left = [ChangeGroup(gone, True, True, BEFORE_ADVICE)] if gone else []
+    return _in_one_step([*groups, *found, *left])
+
+
+def _in_one_step(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
+    """Let names that a framework's program refuses be mended together: with one left it stops again.
+
+    What the catalogue does not know may have a name that nobody found, and is no part of the step.
+    """
+    names = [
+        group
+        for group in groups
+        for first in group.changes[:1]
+        if first.replaces is not None or (first.removes and first.framework not in known_frameworks().common)
+    ]
+    if len(names) < 2:
+        return list(groups)
+    home = names[0]
+    main = home.changes[0].key
+    rest = [change for group in names[1:] for change in group.changes]
+    home.changes += [change.model_copy(update={"goes_with": main}) for change in rest]
+    return [group for group in groups if not any(group is other for other in names[1:])]
 
 
 def _refusal_change(

@@ -46,7 +46,8 @@ ABBREVIATED, LEAST_LETTERS = 0.95, 3
 LEAST_WORDS = 4
 # The setting of another phase than the one that a name without a phase is for.
 _OTHER_PHASE = re.compile(r"(?:^|_)(?:eval|test|valid(?:ation)?|predict)(?:_|$)")
-MOST = 3
+# How many names that a program refuses are told at most.
+MOST = 24
 # How settings of a file are spelled, those of a command line aside.
 _OF_FILES = frozenset({"yaml", "json"})
 # What code asks a configuration for in vain: a mapping's key, an object's attribute, OmegaConf's key.
@@ -280,7 +281,10 @@ def _unknown_keys(report: CrashReport) -> Iterator[str]:
     ]
     for text in texts:
         for key in _FLAG.findall(text) or ([text] if _KEY.fullmatch(text) else []):
-            yield _full(key, report)
+            # A long message is kept in part, which may end within a name.
+            is_whole = re.compile(rf"{re.escape(key)}(?![\w-])")
+            if not text.endswith(key) or key == text or any(is_whole.search(said.body) for said in events):
+                yield _full(key, report)
     yield from (option.key for option in unknown_options(report))
 
 
@@ -362,8 +366,15 @@ def _by_own_names(old: str, report: CrashReport, settings: Sequence[Setting]) ->
     names = [name for name in dict.fromkeys(known) if canonical(name) != canonical(old)]
     ranked = sorted(names, key=lambda name: _likeness(old, name), reverse=True)
     near = [name for name in ranked[:1] if _likeness(old, name) >= NEAR]
-    found = near or [name for name in names if stands_for(old, name)]
+    found = near or [name for name in names if stands_for(old, name)] or _below_level(old, names)
     return written_like(found[0], old) if len(found) == 1 else ""
+
+
+def _below_level(old: str, names: Sequence[str]) -> list[str]:
+    """Give the names that are this one below a level (`data.dataset`), but for those of another phase."""
+    found = [name for name in names if unsigned(name).rpartition(".")[::2][1] == unsigned(old)]
+    asked = _OTHER_PHASE.search(unsigned(old))
+    return [name for name in found if asked or not _OTHER_PHASE.search(unsigned(name).split(".")[0])]
 
 
 def _by_history(

@@ -49,6 +49,19 @@ def test_first_letters_stand_for_a_name() -> None:
     assert [item.new for item in find_renames(told, library(), [setting("--lr", "1")])] == ["--learning-rate"]
 
 
+def test_a_name_that_moved_below_a_level_is_found_there() -> None:
+    """But for that of another phase, and where it is at one place alone."""
+    refused = "train.py: error: unrecognized arguments: --dataset d"
+    rows = {
+        "[--data.dataset D] [--eval.dataset D]": ["--data.dataset"],
+        "[--data.dataset D] [--prompts.dataset D]": [],
+        "[--eval.dataset D]": [],
+    }
+    for usage, wanted in rows.items():
+        told = refusal(refused, "--dataset", f"usage: train.py [-h] {usage}")
+        assert [item.new for item in find_renames(told, library(), [setting("--dataset", "d")])] == wanted
+
+
 def test_the_sign_of_a_key_is_as_the_message_writes_it() -> None:
     """Hydra tells a key that is to be added from one that is there."""
     rows = {

@@ -139,6 +139,28 @@ def test_that_the_right_name_is_proposed_first_with_the_jobs_own_value(
     assert dropped == []
 
 
+def test_that_names_which_one_program_refuses_are_one_step() -> None:
+    """With one of them left it stops again; one whose new default it has goes by its new name too."""
+    text = "error: unrecognized arguments: --max-model-length 8 --cpu-offload-gib 0"
+    told = report(
+        failed(tells=REFUSED, text=text, body=text),
+        frameworks=[("vllm", "")],
+        facts=[Fact("config_key", 3, {"key": text[:-8]})],
+        settings=[setting("--max-model-length", "8"), setting("--cpu-offload-gib", "0")],
+    )
+    shelf = library(
+        spec("--max-model-len", framework="vllm", spelled="flag", max=None),
+        spec("--cpu-offload-gb", framework="vllm", spelled="flag", min=0, max=None, default=0),
+    )
+    made, _ = propose_changes(
+        [], told, shelf, told.settings, "en", (), find_renames(told, shelf, told.settings)
+    )
+    assert [(change.replaces, change.key, change.goes_with) for change in made] == [
+        ("max-model-length", "--max-model-len", None),
+        ("cpu-offload-gib", "--cpu-offload-gb", "--max-model-len"),
+    ]
+
+
 def test_that_a_key_like_no_other_is_to_go() -> None:
     """The key that the message of a parser names, else one of the job's that the refusing line quotes."""
     rows: dict[tuple[str, str], list[str]] = {
