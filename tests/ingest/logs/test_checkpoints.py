@@ -82,7 +82,7 @@ def test_that_the_time_of_a_log_is_that_of_its_most_frequent_clock(read: ReadLog
     assert read("iteration 1/10 | lm loss: 2.0\n").timeline.seconds is None
 
 
-def test_that_steps_with_a_whole_checkpoint_are_counted_once(read_log: ReadLog) -> None:
+def test_that_steps_with_a_whole_checkpoint_are_counted_once(read: ReadLog) -> None:
     """One that only began to be written is none."""
     saved = "".join(f"Saved checkpoint to runs/step_{step}\n" for step in (10, 20, 20, 30))
-    assert read_log(saved + hf(500) + DIED).saved_n == 3
+    assert read(saved + hf(500) + DIED).saved_n == 3
