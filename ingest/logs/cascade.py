@@ -375,15 +375,15 @@ def _lasting(events: Sequence[Event], runs: Sequence[Progress], timeline: Timeli
         if sum(event.count for event in alike) >= LASTING and later <= IN_FLIGHT:
             held.add(pattern)
     return [
-        replace(event, kind="error", pattern_role="origin", strength="suggests")
+        replace(event, kind="error", pattern_role="origin", strength="suggests", final=True)
         if event.pattern in held
-        else (replace(event, lasting=False) if event.lasting else event)
+        else event
         for event in events
     ]
 
 
 def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) -> bool:
-    if event.lasting:
+    if event.lasting and event.final:
         return False
     progress = runs[timeline.number(event.last)]
     # A traceback that states its cause, with no work after it, is not undone by a line that says "done".
@@ -441,8 +441,11 @@ def _has_died(event: Event, progress: Progress) -> bool:
     if ends_program(event.frames) or (event.kind == "kill" and event.pattern_role == "origin"):
         return True
     is_plain = not event.traceback and (
-        event.pattern_role == "collateral" or (event.pattern_role == "origin" and event.strength != "hints")
+        event.pattern_role == "collateral"
+        or (event.pattern_role == "origin" and (event.strength == "states" or event.passing))
     )
+    # What a run says again and again, and then no more, is of one at work.
+    is_plain = is_plain and not event.lasting
     return (event.traceback > 0 or is_plain) and 0 < progress.well_ended - event.last <= ECHOED
 
 
