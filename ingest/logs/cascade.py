@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from corpus.expressions import compiled
+from ingest.logs.deaths import has_died_of
 from ingest.logs.events import CascadeRole, Event
-from ingest.logs.progress import IN_FLIGHT, LAST_WORDS, Progress
+from ingest.logs.progress import IN_FLIGHT, Progress
 from ingest.logs.stacks.own_calls import ends_program, raises_itself
 from ingest.logs.stacks.stack import EXCEPTION
 from ingest.logs.survival import is_outlived, is_overtaken, is_passed, is_remark, is_survived, names_in
@@ -58,8 +59,6 @@ _LOOK_UPS = frozenset({"IndexError", "KeyError", "StopIteration"})
 _OF_SIGNALS = ("KeyboardInterrupt", "SystemExit", "CancelledError", "asyncio.exceptions.CancelledError")
 # How many lines from its last one a log's end begins.
 LAST_LINES = 4
-# So near behind a program's last calls the script that started it says its own last word.
-ECHOED = 8
 
 # What an event is worth as the root, best first. The same worth goes by place in the log.
 _CLEAR, _PLAIN, _HINTED, _FOLLOWED, _PASSED, _REPEATED = range(6)
@@ -94,15 +93,7 @@ def arrange_cascade(
         or is_overtaken(event, events)
         or is_passed(event, events)
     } | {id(event) for event in _lived_with(events, runs, timeline)}
-    # Once a run has said that it is done, or ends because it was told to, what falls over while it closes is
-    # no failure of it.
-    closing = {
-        id(event)
-        for event in events
-        if (event.pattern_role != "origin" or event.exception in _OF_SIGNALS)
-        and (run := runs[timeline.number(event.line)])
-        and ((0 < run.finished < event.line and not event.final) or run.ends_as_asked(event))
-    }
+    closing = {id(event) for event in events if _is_closing(event, runs[timeline.number(event.line)])}
     standing = [event for event in events if id(event) not in recovered | closing]
     root = min(standing, key=partial(_worth, timeline), default=None)
     if root is not None and (
@@ -125,6 +116,18 @@ def arrange_cascade(
         root = asked
         events = [*events, root]
     return _placed(events, root, closing, recovered)
+
+
+def _is_closing(event: Event, run: Progress) -> bool:
+    """Tell whether an event is no failure of its run, which is over.
+
+    Once a run has said that it is done, or ends because it was told to, what falls over while it closes is
+    none.
+    """
+    if event.pattern_role == "origin" and event.exception not in _OF_SIGNALS:
+        return False
+    is_behind = 0 < run.finished < event.line and not (event.final or event.last_word)
+    return is_behind or run.ends_as_asked(event)
 
 
 def _asked_about(warnings: Sequence[Event], runs: Sequence[Progress], timeline: Timeline) -> Event | None:
@@ -209,7 +212,7 @@ def arrange_worded(
         return known
     # What is said behind a good end, as the last word of the log, is said of what came after that.
     last_words = [
-        replace(event, final=event.final or (event.pattern in last_resort and _ends_log(event, timeline)))
+        replace(event, last_word=event.pattern in last_resort and _ends_log(event, timeline))
         for event in all_failures
     ]
     worded = arrange_cascade(last_words, runs, timeline, failed=failed)
@@ -397,7 +400,7 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
     # logs it and goes on has none.
     is_writing = any(_KEEPING.match(frame.function) for frame in event.frames)
     loses_results = is_writing and not any(_TRACKING.search(frame.file) for frame in event.frames)
-    has_died = _has_died(event, progress)
+    has_died = has_died_of(event, progress)
     end_counts = not has_died and (not fatal or (progress.count > 0 and not loses_results))
     # The bars behind the end of a main program are those of others that write into the same log.
     goes_on = progress.goes_on_after(
@@ -426,27 +429,6 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
     is_routine = event.pattern_role == "wrapper" and event.cause is None and event.count >= ROUTINE
     is_alive = event.count > 1 and (latest > event.last or is_routine)
     return is_alive and progress.goes_on_after(event.line, end_counts=not has_died)
-
-
-def _has_died(event: Event, progress: Progress) -> bool:
-    """Tell whether a process is dead for this failure: what says behind it that all is done is another.
-
-    A script without `set -e` goes on to its last word whatever became of its program. Who catches an
-    exception and goes on says more before it ends than that it does.
-    """
-    if event.final or (progress.died and abs(progress.died - event.last) <= LAST_WORDS):
-        return True
-    if event.logged or event.usual:
-        return False
-    if ends_program(event.frames) or (event.kind == "kill" and event.pattern_role == "origin"):
-        return True
-    is_plain = not event.traceback and (
-        event.pattern_role == "collateral"
-        or (event.pattern_role == "origin" and (event.strength == "states" or event.passing))
-    )
-    # What a run says again and again, and then no more, is of one at work.
-    is_plain = is_plain and not event.lasting
-    return (event.traceback > 0 or is_plain) and 0 < progress.well_ended - event.last <= ECHOED
 
 
 def _lived_with(events: Iterable[Event], runs: Sequence[Progress], timeline: Timeline) -> Iterator[Event]:

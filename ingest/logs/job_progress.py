@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from corpus.frameworks import known_frameworks
 from corpus.log_patterns import Pattern
 from ingest.logs.checkpoints import Checkpoint, checkpoint_of
 from ingest.logs.facts import Value
@@ -76,7 +77,12 @@ class JobProgress:
             run.says_first(_NUMBER.sub("#", line.body), line.number) and not run.is_short
         )
         if is_last:
-            run.close(line.number, finished=pattern.kind == "finish", is_part=pattern.partial or pattern.once)
+            run.close(
+                line.number,
+                finished=pattern.kind == "finish",
+                is_part=pattern.partial or pattern.once,
+                is_own=not known_frameworks().generic.issuperset(pattern.frameworks),
+            )
 
     def note_survival(self, pattern: Pattern, line: Line) -> None:
         """Note a line that only who survived a failure prints, who was told to end, or who died of one."""

@@ -14,6 +14,7 @@ from ingest.logs.conditions import ReportView
 from ingest.logs.context_lines import MAX_AROUND, TAIL, last_rows
 from ingest.logs.derived_facts import derive_facts, ranks_apart
 from ingest.logs.events import EventLog, GroupKey
+from ingest.logs.facts import Fact
 from ingest.logs.failure_log import FailureLog
 from ingest.logs.inputs.jobs import JobSource
 from ingest.logs.inputs.members import is_helper
@@ -169,9 +170,7 @@ class LogReading:
                 self._events.repeat(sight.group, sight.last, sight.count - sight.full)
         notes, progress = self._notes, self._notes.progress
         tail = self._masking.rows(last_rows(self._last))[-TAIL:] if self._last else ()
-        shown = {found.name for found in notes.frameworks.all()}
-        serves = bool(shown & known_frameworks().engines) and not shown & known_frameworks().trainers
-        facts = derive_facts(notes.facts, notes.streams, notes.settings, serves=serves, world=notes.world)
+        facts = self._facts()
         events = with_messages_below(self._events.all(notes.world, self._good.events))
         events = with_calls_of_chain(events)
         facts = (*facts, *ranks_apart(events, facts))
@@ -222,6 +221,13 @@ class LogReading:
             command=(command.number, self._masking.clean(command.body)),
             curves=notes.curves.curves(source.series if isinstance(source, JobSource) else {}),
         )
+
+    def _facts(self) -> tuple[Fact, ...]:
+        """Give the facts that the lines told, with what follows from several of them."""
+        notes = self._notes
+        shown = {found.name for found in notes.frameworks.all()}
+        serves = bool(shown & known_frameworks().engines) and not shown & known_frameworks().trainers
+        return derive_facts(notes.facts, notes.streams, notes.settings, serves=serves, world=notes.world)
 
     def _limits(self, source: LogSource | JobSource) -> Limits:
         omitted = {

@@ -68,14 +68,14 @@ class Progress:
     """Marks of progress: how many, the latest ones, and where the run said that it was done.
 
     `step` is the last training step that the run itself counted; a progress bar may count anything.
-    `finished` is where it said that it was done, `closed` the latest sign of any kind of a good end, `last`
-    the latest mark, and `whole` the latest one that counts all of the run's steps, whose greatest total is
-    `total`. `settling` are lines that show failures to have been survived. `asked` is where the job was told
-    to end, and `obeyed` where it showed that it had; `died` is where its main program said that it dies of an
-    exception, `part_ended` where a part of its work ended well, `worked` where
-    it last printed a result of its work without counting. 0 where there is none. `counts_from_zero`
-    tells that the steps of the whole begin with 0, so that the last one is one less than their number;
-    `is_left_open` that the last rows break off what they tell.
+    `finished` is where it said that it was done, `closed` the latest sign of any kind of a good end,
+    `own_closed` the latest that a framework gives, `last` the latest mark, and `whole` the latest one
+    that counts all of the run's steps, whose greatest total is `total`. `settling` are lines that show
+    failures to have been survived. `asked` is where the job was told to end, and `obeyed` where it showed
+    that it had; `died` is where its main program said that it dies of an exception, `part_ended` where a
+    part of its work ended well, `worked` where it last printed a result of its work without counting. 0
+    where there is none. `counts_from_zero` tells that the steps of the whole begin with 0, so that the
+    last one is one less than their number; `is_left_open` that the last rows break off what they tell.
     """
 
     LATEST = 4096
@@ -85,6 +85,7 @@ class Progress:
     latest: deque[ProgressMark] = field(default_factory=lambda: deque(maxlen=Progress.LATEST))
     finished: int = 0
     closed: int = 0
+    own_closed: int = 0
     last: ProgressMark | None = None
     whole: ProgressMark | None = None
     total: float = 0.0
@@ -128,12 +129,14 @@ class Progress:
         elif self._last.get(mark.series, mark.step) > mark.step >= 0:
             self._again[mark.series] = mark.step
 
-    def close(self, line: int, *, finished: bool, is_part: bool = False) -> None:
+    def close(self, line: int, *, finished: bool, is_part: bool = False, is_own: bool = False) -> None:
         """Note a sign of a good end; `finished` where the run itself says that it is done.
 
-        `is_part` tells that it may be that of a part of the work.
+        `is_part` tells that it may be that of a part of the work, `is_own` that a framework says so, and no
+        script around it.
         """
         self.closed = line
+        self.own_closed = line if is_own else self.own_closed
         self.part_ended = line if is_part else 0
         self._since.clear()
         self._again.clear()
@@ -348,6 +351,12 @@ def log_end(runs: Sequence[Progress], timeline: Timeline, doubtful: Iterable[int
     # Results show only that a program was at work: they count where no line tells how far it came.
     marks = marks or [
         (line - run.worked, run.worked) for run, line in zip(runs, last_lines, strict=True) if run.worked
+    ]
+    # A good end behind which work goes on is the latest sign of it.
+    marks += [
+        (line - run.well_ended, run.well_ended)
+        for run, line in zip(runs, last_lines, strict=True)
+        if run.well_ended
     ]
     if not marks:
         return UNSEEN

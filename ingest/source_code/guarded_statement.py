@@ -17,6 +17,8 @@ from itertools import islice, pairwise
 from ingest.source_code.message_template import Pieces, is_said, pieces_of, told_values
 from ingest.source_code.names_read import MOST_NAMES, names_read
 
+# Of a function that raises oftener none is told apart: each costs a walk through the module.
+MOST_RAISES = 60
 # A whole module is parsed up to this size; a function is a part of it.
 LONGEST_PARSED = 400_000
 # Of a module's own rows those above say what its names are; of a longer one only the statement is parsed.
@@ -83,9 +85,16 @@ def read_statement(text: str, line: int) -> GuardedStatement | None:
 def find_raise(text: str, message: str, function: str) -> GuardedStatement | None:
     """Read the statement of a function that raises or asserts with a message; None where not one does."""
     tree = _parsed(text) if len(text) <= LONGEST_PARSED else None
-    raising = (node for node in ast.walk(tree) if isinstance(node, ast.Raise | ast.Assert)) if tree else ()
+    functions = (
+        node
+        for node in (ast.walk(tree) if tree else ())
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == function
+    )
+    raising = [
+        node for around in functions for node in ast.walk(around) if isinstance(node, ast.Raise | ast.Assert)
+    ]
     found = []
-    for node in raising:
+    for node in raising if len(raising) <= MOST_RAISES else ():
         try:
             read = _guarded(_path_to(tree, node.lineno)) if tree is not None else None
         except RecursionError:  # code that nests deeper than a walk can

@@ -15,6 +15,8 @@ from service.remediation.own_edits import job_files
 # So many rows are told of a statement, and so many steps are gone back from it.
 MOST_ROWS, MOST_STEPS = 4, 4
 LONGEST_ROW = 100
+# A longer row of a file is data, and no statement that people write.
+LONGEST_READ = 300
 _NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){0,3}(?![\w(=.'\"])")
 _REMARK = re.compile(r"^\s*#|\s{2,}#\s.*$")
 _HANDS_ON = re.compile(r"^\s*[\w.]+\s*=\s*[A-Za-z_]\w*\s*(?:#.*)?$")
@@ -101,7 +103,8 @@ def _made(name: str, below: int, rows: Sequence[str]) -> tuple[int, str] | None:
         binds = re.compile(_BINDS.replace("{name}", re.escape(whole)))
         for place in range(below - 1, 0, -1):
             row = rows[place - 1]
-            match = binds.match(row) if not _BINDS_NOTHING.match(row) else None
+            is_read = len(row) <= LONGEST_READ and whole in row and not _BINDS_NOTHING.match(row)
+            match = binds.match(row) if is_read else None
             if match is not None:
                 return place, match["of"] or match["opened"] or match["from"]
             is_above = re.match(r"\s*(?:async )?def ", row) and _indent(row) < _indent(rows[below - 1])

@@ -19,7 +19,15 @@ from service.remediation.exclusions import excluded
 from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, is_of_failed, refused, same, value_of
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.message_hints import MessageHint
-from service.remediation.named_changes import as_own, kind_of, renamed_change, tells_value, with_refusals
+from service.remediation.named_changes import (
+    WAYS,
+    as_own,
+    is_about,
+    kind_of,
+    renamed_change,
+    tells_value,
+    with_refusals,
+)
 from service.remediation.named_options import NamedOption
 from service.remediation.own_values import with_divisors
 from service.remediation.packages.changes import PackageChange
@@ -41,14 +49,6 @@ from service.remediation.values import beyond_default, compute_value, leads_astr
 from service.schemas.diagnosis import Dropped, ProposedChange
 from service.schemas.value_bounds import ValueBounds
 
-# What to put there where a message names no value. Blanks mark it as guidance, in Chinese too.
-_WAYS = {
-    "up": "changes.to-higher",
-    "down": "changes.to-lower",
-    "off": "changes.to-nothing",
-    "named": "changes.to-allowed",
-    "checked": "changes.to-allowed",
-}
 _SAID = {"named": "changes.named", "checked": "changes.checked"}
 
 
@@ -235,7 +235,7 @@ def _feasible(
         # What the failing message itself blames has another value than the one that it advises.
         blamed = (
             (wanted is not None and wanted.set_otherwise)
-            or any(_is_about(item, change) for item in job.advice)
+            or any(is_about(item, change) for item in job.advice)
             or (change.from_ is not None and not same(change.from_, change.to))
         )
         has_sign = wanted is not None and bool(wanted.when)
@@ -266,7 +266,7 @@ def _follow(
         if item.way == "checked" and f"{item.key}={value_of(item.key, job.settings)}" in said:
             continue  # the very value that the message tells
         known = next(
-            (group for group in groups if any(_is_about(item, change) for change in group.changes)), None
+            (group for group in groups if any(is_about(item, change) for change in group.changes)), None
         )
         if item.is_checked and known:
             known.situated = known.situated or not known.from_case
@@ -284,10 +284,6 @@ def _follow(
         is_told = tells_value(item.key, job.grounds.value(item.framework, item.key), said)
         if known and known.advised is None and (is_told or not item.is_last_resort):
             known.advised, known.told = place, is_told
-
-
-def _is_about(item: MessageHint, change: ProposedChange) -> bool:
-    return change.framework == item.framework and canonical(change.key) == canonical(item.key)
 
 
 def _advised(item: MessageHint, job: _JobContext) -> ChangeGroup:
@@ -313,7 +309,7 @@ def _to(item: MessageHint, now: str | None, language: Language) -> Scalar:
         return item.way != "off"
     if now is not None and number_of(now, "float") is not None and item.way in ("up", "down"):
         return words("changes.above" if item.way == "up" else "changes.below", language, now=now)
-    return words(_WAYS.get(item.way, "changes.to-asked"), language)
+    return words(WAYS.get(item.way, "changes.to-asked"), language)
 
 
 def _is_told(

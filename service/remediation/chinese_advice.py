@@ -10,11 +10,15 @@ import re
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _NAME = r"[`'\"“「]?(?P<name>-{0,2}[A-Za-z][\w.-]{1,80})[`'\"”」]?"
 _VALUE = r"[`'\"“「]?(?P<value>[A-Za-z0-9][\w.-]{0,40})[`'\"”」]?"
+# Who says so before `把 x 设为 y` says not to do it.
+_DENIED = "".join(
+    f"(?<!{word})" for word in ("不要", "不可以", "不可", "不能", "不应", "不应该", "不建议", "请勿", "勿")
+)
 # The name before its verb: `把 x 改为 y`, `将 x 调小`.
 _INVERTED = tuple(
     (
         re.compile(
-            rf"(?:将|把|请将|请把)\s*(?:参数|选项|配置项?|环境变量|变量)?\s*{_NAME}\s*(?:的值)?\s*(?:{verbs})"
+            rf"{_DENIED}(?:将|把|请将|请把)\s*(?:参数|选项|配置项?|环境变量|变量)?\s*{_NAME}\s*(?:的值)?\s*(?:{verbs})"
         ),
         put,
     )
@@ -31,13 +35,13 @@ _INVERTED = tuple(
 )
 # The verb before its name; the longer words first.
 _WORDS = (
-    ("不要|请勿|切勿|禁止", " do not "),
+    ("不(?:要|应该|应当|应|需要|需|可以|可|能|得|建议|推荐)|请勿|切勿|勿|禁止|避免|无需|不必", " do not "),
     ("失败|出错", " failed "),
     ("运行|执行|启动", " run "),
     ("通过", " with "),
     ("先", " first "),
     ("不支持", " is not supported "),
-    ("请|建议|推荐|可以|需要|应该|应|尝试|试试", " please "),
+    ("(?:请|建议|推荐|可以|需要|应该|应|尝试|试试)先?", " please "),
     ("设置环境变量|设置参数|设置|设定|指定|配置|传入|添加|加上|改用|使用", " set "),
     ("增大|调大|提高|加大|增加|调高", " increase "),
     ("减小|调小|降低|减少|缩小|调低", " decrease "),
@@ -50,7 +54,7 @@ _WORDS = (
     ("[。！]", ". "),
     ("；", "; "),
     ("：", ": "),
-    ("为|成", " to "),
+    (r"(?<=[\w`'\"\s])(?:为|成)(?=\s{0,2}[`'\"\w-])(?![\u4e00-\u9fff])", " to "),
 )
 _TABLE = tuple((re.compile(words), put) for words, put in _WORDS)
 

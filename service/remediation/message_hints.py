@@ -127,9 +127,9 @@ _SUBJECT = re.compile(
 _BY_MEANS = re.compile(r"(?i) (?:it|this|them|that) (?:with|by|via|using|through)\b")
 # A name of several words.
 _JOINED = re.compile(r"[A-Za-z][_-][A-Za-z]")
-_REACH = 48
-# How many lines below the root what it announces may stand.
-_BELOW = 3
+# So much of a message is read; how far before a name its verb may stand; how many lines below the root what
+# it announces may.
+LONGEST_READ, _REACH, _BELOW = 4000, 48, 3
 # The bounds that a message gives for a setting, right behind its name.
 _RANGE = re.compile(
     r"^[`'\"]?\s*(?:must be |should be |has to be |may be |values? )?(?:of |from |between |in (?:the "
@@ -330,7 +330,7 @@ def _checked(
 
 def read_hints(message: str) -> list[NamedSetting]:
     """Read the names of a message that it advises to change, and those that it only names."""
-    told = _APPENDED.sub("", in_english(message))
+    told = _APPENDED.sub("", in_english(message[:LONGEST_READ]))
     advised = [
         named
         for sentence in _SENTENCE.split(told)

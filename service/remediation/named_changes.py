@@ -15,6 +15,7 @@ from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
 from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import settable_frameworks
+from service.remediation.message_hints import MessageHint
 from service.remediation.named_options import NamedOption
 from service.remediation.own_names import own_option
 from service.remediation.ranking import BEFORE_ADVICE, ChangeGroup
@@ -25,9 +26,13 @@ from service.schemas.diagnosis import ProposedChange
 
 # A single word may stand beside any number.
 LEAST_WORDS = 2
-_WAYS = {
+# What to put there where a message names no value. Blanks mark it as guidance, in Chinese too.
+WAYS = {
     "up": "changes.to-higher",
     "down": "changes.to-lower",
+    "off": "changes.to-nothing",
+    "named": "changes.to-allowed",
+    "checked": "changes.to-allowed",
     "set": "changes.to-asked",
     "other": "changes.to-existing",
 }
@@ -164,6 +169,11 @@ def _refusal_change(
     )
 
 
+def is_about(item: MessageHint, change: ProposedChange) -> bool:
+    """Tell whether a change is of the setting that a message names."""
+    return change.framework == item.framework and canonical(change.key) == canonical(item.key)
+
+
 def tells_value(key: str, now: str | None, said: str) -> bool:
     """Tell whether a message names a setting with the job's very value: `pipeline parallel size (3)`."""
     parts = [re.escape(part) for part in re.split(r"[_-]", last_level(unsigned(key)))]
@@ -229,7 +239,7 @@ def _wanted(option: NamedOption, language: Language) -> Scalar:
             number if number is not None and "." in option.value else option.value if plain is None else plain
         )
     if option.way and not option.value:
-        return words(_WAYS[option.way], language)
+        return words(WAYS[option.way], language)
     if option.required:
         return words("changes.to-given", language)
     if option.nearest:

@@ -20,6 +20,8 @@ from service.remediation.setting_values import number_of
 from service.schemas.diagnosis import ProposedChange
 
 _NUMBER = r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
+# A shorter variable begins many names that are not of its list.
+LEAST_NAME = 3
 _VALUES = rf"[\[(]\s*(?P<values>{_NUMBER}(?:\s*,\s*{_NUMBER})*)\s*,?\s*[\])]"
 
 
@@ -78,7 +80,8 @@ def _is_default(change: ProposedChange, settings: Sequence[Setting]) -> bool:
 def _passing(change: ProposedChange, report: CrashReport) -> Iterator[PassedValue]:
     leaf = pattern(last_level(canonical(change.key)))
     passes = re.compile(
-        rf"--{leaf}(?:[ =]\{{(?P<field>\w+)[^}}]*\}}|['\"],\s*(?:f?['\"]\{{|str\(|repr\()?(?P<argument>\w+))"
+        rf"--{leaf}(?:[ =]\{{(?P<field>\w+)[^}}]*\}}"
+        rf"|['\"],\s*(?:f?['\"]\{{|str\(|repr\()?(?P<argument>\w+)(?!\w|\s*=))"
     )
     for text in report.launches:
         body, _, name = text.rpartition("\n")
@@ -87,7 +90,10 @@ def _passing(change: ProposedChange, report: CrashReport) -> Iterator[PassedValu
             continue
         variable = match["field"] or match["argument"]
         # The loop's own list, or one that is named after its variable: `batch_sizes` for `batch_size`.
-        lists = re.compile(rf"(?m)^[^#\n]*?\b(?:{variable}\w{{0,8}}\s*=|for {variable} in)\s*{_VALUES}")
+        named = (
+            rf"|{variable}(?:s|es|_?(?:sizes|values|list|grid))\s*=" if len(variable) >= LEAST_NAME else ""
+        )
+        lists = re.compile(rf"(?m)^[^#\n]{{0,200}}?\b(?:for {variable} in{named})\s*{_VALUES}")
         if listed := lists.search(body):
             values = tuple(part.strip() for part in listed["values"].split(","))
             line = body.count("\n", 0, listed.start("values")) + 1

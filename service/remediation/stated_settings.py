@@ -28,8 +28,12 @@ from service.schemas.diagnosis import ProposedChange
 # What takes a check away is the last thing to try, and what says where programs and packages come from is
 # set on no message's word.
 _NOT_FIRST = re.compile(
-    r"(?i)ALLOW_|SKIP_|IGNORE_|OVERRIDE|UNSAFE|NO_CHECK|^PIP_|INDEX_URL|PROXY|PYTHONPATH|^PATH$|GIT_SSH|^LD_"
+    r"(?i)ALLOW_|SKIP_|IGNORE_|OVERRIDE|UNSAFE|NO_CHECK|^PIP_|PROXY|PYTHONPATH|^PATH$|GIT_SSH|^LD_|"
+    r"ENDPOINT|(?:^|[_.-])(?:URL|URI|HOST|ADDR|ADDRESS|SERVER|KEY|TOKEN|SECRET|PASSWORD)$|VERIFY|SSL|TLS|"
+    r"TRUST|REMOTE|DELETE|REMOVE|PURGE|CLEAN|FORCE|OVERWRITE|EXEC|COMMAND|SHELL"
 )
+# An address, or a host's name: where a job talks to is set on no message's word.
+_ADDRESS = re.compile(r"://|^(?:[\w-]+\.){1,8}[A-Za-z]{2,12}(?::\d+)?(?:/|$)|^\d{1,3}(?:\.\d{1,3}){3}")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _OF_FILES = frozenset({"yaml", "json", "toml", "ini"})
 # What is only for who wants something else than the job does.
@@ -46,7 +50,7 @@ def stated_settings(
     for row in stated_rows(cause, report):
         text = _OPTIONAL.sub("", row.text)
         for named in () if is_stray_command(text) else read_hints(text):
-            if named.way in _SET and not _NOT_FIRST.search(named.name):
+            if named.way in _SET and not (_NOT_FIRST.search(named.name) or _ADDRESS.search(named.value)):
                 for option in _options(named, row, report, settings):
                     if not _is_catalogued(option.key, report, library):
                         found.setdefault(canonical(option.key), option)

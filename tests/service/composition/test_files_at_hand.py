@@ -127,5 +127,6 @@ def test_that_what_still_lacks_it_is_not_called_mended(triage: Triage, log: str,
 def test_that_another_statement_at_hand_is_told_where_nothing_else_is_known(triage: Triage) -> None:
     """Of a failing statement that the file has otherwise by now, the answer says how it reads."""
     text = "def forward(mask):\n    h = 1\n    wide = mask.unsqueeze(1).unsqueeze(1).expand(1, h, steps)\n"
-    first = explained(triage, SHAPED, ConfigFile.of("train.py", text)).changes[0]
+    strange = SHAPED.partition("RuntimeError:")[0] + "RuntimeError: the mask is of another house\n"
+    first = explained(triage, strange, ConfigFile.of("train.py", text)).changes[0]
     assert "another statement there, row 3" in str(first.to)

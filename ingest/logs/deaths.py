@@ -1,0 +1,32 @@
+"""Which failures a process has died of, so that no good word behind them is its own."""
+
+from __future__ import annotations
+
+from ingest.logs.events import Event
+from ingest.logs.progress import LAST_WORDS, Progress
+from ingest.logs.stacks.own_calls import ends_program
+
+# So near behind a program's last calls the script that started it says its own last word.
+ECHOED = 8
+
+
+def has_died_of(event: Event, progress: Progress) -> bool:
+    """Tell whether a process is dead for this failure: what says behind it that all is done is another.
+
+    A script without `set -e` goes on to its last word whatever became of its program. Who catches an
+    exception and goes on says more before it ends than that it does.
+    """
+    if event.final or (progress.died and abs(progress.died - event.last) <= LAST_WORDS):
+        return True
+    if event.logged or event.usual:
+        return False
+    if ends_program(event.frames) or (event.kind == "kill" and event.pattern_role == "origin"):
+        return True
+    if progress.own_closed > event.last:
+        return False
+    is_plain = not event.traceback and (
+        event.pattern_role == "collateral" or (event.pattern_role == "origin" and event.strength == "states")
+    )
+    # What a run says again and again, and then no more, is of one at work; so is what it may go on without.
+    is_plain = is_plain and not (event.lasting or event.passing)
+    return (event.traceback > 0 or is_plain) and 0 < progress.well_ended - event.last <= ECHOED
