@@ -12,10 +12,21 @@ from corpus.library import pages, read_yaml, validated_table
 from corpus.schema import Expression, Record, Text
 
 STATED_COMMANDS = "stated_commands.yaml"
-# What stands in the expressions for the parts that differ: no blank, quote or sign that a shell reads.
+# No more of a name; a bound of every repetition keeps the reading of a hostile row linear.
+_TAIL = r"(?:[A-Za-z0-9_+-]|\.(?=[A-Za-z0-9_])){0,59}"
+_WORD = rf"[A-Za-z0-9_]{_TAIL}"
+# What stands in the expressions for the parts that differ: no blank, quote or sign that a shell reads, no
+# `..`, no address, no absolute path. An owner has no dot, as a host would.
 _PARTS: Mapping[str, str] = {
-    "{name}": r"[A-Za-z0-9][\w./:@+=-]{0,100}",
-    "{options}": r"(?: --?[A-Za-z][\w-]{0,40}(?:[ =][\w./:@+-]{1,80})?){0,6}",
+    "{tail}": _TAIL,
+    "{name}": rf"[A-Za-z0-9]{_TAIL}",
+    "{model}": rf"(?:[A-Za-z0-9][A-Za-z0-9_-]{{0,59}}/)?[A-Za-z0-9]{_TAIL}",
+    "{file}": r"[A-Za-z0-9][A-Za-z0-9_+-]{0,39}(?:\.[A-Za-z0-9_+-]{1,19}){1,3}",
+    "{path}": rf"{_WORD}(?:/{_WORD}){{0,5}}",
+    "{script}": rf"(?:\./)?(?:{_WORD}/){{0,5}}{_WORD}(?<=\.py)",
+    "{counts}": (
+        r"(?: --(?:nproc[_-]per[_-]node|nnodes|num[_-](?:processes|machines|gpus|nodes))[ =]\d{1,4}){0,3}"
+    ),
 }
 
 
@@ -30,8 +41,8 @@ class StatedCommand(Record):
     """A command's harmless form, with what it is run for.
 
     `expression` is all of the command, `command` what it is told as where that differs, filled with named
-    groups of the expression. `launches` tells that it starts the job's own program, so that bare it is
-    completed; `own` that it runs a file of the job's, which must be known to be one.
+    groups of the expression. `launches` tells that it starts the job's own program, so that bare (its group
+    `bare`) it is completed; `own` that it runs a file of the job's, which must be known to be one: `script`.
     """
 
     id: str
@@ -44,7 +55,7 @@ class StatedCommand(Record):
 
     @property
     def form(self) -> str:
-        """Give the expression with what stands for names and options."""
+        """Give the expression with what stands for the parts that differ."""
         found = self.expression
         for part, expression in _PARTS.items():
             found = found.replace(part, expression)
