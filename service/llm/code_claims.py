@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from corpus.library import Library
 from corpus.message import Message
 from ingest.configfiles import notebook
 from ingest.configfiles.errors import NotPatchableError
@@ -155,14 +156,14 @@ def _books(report: CrashReport) -> Iterator[tuple[str, str]]:
             yield name.rpartition("/")[2], body
 
 
-def as_option(pick: Proposal, report: CrashReport) -> Proposal:
+def as_option(pick: Proposal, report: CrashReport, library: Library) -> Proposal:
     """Read words in the place of one option's value as a change of that option, and so a script's row.
 
     They are no code, but say which value it is to have. Where the job's files set the option in several
     places, the place counts, and what is proposed stays one of the code.
     """
     if is_code(pick) and pick.before.strip():
-        row = changed_option(pick.key, pick.before, pick.to, report)
+        row = changed_option(pick.key, pick.before, pick.to, report, library)
         if row is not None:
             framework = "env" if row.kind == "env" else "script"
             update = {"framework": framework, "kind": row.kind, "key": row.key, "to": row.to}

@@ -150,9 +150,8 @@ def _picked(
     kept: dict[tuple[str, str], ProposedChange] = {}
     for place, pick in enumerate(picks[:MAX_PICKS]):
         found = offered(pick, prompt_context)
-        made: list[ProposedChange] | str = (
-            [found] if found else _free(as_option(pick, prompt_context.report), cause, prompt_context, prompt)
-        )
+        option = as_option(pick, prompt_context.report, prompt_context.library)
+        made: list[ProposedChange] | str = [found] if found else _free(option, cause, prompt_context, prompt)
         why = made if isinstance(made, str) else ""
         if not found and not isinstance(made, str):
             is_withheld = made[0].to == words("model.another-value", prompt_context.language)

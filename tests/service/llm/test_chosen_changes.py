@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from corpus.library import Library
 from corpus.message import words
+from ingest.configfiles.settings import Setting
 from ingest.logs.inputs import sources
 from service.llm.claims import Claims, Proposal
 from service.llm.grounding import ground_claims
@@ -121,6 +123,14 @@ def test_a_scripts_variable_may_get_another_choice_of_the_option_that_it_feeds(t
         ("srun python t.py --lr 3", "srun python u.py --lr 3", None),
         ("export A=1", "rm -rf /", None),
         ("export B=1", "export B=2", None),
+        # A script, and what a shell reads as another command.
+        ("srun python t.py --lr 3", "srun python t.py --then u.py --lr 3", None),
+        ("export A=1", "export A=1;reboot", None),
+        ("export A=1", "export A=$(reboot)", None),
+        ("export A=1", "export A=`reboot`", None),
+        ("export A=1", "export A=1|sh", None),
+        ("export A=1", "export A=1&reboot", None),
+        ("export A=1", "export A=u.sh", None),
     ],
 )
 def test_a_row_of_a_script_that_changes_in_one_option_is_that_option(
@@ -128,8 +138,40 @@ def test_a_row_of_a_script_that_changes_in_one_option_is_that_option(
 ) -> None:
     """Whatever else a row runs stays as it is."""
     rows = "#SBATCH --mem=8G\nexport A=1\nsrun python t.py --lr 3\nrun.sh"
-    found = changed_option("run.sh:2", before, after, replace(report(event(9)), launches=(rows,)))
+    found = changed_option(
+        "run.sh:2", before, after, replace(report(event(9)), launches=(rows,)), Library({}, {}, {})
+    )
     assert found == expected
+
+
+@each_row(
+    ("before", "after", "expected"),
+    [
+        ("torchrun --standalone train.py", "torchrun --standalone train_fixed.py", None),
+        ("torchrun --standalone -m pkg.train", "torchrun --standalone -m pkg.other", None),
+        ("python -m pkg --bf16 data.json", "python -m pkg --bf16 other.json", None),
+        ("vllm serve --enforce-eager org/model", "vllm serve --enforce-eager org/other", None),
+        ("vllm serve --nobody-knows org/model", "vllm serve --nobody-knows org/other", None),
+        ("vllm serve --config a.yaml;x", "vllm serve --config b.yaml;x", None),
+        ("vllm serve --max-model-len 9000", "vllm serve --max-model-len 4000", ("--max-model-len", "4000")),
+        ("vllm serve --nobody-knows=3 m", "vllm serve --nobody-knows=4 m", ("--nobody-knows", "4")),
+        ("python t.py --own_size 7 x", "python t.py --own_size 6 x", ("--own_size", "6")),
+        # The settings have another value of that key.
+        ("python t.py --own_size x", "python t.py --own_size y", None),
+        ("python t.py --own_switch True", "python t.py --own_switch False", ("--own_switch", "False")),
+    ],
+)
+def test_a_word_behind_an_option_is_its_value_where_the_option_takes_one(
+    triage: Triage, before: str, after: str, expected: tuple[str, str] | None
+) -> None:
+    """The library says so, or the settings read of the file; else it may be what is run or served."""
+    seen = (("vllm", "0.8.5"), ("transformers", "4.50.0"), ("pytorch", "2.6.0"))
+    read = [Setting("own_size", "7", 1, "flag", file="run.sh")]
+    # The reader of scripts takes a word behind what it does not know to be a switch for its value.
+    read.append(Setting("enforce-eager", "org/model", 1, "flag", file="run.sh"))
+    failed = report(event(9), frameworks=seen, settings=read, launches=(f"{before}\nrun.sh",))
+    found = changed_option("run.sh:1", before, after, failed, triage.library)
+    assert (found and (found.key, found.to)) == expected
 
 
 def test_a_cell_that_the_log_prints_may_be_edited(triage: Triage) -> None:

@@ -93,7 +93,9 @@ def test_words_for_one_options_value_are_a_change_of_the_option(
 ) -> None:
     """They are no code that could be written in the value's place."""
     pick = Proposal(framework="code", kind="code", key="train.py:6", before=before, to=to)
-    meant = as_option(pick, _failed(f"{FILE}place = 1\nkind = 2\nrun(\n    kind=3\n)\ntrain.py"))
+    meant = as_option(
+        pick, _failed(f"{FILE}place = 1\nkind = 2\nrun(\n    kind=3\n)\ntrain.py"), Library({}, {}, {})
+    )
     assert ((meant.key, meant.to) if meant != pick else None) == expected
     assert is_code(meant) == (expected is None)
 
