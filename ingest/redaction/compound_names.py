@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ingest.redaction import entropy
 from ingest.redaction.kinds import SecretKind
-from ingest.redaction.named import NOTHING, SPECIAL, WORD
+from ingest.redaction.named import NO_KEYWORD, NOTHING, SPECIAL, WORD
 
 # A name of any words whose last ones are a secret's: of a flag, a variable, a key. What its words count, or
 # what kind of token it is, is no secret; nor where one is kept (`token_file`), nor of which kind
@@ -67,7 +67,7 @@ CALLED = (
         rf"[-+][a-z0-9_.-]*{_LAST_SIEVE}['\"]?(?:[ =,]|%20|%3D)",
         rf"(?<![^\s'\"=,;(\[])(?:--?|\+\+?|~)(?!(?:disabled?|no|skip|ask|require|allow|"
         rf"enable|reset|change|expire)[_.-]){_WORDS}{_LAST}['\"]?(?![\w.-])",
-        r"(?:[ \t]{1,4}|=|['\"]?,[ ]?)",
+        rf"(?:[ \t]{{1,4}}|=|['\"]?,[ ]?{NO_KEYWORD})",
         entropy.is_given,
     ),
     # Servers count tokens in every row; so the prefilter lets no number pass.

@@ -26,8 +26,7 @@ _NONE = re.compile(
     rb"(?:[a-z0-9]{1,10}[_-]){0,3}x{3,}|\.{3,}|\*{2,}|(?:\w{1,6}[_-])?(?:your|insert|"
     rb"enter)[_-].*|.*_here|incorrect|invalid|wrong|"
     rb"expired|expected|"
-    rb"updated|rotated|reset|rejected|mismatch\w*|failed|denied|authentication|authorization|accepted|"
-    rb"unknown|changed|credentials|"
+    rb"updated|rotated|reset|rejected|mismatch\w*|failed|denied|authentication|accepted|unknown|changed|"
     rb"(?:not|no|none)[-_ ](?:needed|required|used|set|necessary|provided|available|applicable)|"
     rb"blank|not|set|unset|password|must|should|shall|may|can|cannot|could|will|would|"
     # What somebody has masked already, and left some letters of.
@@ -40,8 +39,7 @@ _CALL = re.compile(
     # Another name, a metavariable, a call, a tag of YAML, and what a shell says where a variable is not set.
     rb"[A-Za-z_]\w*(?:\.\w+)*\.\w*(?:token|key|passw(?:or)?d|secret|credentials?)\Z|"
     rb"[a-z_]\w*(?:\.\w+)*\[\Z|"
-    rb"(?:(?:api|access|secret|auth|hf|hub|wandb|gemini|openai|anthropic|cohere|azure|google|private|public|"
-    rb"client|session|user|db|new|old|app|admin|"
+    rb"(?:(?:api|access|secret|auth|hf|hub|wandb|private|public|client|session|user|db|new|old|app|admin|"
     rb"root|ssh|aws|encryption|signing|service|bot|login)[_-]){1,3}"
     rb"(?:token|key|passw(?:or)?d|secret|credentials?)"
     rb"\Z|"
@@ -73,35 +71,9 @@ def is_reference(value: bytes) -> bool:
     return _REFERENCE.match(value) is not None
 
 
-# What code and lists of packages have where a name ends as a secret's does: `pad_token=eos_token_id`,
-# `google-auth==2.16.0`, `flops_per_token = 12*L*H`. No shape among them has letters and digits of chance.
-_OF_CODE = re.compile(
-    rb"(?:eos|bos|pad|padding|unk|sep|cls|mask|next|last|first|prev|input|output|prompt|completion|image|"
-    rb"vision|video|audio|special|target|stop|start|end|draft|new|num|max|hidden)_(?:tokens?|states?)"
-    rb"(?:_(?:ids?|idx|index|mask|count|len))?:?\Z|"
-    # A release, with conda's build behind it.
-    rb"={0,2}v?\d{1,4}(?:\.\d{1,4}){1,3}(?:\.?(?:rc|a|b|post|dev)\d{1,3})?(?:=(?:py|pyh|h|cuda)\w{0,24})?\Z|"
-    # A call with names alone, the place of an f-string, an argument of a parser's option.
-    rb"[a-z]+(?:[_.][a-z]+)+\((?:[a-z]+(?:[_.][a-z]+)*(?:\[[a-z_.]{1,40}\])?)?\)?\Z|"
-    rb"\{[a-z][a-z_]*(?:\.[a-z_]+)*\}\Z|"
-    rb"(?:help|type|default|required|action|dest|nargs|choices|metavar|const)=\Z|"
-    rb"(?P<argument>[a-z]{2,20})=(?P=argument)(?:_[a-z]{1,12})?\Z|"
-    # A quotient of two names, a product of letters, a variable that is given a number.
-    rb"[a-z][a-z0-9]*(?:_[a-z]+)+/[a-z]+(?:_[a-z]+)+\Z|(?:\d{1,4}\*)?[A-Za-z](?:\*[A-Za-z]){1,8}\Z|"
-    rb"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+){1,6}=\d{1,4}\Z|"
-    # A name in capitals, and the table of the next row.
-    rb"[A-Z]+(?:_[A-Z]+)+[a-z]+\[[A-Z]+(?:_[A-Z]+)+\Z"
-)
-
-
-def is_of_code(value: bytes) -> bool:
-    """Tell whether a value is an expression of code, or a package's release."""
-    return _OF_CODE.match(value) is not None
-
-
 def is_fetched(value: bytes) -> bool:
     """Tell whether a value says where a program takes it from: a call, a variable."""
-    return is_reference(value) or _CALL.match(value) is not None or is_of_code(value)
+    return is_reference(value) or _CALL.match(value) is not None
 
 
 _AMOUNT = re.compile(
@@ -129,9 +101,7 @@ def is_path(value: bytes) -> bool:
 
 def is_drawn(value: bytes) -> bool:
     """Tell whether a value may come from chance: it is no word, number, or path."""
-    return not (
-        value.isdigit() or is_word(value) or is_path(value) or _NONE.match(value) or is_of_code(value)
-    )
+    return not (value.isdigit() or is_word(value) or is_path(value) or _NONE.match(value))
 
 
 def is_nothing(value: bytes) -> bool:

@@ -39,7 +39,7 @@ VALUE = r"(?:[^\s'\",;)}\]\\\x80-\xff]|\\(?![nrtu'\"\\/])|[\xc2-\xdf][\x80-\xbf]
 # A vocabulary marks so where a word begins: the number behind it is the word's own.
 _NO_ENTRY = r"(?<!Ġ)(?<!▁)"
 # What a parser of arguments is told of a flag, behind its name.
-_NO_KEYWORD = (
+NO_KEYWORD = (
     r"(?!(?:type|help|default|action|dest|required|nargs|metavar|choices|const|envvar|prompt|hide_input|"
     r"is_flag)=)"
 )
@@ -153,7 +153,7 @@ def kind_of_flag(
 ) -> SecretKind:
     """Make the row of a value that stands behind a flag."""
     expression = (
-        rf"(?i:(?<![^\s'\"=\x80-\xff])--?{before}){_APART}{_NO_KEYWORD}(?!None\b|--|\*\*|<|\$)"
+        rf"(?i:(?<![^\s'\"=\x80-\xff])--?{before}){_APART}{NO_KEYWORD}(?!None\b|--|\*\*|<|\$)"
         rf"(?P<secret>{value})"
     )
     below = rf"(?:[A-Za-z0-9_-]{{1,24}}[_-])?(?:{'|'.join(cuts.split()[:4])})['\"]?[ =]"

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from ingest.redaction import entropy
+from ingest.redaction.code_values import is_tokens_code
 from ingest.redaction.kinds import FoundValue, Probed, SecretKind
 from ingest.redaction.named import decode_named
 
@@ -193,6 +194,8 @@ def _is_one(kind: str, cue: bytes, between: bytes, value: bytes) -> bool:
     elif named is not None and (named[2] == b"=" or b"_" in named[1]) and not _SAYS.match(named[1]):
         return False
     if b"://" in value or entropy.is_coded(value) or entropy.is_path(value) or entropy.is_fetched(value):
+        return False
+    if is_tokens_code(cue, value):
         return False
     beside = 2 * _BESIDE if between.rstrip().endswith((b":", b"=")) else _BESIDE
     if kind != "password" and len(between) <= beside and entropy.is_uuid(value):

@@ -69,7 +69,7 @@ PROSE = (
     # "try pwd X", "the passphrase was 'some words'", "le mot de passe de la base est X"
     _said(
         r"(?:password|passwd|passphrase|pwd|\Wpw|passcode)(?:\s|%20)",
-        rf"(?<![\w-])(?:password|passwd|passphrase|pwd|pw|passcode)"
+        rf"(?<![\w-])(?!(?<=[$])(?-i:PWD)[ ])(?:password|passwd|passphrase|pwd|pw|passcode)"
         rf"(?:[ ](?:type|enter|use|try|of))?[ ]['\"`]?(?P<secret>{_HELD}{{6,200}})",
     ),
     _said(

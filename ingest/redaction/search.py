@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ingest.redaction import entropy, views
 from ingest.redaction.budget import RedactionBudget
+from ingest.redaction.code_values import is_of_code
 from ingest.redaction.kinds import NEXT_ROW, SecretMatch
 from ingest.redaction.prefilter import CandidateRow, load_prefilter
 from ingest.redaction.table import KINDS
@@ -254,7 +255,9 @@ def _matches(view: TextView, number: int, until: int = sys.maxsize) -> Iterator[
             or _in_mask(view.text, match.start())
             or _in_mask(view.text, first)
         )
-        if secret and not is_masked and (kind.check is None or kind.check(secret)):
+        if not secret or is_masked or (kind.check is not None and not kind.check(secret)):
+            continue
+        if kind.check is None or not is_of_code(view.text, match.start(), first, secret):
             yield match
 
 

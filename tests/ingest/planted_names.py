@@ -177,6 +177,31 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
 }
 
+# Passwords, secrets and keys of the shape of a release, an expression, a call's argument: the text, the value.
+CODE_LIKE: tuple[tuple[str, str], ...] = (
+    ("PASSWORD={}", "Q7X9ZK2M4_P8R3T6Y1=42"),
+    ("export DB_PASSWORD={}", "Q7X9ZK2M4_P8R3T6Y1=4242"),
+    ("DB_PASSWORD={}", "10.20.30.40"),
+    ("mysql password: {}", "1985.12.24"),
+    ("redis_password: {}", "2019.7.4"),
+    ("PGPASSWORD={}", "v2.71.82"),
+    ("export MYSQL_PWD={}", "3.141"),
+    ("sync.py --password {}", "19.84.2001"),
+    ("password: {}", "1.0=hAbCdEf9Gh8"),
+    ("api_key = {}", "zebra_lamp/coral_moth"),
+    ("API_KEY={}", "A*b*C*d*E*f"),
+    ("password={}", "1.2=hAbCdEf9Gh8Jk7Lm6Np5Qr4S"),
+    ("client_secret: {}", "v1.22.333"),
+    ("aws_credentials = {}", "a*b*c*d*e"),
+    ("secret_token_password: {}", "zebra_lamp/coral_moth"),
+    ("密码: {}", "1985.12.24"),
+    ("  db-password={}", "1.2.3=py39_0"),
+    ("db_password={}", "gemini_api_key"),
+    ("password: {}", "eos_token_id"),
+    ("password: {}", "credentials"),
+    ("password: {}", "authorization"),
+)
+
 LOOKALIKES: tuple[str, ...] = (
     "google-auth==2.16.0",
     "- google-auth=2.29.0=py39h06a4308_0",

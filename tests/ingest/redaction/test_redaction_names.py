@@ -25,6 +25,13 @@ def test_what_a_name_tells_is_masked() -> None:
     assert not left
 
 
+def test_what_reads_like_code_is_masked_behind_a_secrets_name() -> None:
+    """A release, a product or an assignment may be a password: only behind a token's name it is none."""
+    rows = [(form.format(value), value) for form, value in planted_names.CODE_LIKE]
+    left = [(text, cleaned) for text, value in rows if value[2:] in (cleaned := Redactor().clean(text))]
+    assert not left
+
+
 def test_what_only_reads_like_a_name_stays() -> None:
     """Counts, special tokens, results of tests, and where a secret comes from are what a diagnosis needs."""
     masked = [
