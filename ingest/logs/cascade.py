@@ -410,6 +410,9 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
         return True
     if any(line.tells_of(event) for line in progress.settling):
         return True
+    # Whose trainer says itself that it came to its end has lived through what it printed before.
+    if not has_died and progress.own_closed > event.last and not loses_results:
+        return True
     # A good end of any kind undoes what its program may have gone on after.
     if event.passing and not has_died and progress.well_ended > event.last:
         return True

@@ -81,7 +81,8 @@ class JobProgress:
                 line.number,
                 finished=pattern.kind == "finish",
                 is_part=pattern.partial or pattern.once,
-                is_own=not known_frameworks().generic.issuperset(pattern.frameworks),
+                is_own=pattern.kind == "finish"
+                and not known_frameworks().generic.issuperset(pattern.frameworks),
             )
 
     def note_survival(self, pattern: Pattern, line: Line) -> None:
