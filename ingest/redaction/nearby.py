@@ -185,6 +185,11 @@ def _value(run: re.Match[bytes]) -> tuple[int, int]:
     return first + skip, first + len(text)
 
 
+def _is_elsewhere(value: bytes) -> bool:
+    """Tell whether a value is an address, or says where another one stands."""
+    return b"://" in value or entropy.is_coded(value) or entropy.is_path(value) or entropy.is_fetched(value)
+
+
 def _is_one(kind: str, cue: bytes, between: bytes, value: bytes) -> bool:
     between = _TAGS.sub(b"", between)
     named = _OWN_NAME.search(between)
@@ -193,9 +198,7 @@ def _is_one(kind: str, cue: bytes, between: bytes, value: bytes) -> bool:
             return False
     elif named is not None and (named[2] == b"=" or b"_" in named[1]) and not _SAYS.match(named[1]):
         return False
-    if b"://" in value or entropy.is_coded(value) or entropy.is_path(value) or entropy.is_fetched(value):
-        return False
-    if is_tokens_code(cue, value):
+    if is_tokens_code(cue, value) or _is_elsewhere(value):
         return False
     beside = 2 * _BESIDE if between.rstrip().endswith((b":", b"=")) else _BESIDE
     if kind != "password" and len(between) <= beside and entropy.is_uuid(value):

@@ -177,7 +177,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-# Passwords, secrets and keys of the shape of a release, an expression, a call's argument: the text, the value.
+# Passwords, secrets and keys that read as a release, an expression, an argument: the text, the value.
 CODE_LIKE: tuple[tuple[str, str], ...] = (
     ("PASSWORD={}", "Q7X9ZK2M4_P8R3T6Y1=42"),
     ("export DB_PASSWORD={}", "Q7X9ZK2M4_P8R3T6Y1=4242"),
