@@ -13,6 +13,11 @@ CAUGHT = (
     "detected by watchdog at work sequence id: {seq} PG status: last enqueued work: 9, last completed work: "
     "{done}\n"
 )
+TWO_NODES = "+ torchrun --nnodes 2 --nproc_per_node 1 train.py\n"
+NCCL_NODES = (
+    "node7:81:402 [0] NCCL INFO comm 0x55d0c0a0 rank 0 nRanks 8 nNodes {nodes} localRanks 4 localRank 0 "
+    "MNNVL 0\n"
+)
 SIZE = "Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/{size}\n"
 
 
@@ -24,8 +29,12 @@ def _waits(ranks: int, size: int, *, seq: int = 1, done: int = -1, op: str = "BR
 @each_row(
     ("text", "expected"),
     [
-        (_waits(2, 2), "nccl-p2p-topology"),
-        (_waits(8, 8), "nccl-p2p-topology"),
+        (NCCL_NODES.format(nodes=1) + _waits(2, 2), "nccl-p2p-topology"),
+        (NCCL_NODES.format(nodes=1) + _waits(8, 8), "nccl-p2p-topology"),
+        # Few ranks may be of several nodes: what lies between these is the network.
+        (_waits(2, 2), "nccl-network"),
+        (TWO_NODES + _waits(2, 2), "nccl-network"),
+        (NCCL_NODES.format(nodes=1) + NCCL_NODES.format(nodes=2) + _waits(8, 8), "nccl-network"),
         (_waits(16, 16), "nccl-network"),
         # One of the job's ranks did not come.
         (_waits(3, 4), "collective-straggler"),

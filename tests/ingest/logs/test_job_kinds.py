@@ -115,6 +115,13 @@ def test_what_a_log_shows_of_its_platform_decides(seen: str, absent: str) -> Non
     assert not replace(job, seen=frozenset({seen})).can_run(absent)
 
 
+def test_a_communicator_over_several_nodes_is_no_job_of_one_node() -> None:
+    """NCCL names one node for each communicator within a node, whatever the job spans."""
+    within = frozenset({"nccl.one-node"})
+    assert holds("job:one-node", replace(view(), seen=within))
+    assert not holds("job:one-node", replace(view(), seen=within | {"nccl.more-nodes"}))
+
+
 @each_row(
     ("job", "has_use"),
     [
