@@ -33,13 +33,15 @@ _ALONE = re.compile(r"\s*(?:[$%>]{1,3} |[-*•] |\d[.)] )?[`'\"]?$")
 # Of a command that was run, or is not to be, the message tells what happened.
 _DENIED = re.compile(
     r"(?i)(?:\bnot|n't|\bnever|\bfail\w*|\berror|\bwhile|\bafter|\bwhen|\balready|\bwas|\bwere|\bunable"
-    r"|\bcommand|\bsudo|\binstead of|\brather than)\b[^.!?:,]{0,30}$"
+    r"|\bcommand|\bsudo|\binstead of|\brather than|\bstop|\bremov\w+|\bwrong|\bif (?:you|it)|\bbefore"
+    r"|\b(?:you|it|we|was|has|have) (?:have |has |had )?(?:started|launched|ran|used|called)|\buse of"
+    r"|\b(?:un)?install|\bpip|\bconda|\buv|\bapt)\b[^.!?:,]{0,30}$"
 )
 # A launcher's bare name may be met in any sentence; outside of quotes it is told to be run in these.
 _STARTED = re.compile(
     r"(?i)\b(?:run|launch|start|execut|us)\w*(?: \w+){0,4}? (?:with |using |via |by )?(?:the )?$"
 )
-_QUOTED_RESULT = re.compile(r"(?i)^[`'\"]?\s*(?:returned|failed|exited|died|timed out|was )")
+_QUOTED_RESULT = re.compile(r"(?i)^[`'\"]?\s*(?:returned|failed|exited|died|timed out|was |is deprecated)")
 # What may follow the command: its closing quotes, the sentence's end, further words of the sentence.
 _END = r"(?=[`'\"]|[.,:)!?]?(?:\s|$)|[\u3002\uff0c\uff09])(?!\s*[`'\"]?\s*[;&|<>$\\(])"
 # A number of processes that the message tells beside the name of a size, or of cards.

@@ -55,6 +55,12 @@ def test_that_the_examples_of_a_row_give_its_command(row: StatedCommand) -> None
         "Please run `python /tmp/evil.py`",
         "Please run `bash clean.sh --rm /data --yes`",
         "Please run `bash clean.sh`",
+        "ZeRO needs DeepSpeed, which is not installed. Please run pip install deepspeed",
+        "Stop the server that you started with `ollama serve` first",
+        "it can't be used so; you launched the script with `torchrun`. Start it as a plain program.",
+        "It is wrong to use `huggingface-cli login`",
+        "The use of `torchrun` is deprecated",
+        "If you run `ollama serve` twice it fails",
     ],
 )
 def test_that_what_is_not_told_to_be_run_or_does_harm_is_not_offered(message: str) -> None:
