@@ -30,7 +30,8 @@ _TOKENS_NAME = re.compile(
 # What gives access by whatever else its name says.
 _GIVES_ACCESS = re.compile(
     rb"(?i)pass|pwd|(?<![a-z])(?:pw|psk|pat|jwt)(?![a-z])|secret|cred|auth|bearer|cookie|login|private|"
-    rb"refresh|session|(?:api|access|master|signing|encryption|service|account|storage|admin|deploy|client|server|app)"
+    rb"refresh|session|"
+    rb"(?:api|access|master|signing|encryption|service|account|storage|admin|deploy|client|server|app)"
     rb"[ _.-]?(?:key|token)|[\x80-\xff]"
 )
 # A row of a list of packages: `google-auth==2.16.0`; of conda's: `- google-auth=2.29.0=py39h06a4308_0`.

@@ -65,7 +65,7 @@ _NEXT = re.compile(r"(?: {1,4}[^\s`'\"]{1,200})?")
 _OUTSIDE = re.compile(r"\.\.|://|[ =][/~\\]|[ =][A-Za-z]:[/\\]")
 
 
-class ReadCommand(NamedTuple):
+class ToldCommand(NamedTuple):
     """A command that a text tells to run, with its row of knowledge and the groups `bare` and `script`."""
 
     known: StatedCommand
@@ -90,7 +90,7 @@ def stated_commands(cause: str, report: CrashReport, language: Language) -> list
     return list(found.values())
 
 
-def read_commands(text: str) -> Iterator[ReadCommand]:
+def read_commands(text: str) -> Iterator[ToldCommand]:
     """Read the commands of a known form that a text tells its reader to run.
 
     Options that the form does not have are left out; with those that lead outside nothing is read. Of a
@@ -109,7 +109,7 @@ def read_commands(text: str) -> Iterator[ReadCommand]:
             bare, script = parts.get("bare", ""), parts.get("script", "")
             if known.launches and unknown is not None:
                 told, script = bare, ""
-            yield ReadCommand(known, told, bare, script)
+            yield ToldCommand(known, told, bare, script)
 
 
 def _within_bounds(text: str) -> str:
