@@ -28,6 +28,19 @@ def reader_of(path: Path, seconds: float = PATIENCE) -> tuple[int, int]:
     raise AssertionError(f"nobody reads {path}")
 
 
+def reader_now(path: Path) -> Iterator[tuple[int, int]]:
+    """Give the process that reads a pipe now, if one does, and our end of the pipe."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return
+    number = next(holders(path), None)
+    if number is None:
+        os.close(handle)
+        return
+    yield number, handle
+
+
 def holders(path: Path) -> Iterator[int]:
     """Give the other processes that have a file open."""
     own = os.getpid()

@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from service.batches.engine import BatchEngine
 from service.batches.pool_executor import DEPTH, PoolExecutor
 from service.persistence.store import Store
 from service.settings import Settings
+from tests.pipes import reader_now
 from tests.processes import command, descendants
 from tests.service.batches.jobs import (
     accepted,
@@ -110,45 +111,68 @@ def _no_other_ray(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Under:
-    """A batch that a cluster works on: each worker waits for a pipe, and has taken some jobs ahead."""
+    """A batch that a cluster works on: its workers wait for pipes, and have taken some jobs ahead."""
 
     settings: Settings
     store: Store
     batch: str
     paths: list[Path]
 
-    def until_done(self, least: int) -> None:
-        """Wait until so many jobs are done."""
-        until(lambda: self.store.batches.get(self.batch).counts.get("done", 0) >= least, f"{least} are done")
+    def readers(self, count: int = 2) -> list[tuple[int, int]]:
+        """Wait until so many workers wait for pipes; gives their numbers and our ends of the pipes."""
+        found: dict[int, int] = {}
 
-    def feed(self) -> None:
-        """Give the pipes their logs, unless their jobs ended without."""
-        for path in self.paths:
-            if not self.store.batches.get(self.batch).counts.get("failed"):
-                _feed(path, self.store, self.batch)
+        def are_there() -> bool:
+            for path in self.paths:
+                for worker, handle in reader_now(path):
+                    if worker in found:
+                        os.close(handle)
+                    found.setdefault(worker, handle)
+            return len(found) == count
+
+        until(are_there, f"{count} workers wait for pipes")
+        return list(found.items())
+
+    def feed_until(self, done: int) -> None:
+        """Give each pipe that is read its log, until so many jobs ended."""
+
+        def are_done() -> bool:
+            for path in self.paths:
+                for _, handle in reader_now(path):
+                    with suppress(BrokenPipeError):  # it was gone since
+                        os.write(handle, crash(99).encode())
+                    os.close(handle)
+            counts = self.store.batches.get(self.batch).counts
+            return counts.get("done", 0) + counts.get("failed", 0) >= done
+
+        until(are_done, f"{done} jobs ended")
+
+    @property
+    def total(self) -> int:
+        """How many jobs it has."""
+        return COUNT + len(self.paths)
 
     def check(self) -> None:
         """Wait for the end: each job has one, and one alone."""
+        self.feed_until(self.total)
         until(lambda: self.store.batches.get(self.batch).state == "done", "the batch is over")
-        total = COUNT + len(self.paths)
-        assert sum(states(self.store, self.batch).values()) == total
+        assert sum(states(self.store, self.batch).values()) == self.total
         assert all(job.state == "done" or job.error for job in jobs(self.store, self.batch))
-        assert ends(self.settings, self.batch) == dict.fromkeys(range(1, total + 1), 1)
+        assert ends(self.settings, self.batch) == dict.fromkeys(range(1, self.total + 1), 1)
 
 
 @contextmanager
-def working(folder: Path, warm: Path, cluster: OwnCluster, pipes: int = 2) -> Iterator[Under]:
-    """Have a cluster work on a batch with two workers, of which as many as there are pipes wait for one."""
+def working(folder: Path, warm: Path, cluster: OwnCluster, workers: int = 2) -> Iterator[Under]:
+    """Have a cluster work on a batch with two workers, of which so many soon wait for a pipe."""
     settings = settings_at(
         folder / "home", warm, ray_from=1, ray_address=cluster.address, workers=2, request_deadline=1200
     )
-    paths = [folder / name for name in ("one.log", "two.log")][:pipes]
+    # Who waits for one pipe may have taken others ahead, whichever worker was ready first: there is one more
+    # than that, so that another worker meets one too.
+    paths = [folder / f"{number}.log" for number in range(1 + DEPTH if workers > 1 else 1)]
     with open_store(settings) as store:
         logs = write(folder / "logs", [crash(number // 2) for number in range(COUNT)])
-        # What one worker takes ahead stands between the two: the second is for the other worker, however late
-        # it is.
-        specs = [pipe(paths[0]), *logs[:DEPTH], *map(pipe, paths[1:]), *logs[DEPTH:]]
-        batch = accepted(settings, store, specs)
+        batch = accepted(settings, store, [*map(pipe, paths), *logs])
         engine = BatchEngine(settings, store, batch=batch)
         engine.start()
         try:
@@ -162,7 +186,7 @@ def working(folder: Path, warm: Path, cluster: OwnCluster, pipes: int = 2) -> It
 def test_that_a_batch_survives_the_end_of_a_node_of_a_cluster(deed: str, tmp_path: Path, warm: Path) -> None:
     """With or without notice."""
     with own_cluster() as cluster, working(tmp_path, warm, cluster) as under:
-        readers = [reader_of(path) for path in under.paths]
+        readers = under.readers()
         cluster.tell(deed)
         until(
             lambda: not all(Path(f"/proc/{number}").exists() for number, _ in readers),
@@ -170,7 +194,6 @@ def test_that_a_batch_survives_the_end_of_a_node_of_a_cluster(deed: str, tmp_pat
         )
         for _, handle in readers:
             os.close(handle)
-        under.feed()
         under.check()
 
 
@@ -178,10 +201,13 @@ def test_that_a_batch_survives_the_end_of_a_node_of_a_cluster(deed: str, tmp_pat
 def test_that_a_node_that_joins_takes_its_part_of_a_batch_that_runs(tmp_path: Path, warm: Path) -> None:
     """The first node's worker is held up: what it did not take is done by the other's."""
     with own_cluster(1) as cluster, working(tmp_path, warm, cluster, 1) as under:
-        _, handle = reader_of(under.paths[0])
+        [(_, handle)] = under.readers(1)
         assert not under.store.batches.get(under.batch).counts.get("done")
         cluster.tell("join")
-        under.until_done(COUNT - DEPTH)
+        until(
+            lambda: under.store.batches.get(under.batch).counts.get("done", 0) >= COUNT - DEPTH,
+            "the other's are done",
+        )
         os.write(handle, crash(99).encode())
         os.close(handle)
         under.check()
@@ -191,12 +217,12 @@ def test_that_a_node_that_joins_takes_its_part_of_a_batch_that_runs(tmp_path: Pa
 def test_that_a_node_that_stands_still_holds_no_other(tmp_path: Path, warm: Path) -> None:
     """But for what its worker has taken ahead, which it does once it goes on."""
     with own_cluster() as cluster, working(tmp_path, warm, cluster) as under:
-        readers = [reader_of(path) for path in under.paths]
+        readers = under.readers()
         cluster.tell("stop")
         for _, handle in readers:
             os.write(handle, crash(99).encode())
             os.close(handle)
-        under.until_done(COUNT + 2 - (DEPTH + 1))
+        under.feed_until(under.total - DEPTH)
         assert under.store.batches.get(under.batch).state == "running"
         cluster.tell("go on")
         under.check()
@@ -209,25 +235,8 @@ def test_that_a_batch_survives_a_head_that_is_started_anew(tmp_path: Path, warm:
     if program is None:
         pytest.skip("Redis is not installed")
     with own_cluster(2, program) as cluster, working(tmp_path, warm, cluster) as under:
-        readers = [reader_of(path) for path in under.paths]
+        readers = under.readers()
         cluster.tell("restart the head")
         for _, handle in readers:
             os.close(handle)
-        under.feed()
         under.check()
-
-
-def _feed(path: Path, store: Store, batch: str) -> None:
-    """Give a pipe's reader its log, unless the job ended without."""
-    number = (1 + DEPTH) * (path.name == "two.log")
-
-    def is_over() -> bool:
-        return jobs(store, batch)[number].state in ("done", "failed")
-
-    while not is_over():
-        try:
-            _, handle = reader_of(path, 2)
-        except AssertionError:
-            continue
-        os.write(handle, crash(99).encode())
-        os.close(handle)
