@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 
 from corpus import hardware_readings
@@ -66,20 +67,35 @@ def _records(kind: ReportKind, device: str, path: str, value: str) -> Iterator[s
         return
 
 
+@dataclass
+class _Table:
+    """A table with rules: a section's name, then rows of a name and its value."""
+
+    section: str = ""
+    last: str = ""
+
+    def read(self, row: str) -> Iterator[tuple[str, str]]:
+        """Give the path and the value that a row of it tells."""
+        if named := _SECTION.match(row):
+            self.section = named["name"]
+            return
+        if _RULE.match(row):
+            return
+        cells = [cell.strip() for cell in row.strip().strip("|").split("|")]
+        # A row without a name goes on with the one above it.
+        self.last = cells[0] or self.last
+        if len(cells) > 1 and cells[1]:
+            yield f"{self.section}/{self.last}" if self.section else self.last, cells[1]
+
+
 def _of_text(text: str, kind: ReportKind) -> Iterator[tuple[str, str, str]]:
     """Give device, path and value of each reading: headings are those that stand further left above it."""
     headings: list[tuple[int, str]] = []
-    device = section = last = ""
+    device = ""
+    table = _Table()
     for row in text.splitlines():
         if row.startswith(("|", "+")):
-            if named := _SECTION.match(row):
-                section = named["name"]
-            elif not _RULE.match(row):
-                cells = [cell.strip() for cell in row.strip().strip("|").split("|")]
-                # A row without a name goes on with the one above it.
-                last = cells[0] or last
-                if len(cells) > 1 and cells[1]:
-                    yield device, f"{section}/{last}" if section else last, cells[1]
+            yield from ((device, path, value) for path, value in table.read(row))
             continue
         row = row.expandtabs(8)
         reading = _READING.match(row)

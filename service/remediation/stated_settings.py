@@ -48,13 +48,18 @@ def stated_settings(
     """Give the settings that a row of the failing message says to set to a value, the first ones of them."""
     found: dict[str, NamedOption] = {}
     for row in stated_rows(cause, report):
-        text = _OPTIONAL.sub("", row.text)
-        for named in () if is_stray_command(text) else read_hints(text):
-            if named.way in _SET and not (_NOT_FIRST.search(named.name) or _ADDRESS.search(named.value)):
-                for option in _options(named, row, report, settings):
-                    if not _is_catalogued(option.key, report, library):
-                        found.setdefault(canonical(option.key), option)
+        for named in _set_in(_OPTIONAL.sub("", row.text)):
+            for option in _options(named, row, report, settings):
+                if not _is_catalogued(option.key, report, library):
+                    found.setdefault(canonical(option.key), option)
     return list(found.values())[:MOST]
+
+
+def _set_in(text: str) -> Iterator[NamedSetting]:
+    """Give what a sentence says to set to a value, or to turn on or off."""
+    for named in () if is_stray_command(text) else read_hints(text):
+        if named.way in _SET and not (_NOT_FIRST.search(named.name) or _ADDRESS.search(named.value)):
+            yield named
 
 
 def _options(

@@ -58,23 +58,24 @@ class _Found:
 
     def add(self, kind: ArtefactKind, data: bytes, member: Member) -> None:
         """Read a file; raises ArtefactError where it is damaged."""
-        if kind == "stacks":
-            self.processes += read_stacks(data, member.name)
-        elif kind == "ras":
-            self.ras.append((member.label, read_ras(data)))
-        elif kind == "series":
-            for name, points in read_series(data, member.name).items():
-                self.series.setdefault(name, {}).update(points)
-        elif kind == "memory":
-            self.memory.append((member.label, read_snapshot(data)))
-        elif kind == "status":
-            self.told_rows.append((member.label, read_status(data)))
-        elif kind == "core":
-            self.told_rows.append((f"{member.label} (core)", [core_record(read_core(data))]))
-        elif kind == "hardware":
-            self.told_rows.append((f"{member.label} (readings)", read_hardware(data)))
-        else:
-            self.dumps.append(read_dump(data, member.name))
+        match kind:
+            case "stacks":
+                self.processes += read_stacks(data, member.name)
+            case "ras":
+                self.ras.append((member.label, read_ras(data)))
+            case "series":
+                for name, points in read_series(data, member.name).items():
+                    self.series.setdefault(name, {}).update(points)
+            case "memory":
+                self.memory.append((member.label, read_snapshot(data)))
+            case "status":
+                self.told_rows.append((member.label, read_status(data)))
+            case "core":
+                self.told_rows.append((f"{member.label} (core)", [core_record(read_core(data))]))
+            case "hardware":
+                self.told_rows.append((f"{member.label} (readings)", read_hardware(data)))
+            case _:
+                self.dumps.append(read_dump(data, member.name))
 
     def told(self) -> Iterator[LogSource]:
         """Give what each kind tells as a log."""

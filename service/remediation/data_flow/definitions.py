@@ -78,10 +78,9 @@ def _attributes(module: Module, owner: ast.ClassDef) -> dict[str, list[Assigned]
     if id(owner) not in module.tables:
         found: dict[str, list[Assigned]] = {}
         for method in (item for item in owner.body if isinstance(item, Function)):
-            for statement in _own_statements(method):
-                for target, value, is_whole in _targets(statement):
-                    if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self":
-                        found.setdefault(target.attr, []).append(Assigned(value, statement, is_whole, method))
+            for target, assigned in _assigned(method, method):
+                if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self":
+                    found.setdefault(target.attr, []).append(assigned)
         module.tables[id(owner)] = found
     return module.tables[id(owner)]
 
@@ -90,12 +89,18 @@ def _names(module: Module, root: ast.AST) -> dict[str, list[Assigned]]:
     """Give what a function or a file assigns to names, by name."""
     if id(root) not in module.tables:
         found: dict[str, list[Assigned]] = {}
-        for statement in _own_statements(root):
-            for target, value, is_whole in _targets(statement):
-                if isinstance(target, ast.Name):
-                    found.setdefault(target.id, []).append(Assigned(value, statement, is_whole))
+        for target, assigned in _assigned(root):
+            if isinstance(target, ast.Name):
+                found.setdefault(target.id, []).append(assigned)
         module.tables[id(root)] = found
     return module.tables[id(root)]
+
+
+def _assigned(root: ast.AST, method: Function | None = None) -> Iterator[tuple[ast.expr, Assigned]]:
+    """Give each target of an assignment within a function or a module, with what it gets."""
+    for statement in _own_statements(root):
+        for target, value, is_whole in _targets(statement):
+            yield target, Assigned(value, statement, is_whole, method)
 
 
 def fields(owner: ast.ClassDef) -> dict[str, ast.expr | None]:
