@@ -21,7 +21,7 @@ from ingest.configfiles.shell.syntax import parse
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
-from ingest.logs.stacks.own_calls import is_own
+from ingest.logs.stacks.own_calls import STANDARD, is_own
 from ingest.logs.stacks.stack import Frame
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.code_edits.names import near
@@ -30,8 +30,10 @@ from service.remediation.own_edits import job_files
 from service.remediation.packages.changes import PackageChange
 
 PATH = "PYTHONPATH"
+_ITSELF, _VARIABLES = f"${PATH}", re.compile(r"[$`]")
 # A path that stands in a command: a log may hold any.
 _PLAIN_PATH = re.compile(r"(?!.*\.\.)/?[\w./@+-]{1,300}")
+_INSTALLED = re.compile(rf"{STANDARD.pattern}|(?:site|dist)-packages/")
 _MODULE = re.compile(r"\bNo module named '?(?P<name>[A-Za-z_][\w.]*)'?")
 # What servers say of an application that a module has not: uvicorn/importer.py, gunicorn/util.py.
 _APPLICATION = tuple(
@@ -76,6 +78,7 @@ def own_files(report: CrashReport, settings: Sequence[Setting]) -> list[PackageC
     files = job_files(report)
     found = (
         *_found_by_path(f"{root.exception}: {root.body}", files, settings, root.frames),
+        *_found_by_calls(f"{root.exception}: {root.body}", settings, root.frames),
         *_shadowing(root, files),
         *_applications(root.body, files),
         *_scripts(root.body, files),
@@ -112,10 +115,45 @@ def _found_by_path(
         )
         yield PackageChange(copied, None)
         return
+    yield from _on_path(folder, now, in_both("changes.module-here", name=top, folder=folder))
+
+
+def _found_by_calls(
+    message: str, settings: Sequence[Setting], frames: Sequence[Frame]
+) -> Iterator[PackageChange]:
+    """Give Python's path with the folder in which, by the files that are running, the missing module lies.
+
+    A call in a file below a folder of the module's name shows where that is: `/job/src/train.py` misses
+    `src`. A module that is named as the one that imports it lies beside that, as a rule.
+    """
+    match = _MODULE.search(message)
+    top = match["name"].partition(".")[0] if match else ""
+    # A framework that runs from its own sources is as much a matter of the path.
+    own = [
+        frame for frame in frames if _PLAIN_PATH.fullmatch(frame.file) and not _INSTALLED.search(frame.file)
+    ]
+    if not own or frames[-1] is not own[-1] or not top or top in sys.stdlib_module_names:
+        return
+    now = value_of(PATH, settings)
+    folders = [PurePosixPath(frame.file).parent for frame in reversed(own)]
+    for folder in folders:
+        holder = next((each for each in (folder, *folder.parents) if each.name == top), None)
+        if holder is not None:
+            why = in_both("changes.module-above", name=top, file=own[-1].file, folder=str(holder.parent))
+            yield from _on_path(str(holder.parent), now, why)
+            return
+    word = PurePosixPath(own[-1].file).stem.partition("_")[0]
+    if len(word) > 2 and top.partition("_")[0] == word and folders[0] != folders[-1]:
+        why = in_both("changes.module-beside", name=top, file=own[-1].file)
+        yield from _on_path(str(folders[0]), now, why)
+
+
+def _on_path(folder: str, now: str | None, why: Text) -> Iterator[PackageChange]:
+    """Give Python's path with a folder, unless that is on it."""
     if now is not None and folder in now.split(":"):
         return
-    to = f"{folder}:{now}" if now and "$" not in now else folder
-    why = in_both("changes.module-here", name=top, folder=folder)
+    # What another variable adds is known to the shell alone.
+    to = f"{folder}:{now}" if now and not _VARIABLES.search(now.replace(_ITSELF, "")) else folder
     yield PackageChange(Change(framework="env", kind="env", key=PATH, to=to, why=why), now)
 
 

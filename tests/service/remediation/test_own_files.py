@@ -66,10 +66,37 @@ def test_that_what_is_missed_is_found_in_the_files(
     assert told(message, files) == ([change] if change else [])
 
 
+@each_row(
+    ("missing", "files", "path"),
+    [
+        ("src", ("/job/src/train.py",), "/job"),
+        ("src.models", ("/job/src/tools/train.py",), "/job"),
+        ("verl", ("/root/verl/verl/trainer/main.py",), "/root/verl"),
+        ("src", ("src/train.py",), "."),
+        # Named as the file that imports it, which lies elsewhere than the script.
+        ("effnet_configs", ("/job/test/test.py", "/job/models/effnet_model.py"), "/job/models"),
+        ("effnet_configs", ("/job/models/test.py", "/job/models/effnet_model.py"), None),
+        ("einops", ("/job/test/test.py", "/job/models/effnet_model.py"), None),
+        # What an installed package misses is none of the job's.
+        ("src", ("/job/src/train.py", PACKAGE.file), None),
+    ],
+)
+def test_that_a_module_is_found_by_the_files_that_run(
+    missing: str, files: tuple[str, ...], path: str | None
+) -> None:
+    text = f"No module named '{missing}'"
+    frames = tuple(Frame(file, 3, "<module>", f"import {missing}") for file in files)
+    job = report(failed(text=text, body=text, frames=frames))
+    found = [(each.change.key, each.change.to) for each in own_files(job, ())]
+    assert found == ([("PYTHONPATH", path)] if path else [])
+
+
 def test_that_the_path_keeps_what_the_job_has_on_it() -> None:
     files = {"src/parts/__init__.py": ""}
     assert told("No module named 'parts'", files, PYTHONPATH="libs") == [("PYTHONPATH", "src:libs")]
     assert told("No module named 'parts'", files, PYTHONPATH="libs:src") == []
+    kept = told("No module named 'parts'", files, PYTHONPATH="libs:$PYTHONPATH")
+    assert kept == [("PYTHONPATH", "src:libs:$PYTHONPATH")]
 
 
 def test_that_a_file_in_the_place_of_a_module_is_to_be_renamed() -> None:
