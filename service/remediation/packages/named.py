@@ -52,6 +52,9 @@ _BOUNDED = re.compile(
     r"[^\n]{0,120}?(?i:\bonly versions? )(?P<side>above|below|from|>=|<=|>|<|==)\s?"
     r"(?P<version>\d[\w.]{0,20}?)(?=[\s,;]|\.?$|\.\s)"
 )
+# Further ones of a list: `install tqdm and rich`.
+_FURTHER = re.compile(rf"(?:,? and|,) {_NAMED}(?=[\s.,;:!)]|$)")
+_MOST_LISTED = 4
 _SIDES = {"above": ">=", "from": ">=", "below": "<"}
 
 
@@ -62,7 +65,9 @@ def named_installs(cause: str, report: CrashReport, library: Library) -> list[Pa
     """
     if "package-versions" not in library.causes[cause].turns_on:
         return []
-    return list({change.change.key: change for change in _named(cause, report, library)}.values())
+    found = {change.change.key: change for change in _named(cause, report, library)}
+    # What lacks is nearer than the extra of a package that is there.
+    return sorted(found.values(), key=lambda change: "[" in change.change.key)
 
 
 def _named(cause: str, report: CrashReport, library: Library) -> Iterator[PackageChange]:
@@ -73,7 +78,7 @@ def _named(cause: str, report: CrashReport, library: Library) -> Iterator[Packag
         if event.kind != "error" or (event.cause != cause and event is not report.root):
             continue
         told = [match for expression in (_INSTALL, *_WORDED) for match in expression.finditer(event.body)]
-        asks = [match["package"].strip().rstrip(".") for match in told]
+        asks = [name for match in told for name in _listed(match)]
         for match in _BOUNDED.finditer(event.body):
             side = _SIDES.get(match["side"].lower(), match["side"])
             asks.append(f"{match['package']}{side}{match['version']}")
@@ -85,9 +90,11 @@ def _named(cause: str, report: CrashReport, library: Library) -> Iterator[Packag
             package = distribution(asked.name)
             # As the index has it, however a message writes it.
             package = known.get(canonicalize_name(package), package)
+            is_known = canonicalize_name(package) in known or canonicalize_name(package) in known_packages()
             if not asked.specifier and _is_running(package, event):
-                continue  # `pip install 'transformers[torch]'`: it is what the extra brings that lacks
-            if canonicalize_name(package) in known or canonicalize_name(package) in known_packages():
+                # It is what the extra brings that lacks.
+                package, is_known = f"{package}[{','.join(sorted(asked.extras))}]", bool(asked.extras)
+            if is_known:
                 yield PackageChange(
                     Change(
                         framework=installer,
@@ -98,6 +105,16 @@ def _named(cause: str, report: CrashReport, library: Library) -> Iterator[Packag
                     ),
                     None,
                 )
+
+
+def _listed(first: re.Match[str]) -> Iterator[str]:
+    """Give the package that a message names, and those that it lists behind it."""
+    match: re.Match[str] | None = first
+    for _ in range(_MOST_LISTED):
+        if match is None:
+            return
+        yield match["package"].strip().rstrip(".")
+        match = _FURTHER.match(first.string, match.end())
 
 
 def _is_running(package: str, event: Event) -> bool:

@@ -19,6 +19,11 @@ def test_that_the_command_of_the_message_names_the_package() -> None:
             ("accelerate", "install"),
             ("peft", "install"),
         ],
+        ("package-missing", "ImportError: You must install peft, trl and rich in order to do this"): [
+            ("peft", "install"),
+            ("trl", "install"),
+            ("rich", "install"),
+        ],
         ("package-missing", f"{NEEDS} pip install no-such-thing-anywhere"): [],
         ("package-missing", f"{NEEDS} pip install -r requirements.txt"): [],
         ("disk-full", f"{NEEDS} pip install peft"): [],
@@ -77,4 +82,4 @@ def test_that_a_package_whose_own_call_asks_is_there() -> None:
     frames = (Frame("/env/lib/python3.11/site-packages/transformers/training_args.py", 9, "check"),)
     told = report(failed(text=body, body=body, kind="error", cause="package-missing", frames=frames))
     made = named_installs("package-missing", told, whole_corpus())
-    assert [item.change.key for item in made] == ["accelerate"]
+    assert [item.change.key for item in made] == ["accelerate", "transformers[torch]"]
