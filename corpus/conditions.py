@@ -343,6 +343,15 @@ def _led_by(argument: str) -> None:
         raise ValueError(f"guard:{argument} is not known; a guard may be one of a `{CHOICE}`")
 
 
+# What a call refuses of the keys that a file of the job's hands on to it.
+HANDED = ("unknown", "missing")
+
+
+def _handed(argument: str) -> None:
+    if argument not in HANDED:
+        raise ValueError(f"handed:{argument} is not known; a key that is handed on is {' or '.join(HANDED)}")
+
+
 # What a job is seen to have counted before it failed.
 STEPS = "steps"
 
@@ -364,6 +373,7 @@ LOG = Vocabulary(
         "missing": _whose,
         "guard": _led_by,
         "counted": _counted,
+        "handed": _handed,
     },
     is_known=lambda name: "." in name,
 )

@@ -16,6 +16,7 @@ from corpus.job_kinds import JobSigns
 from corpus.keys import canonical, last_level
 from corpus.library import fits
 from corpus.version_ranges import overlap
+from ingest.logs.configs.handed_keys import missing_keys, unknown_key
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
@@ -225,6 +226,16 @@ def _refuses_choice(view: ReportView) -> bool:
     return bool(asked) and _finds(asked, (*view.launches, view.command))
 
 
+def _refuses_handed(what: str, view: ReportView) -> bool:
+    """Tell whether the root's call refuses a key that a file hands on, or lacks one."""
+    root = view.root
+    if root is None:
+        return False
+    message = f"{root.exception}: {root.body}" if root.exception not in root.body else root.body
+    found = missing_keys if what == "missing" else unknown_key
+    return bool(found(message, root.frames, view.settings))
+
+
 # What tells whether a test by name holds.
 _TESTS: Mapping[str, Callable[[str, ReportView], bool]] = {
     # Most conditions name a pattern as it is called; only the others need to be matched against each.
@@ -251,6 +262,8 @@ _TESTS: Mapping[str, Callable[[str, ReportView], bool]] = {
     "missing": lambda whose, view: any(WHOSE[whose](event.body, event.frames) for event in view.focused),
     # What led to the root's raising statement, where its file is at hand.
     "guard": lambda _choice, view: _refuses_choice(view),
+    # What the root's call refuses of the keys that a file hands on to it.
+    "handed": lambda what, view: _refuses_handed(what, view),
     # Whether steps were counted before the failure, and since the last start.
     "counted": lambda _steps, view: view.has_begun,
     "stack": lambda expression, view: _finds(expression, view.stacks),

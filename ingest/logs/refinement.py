@@ -11,6 +11,7 @@ from corpus.outcomes import load as load_endings
 from corpus.outcomes import told_signal
 from corpus.schema import Strength
 from ingest.logs.conditions import ReportView, all_hold
+from ingest.logs.configs.launch import Setting
 from ingest.logs.derived_facts import DERIVED
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
@@ -22,7 +23,7 @@ from ingest.logs.stacks.stack import Frame
 # How long a message is that two failures hardly have in common by chance.
 TELLING = 24
 # What a condition on the job's own files begins with.
-_OF_FILES = re.compile("launch:|guard:")
+_OF_FILES = re.compile("launch:|guard:|handed:")
 # The kind of fact that tells how a process ended: its exit code, its signal.
 EXIT = "exit"
 
@@ -46,14 +47,20 @@ def refine_events(events: Sequence[Event], job: ReportView, table: PatternTable)
     )
 
 
-def refine_by_files(report: CrashReport, table: PatternTable) -> CrashReport:
-    """Give the report with the cause of its root that the job's own files tell, which are read behind it."""
+def refine_by_files(
+    report: CrashReport, table: PatternTable, settings: Sequence[Setting] = ()
+) -> CrashReport:
+    """Give the report with the cause of its root that the job's own files tell, which are read behind it.
+
+    `settings` are those of the files.
+    """
     root = report.root
     row = table.by_id.get(root.pattern) if root is not None else None
     asked = [item for item in row.refine if any(map(_OF_FILES.search, item.when))] if row else []
     if root is None or not asked:
         return report
-    view = replace(report.view(), root=root, focus=root)
+    shown = report.view()
+    view = replace(shown, root=root, focus=root, settings=(*settings, *shown.settings))
     exact = next((item for item in asked if all_hold(item.when, view)), None)
     if exact is None:
         return report

@@ -209,7 +209,7 @@ class Triage:
         if report.root is not None and report.root.frames:
             roots = job.roots or FilesAtHand({file.name: file.text for file in files})
             report = replace(report, failing_source=read_source(report.root.frames, roots, report.root.body))
-        report = refine_by_files(report, self.reader.table)
+        report = refine_by_files(report, self.reader.table, own)
         with tracing.span("retrieve"):
             retrieval = self.retriever.retrieve(report)
         spent = {"retrieve": round(1000 * (perf_counter() - started), 2)}

@@ -23,6 +23,7 @@ from service.remediation.data_flow.flow_changes import flow_changes, flow_option
 from service.remediation.exclusions import find_excluded
 from service.remediation.feasibility import ALREADY, DEFAULT
 from service.remediation.given_since import given_since, gone_since, listed_already
+from service.remediation.handed_options import handed_options
 from service.remediation.guard_values import guard_options
 from service.remediation.message_hints import hinted_changes
 from service.remediation.named_options import NamedOption, named_options
@@ -183,6 +184,7 @@ def _from_cases(
     if "unknown-setting" in named:
         keys = {canonical(option.key) for option in refusals}
         written = [*missigned_options(report), *valued_switches(report, settings)]
+        written += handed_options(report, settings)
         unknown = [*written, *find_refused(report, settings, renamed)]
         refusals += [option for option in unknown if canonical(option.key) not in keys]
     packages = mine = own_files(report, settings) if not is_known else []
