@@ -309,7 +309,9 @@ def _to(item: MessageHint, now: str | None, language: Language) -> Scalar:
         return item.way != "off"
     if now is not None and number_of(now, "float") is not None and item.way in ("up", "down"):
         return words("changes.above" if item.way == "up" else "changes.below", language, now=now)
-    return words(WAYS.get(item.way, "changes.to-asked"), language)
+    # A switch that is on has one other value.
+    is_on = item.spec.type == "bool" and item.way in ("named", "checked") and same("true", now or "")
+    return words("changes.to-nothing" if is_on else WAYS.get(item.way, "changes.to-asked"), language)
 
 
 def _is_told(

@@ -29,6 +29,7 @@ from service.remediation.message_hints import hinted_changes
 from service.remediation.named_options import NamedOption, named_options
 from service.remediation.near_files import near_files, stray_signs
 from service.remediation.near_values import near_values
+from service.remediation.needed_options import needed_options
 from service.remediation.overwrites import tell_overwritten
 from service.remediation.own_files import own_files
 from service.remediation.own_values import advised_flags, divided_values, own_values
@@ -169,8 +170,11 @@ def _from_cases(
     advice = [item for item in advice if item.key not in {option.argument for option in passed}]
     refusals = [*passed, *(option for option in refusals if option.key not in {each.key for each in passed})]
     if not is_known and not renamed:
-        told = told_values(cause, report, settings, library)
-        keys = {canonical(option.key) for option in told}
+        told = [
+            *(needed_options(report, settings, library, remedies) if "wrong-value" in named else ()),
+            *told_values(cause, report, settings, library),
+        ]
+        keys = {canonical(key) for option in told for key in (option.key, option.argument) if key}
         more = [
             *near_files(report, settings),
             *stray_signs(report, settings),
