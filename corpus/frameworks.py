@@ -124,6 +124,19 @@ class JobComponent(Record):
     apart: bool = False
 
 
+class PassedOption(Record):
+    """An option that a launcher gives each process that it starts, and how it is started without doing so.
+
+    `expression` is searched for the whole option, `launch` for the launcher's part of a command, in whose
+    place `instead` stands where the program takes no such option; `variable` holds the same number.
+    """
+
+    expression: Expression
+    launch: Expression
+    instead: str
+    variable: str
+
+
 class KnownFramework(Record):
     """Everything known of one framework.
 
@@ -139,7 +152,7 @@ class KnownFramework(Record):
     - `launches`: words of a command that start it; `is_launcher`: another program begins behind its own
       options; `starts_ranks`: it starts one process per GPU; `runs_nothing`: it reads only its own options,
       and the job is no part of it; `inside`: where what it starts runs; `hands_on`: options that hand
-      `NAME=value` on to it.
+      `NAME=value` on to it; `passes`: options that it gives each process that it starts.
     - `dated_by`: what tells of its version where none is printed.
     - `executables`: programs that begin a command in any text; `executables_at_start`: those that do so only
       as its first word.
@@ -177,6 +190,7 @@ class KnownFramework(Record):
     runs_nothing: bool = False
     inside: Literal["", "container", "cluster"] = ""
     hands_on: tuple[str, ...] = ()
+    passes: tuple[PassedOption, ...] = ()
     executables: tuple[str, ...] = ()
     executables_at_start: tuple[str, ...] = ()
     commands: tuple[Program, ...] = ()

@@ -188,7 +188,7 @@ def _from_cases(
     if "unknown-setting" in named:
         keys = {canonical(option.key) for option in refusals}
         written = [*missigned_options(report), *valued_switches(report, settings)]
-        written += handed_options(report, settings)
+        written += handed_options(report, settings, renamed)
         unknown = [*written, *find_refused(report, settings, renamed)]
         refusals += [option for option in unknown if canonical(option.key) not in keys]
     packages = mine = own_files(report, settings) if not is_known else []

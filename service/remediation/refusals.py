@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from corpus.keys import flag
+from corpus.frameworks import PassedOption, known_frameworks
 from corpus.message import in_both
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
@@ -65,6 +66,21 @@ def unknown_options(report: CrashReport) -> list[NamedOption]:
             for option in read_unknown(event.body):
                 found.setdefault(option.key, option)
     return list(found.values())
+
+
+def passed_option(key: str, report: CrashReport) -> PassedOption | None:
+    """Give what a launcher of the job's is known to do about an option that it gives its processes."""
+    texts = (*report.launches, report.command[1])
+    return next(
+        (
+            passed
+            for row in known_frameworks().rows.values()
+            for passed in row.passes
+            if re.fullmatch(passed.expression, key)
+            and any(re.search(passed.launch, text) for text in texts)
+        ),
+        None,
+    )
 
 
 def valued_switches(report: CrashReport, settings: Sequence[Setting]) -> list[NamedOption]:

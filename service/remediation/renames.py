@@ -30,7 +30,7 @@ from service.remediation.own_names import (
     stands_for,
     written_like,
 )
-from service.remediation.refusals import refusing_program, unknown_options
+from service.remediation.refusals import passed_option, refusing_program, unknown_options
 
 # Facts of a message that there is no such setting: they hold its key, or the words that they quote.
 _FIELDS = ("key", "argument", "reason", "name")
@@ -131,8 +131,8 @@ def find_refused(
     found: dict[str, NamedOption] = {}
     arguments = _arguments_of_code(report, settings)
     for option in named:
-        if option.key in arguments:
-            continue  # what a call hands over stands in code
+        if option.key in arguments or passed_option(option.key, report):
+            continue  # what a call hands over stands in code, what a launcher gives nowhere in the job's files
         key = _own_key(option.key, settings)
         if canonical(key) not in told:
             found.setdefault(canonical(key), replace(option, key=key))
@@ -285,7 +285,7 @@ def _unknown_keys(report: CrashReport) -> Iterator[str]:
             is_whole = re.compile(rf"{re.escape(key)}(?![\w-])")
             if not text.endswith(key) or key == text or any(is_whole.search(said.body) for said in events):
                 yield _full(key, report)
-    yield from (option.key for option in unknown_options(report))
+    yield from (option.key for option in unknown_options(report) if not passed_option(option.key, report))
 
 
 def _candidates(
@@ -363,7 +363,9 @@ def _by_own_names(old: str, report: CrashReport, settings: Sequence[Setting]) ->
     parent = old.rpartition(".")[0] if not signs(old) else ""
     fields = defined_fields(report) if not signs(old) else []
     known = [*(f"{parent}.{name}" if parent else name for name in fields), *own_names(report, settings)]
-    names = [name for name in dict.fromkeys(known) if canonical(name) != canonical(old)]
+    # What the job gives by its right name was not meant by the wrong one.
+    there = {canonical(item.key) for item in settings if item.spelled == "flag"} | {canonical(old)}
+    names = [name for name in dict.fromkeys(known) if canonical(name) not in there]
     ranked = sorted(names, key=lambda name: _likeness(old, name), reverse=True)
     near = [name for name in ranked[:1] if _likeness(old, name) >= NEAR]
     found = near or [name for name in names if stands_for(old, name)] or _below_level(old, names)

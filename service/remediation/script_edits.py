@@ -8,6 +8,8 @@ backslash, has a blank behind it, or is a comment or an empty row, which ends th
 
 Slurm gives what a directive asks for as a variable (`--ntasks` as `SLURM_NTASKS`: `man sbatch`, output
 environment variables). A script that a shell runs by itself has the directive alone.
+
+A launcher may give each process an option that its program does not take (`passes` in `corpus/frameworks.yaml`).
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ import re
 from collections.abc import Sequence
 
 from corpus.message import in_both
+from ingest.configfiles.formats import CODE
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.own_edits import OwnEdit, job_files
+from service.remediation.refusals import passed_option, unknown_options
 
 _OPTION_RUN = re.compile(
     r"(?P<script>[\w./-]{1,200}): (?:line )?(?P<line>\d{1,6}): (?P<option>--?[A-Za-z][\w.-]*)(?:=\S*)?: "
@@ -49,8 +53,32 @@ def script_edit(
             return _joined(file, int(said["line"]), said["option"])
         if (said := _UNBOUND.search(body)) and (file := _named(said["script"], given)):
             return _defaulted(file, said["name"], said["option"])
-    made = (_in_foreground(file, name) for file in given for name in variables)
+    made = [
+        *(_passing_nothing(file, option.key, report) for option in unknown_options(report) for file in given),
+        *(_in_foreground(file, name) for file in given for name in variables),
+    ]
     return next((edit for edit in made if edit is not None), None)
+
+
+def _passing_nothing(file: JobFile, key: str, report: CrashReport) -> OwnEdit | None:
+    """Start the job without an option that its launcher gives each process and its program does not take."""
+    passed = passed_option(key, report)
+    rows = file.text.split("\n")
+    places = [
+        at
+        for at, row in enumerate(rows)
+        if passed and re.search(passed.launch, row) and not _COMMENT.match(row)
+    ]
+    if passed is None or len(places) != 1 or file.name.endswith(CODE):
+        return None
+    before = rows[places[0]]
+    after = re.sub(passed.launch, lambda _: passed.instead, before)
+    if after == before or passed.instead in before:
+        return None
+    why = in_both("changes.passed-by-launcher", key=key, variable=passed.variable)
+    text = "\n".join([*rows[: places[0]], after, *rows[places[0] + 1 :]])
+    place = f"{_base(file)}:{places[0] + 1}"
+    return OwnEdit("replace", place, before.strip(), after.strip(), why, file, text)
 
 
 def _named(script: str, files: Sequence[JobFile]) -> JobFile | None:
