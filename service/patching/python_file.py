@@ -100,6 +100,10 @@ def _offset(text: str, line: int, column: int) -> int:
     return sum(len(row) + 1 for row in rows[: line - 1]) + len(rows[line - 1].encode()[:column].decode())
 
 
+# A value that is told as code: it would be a text in quotes.
+_EXPRESSION = re.compile(r"[A-Za-z_][\w.]*\(.*\)")
+
+
 def _is_named(setting: Setting, target: PatchTarget) -> bool:
     """Tell whether a setting of the code is the target's, by its name and the call that it belongs to."""
     call, leaf = target.call_argument
@@ -113,7 +117,8 @@ def _added(text: str, target: PatchTarget, known: AbstractSet[str], quoted: Abst
     """Give the edit that adds the keyword to the one call that it belongs to."""
     call, leaf = target.call_argument
     name = canonical(leaf or unsigned(target.names[0]))
-    if not name.isidentifier() or target.spelled not in ("python", "flag", "yaml"):
+    is_written = not (isinstance(target.to, str) and _EXPRESSION.fullmatch(target.to))
+    if not name.isidentifier() or target.spelled not in ("python", "flag", "yaml") or not is_written:
         raise NotPatchableError(Message("patch.python-code-change-hand"))
     fitting = [
         node

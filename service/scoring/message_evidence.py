@@ -10,6 +10,7 @@ from corpus.message_atlas import Site
 from corpus.message_words import words
 from ingest.configfiles.formats import CODE
 from ingest.logs.events import Event
+from ingest.logs.stacks.own_calls import is_own
 from service.schemas.diagnosis import UNKNOWN_CAUSE
 from service.scoring import message_classifier
 
@@ -46,7 +47,7 @@ def message_votes(
     it follows another failure, and where its words can mean too much: what a line states is never
     overturned by what it sounds like. What only a type of Python's own and the package that raised it
     suggest gives way to words that are sure: a package's own type is a name for what happened, and what
-    the job's own code says is about the job. An exception whose words tell nothing either means what
+    the job's own code says, whoever called it, is about the job. An exception whose words tell nothing either means what
     is usual of such a call, if its table knows that. Where no calls are shown, as where somebody pasted
     the last line alone, the place in a package's source that says it (`told_by`) stands for the innermost.
     """
@@ -54,7 +55,7 @@ def message_votes(
     if option_cause is not None and _is_of_option(root, message.text, launches):
         return {option_cause: WORDS_WEIGHT}
     by_type = root.handler == "unknown-exception" and root.strength == "suggests"
-    by_type = by_type and "." not in root.exception and bool(message.file)
+    by_type = by_type and "." not in root.exception and bool(message.file) and not is_own(root.frames[-1])
     if root.pattern_role != "origin" or (root.cause is not None and not by_type):
         return {}
     default = {} if root.default_cause is None else {root.default_cause: DEFAULT_WEIGHT}
