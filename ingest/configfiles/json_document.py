@@ -12,7 +12,7 @@ from corpus.message import Message
 from corpus.schema import Scalar
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.tree import Step, TreeEdit, TreeEntry, TreeNode, checked, line_of, spliced
-from ingest.configfiles.values import meant, same_sort
+from ingest.configfiles.values import NOTHING, meant, same_sort
 
 MAX_DEPTH = 100
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -122,6 +122,8 @@ def replacement(text: str, entry: TreeEntry, to: Scalar, *, words: bool = False)
 def _typed(to: Scalar, old: TreeNode) -> object:
     """Give the value with the type that the file has there: a number that came as a word stays a number."""
     value = meant(to)
+    if value == NOTHING:
+        return None
     if not isinstance(value, str) or old.style != "plain" or not same_sort(value, old.value):
         return value
     try:

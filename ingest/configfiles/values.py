@@ -7,13 +7,16 @@ import math
 
 from corpus.schema import Scalar
 
+# How a message of Python's says that a setting is to have no value, which files of settings write as `null`.
+NOTHING = "None"
+
 
 def same(now: object, to: Scalar) -> bool:
     """Tell whether a value read from a file says what `to` says; `8` and `"8"`, `True` and `true` are one."""
     if isinstance(now, list):
         return now == listed(to)
     if now is None or isinstance(now, dict):
-        return False
+        return now is None and to == NOTHING
     if isinstance(now, bool) or isinstance(to, bool):
         return str(now).lower() == str(to).lower()
     one, other = number(now), number(to)

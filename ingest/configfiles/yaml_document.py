@@ -19,7 +19,7 @@ from corpus.message import Message
 from corpus.schema import Scalar
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.tree import Step, TreeEdit, TreeEntry, TreeNode, checked, line_of, spliced
-from ingest.configfiles.values import listed, number, same_sort
+from ingest.configfiles.values import NOTHING, listed, number, same_sort
 
 # The parser takes about a second for a quarter of a megabyte; no configuration written by hand is longer.
 MAX_CHARACTERS = 1 << 18
@@ -354,6 +354,8 @@ def _written(document: YamlFile, to: Scalar, old: TreeNode, *, words: bool) -> t
         return _flow(document, items), items
     if old.style in ("'", '"'):
         return _quoted(to, old.style), to
+    if not words and to == NOTHING:
+        return "null", None
     if not words and old.style == "plain" and same_sort(to, old.value):
         value, as_number = library.parse_yaml(to, Path("the value")), number(to)
         if isinstance(value, str) and as_number is not None:

@@ -55,7 +55,7 @@ _VERB = re.compile("|".join(rf"\b(?P<{way}>(?:{words}))\b(?! in\b)" for way, wor
 # What stands before a verb that advises: the sentence's begin, or a word that leads over to it.
 _ADVISING = re.compile(
     r"(?:^|[.;:,!?(]|\b(?:please|or|and|try|consider|by|to|should|must|can|could|may|either|then|just|"
-    r"instead|recommend(?:ed)?|suggest|"
+    r"instead|otherwise|else|recommend(?:ed)?|suggest|"
     r"requires?|need|also|alternatively|do|explicitly))\s*[`'\"]?$",
     re.IGNORECASE,
 )
@@ -82,7 +82,7 @@ _PRELOADING = re.compile(r"(?i)LD_(?:PRELOAD|AUDIT)|BASH_ENV|PYTHONSTARTUP")
 # A switch that only takes the check away is the last thing to try.
 _OVERRIDE = re.compile(r"(?i)ALLOW_|SKIP_|IGNORE_|OVERRIDE|UNSAFE|NO_CHECK|DISABLE_\w*CHECK")
 _VALUE = re.compile(
-    r"^[`'\"]?\s*(?:=\s*|:\s+(?=(?i:true|false|null)\b)|\s+to\s+(?=[`'\"\d]|True\b|False\b))"
+    r"^[`'\"]?\s*(?:=\s*|:\s+(?=(?i:true|false|null)\b)|\s+to\s+(?=[`'\"\d]|True\b|False\b|None\b))"
     r"[`'\"]?(?P<value>[A-Za-z0-9][\w.-]{0,40}?(?:\([^()\s]{0,40}\))?)[`'\"]{0,2}(?=[\s,;)]|\.(?!\w)|$)"
 )
 # The same of a key in a file, in quotes together with it: `type: chat`.
