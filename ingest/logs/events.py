@@ -18,6 +18,8 @@ CascadeRole = Literal["root", "collateral", "recovered", "teardown"]
 # The pattern and the wording that events of one group share.
 GroupKey = tuple[str, str]
 
+# Behind a row that stands for several: python/ray/_private/ray_logging.
+_LATE = "x across cluster]"
 _MASKS = (
     (re.compile(r" ?\[repeated \d+x across cluster\].*$"), ""),
     (re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{12,}\b"), "<id>"),
@@ -207,7 +209,9 @@ class EventLog:
         if told.source and len(known.sources) < self.SOURCES:
             known.sources.setdefault(told.source)
         known.count += count
-        if told.line >= known.last:
+        # Ray tells late, and together, what its processes said before; whoever has failed says so himself.
+        is_late = _LATE in told.text and known.first.pattern_role == "collateral"
+        if told.line >= known.last and not is_late:
             known.last, known.last_time = told.line, told.time
         return key
 
