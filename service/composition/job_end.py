@@ -153,7 +153,8 @@ class JobEnd:
         text = self.report.texts.get(line, "")
         # What a bar is about stands in the bar itself.
         said = inline_code(shortened(text.strip() if _DRAWN.search(text) else message_of(text), _QUOTED))
-        return phrase("call-code", self.language, code=said) if said else phrase("stop", self.language)
+        quote = phrase("call-code", self.language, code=said) if said else ""
+        return f"{quote}{phrase('stop', self.language)}"
 
     @property
     def _failed_requests(self) -> dict[int, Fact]:

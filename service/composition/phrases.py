@@ -49,7 +49,7 @@ def untitled_text(explanation: str) -> list[str]:
 
 
 def _title(title: str, language: Language) -> str:
-    return f"**{phrase(title, language)}.** "
+    return f"{phrase('paragraph-title', language, title=phrase(title, language))} "
 
 
 def phase(name: str, language: Language) -> str:
