@@ -28,7 +28,10 @@ _BETWEEN = r"(?: (?!not\b|no\b)[a-z]{1,20}){0,4}:? "
 _FORMS = tuple(
     re.compile(form)
     for form in (
-        rf"{_OPTION}(?: option| flag| argument)? (?:also )?(?:requires?|needs?|depends on){_BETWEEN}{_NEEDED}",
+        (
+            rf"{_OPTION}(?: option| flag| argument)? (?:also )?(?:requires?|needs?|depends on)"
+            rf"{_BETWEEN}{_NEEDED}"
+        ),
         (
             rf"{_OPTION}(?: option| flag| argument)? (?:(?:must|should|can|may) only be|must be|is only|only)"
             rf" (?:used|set|valid|supported|allowed|available|effective|works?|combined)"

@@ -23,8 +23,8 @@ from service.remediation.data_flow.flow_changes import flow_changes, flow_option
 from service.remediation.exclusions import find_excluded
 from service.remediation.feasibility import ALREADY, DEFAULT
 from service.remediation.given_since import given_since, gone_since, listed_already
-from service.remediation.handed_options import handed_options
 from service.remediation.guard_values import guard_options
+from service.remediation.handed_options import handed_options
 from service.remediation.message_hints import hinted_changes
 from service.remediation.named_options import NamedOption, named_options
 from service.remediation.near_files import near_files, stray_signs

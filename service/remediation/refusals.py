@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from corpus.keys import flag
 from corpus.frameworks import PassedOption, known_frameworks
+from corpus.keys import flag
 from corpus.message import in_both
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
@@ -76,8 +76,7 @@ def passed_option(key: str, report: CrashReport) -> PassedOption | None:
             passed
             for row in known_frameworks().rows.values()
             for passed in row.passes
-            if re.fullmatch(passed.expression, key)
-            and any(re.search(passed.launch, text) for text in texts)
+            if re.fullmatch(passed.expression, key) and any(re.search(passed.launch, text) for text in texts)
         ),
         None,
     )

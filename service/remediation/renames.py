@@ -132,7 +132,7 @@ def find_refused(
     arguments = _arguments_of_code(report, settings)
     for option in named:
         if option.key in arguments or passed_option(option.key, report):
-            continue  # what a call hands over stands in code, what a launcher gives nowhere in the job's files
+            continue  # a call hands it over in code, or a launcher gives it
         key = _own_key(option.key, settings)
         if canonical(key) not in told:
             found.setdefault(canonical(key), replace(option, key=key))

@@ -9,7 +9,8 @@ backslash, has a blank behind it, or is a comment or an empty row, which ends th
 Slurm gives what a directive asks for as a variable (`--ntasks` as `SLURM_NTASKS`: `man sbatch`, output
 environment variables). A script that a shell runs by itself has the directive alone.
 
-A launcher may give each process an option that its program does not take (`passes` in `corpus/frameworks.yaml`).
+A launcher may give each process an option that its program does not take (`passes` in
+`corpus/frameworks.yaml`).
 """
 
 from __future__ import annotations

@@ -47,9 +47,10 @@ def message_votes(
     it follows another failure, and where its words can mean too much: what a line states is never
     overturned by what it sounds like. What only a type of Python's own and the package that raised it
     suggest gives way to words that are sure: a package's own type is a name for what happened, and what
-    the job's own code says, whoever called it, is about the job. An exception whose words tell nothing either means what
-    is usual of such a call, if its table knows that. Where no calls are shown, as where somebody pasted
-    the last line alone, the place in a package's source that says it (`told_by`) stands for the innermost.
+    the job's own code says, whoever called it, is about the job. An exception whose words tell nothing
+    either means what is usual of such a call, if its table knows that. Where no calls are shown, as where
+    somebody pasted the last line alone, the place in a package's source that says it (`told_by`) stands
+    for the innermost.
     """
     message = message_classifier.failing_message_of(root)
     if option_cause is not None and _is_of_option(root, message.text, launches):

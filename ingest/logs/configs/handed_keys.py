@@ -47,7 +47,9 @@ def unknown_key(message: str, frames: Sequence[Frame], settings: Sequence[Settin
         item.key: item for item in settings if item.spelled in _OF_FILES and last_level(item.key) == wanted
     }
     below = [
-        item for item in found.values() if any(_is_below(item.key, level) for level in _levels(match, settings))
+        item
+        for item in found.values()
+        if any(_is_below(item.key, level) for level in _levels(match, settings))
     ]
     named = below or list(found.values())
     return HandedKey(named[0].key, named[0].value) if len(named) == 1 else None

@@ -251,3 +251,36 @@ def test_that_a_remark_on_a_missing_module_is_outlived_by_work_and_by_an_end_of_
 ) -> None:
     event = next(event for event in read(text).events if event.pattern == "python.module-not-found")
     assert (event.role == "recovered") == is_outlived
+
+
+DIED = (
+    "(raylet) A worker died or was killed while executing a task by an unexpected system error. "
+    "Worker ID: {}\n"
+)
+AGAIN = "(raylet) Task clean failed. There are {} retries remaining, so the task will be retried. Error: \n"
+LATE = " [repeated 2x across cluster]\n"
+
+
+@each_row(
+    "text, is_standing",
+    [
+        # What Ray tells late and together was said before, and the tasks were run anew.
+        (
+            DIED.format("a1" * 14)
+            + AGAIN.format(5)
+            + "cleaned 40 of 40 rows\n"
+            + DIED.format("b2" * 14).strip()
+            + LATE,
+            False,
+        ),
+        (
+            DIED.format("a1" * 14) + "cleaned 39 of 40 rows\n" + DIED.format("b2" * 14) + AGAIN.format(5),
+            False,
+        ),
+        (DIED.format("a1" * 14) + "cleaned 39 of 40 rows\n" + DIED.format("b2" * 14), True),
+        (DIED.format("a1" * 14) + AGAIN.format(0).replace("be retried", "fail"), True),
+    ],
+)
+def test_that_a_task_which_ray_runs_anew_is_no_failure(text: str, is_standing: bool, read: ReadLog) -> None:
+    """A worker that died for good stands, and so does a task whose tries are used up."""
+    assert (read(text).root is not None) is is_standing

@@ -40,6 +40,7 @@ STEPS = of("trl", "gradient_accumulation_steps", 8, "yaml")
 EAGER = of("vllm", "--enforce-eager", True, "flag")
 WORKERS = of("pytorch", "DataLoader.num_workers", 2, "directive")
 ROWS = replace(of("python", "rows", 32, ""), present="64")
+ROWS_OF_TOKENS = of("transformers", "model.resize_token_embeddings", "len(tokenizer)", "python")
 PRECISION = of("lightning", "Trainer.precision", "bf16-mixed", "python")
 
 
@@ -93,6 +94,8 @@ PRECISION = of("lightning", "Trainer.precision", "bf16-mixed", "python")
         ),
         ("def train(rows=64): ...\nfire.Fire(train)\n", ROWS, "def train(rows=32): ...\nfire.Fire(train)\n"),
         ("p.add_argument('--rows', default=64)\nargs.rows = 64\n", ROWS, None),
+        # A call that is told as a value would be written as a text.
+        ("out = model(ids, use_cache=True)\n", ROWS_OF_TOKENS, None),
         ("f(:\n", BATCH, None),
     ],
 )

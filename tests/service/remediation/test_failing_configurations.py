@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from corpus.library import read_yaml
@@ -20,10 +20,19 @@ TABLE = read_yaml(Path(__file__).with_name("failing_configurations.yaml"))
     ids=[row["id"] for row in TABLE],
 )
 def test_that_the_patch_mends_the_job(
-    triage: Triage, log: str, files: Mapping[str, str], gone: str | None, new: str
+    triage: Triage,
+    log: str,
+    files: Mapping[str, str],
+    gone: str | Sequence[str] | None,
+    new: str | Sequence[str],
 ) -> None:
-    """The one row that is wrong goes, and what takes its place makes the job run."""
+    """The rows that are wrong go, and what takes their place makes the job run."""
     answer = explained(triage, log, *(ConfigFile(name, text) for name, text in files.items()))
     changed = (answer.patch or "").split("\n")
-    assert [row[1:] for row in changed if row[:1] == "-" and row[:3] != "---"] == ([gone] if gone else [])
-    assert [row[1:] for row in changed if row[:1] == "+" and row[:3] != "+++"] == [new]
+    assert [row[1:] for row in changed if row[:1] == "-" and row[:3] != "---"] == rows(gone)
+    assert [row[1:] for row in changed if row[:1] == "+" and row[:3] != "+++"] == rows(new)
+
+
+def rows(told: str | Sequence[str] | None) -> list[str]:
+    """Give the rows of a table's field, which has one, several or none."""
+    return [told] if isinstance(told, str) else list(told or ())

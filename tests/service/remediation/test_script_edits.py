@@ -79,3 +79,30 @@ def test_that_a_variable_is_set_where_the_commands_below_have_it(
     """What ends with `&` sets it in a shell of its own, and only a variable that matters is touched."""
     found = script_edit(report(failed(body="CUDA out of memory")), [JobFile("run.sh", script)], variables)
     assert (found.text if found is not None else None) == expected
+
+
+@each_row(
+    ("command", "option", "expected"),
+    [
+        (
+            "python -m torch.distributed.launch --nproc_per_node=2",
+            "--local-rank=0",
+            "torchrun --nproc_per_node=2",
+        ),
+        ("/env/bin/python3.10 -u -m torch.distributed.launch", "--local_rank=1", "torchrun"),
+        ("deepspeed --num_gpus 2", "--local_rank=0", "deepspeed --no_local_rank --num_gpus 2"),
+        ("python -m torch.distributed.launch", "--locale=0", None),
+        ("torchrun --nproc_per_node=2", "--local_rank=0", None),
+        ("# deepspeed --num_gpus 2", "--local_rank=0", None),
+        ("deepspeed --no_local_rank --num_gpus 2", "--local_rank=0", None),
+    ],
+)
+def test_that_a_launcher_keeps_an_option_to_itself_that_the_program_does_not_take(
+    command: str, option: str, expected: str | None
+) -> None:
+    """The program has the same number in its environment; nothing that the job gives is touched."""
+    script = f"set -e\n{command} train.py --lr 1e-3\n"
+    said = f"train.py: error: unrecognized arguments: {option}"
+    found = script_edit(report(failed(body=said, kind="error"), launches=(f"{script}\ngo.sh",)))
+    wanted = f"set -e\n{expected} train.py --lr 1e-3\n" if expected else None
+    assert (found.text if found is not None else None) == wanted
