@@ -23,7 +23,7 @@ from service.app.triage_service import TriageService
 from service.persistence.keys import KeyRepository
 from service.persistence.rows import missing_batch
 from service.persistence.triages import missing
-from service.schemas.errors import UnauthorizedError
+from service.schemas.errors import ForbiddenError, UnauthorizedError, UnreachableError
 from service.schemas.records import BatchRecord, KeyRecord, Scope, TriageRecord
 
 _LOG = logging.getLogger("whycrash.api")
@@ -94,7 +94,11 @@ class Authorizer:
             raise PageKeyError(Message("errors.log-any-name-api")) from None
 
     async def authenticate(self, peer: str, headers: Mapping[str, str]) -> Principal:
-        """Give who asks; raises UnauthorizedError, or BusyError where keys are guessed."""
+        """Give who asks.
+
+        Raises UnauthorizedError, BusyError where keys are guessed, ForbiddenError for a token without rights,
+        UnreachableError where it cannot be checked.
+        """
         await self._refresh()
         try:
             if self._is_keyed and not self._keys:
@@ -105,8 +109,9 @@ class Authorizer:
                 or self._by_key(authorization)
                 or self._by_place(peer, headers)
             )
-        except UnauthorizedError:
-            # Guesses are counted by their address, so that they cost the guesser and nobody else.
+        except (UnauthorizedError, ForbiddenError, UnreachableError):
+            # Whoever is not let in is counted by their address, so that it costs them and nobody else: no
+            # token can be told from a guess while the issuer is away.
             self.admission.count(f"address {network_of(peer)}")
             raise
         name, now = found.caller.name, monotonic()

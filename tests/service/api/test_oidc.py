@@ -9,6 +9,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from service.api import oidc
+from service.api import keys, oidc
 from service.api.app import create_app
 from service.api.oidc import TokenVerifier, groups_of
 from service.app.triage_service import TriageService
@@ -307,6 +308,26 @@ def test_that_groups_may_stand_deeper_and_several_add_up(issuer: Issuer) -> None
     assert (found.caller.team, found.scopes) == ("nlp", ("triage", "admin"))
     assert len(found.caller.name) == len("sso:") + 32
     assert groups_of(" a=admin ,b=batch@x")[1].team == "x"
+
+
+@each_row(
+    ("is_away", "groups", "status"),
+    [(True, ["rl-people"], 503), (False, ["everybody"], 403), (False, None, 403)],
+)
+def test_that_tokens_that_let_nobody_in_are_counted(
+    is_away: bool, groups: list[str] | None, status: int, issuer: Issuer, warm: Path, tmp_path: Path
+) -> None:
+    """By their address, also where the issuer is not there to tell; a key from there goes on working."""
+    issuer.is_away = is_away
+    settings = settings_at(shutil.copytree(warm, tmp_path / "home"), **settings_of(issuer, rate_limit=3))
+    with TriageService(settings) as service, opened(create_app(settings, service)) as client:
+        record, key = keys.make_key("ci", ["triage"], datetime.now(UTC))
+        service.store.keys.add(record)
+        token = issuer.token(groups=groups)
+        answers = [client.get("/v1/triages", headers=bearer(token)) for _ in range(5)]
+        assert [answer.status_code for answer in answers] == [*[status] * 3, 429, 429]
+        assert int(answers[-1].headers["retry-after"]) > 0
+        assert client.get("/v1/triages", headers=bearer(key)).status_code == 200
 
 
 def test_that_a_server_takes_tokens_beside_keys_and_lets_nobody_else_in(
