@@ -113,13 +113,15 @@ class BulkReader:
         self._parts.clear()
 
     def _resumed(self, tasks: Sequence[IngestTask]) -> dict[str, IngestedContent]:
-        known = {ingest_task.file: ingest_task.known for ingest_task in tasks}
+        known = {ingest_task.file: ingest_task for ingest_task in tasks}
         found: dict[str, IngestedContent] = {}
         for row in self._parts.load():
             made = ingest_tasks.restored(row["intake"])
             # What was unchanged for one index may be new for the one that stands now.
-            still = made.file in known and (not made.unchanged or made.content == known[made.file])
-            if still and row["stamp"] == task_id(Path(made.file)):
+            task = known.get(made.file)
+            if task is None or made.team != task.team or (made.unchanged and made.content != task.known):
+                continue
+            if row["stamp"] == task_id(Path(made.file)):
                 found[made.file] = made
         return found
 

@@ -33,7 +33,20 @@ REQUEST_TIMEOUT = 20.0
 PAUSE = 30.0
 # The graph is built by threads, another one each time; sparser ones missed a neighbour in one build of three.
 _GRAPH = {"hnsw:space": "cosine", "hnsw:construction_ef": 400, "hnsw:search_ef": 1000, "hnsw:M": 48}
-_FIELDS = ("kind", "owner", "title", "language", "origin", "cause", "fix", "heading", "jobs", "last", "home")
+_FIELDS = (
+    "kind",
+    "owner",
+    "title",
+    "language",
+    "origin",
+    "cause",
+    "fix",
+    "heading",
+    "jobs",
+    "last",
+    "home",
+    "team",
+)
 
 Report = Callable[[str, int, int], None]
 
@@ -57,9 +70,15 @@ def write_folder(folder: Path, documents: Sequence[Document], vectors: Vectors, 
     _fill(collection, documents, vectors, BATCH, report)
 
 
-def nearest_in_folder(folder: Path, vector: Vectors, count: int) -> list[tuple[str, float]]:
-    """Give the ids nearest to a unit vector in a folder's collection, with their cosines, best first."""
-    return _nearest(_opened(folder).get_collection(COLLECTION, embedding_function=None), vector, count)
+def nearest_in_folder(
+    folder: Path, vector: Vectors, count: int, teams: Sequence[str] = ()
+) -> list[tuple[str, float]]:
+    """Give the ids nearest to a unit vector in a folder's collection, with their cosines, best first.
+
+    Only documents of these teams, where there are any.
+    """
+    collection = _opened(folder).get_collection(COLLECTION, embedding_function=None)
+    return _nearest(collection, vector, count, teams)
 
 
 def name_of(model: str, documents: Sequence[Document]) -> str:
@@ -122,6 +141,14 @@ class ChromaServer:
             if before and before != name and _find(self._client, str(before)):
                 self._client.delete_collection(before)
 
+    def forget_before(self, model: str, corpus: str) -> None:
+        """Delete the generation before the one that stands; who still reads it asks its own copy instead."""
+        with self._translated():
+            pointer = _find(self._client, _pointer(model, corpus))
+            before = str((pointer.metadata or {}).get("before", "")) if pointer else ""
+            if before and _find(self._client, before):
+                self._client.delete_collection(before)
+
     def fetch(self, name: str) -> CollectionContents:
         """Load a whole generation."""
         with self._translated():
@@ -140,12 +167,17 @@ class ChromaServer:
             documents, np.concatenate(vectors) if vectors else np.zeros((0, 0), dtype=np.float32)
         )
 
-    def nearest(self, name: str, vector: Vectors, count: int) -> list[tuple[str, float]]:
-        """Give the ids nearest to a unit vector with their cosines, best first."""
+    def nearest(
+        self, name: str, vector: Vectors, count: int, teams: Sequence[str] = ()
+    ) -> list[tuple[str, float]]:
+        """Give the ids nearest to a unit vector with their cosines, best first.
+
+        Only documents of these teams, where there are any.
+        """
         with self._translated():
             if name not in self._collections:
                 self._collections[name] = self._client.get_collection(name, embedding_function=None)
-            return _nearest(self._collections[name], vector, count)
+            return _nearest(self._collections[name], vector, count, teams)
 
     def close(self) -> None:
         """Close the connections; they are opened again when they are needed."""
@@ -208,7 +240,8 @@ def _sessions(client: Any) -> list[Any]:
 
 
 def _pointer(model: str, corpus: str) -> str:
-    return "whycrash-current-" + hashlib.sha256(f"{model}\n{corpus}".encode()).hexdigest()[:16]
+    # Of its own form: programs that know of no teams would show one team's documents to all.
+    return "whycrash-teams-" + hashlib.sha256(f"{model}\n{corpus}".encode()).hexdigest()[:16]
 
 
 def _find(client: Any, name: str) -> Any:
@@ -270,7 +303,12 @@ def _fill(
     report("store", len(documents), len(documents))
 
 
-def _nearest(collection: Any, vector: Vectors, count: int) -> list[tuple[str, float]]:
-    found = collection.query(query_embeddings=[vector.tolist()], n_results=count, include=["distances"])
+def _nearest(collection: Any, vector: Vectors, count: int, teams: Sequence[str]) -> list[tuple[str, float]]:
+    found = collection.query(
+        query_embeddings=[vector.tolist()],
+        n_results=count,
+        where={"team": {"$in": list(teams)}} if teams else None,
+        include=["distances"],
+    )
     pairs = zip(found["ids"][0], found["distances"][0], strict=True)
     return [(name, 1.0 - float(distance)) for name, distance in pairs]

@@ -24,7 +24,7 @@ class Document:
     `owner` is the case, note or report that it is a part of; `origin` the file it came from (empty for
     the corpus); `cause` is empty where none is known. Of a crash that several jobs had, `jobs` counts them,
     `owner` and `origin` are the first one's and `last` is the last one's owner. `home` names the home that
-    took the file in, where several share an index.
+    took the file in, where several share an index. `team` is the one that alone may find it, empty for all.
     """
 
     id: str
@@ -40,6 +40,7 @@ class Document:
     jobs: int = 1
     last: str = ""
     home: str = ""
+    team: str = ""
 
     @property
     def digest(self) -> str:
@@ -116,11 +117,11 @@ def collapsed(crashes: Iterable[Document]) -> Iterator[Document]:
 
     First and last go by the file's path: jobs' names count up or begin with a date, and not every log has
     times.
-    Where people gave jobs different causes or fixes, those stay apart.
+    Where people gave jobs different causes or fixes, those stay apart, and so do those of different teams.
     """
-    groups: dict[tuple[str, str, str], list[Document]] = {}
+    groups: dict[tuple[str, str, str, str], list[Document]] = {}
     for crash in sorted(crashes, key=lambda document: document.origin):
-        groups.setdefault((crash.heading, crash.cause, crash.fix), []).append(crash)
+        groups.setdefault((crash.heading, crash.cause, crash.fix, crash.team), []).append(crash)
     for first, *others in groups.values():
         yield replace(first, jobs=1 + len(others), last=others[-1].owner) if others else first
 

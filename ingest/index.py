@@ -32,9 +32,9 @@ from ingest.embedder import Embedder, Vectors
 from ingest.errors import ChromaServerError, NewerIndexError, SearchIndexError
 from ingest.stored_parts import VectorParts
 
-FORMAT = 2
-# What this program can also read: formats before knew of no crash that several jobs had.
-READABLE = frozenset({1, FORMAT})
+FORMAT = 3
+# What this program can also read: the first knew of no crash that several jobs had, the second of no teams.
+READABLE = frozenset({1, 2, FORMAT})
 # Up to here all vectors are compared; beyond, Chroma's graph is the faster way.
 EXACT_LIMIT = 50_000
 # Documents that are embedded between two reports of progress, and between two writes of what was embedded.
@@ -71,11 +71,15 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class IngestedFile:
-    """A file that was taken in: the hash of its content, and, of a log, its crash as it is by itself."""
+    """A file that was taken in: the hash of its content, and, of a log, its crash as it is by itself.
+
+    `team` is the one that it was taken in for, empty for everybody.
+    """
 
     file: str
     content: str
     crash: Document | None = None
+    team: str = ""
 
     def record(self) -> dict[str, object]:
         """Give the fields for storage."""
@@ -83,6 +87,7 @@ class IngestedFile:
             "file": self.file,
             "content": self.content,
             "crash": self.crash.record() if self.crash else None,
+            "team": self.team,
         }
 
 
@@ -133,7 +138,10 @@ class Index:
             with (self.folder / "taken.jsonl").open(encoding="utf-8") as stream:
                 return tuple(
                     IngestedFile(
-                        row["file"], row["content"], Document(**row["crash"]) if row["crash"] else None
+                        row["file"],
+                        row["content"],
+                        Document(**row["crash"]) if row["crash"] else None,
+                        row.get("team", ""),
                     )
                     for row in map(json.loads, stream)
                 )
@@ -159,11 +167,21 @@ class Index:
     def _by_id(self) -> dict[str, Document]:
         return {document.id: document for document in self.documents}
 
-    def dense(self, vector: NDArray[np.float32], count: int) -> list[SearchHit]:
-        """Give the documents nearest to a unit vector, by cosine, best first."""
+    @cached_property
+    def _teams(self) -> frozenset[str]:
+        """Whose documents there are beside everybody's."""
+        return frozenset(document.team for document in self.documents) - {""}
+
+    def _readers(self, team: str) -> tuple[str, ...]:
+        """Name whose documents a team may find; empty where it may find all that there are."""
+        return ("", team) if self._teams - {team} else ()
+
+    def dense(self, vector: NDArray[np.float32], count: int, team: str = "") -> list[SearchHit]:
+        """Give the documents nearest to a unit vector that a team may find, by cosine, best first."""
+        readers = self._readers(team)
         if self.server is not None and not self.server.is_resting:
             try:
-                return self._hits(self.server.nearest(self.manifest.collection, vector, count))
+                return self._hits(self.server.nearest(self.manifest.collection, vector, count, readers))
             except ChromaServerError as error:
                 _LOG.warning("%s", error)
         if (
@@ -173,21 +191,25 @@ class Index:
             and (self.folder / "chroma").is_dir()
             and chroma.is_installed()
         ):
-            return self.dense_chroma(vector, count)
-        return self._top(np.asarray(self.vectors @ vector), count)
+            return self.dense_chroma(vector, count, team)
+        return self._top(np.asarray(self.vectors @ vector), count, team)
 
-    def dense_chroma(self, vector: NDArray[np.float32], count: int) -> list[SearchHit]:
+    def dense_chroma(self, vector: NDArray[np.float32], count: int, team: str = "") -> list[SearchHit]:
         """Give what Chroma holds nearest to a unit vector, by cosine, best first."""
-        return self._hits(chroma.nearest_in_folder(self.folder / "chroma", vector, count))
+        readers = self._readers(team)
+        return self._hits(chroma.nearest_in_folder(self.folder / "chroma", vector, count, readers))
 
     def _hits(self, nearest: Iterable[tuple[str, float]]) -> list[SearchHit]:
         return [SearchHit(self._by_id[name], score) for name, score in nearest if score > 0]
 
-    def words(self, query: str, count: int) -> list[SearchHit]:
-        """Give the documents that share the rarest words with the query, by BM25, best first."""
-        return self._top(self._words.scores(query), count)
+    def words(self, query: str, count: int, team: str = "") -> list[SearchHit]:
+        """Give the documents with the query's rarest words that a team may find, by BM25, best first."""
+        return self._top(self._words.scores(query), count, team)
 
-    def _top(self, scores: NDArray[np.float32], count: int) -> list[SearchHit]:
+    def _top(self, scores: NDArray[np.float32], count: int, team: str) -> list[SearchHit]:
+        if readers := self._readers(team):
+            # Before the best are chosen: else what may not be found would take the places of what may.
+            scores = np.where([document.team in readers for document in self.documents], scores, 0)
         order = np.argsort(-scores, kind="stable")[:count]
         return [
             SearchHit(self.documents[place], float(scores[place])) for place in order if scores[place] > 0

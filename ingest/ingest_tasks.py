@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ class Label:
 class IngestedContent:
     """What a file gave. `content` is its hash, empty where it could not be read.
 
-    `reason` says why nothing came of it.
+    `reason` says why nothing came of it; `team` is the one that it was taken in for.
     """
 
     file: str
@@ -41,6 +41,7 @@ class IngestedContent:
     documents: tuple[Document, ...] = ()
     reason: str = ""
     unchanged: bool = False
+    team: str = ""
 
     def record(self) -> dict[str, Any]:
         """Give the fields for storage."""
@@ -49,17 +50,19 @@ class IngestedContent:
             "content": self.content,
             "reason": self.reason,
             "unchanged": self.unchanged,
+            "team": self.team,
             "documents": [document.record() for document in self.documents],
         }
 
 
 @dataclass(frozen=True)
 class IngestTask:
-    """A file to take in: its kind, and its hash when it was last taken in."""
+    """A file to take in: its kind, its hash when it was last taken in, and the team that it is for."""
 
     file: str
     kind: str
     known: str = ""
+    team: str = ""
     bytes: int = field(default=0, compare=False)
 
 
@@ -70,13 +73,13 @@ def restored(record: dict[str, Any]) -> IngestedContent:
 
 def ingest_file(ingest_task: IngestTask, reader: Reader | None) -> IngestedContent:
     """Take in a file, unless it is as it was; what is wrong with it becomes its reason."""
-    path = Path(ingest_task.file)
+    path, team = Path(ingest_task.file), ingest_task.team
     try:
-        content = content_of(path, ingest_task.kind)
+        content = content_of(path, ingest_task.kind, team)
     except OSError as error:
-        return IngestedContent(ingest_task.file, reason=f"{path}: {error.strerror}")
+        return IngestedContent(ingest_task.file, reason=f"{path}: {error.strerror}", team=team)
     if content == ingest_task.known:
-        return IngestedContent(ingest_task.file, content, unchanged=True)
+        return IngestedContent(ingest_task.file, content, unchanged=True, team=team)
     try:
         if ingest_task.kind == "note":
             made = writeups.read_writeup(path)
@@ -84,15 +87,16 @@ def ingest_file(ingest_task: IngestTask, reader: Reader | None) -> IngestedConte
         else:
             made, reason = _crash(path, reader)
     except (IngestError, InvalidCorpusError) as error:
-        return IngestedContent(ingest_task.file, content, reason=str(error))
+        return IngestedContent(ingest_task.file, content, reason=str(error), team=team)
     except OSError as error:
-        return IngestedContent(ingest_task.file, reason=f"{path}: {error.strerror}")
-    return IngestedContent(ingest_task.file, content, tuple(made), reason)
+        return IngestedContent(ingest_task.file, reason=f"{path}: {error.strerror}", team=team)
+    owned = tuple(replace(document, team=team) for document in made)
+    return IngestedContent(ingest_task.file, content, owned, reason, team=team)
 
 
-def content_of(path: Path, kind: str) -> str:
-    """Hash a file as it is, and its label with it; raises OSError."""
-    total = hashlib.sha256(kind.encode())
+def content_of(path: Path, kind: str, team: str = "") -> str:
+    """Hash a file as it is, its label with it, and whose it is; raises OSError."""
+    total = hashlib.sha256(f"{kind}@{team}".encode() if team else kind.encode())
     for part in [path, *([found] if kind == "report" and (found := label_path(path)) else [])]:
         with part.open("rb") as stream:
             total.update(hashlib.file_digest(stream, "sha256").digest())

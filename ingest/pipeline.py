@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from uuid import uuid4
@@ -92,15 +94,17 @@ def ingest(
     logs: Sequence[Path],
     reader: Reader | None,
     places: IndexPlaces = HERE,
+    team: str | None = None,
 ) -> IngestOutcome:
     """Take in write-ups and logs, besides the corpus.
 
     Files whose content is unchanged are not read again; files of an ingested folder that are gone
-    leave the index. Raises MissingInputError, SearchIndexError, ModelError.
+    leave the index. `team` alone will find these files, everybody where it is empty; without one, a file
+    that was taken in before stays whose it is. Raises MissingInputError, SearchIndexError, ModelError.
     """
     old = index.current(home)
     before = _before(old)
-    tasks = list(_tasks_of(notes, logs, before))
+    tasks = list(_tasks_of(notes, logs, before, team))
     pool = bulk_ingest.BulkReader(home, places.ray_address, places.workers)
     outcome = IngestOutcome(index=None)  # type: ignore[arg-type]  # set below
     changed: dict[str, IngestedContent] = {}
@@ -119,6 +123,52 @@ def ingest(
         old = index.current(home)
     pool.finish()
     return outcome
+
+
+class _KnownVectors:
+    """Stands for a model where each text's vector is known."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Refuse: there is nothing to embed."""
+        raise AssertionError(f"{len(texts)} texts have no vector")
+
+
+def forget_team(home: Path, team: str, places: IndexPlaces = HERE) -> int:
+    """Take what is a team's out of the index, for all who share it; gives how many files of it were known.
+
+    The generation that held it goes too. Raises SearchIndexError.
+    """
+    while (old := index.current(home, places.server)) is not None:
+        shared = _shared(places.server, old.manifest.model, old)
+        held = shared.held.documents if shared.held else old.documents
+        left = [document for document in held if document.team != team]
+        taken = [item for item in old.taken if item.team != team]
+        gone = len(old.taken) - len(taken)
+        if not gone and len(left) == len(held):
+            return 0
+        try:
+            made = index.write(
+                home,
+                left,
+                _KnownVectors(old.manifest.model),
+                replace(old.manifest, documents=len(left), files={}, format=index.FORMAT),
+                lambda _stage, _done, _total: None,
+                taken=taken,
+                server=shared.server,
+                known=shared.vectors,
+                upon=old.folder.name,
+            )
+        except OutdatedError:
+            continue
+        shutil.rmtree(old.folder, ignore_errors=True)
+        if made.server is not None:
+            with suppress(ChromaServerError):
+                made.server.forget_before(old.manifest.model, old.manifest.corpus)
+        return gone
+    return 0
 
 
 def _before(old: Index | None) -> dict[str, IngestedFile]:
@@ -175,6 +225,7 @@ class _Run:
                     made.file,
                     made.content,
                     next((item for item in made.documents if item.kind == "report"), None),
+                    made.team,
                 )
                 for made in self.changed.values()
             ),
@@ -201,12 +252,13 @@ class _Run:
 
 
 def _tasks_of(
-    notes: Sequence[Path], logs: Sequence[Path], before: Mapping[str, IngestedFile]
+    notes: Sequence[Path], logs: Sequence[Path], before: Mapping[str, IngestedFile], team: str | None
 ) -> Iterator[IngestTask]:
     wanted = {str(path): "note" for path in _files(notes, writeups.SUFFIXES)}
     wanted |= {str(path): "report" for path in _files(logs, _LOG_SUFFIXES)}
     for name, kind in wanted.items():
-        yield IngestTask(name, kind, before[name].content if name in before else "")
+        known = before.get(name, IngestedFile(name, ""))
+        yield IngestTask(name, kind, known.content, known.team if team is None else team)
 
 
 def _files(paths: Iterable[Path], suffixes: frozenset[str]) -> Iterator[Path]:

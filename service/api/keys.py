@@ -35,8 +35,7 @@ def make_key(name: str, scopes: Sequence[str], now: datetime, team: str = "") ->
         )
     if not name or len(name) > NAME_LENGTH or not name.isprintable():
         raise InvalidRequestError(Message("errors.key-name-1-printable", name_length=NAME_LENGTH))
-    if team and not is_team(team):
-        raise InvalidRequestError(Message("errors.key-team", team=repr(team[:NAME_LENGTH])))
+    checked_team(team)
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     kept: tuple[Scope, ...] = tuple(scope for scope in SCOPES if scope in scopes)
     return KeyRecord(
@@ -47,6 +46,13 @@ def make_key(name: str, scopes: Sequence[str], now: datetime, team: str = "") ->
 def is_team(name: str) -> bool:
     """Tell whether a team may be called so."""
     return _TEAM.fullmatch(name) is not None
+
+
+def checked_team(name: str) -> str:
+    """Give a team's name, or none; raises InvalidRequestError where no team may be called so."""
+    if name and not is_team(name):
+        raise InvalidRequestError(Message("errors.key-team", team=repr(name[:NAME_LENGTH])))
+    return name
 
 
 def hash_secret(secret: str) -> str:

@@ -89,7 +89,7 @@ def _row(case: Case, lang: Literal["en", "zh"]) -> CaseRow:
 @router.get("/search", response_model=Hits, responses=documented_problems(504))
 def search(
     app_state: CurrentAppState,
-    _principal: TriagePrincipal,
+    principal: TriagePrincipal,
     q: Annotated[
         str,
         Query(
@@ -103,5 +103,6 @@ def search(
     count: Annotated[int, Query(ge=1, le=50, description="How many at most.")] = 5,
     lang: Lang = "",
 ) -> Response:
-    """Search cases, notes and past reports."""
-    return as_json(Hits(items=list(app_state.triage_service.search(q, count, lang))))
+    """Search cases, notes and past reports: everybody's, and your team's."""
+    found = app_state.triage_service.search(q, count, lang, principal.caller.team)
+    return as_json(Hits(items=list(found)))

@@ -17,13 +17,12 @@ router = APIRouter(prefix="/v1", tags=["data"])
 
 @router.delete("/data", status_code=204, responses=documented_problems())
 def delete_data(app_state: CurrentAppState, principal: Anyone) -> None:
-    """Delete all that is kept of you, or of your team: triages, batches, feedback and notes.
+    """Delete all that is kept of you, or of your team: triages, batches, feedback, notes, write-ups.
 
     A team's takes a key that may do all of it: with the scopes triage and batch.
     """
     caller = principal.caller
     for scope in _SCOPES if caller.team else ():
         require_scope(principal, scope)
-    personal_data.delete(
-        app_state.triage_service.store, app_state.batches, caller.owner, f"{caller.origin}:{caller.name}"
-    )
+    service, actor = app_state.triage_service, f"{caller.origin}:{caller.name}"
+    personal_data.delete(service.settings, service.store, app_state.batches, caller.owner, actor)

@@ -17,7 +17,7 @@ from typing import get_args
 from corpus.message import Message
 from service.app.rate_limiter import RateLimiter
 from service.schemas.errors import BusyError, ForbiddenError
-from service.schemas.records import Origin, Scope
+from service.schemas.records import TEAM, Origin, Scope
 from service.settings import Settings
 from service.workers.pool import ProcessPool
 
@@ -36,7 +36,7 @@ class Caller:
     @property
     def owner(self) -> str:
         """Whose their work is, as it is kept: their team's where they have one, else their own."""
-        return f"team:{self.team}" if self.team else self.name
+        return f"{TEAM}{self.team}" if self.team else self.name
 
     @property
     def on_page(self) -> Caller:

@@ -6,10 +6,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
+from ingest import pipeline
+from ingest.pipeline import IndexPlaces
 from service.batches.batches import BatchService
 from service.persistence.store import Store
 from service.schemas.errors import NotFoundError
-from service.schemas.records import AuditRecord
+from service.schemas.records import AuditRecord, team_of
+from service.settings import Settings
 
 _PAGE = 100
 # Whose work this machine's own user hands in without a key; each command of a batch has a name of its own.
@@ -24,6 +27,7 @@ class DeletedData:
     batches: int = 0
     feedback: int = 0
     notes: int = 0
+    files: int = 0
 
     @property
     def told(self) -> str:
@@ -31,8 +35,10 @@ class DeletedData:
         return ", ".join(f"{count} {what}" for what, count in asdict(self).items())
 
 
-def delete(store: Store, batches: BatchService, owner: str, actor: str) -> DeletedData:
+def delete(settings: Settings, store: Store, batches: BatchService, owner: str, actor: str) -> DeletedData:
     """Delete what a caller handed in, with answers, logs and conversations, and what they said of others'.
+
+    With a team's go the write-ups and past crashes that were taken into the index for it.
 
     Batches that run are ended first. What is being triaged just now stays until its deadline; asked again, it
     goes as well. `local` has the batches of this machine's commands, too. The audit keeps that, when and by
@@ -48,7 +54,9 @@ def delete(store: Store, batches: BatchService, owner: str, actor: str) -> Delet
     names = [owner, *(store.batches.callers(COMMANDS) if owner == LOCAL else ())]
     count = sum(_delete_batches(store, batches, name) for name in names)
     triages, feedback, notes = store.retention.forget_caller(owner, datetime.now(UTC))
-    deleted = DeletedData(triages, count, feedback, notes)
+    team = team_of(owner)
+    files = pipeline.forget_team(settings.home, team, IndexPlaces(settings.chroma_url)) if team else 0
+    deleted = DeletedData(triages, count, feedback, notes, files)
     note("delete data", deleted.told)
     return deleted
 

@@ -47,6 +47,7 @@ from service.schemas.records import (
     MessageRecord,
     Recurrence,
     TriageRecord,
+    team_of,
 )
 from service.settings import Settings
 from service.workers.pool import ProcessPool, TaskHandle, WorkerMessage
@@ -152,7 +153,7 @@ class TriageService:
         try:
             known = self.store.crashes.confirmed(TriageScope(caller.owner, task.channel))
             return self.pool.submit(
-                replace(task, known=known),
+                replace(task, known=known, team=caller.team),
                 seconds,
                 _TriageRecorder(self.store, task.id, bool(task.model and self.settings.model)),
             )
@@ -305,9 +306,10 @@ class TriageService:
         self.store.triages.delete(triage_id)
         self.note(caller, "delete", triage_id)
 
-    def search(self, words: str, count: int = 5, language: str = "") -> Sequence[CaseHit]:
-        """Search cases, notes and past reports."""
-        for message in self.pool.submit(SearchTask(words, count, language), self.settings.request_deadline):
+    def search(self, words: str, count: int = 5, language: str = "", team: str = "") -> Sequence[CaseHit]:
+        """Search cases, notes and past reports, everybody's and a team's."""
+        task = SearchTask(words, count, language, team)
+        for message in self.pool.submit(task, self.settings.request_deadline):
             if isinstance(message, SearchHits):
                 return message.hits
             _raise(message)
@@ -357,7 +359,12 @@ class TriageService:
     def _kept_triage(self, record: TriageRecord, diagnosis: Diagnosis) -> KeptTriage:
         """Put together what further answers to a stored triage are made of."""
         return KeptTriage(
-            diagnosis, self.excerpt(record.id), record.configs, record.telemetry, record.language
+            diagnosis,
+            self.excerpt(record.id),
+            record.configs,
+            record.telemetry,
+            record.language,
+            team_of(record.caller),
         )
 
 

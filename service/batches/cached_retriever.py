@@ -13,6 +13,8 @@ from service.scoring.retrieval import DEPTH, Retriever
 # Searches that are remembered; one is some tens of texts.
 REMEMBERED = 32
 
+_Search = Callable[[str, int, str], list[SearchHit]]
+
 
 class CachedRetriever(Retriever):
     """A retriever that remembers what it found for its last queries.
@@ -22,16 +24,14 @@ class CachedRetriever(Retriever):
 
     def __init__(self, library: Library, index: Index | None, embedder: Embedder | None) -> None:
         super().__init__(library, index, embedder)
-        remember: Callable[[Callable[[str, int], list[SearchHit]]], Callable[[str, int], list[SearchHit]]] = (
-            lru_cache(REMEMBERED)
-        )
+        remember: Callable[[_Search], _Search] = lru_cache(REMEMBERED)
         self._words = remember(super().words)
         self._dense = remember(super().dense)
 
-    def words(self, query: str, count: int = DEPTH) -> list[SearchHit]:
-        """Search by words."""
-        return self._words(query, count)
+    def words(self, query: str, count: int = DEPTH, team: str = "") -> list[SearchHit]:
+        """Search by words what everybody and a team may find."""
+        return self._words(query, count, team)
 
-    def dense(self, query: str, count: int = DEPTH) -> list[SearchHit]:
-        """Search by vectors."""
-        return self._dense(query, count)
+    def dense(self, query: str, count: int = DEPTH, team: str = "") -> list[SearchHit]:
+        """Search by vectors what everybody and a team may find."""
+        return self._dense(query, count, team)

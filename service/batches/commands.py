@@ -16,7 +16,7 @@ class JobCommand:
     """A job to work on.
 
     `paths` are what it wrote, `configs` its own files, `outcome` how it ended, `seconds` the longest that
-    one step may take, `batch` the batch that a model's tokens are counted for.
+    one step may take, `batch` the batch that a model's tokens are counted for, `team` whose the batch is.
     """
 
     id: str
@@ -28,6 +28,7 @@ class JobCommand:
     seconds: float = 120.0
     outcome: Outcome | None = None
     batch: str = ""
+    team: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from service.persistence.store import Store
 from service.schemas.diagnosis import Diagnosis
 from service.schemas.errors import DiskFullError, NotFoundError, RequestError, StoreError
 from service.schemas.failures import failing_frame
-from service.schemas.records import BatchRecord, JobRecord
+from service.schemas.records import BatchRecord, JobRecord, team_of
 from service.settings import Settings
 
 # Seconds for which a job is claimed; after so many without a renewal, another engine may claim it.
@@ -321,6 +321,7 @@ class BatchEngine:
                 seconds,
                 job.outcome,
                 job.batch,
+                team_of(batch.caller),
             )
             in_flight.slot.add(command)
 

@@ -114,7 +114,7 @@ class JobWorker:
         files = [triage.read_config(Path(path)) for path in command.configs]
         with _opened(command, self._settings) as source:
             found = self.warm.fresh().read(source, command.language, files, outcome=command.outcome)
-        found = replace(found, reopen=partial(_opened, command, self._settings))
+        found = replace(found, reopen=partial(_opened, command, self._settings), team=command.team)
         self._held[command.id] = _HeldJob(command, found)
         return job_reading(found.report, found.files, command.outcome)
 

@@ -71,7 +71,8 @@ class ReadJob:
     configs; `outcome` is how the job ended, as far as the caller knows; `timings_ms` is what reading took;
     `known` is what persons confirmed of crashes before, the latest first; `reopen` opens the output anew for
     a model that looks into it, None where it is not at hand any more; `roots` are the folders below which
-    code may be read that its traceback names, None where none may.
+    code may be read that its traceback names, None where none may. `team` is the one that asks: of the
+    write-ups and past crashes under search it finds its own beside everybody's.
     """
 
     report: CrashReport
@@ -82,6 +83,7 @@ class ReadJob:
     known: tuple[ConfirmedCause, ...] = ()
     reopen: Callable[[], JobSource | LogSource] | None = None
     roots: SourceRoots | None = None
+    team: str = ""
 
 
 class Triage:
@@ -211,7 +213,7 @@ class Triage:
             report = replace(report, failing_source=read_source(report.root.frames, roots, report.root.body))
         report = refine_by_files(report, self.reader.table, own)
         with tracing.span("retrieve"):
-            retrieval = self.retriever.retrieve(report)
+            retrieval = self.retriever.retrieve(report, job.team)
         spent = {"retrieve": round(1000 * (perf_counter() - started), 2)}
         language = language_of(report, job.language or self._settings.lang)
         snapshot = telemetry(report) if callable(telemetry) else telemetry

@@ -34,6 +34,15 @@ SourceKind = Literal[
 ]
 
 
+# Before a team's name where it stands for those whose work something is; no key and no user is called so.
+TEAM = "team:"
+
+
+def team_of(owner: str) -> str:
+    """Name the team whose work something is, by its caller as it is kept; empty where it is of none."""
+    return owner.removeprefix(TEAM) if owner.startswith(TEAM) else ""
+
+
 class LineRange(Part):
     """Lines of a log that stand together, redacted.
 

@@ -66,13 +66,13 @@ class Retriever:
         self._index = index
         self._embedder = embedder
 
-    def retrieve(self, report: CrashReport) -> Retrieval:
-        """Find what is known of a crash, best first."""
+    def retrieve(self, report: CrashReport, team: str = "") -> Retrieval:
+        """Find what is known of a crash to everybody and to a team, best first."""
         signatures = self.signatures(report)
         query = query_of(report)
         lists = {"signature": tuple(match.case.id for match in signatures)}
         documents: dict[str, Document] = {}
-        for name, hits in (("words", self.words(query)), ("dense", self.dense(query))):
+        for name, hits in (("words", self.words(query, team=team)), ("dense", self.dense(query, team=team))):
             lists[name] = tuple(dict.fromkeys(hit.document.owner for hit in hits))
             for hit in hits:
                 documents.setdefault(hit.document.owner, hit.document)
@@ -94,21 +94,21 @@ class Retriever:
     def _needed(self) -> Sequence[tuple[Case, frozenset[str]]]:
         return [(case, _needed_patterns(case)) for case in self._library.cases.values()]
 
-    def words(self, query: str, count: int = DEPTH) -> list[SearchHit]:
-        """Search by words."""
-        return self._index.words(query, count) if self._index and query else []
+    def words(self, query: str, count: int = DEPTH, team: str = "") -> list[SearchHit]:
+        """Search by words what everybody and a team may find."""
+        return self._index.words(query, count, team) if self._index and query else []
 
-    def dense(self, query: str, count: int = DEPTH) -> list[SearchHit]:
-        """Search by vectors."""
+    def dense(self, query: str, count: int = DEPTH, team: str = "") -> list[SearchHit]:
+        """Search by vectors what everybody and a team may find."""
         if self._index is None or self._embedder is None or not query:
             return []
-        return self._index.dense(self._embedder.embed([query])[0], count)
+        return self._index.dense(self._embedder.embed([query])[0], count, team)
 
-    def search(self, text: str, count: int = 10) -> list[RankedHit]:
-        """Search cases, notes and past reports with a person's words."""
+    def search(self, text: str, count: int = 10, team: str = "") -> list[RankedHit]:
+        """Search cases, notes and past reports, everybody's and a team's, with a person's words."""
         lists: dict[str, tuple[str, ...]] = {}
         documents: dict[str, Document] = {}
-        for name, hits in (("words", self.words(text)), ("dense", self.dense(text))):
+        for name, hits in (("words", self.words(text, team=team)), ("dense", self.dense(text, team=team))):
             lists[name] = tuple(dict.fromkeys(hit.document.owner for hit in hits))
             for hit in hits:
                 documents.setdefault(hit.document.owner, hit.document)

@@ -143,7 +143,7 @@ def _triaged(triage: Triage, settings: Settings, task: Submission, tell: _TELL) 
     report = read.report
     yield _read(report, machine)
     again = partial(_opened, task, settings, lambda _event: None)
-    triage_context = triage.diagnose(replace(read, reopen=again, known=task.known), machine)
+    triage_context = triage.diagnose(replace(read, reopen=again, known=task.known, team=task.team), machine)
     triage_context = replace(triage_context, first=triage_context.first.model_copy(update={"id": task.id}))
     yield CasesMatched(cases=triage_context.first.cases)
     yield FirstAnswer(diagnosis=triage_context.first)
@@ -208,7 +208,7 @@ def _answered_again(triage: Triage, kept: KeptTriage) -> TriageContext:
     read = triage.read(again(), kept.language, files, outcome=kept.diagnosis.outcome)
     told, crash = kept.diagnosis.confirmed, kept.diagnosis.fingerprint
     known = (ConfirmedCause(fingerprint=crash, cause=told.cause, on=told.on),) if told else ()
-    return triage.diagnose(replace(read, reopen=again, known=known), machine)
+    return triage.diagnose(replace(read, reopen=again, known=known, team=kept.team), machine)
 
 
 def _retold(triage: Triage, task: RetellTask) -> Diagnosis | None:
@@ -239,7 +239,7 @@ def _answer_question(triage: Triage, task: QuestionTask) -> Iterator[Answer]:
 
 def _hits(triage: Triage, task: SearchTask) -> Iterator[CaseHit]:
     chinese = task.language == "zh" or (not task.language and is_chinese(task.words))
-    for item in triage.retriever.search(task.words, task.count):
+    for item in triage.retriever.search(task.words, task.count, task.team):
         case = triage.library.cases.get(item.owner)
         title = (
             case.title.to("zh" if chinese else "en")

@@ -31,7 +31,7 @@ class Submission(WorkerTask):
     the caller removes once the last event came; `names` are what they are called, where their paths do not
     tell. `telemetry` is a snapshot, or `live` for this machine now. `outcome` is how the job ended, as far as
     the caller knows. `channel` is where it was asked, such as a channel of Slack; `known` what persons there
-    confirmed of crashes before. `id` names the triage.
+    confirmed of crashes before. `team` is the one that asks, if any. `id` names the triage.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Submission(WorkerTask):
     outcome: Outcome | None = None
     channel: str = ""
     known: tuple[ConfirmedCause, ...] = ()
+    team: str = ""
     id: str = field(default_factory=lambda: str(ULID()))
 
     @property
@@ -67,6 +68,7 @@ class KeptTriage:
     configs: tuple[tuple[str, str], ...] = ()
     telemetry: str = ""
     language: str = ""
+    team: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,11 +98,12 @@ class RetellTask(WorkerTask):
 
 @dataclass(frozen=True)
 class SearchTask(WorkerTask):
-    """Search cases, notes and past reports."""
+    """Search cases, notes and past reports, everybody's and a team's."""
 
     words: str
     count: int
     language: str
+    team: str = ""
 
 
 Task = Submission | QuestionTask | PromptTask | RetellTask | SearchTask

@@ -97,7 +97,11 @@ def ingest(tmp_path: Path, reader: Reader, server: Chroma, small_corpus: None) -
     """Run the pipeline for a home, with the server."""
 
     def run(
-        home: str, *logs: Path, notes: Sequence[Path] = (), embedder: HashEmbedder | None = None
+        home: str,
+        *logs: Path,
+        notes: Sequence[Path] = (),
+        embedder: HashEmbedder | None = None,
+        team: str | None = None,
     ) -> IngestOutcome:
         return pipeline.ingest(
             tmp_path / home,
@@ -107,6 +111,7 @@ def ingest(tmp_path: Path, reader: Reader, server: Chroma, small_corpus: None) -
             logs=list(logs),
             reader=reader,
             places=IndexPlaces(chroma_url=server.url),
+            team=team,
         )
 
     return run
@@ -188,6 +193,31 @@ def test_each_machine_adds_what_it_has_and_takes_away_its_own_only(
     assert origins("two") == {str(mine), str(yours), str(note)}
     assert origins("one") == origins("two") == {str(yours), str(note)}
     assert pipeline.opened(tmp_path / "one", "hash", IndexPlaces(server.url)) is not None
+
+
+def test_a_team_finds_its_own_on_the_server_and_no_other_teams(
+    tmp_path: Path, ingest: Ingest, server: Chroma
+) -> None:
+    """On every machine that shares it; what is forgotten on one leaves the server, old generation too."""
+    notes = {team: tmp_path / f"{team}.md" for team in ("rl", "nlp")}
+    for team, note in notes.items():
+        note.write_text(NOTE.replace("zebra", team))
+        ingest("one", notes=[note], team=team)
+    shared = ingest("two").index
+    vector = HashEmbedder().embed(["rl nlp barrier that the others never reach"])[0]
+
+    def nearest(team: str) -> set[str]:
+        hits = shared.dense(vector, 20, team)
+        assert not server_at(server.url).is_resting
+        return {hit.document.origin for hit in hits if hit.document.kind == "note"}
+
+    assert [nearest(team) for team in ("rl", "nlp", "")] == [{str(notes["rl"])}, {str(notes["nlp"])}, set()]
+    assert pipeline.forget_team(tmp_path / "one", "rl", IndexPlaces(server.url)) == 1
+    client = server_at(server.url)
+    held = client.fetch(client.standing("hash", shared.manifest.corpus)).documents
+    assert {one.team for one in held} == {"", "nlp"}
+    with pytest.raises(ChromaServerError):
+        client.fetch(shared.manifest.collection)
 
 
 def test_an_index_that_another_machine_changed_is_not_the_current_one(
@@ -301,6 +331,7 @@ def test_what_is_fetched_is_what_was_published(server: Chroma) -> None:
         7,
         "job/z",
         "h",
+        "rl",
     )
     documents = [full, document("plain", "cuda memory")]
     vectors = HashEmbedder().embed([one.embedded for one in documents])

@@ -73,7 +73,7 @@ def forget(
         ),
     ],
 ) -> None:
-    """Delete all that is kept of a caller: triages, batches, feedback and notes."""
+    """Delete all that is kept of a caller: triages, batches, feedback, notes; a team's write-ups, too."""
     from ui.cli import audit as command
 
     raise typer.Exit(command.forget(caller))

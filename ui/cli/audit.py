@@ -25,6 +25,6 @@ def forget(caller: str) -> int:
     """Delete all that is kept of a caller, and say how much it was."""
     settings = load_settings()
     with open_store(settings) as store:
-        deleted = personal_data.delete(store, BatchService(settings, store), caller, "cli:local")
+        deleted = personal_data.delete(settings, store, BatchService(settings, store), caller, "cli:local")
     out().print(f"Of {caller} was deleted: {deleted.told}.", markup=False)
     return EXPLAINED

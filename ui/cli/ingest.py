@@ -10,6 +10,7 @@ from time import monotonic
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ingest import bulk_ingest, pipeline
+from service.api.keys import checked_team
 from service.pipeline.triage import Report, Triage
 from ui.cli.codes import EXPLAINED
 from ui.cli.console import PlainSteps, err, load_settings, out, progress
@@ -18,8 +19,9 @@ from ui.cli.console import PlainSteps, err, load_settings, out, progress
 MOST_TOLD = 20
 
 
-def run(notes: list[Path], logs: list[Path]) -> int:
+def run(notes: list[Path], logs: list[Path], team: str | None = None) -> int:
     """Ingest, say what was done, and give the exit code."""
+    checked_team(team or "")
     settings = load_settings()
     with progress() as building, _reading(building) as report:
         triage = Triage(settings, building)
@@ -31,6 +33,7 @@ def run(notes: list[Path], logs: list[Path]) -> int:
             logs=logs,
             reader=triage.reader if logs else None,
             places=triage.index_places,
+            team=team,
         )
     for reason in outcome.skipped[:MOST_TOLD]:
         err().print(f"left out: {reason}", markup=False)

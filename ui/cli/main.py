@@ -37,6 +37,7 @@ from ui.cli.options import (
     EarlierSnapshot,
     ExitCode,
     ForgetFile,
+    ForTeam,
     FromElasticsearch,
     FromKubernetes,
     FromLoki,
@@ -57,6 +58,7 @@ from ui.cli.options import (
     Logs,
     LookInterval,
     NoModel,
+    OfTeam,
     Once,
     OnlyNew,
     PatchFile,
@@ -265,11 +267,12 @@ def ingest(
         list[Path] | None,
         typer.Option("--logs", metavar="DIR", help="A folder of crashed jobs' logs; may be repeated."),
     ] = None,
+    team: ForTeam = None,
 ) -> None:
     """Bring the index up to date with the corpus, your write-ups and your past crashes."""
     from ui.cli import ingest as command
 
-    raise typer.Exit(command.run(paths or [], logs or []))
+    raise typer.Exit(command.run(paths or [], logs or [], team))
 
 
 @app.command()
@@ -329,11 +332,12 @@ def search(
         int, typer.Option("--count", "-n", metavar="COUNT", min=1, max=50, help="How many results.")
     ] = 5,
     lang: Lang = "",
+    team: OfTeam = "",
 ) -> None:
     """Search cases, notes and past crashes."""
     from ui.cli import search as command
 
-    raise typer.Exit(command.run(text, count, lang))
+    raise typer.Exit(command.run(text, count, lang, team))
 
 
 @app.command(short_help="Write down what this machine says of itself.")

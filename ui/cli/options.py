@@ -343,6 +343,18 @@ WorkerCount = Annotated[
 BatchName = Annotated[
     str, typer.Option("--name", metavar="NAME", help="What to call the batch. Default: where it is from.")
 ]
+ForTeam = Annotated[
+    str | None,
+    typer.Option(
+        "--team",
+        metavar="TEAM",
+        help="The team of a server's keys that alone will find them; empty for everybody. Default: whose "
+        "they were, else everybody's.",
+    ),
+]
+OfTeam = Annotated[
+    str, typer.Option("--team", metavar="TEAM", help="Search what was taken in for this team, too.")
+]
 SnapshotInterval = Annotated[
     float,
     typer.Option(

@@ -159,7 +159,7 @@ def test_that_a_deleted_teams_data_is_gone_and_others_stay(
     rows = [json.loads(row) for row in capsys.readouterr().out.splitlines()]
     assert rows == sorted(rows, key=lambda row: row["at"])
     (row,) = (row for row in rows if row["action"] == "delete data")
-    assert (row["target"], row["detail"]) == ("team:rl", "1 triages, 1 batches, 0 feedback, 1 notes")
+    assert (row["target"], row["detail"]) == ("team:rl", "1 triages, 1 batches, 0 feedback, 1 notes, 0 files")
     bob = next(key for key in quota.service.store.keys.all() if key.name == "bob")
     assert row["actor"] == f"api:{bob.id}"
     assert audit.forget("team:nlp") == 0

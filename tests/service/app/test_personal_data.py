@@ -39,7 +39,7 @@ def test_the_machines_own_user_is_forgotten_with_the_batches_of_commands(
     for caller in ("cli:0a1b", "cli:2c3d", "local"):
         _batch(batches, caller)
     others = {_batch(batches, caller) for caller in ("key-1", "team:cli", "client")}
-    assert personal_data.delete(store, batches, "local", "cli:local").batches == 3
+    assert personal_data.delete(settings, store, batches, "local", "cli:local").batches == 3
     assert {record.id for record in store.batches.page()[0]} == others
     assert {path.name for path in (settings.home / "batches").iterdir() if path.is_dir()} == others
 
@@ -48,7 +48,7 @@ def test_a_key_is_forgotten_without_the_batches_of_commands(settings: Settings, 
     batches = BatchService(settings, store)
     kept = _batch(batches, "cli:0a1b")
     _batch(batches, "key-1")
-    assert personal_data.delete(store, batches, "key-1", "api:key-1").batches == 1
+    assert personal_data.delete(settings, store, batches, "key-1", "api:key-1").batches == 1
     assert [record.id for record in store.batches.page()[0]] == [kept]
 
 
@@ -65,9 +65,9 @@ def test_a_deletion_that_is_broken_off_stands_in_the_audit(
     with monkeypatch.context() as patch:
         patch.setattr(store.retention, "forget_caller", broken)
         with pytest.raises(StoreError):
-            personal_data.delete(store, batches, "key-1", "api:key-1")
+            personal_data.delete(settings, store, batches, "key-1", "api:key-1")
     assert [(row.actor, row.action, row.target) for row in store.audit.entries()] == [
         ("api:key-1", "delete data: begun", "key-1")
     ]
-    personal_data.delete(store, batches, "key-1", "api:key-1")
+    personal_data.delete(settings, store, batches, "key-1", "api:key-1")
     assert [row.action for row in store.audit.entries()] == ["delete data: begun"] * 2 + ["delete data"]

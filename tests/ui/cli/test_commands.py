@@ -63,6 +63,16 @@ def test_a_note_is_found_with_its_origin(noted: Path) -> None:
     assert str(noted.parent / "notes" / "quokka.md") in origin
 
 
+def test_a_teams_note_is_found_for_it_alone(warm: Path, tmp_path: Path) -> None:
+    """On the machine itself, where all is at hand, it must be asked for."""
+    home, folder = copied(warm, tmp_path), notes(tmp_path, kiwi__md=NOTE.replace("quokka", "kiwi"))
+    assert whycrash(home, "ingest", folder, "--team", "rl").code == EXPLAINED
+    shown = {team: whycrash(home, "search", "kiwi", *team).out for team in ((), ("--team", "rl"))}
+    assert ["The kiwi outage" in text for text in shown.values()] == [False, True]
+    assert "1 files" in whycrash(home, "forget", "team:rl").out
+    assert "kiwi" not in whycrash(home, "search", "kiwi", "--team", "rl").out
+
+
 @pytest.mark.long
 def test_ingesting_again_reads_only_what_changed(warm: Path, tmp_path: Path) -> None:
     """Unchanged files are skipped, and files that are gone leave the index."""
@@ -121,6 +131,8 @@ def test_a_hostile_note_prints_no_control_characters(noted: Path) -> None:
         (["corpus", "show", "train-batch"], "verl/train-batch-not-divisible"),
         (["corpus", "show", "ray/node-lost", "--lang", "fr"], "--lang"),
         (["search", "x", "--lang", "fr"], "--lang"),
+        (["search", "x", "--team", "A B"], "A B"),
+        (["ingest", "--team", "team:rl"], "team:rl"),
     ],
 )
 def test_what_does_not_exist_is_named(words: list[str], told: str, warm: Path) -> None:
