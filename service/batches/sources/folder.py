@@ -126,7 +126,8 @@ def list_folder(home: Path, settings: Settings) -> Contents:
 
 
 def _place(job: JobFiles, home: Path) -> JobPlace:
-    if job.folder is not None and not any(kind_of(log) == "nested_archive" for log in job.logs):
+    is_packed = any(kind_of(log) == "nested_archive" for log in job.logs)
+    if job.folder is not None and job.is_whole and not is_packed:
         return JobPlace(paths=(str(home / job.folder),))
     return JobPlace(
         paths=tuple(str(home / log) for log in job.logs),

@@ -2,6 +2,7 @@
 
 The rule, for a folder as for an archive:
 
+0. Each session that KubeRay's history server keeps of a Ray cluster is one job (`ray_layout`).
 1. A folder that holds nothing but one folder is that folder.
 2. It is one job where it looks like one: Hydra's `.hydra` inside, one log for each rank (`rank0.log`,
 `worker-1.out`),
@@ -23,6 +24,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from service.batches.sources.ray_layout import by_session, session_of, shown_session
 
 # More is no configuration of one job.
 MAX_SHARED = 20
@@ -69,13 +72,15 @@ _NOT_A_LOG = re.compile(
 class JobFiles:
     """One job's files by their names.
 
-    `folder` is the one that they are all of, None where they lie beside others'.
+    `folder` is the one that they are all of, None where they lie beside others'; `is_whole` tells whether
+    they are all that counts in it.
     """
 
     name: str
     logs: tuple[str, ...]
     configs: tuple[str, ...] = ()
     folder: str | None = None
+    is_whole: bool = True
 
 
 class LogNameStem(NamedTuple):
@@ -105,10 +110,15 @@ class _Folder:
 
 def group_files(logs: Iterable[str], configs: Iterable[str], name: str) -> list[JobFiles]:
     """Give the jobs that files make, by the rule above; `name` is that of a job which is all of it."""
-    root = _tree([log for log in logs if not _NOT_A_LOG.match(log.rsplit("/", 1)[-1])], configs)
+    by_name = [log for log in logs if not _NOT_A_LOG.match(log.rsplit("/", 1)[-1])]
+    found = [
+        JobFiles(shown_session(session) or name, tuple(files), folder=session, is_whole=False)
+        for session, files in by_session(by_name).items()
+    ]
+    root = _tree([log for log in by_name if not found or session_of(log) is None], configs)
     while not (root.logs or root.configs) and len(root.folders) == 1:
         root = next(iter(root.folders.values()))
-    found = _jobs(root, root.name or name)
+    found += _jobs(root, root.name or name)
     # Numbers sort as numbers; a name's digits are no more than its length.
     return sorted(
         found,

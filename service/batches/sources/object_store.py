@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
 from datetime import UTC, datetime
@@ -20,12 +20,15 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from corpus.message import Message
-from ingest.errors import DamagedArchiveError
+from ingest.errors import DamagedArchiveError, InputError
 from ingest.extras import advice
 from ingest.logs.inputs.members import CONFIG, LIMITS, Member, Skipped, kind_of
+from ingest.logs.inputs.sources import LogSource
 from service.batches.sources.copies import keep_config, keep_log, label
 from service.batches.sources.found import FoundJobs, check_limits, collect_jobs, shown_path
 from service.batches.sources.grouping import JobFiles, group_files
+from service.batches.sources.ray_history import split_sessions
+from service.batches.sources.ray_jobs import STATUS_LOG
 from service.batches.sources.spool import BatchSpool
 from service.schemas.errors import InvalidRequestError
 from service.schemas.records import JobSpec
@@ -159,30 +162,65 @@ def _read(store: Any, root: str, asked: ObjectQuery, spool: BatchSpool, settings
     except Exception as error:
         raise _refused(asked.url, error) from error
     where = shown_path(root.rpartition("/")[2])
-    found: list[JobFiles] = []
-    for job in group_files(listed.logs, listed.configs, where):
-        times = [written for log in job.logs if (written := listed.logs[log].written)]
-        if asked.since is None or not times or max(times) >= asked.since:
-            found.append(job)
-        else:
-            listed.skipped.add("older", job.name)
+    grouped = _wanted(group_files(listed.logs, listed.configs, where), asked, listed)
+    ended = split_sessions(grouped, listed.logs, partial(_beginning, store, listed))
+    for made in ended:
+        if not made.has_failed:
+            listed.skipped.add("not_failed", made.files.name)
+    found = [made for made in ended if made.has_failed]
     check_limits(len(found), asked.url, settings, listed.skipped.omitted)
     most = settings.max_unpacked_mb << 20
     limits = changed(LIMITS, files=10 * settings.max_jobs, bytes=most, spool=most)
     specs: list[JobSpec] = []
-    with _reading(store, [listed.logs[log].path for job in found for log in job.logs]) as open_next:
-        for job in found:
-            copies = spool.begin()
+    with _reading(store, [listed.logs[log].path for made in found for log in made.files.logs]) as open_next:
+        for made in found:
+            job, copies = made.files, spool.begin()
             for log in job.logs:
                 keep_log(Member(label(log, job), open_next), copies, listed.skipped, limits)
+            if made.end.message:
+                copies.log(STATUS_LOG, [f"{made.end.message}\n".encode()])
             if not copies.logs:
                 continue
             for config in job.configs:
                 opener = partial(_Stream, store, listed.configs[config].path)
                 keep_config(Member(label(config, job), opener), copies, listed.skipped)
-            specs.append(JobSpec(name=shown_path(job.name), place=copies.place()))
+            specs.append(
+                JobSpec(
+                    name=shown_path(job.name),
+                    place=copies.place(),
+                    started=made.end.started,
+                    ended=made.end.ended,
+                    outcome=made.end.outcome,
+                )
+            )
     check_limits(len(specs), asked.url, settings, listed.skipped.omitted)
     return collect_jobs(specs, listed.skipped.omitted)
+
+
+def _wanted(jobs: Iterable[JobFiles], asked: ObjectQuery, listed: _Listed) -> list[JobFiles]:
+    """Give the jobs that wrote a log since the time that is asked for, or at no time that is known."""
+    found: list[JobFiles] = []
+    for job in jobs:
+        times = [written for log in job.logs if (written := listed.logs[log].written)]
+        if asked.since is None or not times or max(times) >= asked.since:
+            found.append(job)
+        else:
+            listed.skipped.add("older", job.name)
+    return found
+
+
+def _beginning(store: Any, listed: _Listed, name: str, most: int) -> bytes:
+    """Give the beginning of an object, unpacked; empty where it holds no text, or is not given."""
+    held = bytearray()
+    try:
+        with closing(LogSource(name, _Stream(store, listed.logs[name].path))) as source:
+            for chunk in source.chunks():
+                held += chunk
+                if len(held) >= most:
+                    break
+    except InputError:
+        return b""
+    return bytes(held[:most])
 
 
 # Listing.

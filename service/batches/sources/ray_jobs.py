@@ -36,6 +36,8 @@ from service.telemetry.ray_state import token
 
 # A list of jobs is a few hundred bytes each, and a runtime environment more.
 MAX_LIST = 256 << 20
+# What Ray says of a job's end is kept under this name, beside its logs.
+STATUS_LOG = "ray-job-status.log"
 # Ray puts the end of the log into a job's message; what stands before it is Ray's own word.
 _TAIL = re.compile(r"[,.]?\s*(?:last available logs|The last \d+ lines).*", re.DOTALL | re.IGNORECASE)
 # As much of a JSON text as is whole; what follows is its closing quote, or an escape that is not all there
@@ -170,8 +172,8 @@ def _candidate(client: httpx.Client, job: RayJob, dashboard: str) -> JobCandidat
             _log(client, job.submission_id, copies, skipped)
         # What Ray says of the end may be all there is: no log is written where an environment cannot be set
         # up.
-        if said := _TAIL.sub("", job.message or "").strip():
-            copies.log("ray-job-status.log", [f"{said}\n".encode()])
+        if said := own_words(job.message or ""):
+            copies.log(STATUS_LOG, [f"{said}\n".encode()])
         if not copies.logs:
             return None
         for name, text in _configs(job):
@@ -188,6 +190,11 @@ def _candidate(client: httpx.Client, job: RayJob, dashboard: str) -> JobCandidat
         )
 
     return JobCandidate(f"{shown_path(job.name)}|{read_time(job.end_time)}", job.name, fetch)
+
+
+def own_words(message: str) -> str:
+    """Give what Ray itself says of a job's end, without the end of the log behind it."""
+    return _TAIL.sub("", message).strip()
 
 
 def _log(client: httpx.Client, submission: str, copies: SpooledJob, skipped: Skipped) -> None:

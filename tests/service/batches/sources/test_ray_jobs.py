@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,11 +28,10 @@ from tests.machine import short_folder
 from tests.ports import free_port
 from tests.service.batches.jobs import home_at
 from tests.service.batches.sources.handing import held
+from tests.service.batches.sources.ray_head import TOKEN, jobs_waited_for, running_head, submitted
 from tests.tables import each_row
 from tests.ui.shell import whycrash
-from tests.waiting import PATIENCE
 
-TOKEN = "t" * 40
 SECRET = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"
 DYING = """
 import sys
@@ -58,101 +52,6 @@ class Cluster:
     ids: dict[str, str]
 
 
-@contextmanager
-def _ray(home: Path) -> Iterator[str]:
-    """Start a head with its job server; anew where it ends, as it does when another one takes its ports."""
-    for _ in range(3):
-        url, process = _begun(home)
-        if _is_up(url, process):
-            break
-    try:
-        yield url
-    finally:
-        # Nothing of it is to be kept, and an orderly end takes half a minute.
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait(PATIENCE)
-
-
-def _is_up(url: str, process: subprocess.Popen[bytes]) -> bool:
-    """Wait until the job server answers; tells False where its process has ended."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            _asked("GET", url)
-        except httpx.HTTPError:
-            time.sleep(0.5)
-        else:
-            return True
-    return False
-
-
-def _begun(home: Path) -> tuple[str, subprocess.Popen[bytes]]:
-    port = free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "ray.scripts.scripts",
-        "start",
-        "--head",
-        "--block",
-        "--port=0",
-        f"--dashboard-port={port}",
-        "--dashboard-host=127.0.0.1",
-        "--node-ip-address=127.0.0.1",
-        f"--ray-client-server-port={free_port()}",
-        f"--dashboard-agent-listen-port={free_port()}",
-        f"--metrics-export-port={free_port()}",
-        # Else workers are given ports among those of the tests, which Ray refuses to share with the dashboard.
-        "--min-worker-port=0",
-        "--max-worker-port=0",
-        "--num-cpus=4",
-        "--object-store-memory=80000000",
-        f"--temp-dir={home}",
-        "--disable-usage-stats",
-    ]
-    surroundings = {
-        **os.environ,
-        "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN": TOKEN,
-        "RAY_ENABLE_AUTOSCALER_V2": "0",
-    }
-    with (home / "out").open("w") as out:
-        process = subprocess.Popen(command, env=surroundings, stdout=out, stderr=out, start_new_session=True)
-    return f"http://127.0.0.1:{port}", process
-
-
-def _waited(url: str, until: Callable[[list[dict[str, object]]], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        try:
-            if until(_asked("GET", url)):  # type: ignore[arg-type]
-                return
-        except httpx.HTTPError:
-            pass
-        time.sleep(0.5)
-    pytest.fail("Ray did not get there in time")
-
-
-def _asked(method: str, url: str, **json_body: object) -> object:
-    response = httpx.request(
-        method,
-        f"{url}/api/jobs/",
-        headers={"Authorization": f"Bearer {TOKEN}"},
-        json=json_body or None,
-        timeout=PATIENCE,
-        trust_env=False,
-    )
-    response.raise_for_status()
-    return response.json()
-
-
-def _submitted(url: str, entry: dict[str, object]) -> str:
-    answer = _asked("POST", url, **entry)
-    assert isinstance(answer, dict)
-    return str(answer["submission_id"])
-
-
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     """Start a real Ray with its job server, and let jobs of four kinds end."""
@@ -171,11 +70,11 @@ def cluster() -> Iterator[Cluster]:
         "well": {"entrypoint": "echo all is well"},
     }
     try:
-        with _ray(home) as url:
-            _waited(url, lambda jobs: not jobs)
+        with running_head(home) as url:
+            jobs_waited_for(url, lambda jobs: not jobs)
             began = datetime.now(UTC)
-            ids = {name: _submitted(url, entry) for name, entry in entries.items()}
-            _waited(
+            ids = {name: submitted(url, entry) for name, entry in entries.items()}
+            jobs_waited_for(
                 url,
                 lambda jobs: sum(job["status"] in ("FAILED", "SUCCEEDED") for job in jobs) == len(entries),
             )
