@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.machine import short_folder
+from tests.ports import free_port
+from tests.waiting import PATIENCE, until
 from tests.warm import INCIDENTS, ROOT
 
 WHEELS = sorted((ROOT / "out" / "dist").glob("whycrash-*.whl"))
@@ -40,13 +46,42 @@ class Buildah:
 
     def run(self, *words: str | Path) -> str:
         """Run a command of buildah's, and give what it prints."""
-        places = ["--root", self.folder / "images", "--runroot", self.folder / "run"]
-        command = [str(word) for word in ("buildah", *places, *words)]
         ended = subprocess.run(
-            command, env=self._environment, cwd=ROOT, capture_output=True, check=False, text=True
+            self._command(words), env=self._environment, cwd=ROOT, capture_output=True, check=False, text=True
         )
         assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
         return ended.stdout.strip()
+
+    def _command(self, words: Sequence[str | Path]) -> list[str]:
+        places = ["--root", self.folder / "images", "--runroot", self.folder / "run"]
+        return [str(word) for word in ("buildah", *places, *words)]
+
+    def made(self, target: str) -> str:
+        """Build a target of the Dockerfile, and give a container of it."""
+        mounted = [f"--volume={path}:{path}:ro" for path in HOSTS_OWN if Path(path).exists()]
+        mounted += [f"--volume={self.folder / 'uv.toml'}:/etc/uv/uv.toml:ro"]
+        file = ("--file", ROOT / "deploy" / "docker" / "Dockerfile", "--target", target)
+        tag = f"localhost/{target}"
+        self.run(
+            "build", "--pull-never", f"--build-arg=PYTHON_IMAGE={BASE}", *mounted, *file, "--tag", tag, "."
+        )
+        return self.run("from", "--pull-never", tag)
+
+    @contextmanager
+    def running(self, *words: str | Path) -> Iterator[None]:
+        """Have a command of buildah's run meanwhile."""
+        with (self.folder / "ran").open("wb") as out:
+            process = subprocess.Popen(
+                self._command(words), env=self._environment, stdout=out, stderr=out, start_new_session=True
+            )
+        try:
+            yield
+        except BaseException:
+            sys.stderr.write((self.folder / "ran").read_text(errors="replace")[-3000:])
+            raise
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -72,11 +107,7 @@ def buildah() -> Iterator[Buildah]:
 
 def test_that_the_image_of_the_command_explains_as_a_plain_user(buildah: Buildah) -> None:
     """Of the lock and the wheel alone: small, without tools to build with, writable only in its home."""
-    mounted = [f"--volume={path}:{path}:ro" for path in HOSTS_OWN if Path(path).exists()]
-    mounted += [f"--volume={buildah.folder / 'uv.toml'}:/etc/uv/uv.toml:ro"]
-    file = ("--file", ROOT / "deploy" / "docker" / "Dockerfile", "--target", "cli", "--tag", "localhost/made")
-    buildah.run("build", "--pull-never", f"--build-arg=PYTHON_IMAGE={BASE}", *mounted, *file, ".")
-    container = buildah.run("from", "--pull-never", "localhost/made")
+    container = buildah.made("cli")
     root = Path(buildah.run("mount", container))
     shutil.copy(LOG, root / "tmp" / "train.log")
     (root / "tmp" / "train.log").chmod(0o644)
@@ -94,3 +125,29 @@ def test_that_the_image_of_the_command_explains_as_a_plain_user(buildah: Buildah
     # Sizes as a file system holds them; half a gigabyte is ours, the rest the system's.
     size = sum(path.lstat().st_size for path in (root / "opt" / "whycrash").rglob("*") if path.is_file())
     assert size < 600 << 20
+
+
+def test_that_the_image_of_the_service_answers_over_http(buildah: Buildah) -> None:
+    """As a plain user, with a key that a first container of the same home made."""
+    container = buildah.made("service")
+    key = buildah.run("run", container, "--", "whycrash", "keys", "add", "probe").split()[-1]
+    url = f"http://127.0.0.1:{(port := free_port())}"
+    served = ("run", f"--env=WHYCRASH_PORT={port}", "--env=WHYCRASH_WORKERS=1", container, "--")
+
+    def is_ready() -> bool:
+        try:
+            return httpx.get(f"{url}/readyz", timeout=PATIENCE, trust_env=False).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    with buildah.running(*served, "whycrash", "serve"):
+        until(is_ready, "the server is ready")
+        answer = httpx.post(
+            f"{url}/v1/triage",
+            json={"text": LOG.read_text(encoding="utf-8")},
+            headers={"Authorization": f"Bearer {key}"},
+            timeout=PATIENCE,
+            trust_env=False,
+        )
+        assert answer.json()["cause"] == CAUSE
+        assert httpx.get(f"{url}/v1/triages", timeout=PATIENCE, trust_env=False).status_code == 401

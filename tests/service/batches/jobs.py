@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -110,12 +110,17 @@ def surroundings() -> dict[str, str]:
 
 
 @contextmanager
-def engine_process(settings: Settings, batch: str = "") -> Iterator[subprocess.Popen[bytes]]:
-    """Run an engine in a process of its own; it is ended at the end, whatever it does."""
+def engine_process(
+    settings: Settings, batch: str = "", within: Sequence[str] = ()
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run an engine in a process of its own; it is ended at the end, whatever it does.
+
+    `within` are the words of a command that runs it elsewhere.
+    """
     names = ("home", "embedding_model", "workers", "ray_from", "ray_address", "request_deadline")
     environment = {f"WHYCRASH_{name.upper()}": str(getattr(settings, name)) for name in names}
     environment["WHYCRASH_DATABASE"] = settings.database.get_secret_value()
-    command = [sys.executable, "-m", "tests.service.batches.program", batch]
+    command = [*within, sys.executable, "-m", "tests.service.batches.program", batch]
     process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment}, start_new_session=True)
     try:
         yield process

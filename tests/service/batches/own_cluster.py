@@ -26,6 +26,10 @@ from tests.service.batches.jobs import ROOT, surroundings
 from tests.waiting import until
 
 NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
+# Objects of 20 MiB that are more than a node's store holds.
+FULL = 8
+# What fills it, as long as this process lives.
+_held: list[Any] = []
 # A node that only has little of the processor is not dead: the one that dies closes its connections.
 PATIENT = {"health_check_timeout_ms": 120_000}
 
@@ -73,7 +77,7 @@ def main() -> None:
     try:
         cluster.add_node(**NODE, temp_dir=str(folder), _system_config=PATIENT)
         nodes = [cluster.add_node(**NODE) for _ in range(count - 1)]
-        deeds = _deeds(cluster, nodes)
+        deeds = _deeds(cluster, nodes, folder)
         _say(cluster.address)
         for line in sys.stdin:
             deeds[line.strip()]()
@@ -85,7 +89,7 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _deeds(cluster: Any, nodes: list[Any]) -> Mapping[str, Callable[[], None]]:
+def _deeds(cluster: Any, nodes: list[Any], folder: Path) -> Mapping[str, Callable[[], None]]:
     """Give what can happen to a cluster; what happens to a node does to the one that came last."""
 
     def signalled(number: signal.Signals) -> None:
@@ -104,7 +108,18 @@ def _deeds(cluster: Any, nodes: list[Any]) -> Mapping[str, Callable[[], None]]:
         "stop": lambda: signalled(signal.SIGSTOP),
         "go on": lambda: signalled(signal.SIGCONT),
         "restart the head": restart_head,
+        "spill": lambda: _spill(cluster, folder),
     }
+
+
+def _spill(cluster: Any, folder: Path) -> None:
+    """Fill the head's object store as another job does, until Ray puts objects on the disk; they stay."""
+    import numpy as np
+    import ray
+
+    ray.init(address=cluster.address, namespace="another", log_to_driver=False)
+    _held.extend(ray.put(np.ones(20 << 20, dtype=np.uint8)) for _ in range(FULL))
+    until(lambda: any(folder.glob("session_*/*spilled_objects*/*")), "Ray spills")
 
 
 def _processes(node: Any) -> list[psutil.Process]:

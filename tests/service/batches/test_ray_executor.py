@@ -229,6 +229,16 @@ def test_that_a_node_that_stands_still_holds_no_other(tmp_path: Path, warm: Path
 
 
 @pytest.mark.long
+def test_that_a_batch_goes_on_where_an_object_store_spills(tmp_path: Path, warm: Path) -> None:
+    """Another job has filled the store of a node that works on the batch, so that Ray writes to its disk."""
+    with own_cluster() as cluster, working(tmp_path, warm, cluster) as under:
+        cluster.tell("spill")
+        under.feed()
+        under.check()
+        assert states(under.store, under.batch) == {"done": COUNT + 2}
+
+
+@pytest.mark.long
 def test_that_a_batch_survives_a_head_that_is_started_anew(tmp_path: Path, warm: Path) -> None:
     """Its state is in Redis, so that the nodes come back to it."""
     program = shutil.which("redis-server")
