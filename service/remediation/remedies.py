@@ -209,6 +209,8 @@ def _made(row: Remedy, fact: Fact, library: Library) -> Remedy | None:
         # that the message names.
         parts = str(key).split(".")
         names = [str(key), *(".".join(parts[place:]) for place in range(1, len(parts) - 1))]
+        if row.kind == "flag":
+            names.append(flag(str(key).replace("_", "-")))  # the program's code has its name without signs
         known = next((name for name in names if (row.framework, name) in library.specs), None)
     return None if known is None else row.model_copy(update={"key": known, "to": to})
 
