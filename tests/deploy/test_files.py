@@ -63,7 +63,7 @@ def test_that_what_compose_mounts_is_there() -> None:
     """Every file of ours that a container is given exists, but for the key that the first lines make."""
     mounted = [row.split(":")[0] for part in COMPOSE["services"].values() for row in part.get("volumes", ())]
     ours = [path for path in mounted if path.startswith(".")]
-    assert len(ours) == 5
+    assert len(ours) == 6
     assert [path for path in ours if not (DEPLOY / "docker" / path).exists()] == ["./metrics.key"]
     service = COMPOSE["services"]["whycrash"]
     assert service["read_only"]
@@ -71,6 +71,35 @@ def test_that_what_compose_mounts_is_there() -> None:
     # Nothing is reached from other machines before TLS stands in front of it.
     ports = [port for part in COMPOSE["services"].values() for port in part.get("ports", ())]
     assert all(port.startswith("127.0.0.1:") for port in ports)
+
+
+def test_that_what_is_sent_for_the_collector_reaches_what_keeps_it() -> None:
+    """Of each pipeline all parts are set up, and none besides; the addresses are those of compose's parts."""
+    settings = yaml.safe_load((DEPLOY / "docker" / "collector.yaml").read_text(encoding="utf-8"))
+    pipelines = settings["service"]["pipelines"]
+    assert set(pipelines) == {"traces", "metrics", "logs"}
+    for kind in ("receivers", "processors", "exporters"):
+        assert {name for pipeline in pipelines.values() for name in pipeline[kind]} == set(settings[kind]), (
+            kind
+        )
+    assert all(pipeline["processors"][0] == "memory_limiter" for pipeline in pipelines.values())
+    services = COMPOSE["services"]
+    sent = services["whycrash"]["environment"]["OTEL_EXPORTER_OTLP_ENDPOINT"]
+    host, _, port = sent.removeprefix("http://").partition(":")
+    assert host in services
+    # The server sends by HTTP unless it is told otherwise.
+    assert settings["receivers"]["otlp"]["protocols"]["http"]["endpoint"] == f"0.0.0.0:{port}"
+    assert settings["exporters"]["otlp"]["endpoint"].partition(":")[0] in services
+    scraped = yaml.safe_load((DEPLOY / "docker" / "prometheus.yaml").read_text(encoding="utf-8"))
+    targets = [
+        each for job in scraped["scrape_configs"] for row in job["static_configs"] for each in row["targets"]
+    ]
+    assert {target.partition(":")[0] for target in targets} <= set(services)
+    assert f"{host}:{settings['exporters']['prometheus']['endpoint'].partition(':')[2]}" in targets
+    sources = (DEPLOY / "docker" / "grafana" / "provisioning" / "datasources").glob("*.yaml")
+    for path in sources:
+        (source,) = yaml.safe_load(path.read_text(encoding="utf-8"))["datasources"]
+        assert re.fullmatch(r"http://(\w+):\d+", source["url"])[1] in services  # type: ignore[index]
 
 
 def test_that_the_settings_that_files_name_exist() -> None:

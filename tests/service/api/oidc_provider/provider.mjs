@@ -1,5 +1,6 @@
 // An issuer of OpenID Connect on loopback: `node provider.mjs PORT AUDIENCE GROUPS`, with the groups of each
-// account or client as JSON. People sign in by the provider's own pages for development; programs by their secret. Each start makes new keys.
+// account or client as JSON. People sign in by the provider's own pages for development, programs by their
+// secret. Each start makes new keys.
 import { generateKeyPairSync } from "node:crypto";
 import { Provider } from "oidc-provider";
 
