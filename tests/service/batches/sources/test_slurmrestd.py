@@ -1,12 +1,15 @@
 """Failed jobs by Slurm's REST API, whose answers differ from version to version.
 
 The forms are those that Slurm's own data parsers write: v0.0.39 a state as a word and plain numbers, v0.0.40
-lists and numbers that say whether they are set, v0.0.41 and later the paths of output too.
+lists and numbers that say whether they are set, v0.0.41 and later the paths of output too. From there on
+they are held against a client that was made of the published API.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -162,6 +165,57 @@ def test_that_failed_jobs_are_read_in_the_form_of_each_version(
     assert two.outcome
     assert two.outcome.signal in ("SIGKILL", 9, "9")
     assert "11" in str(found.left_out["no_output_found"])
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a client that was made of Slurm's published API; skipped where it cannot be installed."""
+    folder = tmp_path_factory.mktemp("slurm")
+    lock = Path(__file__).parent / "slurm_api.lock"
+    words = ["pip", "install", "--require-hashes", "--no-deps", "--target", folder, "--requirement", lock]
+    command = [sys.executable, "-m", "uv", "--quiet", *words, "--python", sys.executable]
+    ended = subprocess.run(command, capture_output=True, check=False, text=True)
+    if ended.returncode:
+        pytest.skip(f"the client could not be installed: {ended.stderr[-300:]}")
+    return folder
+
+
+@pytest.mark.long
+@each_row("version", [41, 42, 43, 44])
+def test_that_the_published_api_gives_what_is_read_and_takes_what_is_asked(
+    version: int, published: Path, url: str, find: Find, server: StandIn, tmp_path: Path
+) -> None:
+    """Written by its models, an answer is the stand-in's own, and is read; each parameter is one of its."""
+    folder = tmp_path / str(version)
+    folder.mkdir()
+    output(folder, version, 7)
+    jobs = [job(version, folder, 7, "FAILED", 3), job(version, folder, 8, "COMPLETED", 0)]
+    program = Path(__file__).parent / "slurm_api.py"
+    ended = subprocess.run(
+        [sys.executable, program, published],
+        input=json.dumps({"version": version, "jobs": jobs}),
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    told = json.loads(ended.stdout)
+    assert not [*_missing(jobs, told["answer"]["jobs"])]
+    server.versions, server.jobs = (version,), told["answer"]["jobs"]
+    (spec,) = find(url, "me").specs
+    assert (spec.name, spec.gpus, spec.ended) == ("sft (7)", 16, ENDED)
+    assert set(server.asked[-1].given) <= set(told["takes"])
+
+
+def _missing(given: Any, made: Any, path: str = "") -> Iterator[str]:
+    """Name the fields of an answer that the published models lost or changed."""
+    if isinstance(given, dict):
+        for key, value in given.items():
+            yield from _missing(value, made.get(key, "nothing"), f"{path}.{key}")
+    elif isinstance(given, list):
+        for number, value in enumerate(given):
+            yield from _missing(value, made[number], f"{path}.{number}")
+    elif given != made:
+        yield f"{path}: {given} is {made}"
 
 
 def test_that_a_task_of_an_array_has_its_own_name_and_output(
