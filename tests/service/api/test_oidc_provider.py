@@ -22,6 +22,7 @@ from starlette.testclient import TestClient
 from service.api import oidc
 from service.api.app import create_app
 from service.app.triage_service import TriageService
+from tests import npm
 from tests.ports import free_port
 from tests.service.api.conftest import bearer, opened, settings_at
 from tests.service.api.test_crashes import LOST
@@ -30,7 +31,6 @@ from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.long
 
-HERE = Path(__file__).parent / "oidc_provider"
 MEMBERS = {"ann": ["rl-people"], "bob": ["rl-people"], "eve": ["nlp-people"], "nobody": ["everybody"]}
 BACK = "http://127.0.0.1/signed-in"
 
@@ -79,16 +79,7 @@ class Provider:
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the provider by its lock; the test is skipped where it cannot be."""
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("Node.js is not installed")
-    folder = shutil.copytree(HERE, tmp_path_factory.mktemp("provider") / "provider")
-    # Where nothing answers, npm would try again for minutes.
-    patience = ("--fetch-retries=0", "--fetch-timeout=20000")
-    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", *patience]
-    ended = subprocess.run(command, cwd=folder, capture_output=True, check=False, text=True, timeout=PATIENCE)
-    if ended.returncode:
-        pytest.skip(f"the provider could not be installed: {ended.stderr[-300:]}")
-    return folder
+    return npm.installed(Path(__file__).parent / "oidc_provider", tmp_path_factory.mktemp("provider"))
 
 
 @contextmanager

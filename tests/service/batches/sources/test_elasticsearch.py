@@ -1,13 +1,14 @@
 """The jobs of Elasticsearch and OpenSearch, by a stand-in of what both answer.
 
 It refuses what they refuse: an unknown question, a composite aggregation without its order, a scroll that
-was given back.
+was given back. What it is asked is held against the types of Elastic's published specification.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from service.batches.sources.spool import open_spool
 from service.monitoring import ended_jobs
 from service.schemas.errors import InvalidRequestError
 from service.settings import Settings
+from tests import npm
 from tests.service.batches.jobs import home_at
 from tests.service.batches.sources.handing import DIED, SECRET, held
 from tests.service.batches.sources.serving import Asked, serving
@@ -226,6 +228,50 @@ def test_that_lines_become_jobs_with_a_file_for_each_container(
     assert "hf_abc" not in master
     freed = {name for asked in server.asked if asked.method == "DELETE" for name in asked.body["scroll_id"]}
     assert freed == set(server.scrolls)
+
+
+@pytest.fixture(scope="module")
+def types(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of TypeScript, and of the types that Elastic makes of its published specification."""
+    return npm.installed(Path(__file__).parent / "elasticsearch_types", tmp_path_factory.mktemp("types"))
+
+
+def _type_errors(types: Path, requests: Iterable[tuple[str, dict[str, Any]]]) -> list[str]:
+    """Tell what the published types find wrong with requests, each with the name of its type."""
+    rows = ['import type { estypes } from "@elastic/elasticsearch";']
+    for number, (name, fields) in enumerate(requests):
+        rows.append(f"export const asked{number}: estypes.{name} = {json.dumps(fields)};")
+    (types / "asked.ts").write_text("\n".join(rows), encoding="utf-8")
+    command = ["node_modules/.bin/tsc", "--noEmit", "--strict", "--skipLibCheck", "--module", "nodenext"]
+    ended = subprocess.run([*command, "asked.ts"], cwd=types, capture_output=True, check=False, text=True)
+    return ended.stdout.splitlines()
+
+
+def _published(asked: Asked) -> tuple[str, dict[str, Any]]:
+    """Give a request as the published types have it: the path's parts and the parameters as fields."""
+    index, _, kind = asked.path.strip("/").rpartition("/")
+    name = {"_field_caps": "FieldCapsRequest", "_search": "SearchRequest"}.get(
+        kind, "ScrollRequest" if asked.method == "POST" else "ClearScrollRequest"
+    )
+    place = {} if kind == "scroll" else {"index": index}
+    return name, place | dict(asked.given) | (asked.body or {})
+
+
+@pytest.mark.long
+def test_that_the_published_types_take_what_is_asked(
+    url: str, find: Find, server: StandIn, types: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each field of each request, however deep, is one that the specification knows."""
+    monkeypatch.setattr(elasticsearch, "PAGE", 1)
+    monkeypatch.setattr(elasticsearch, "SERIES", 1)
+    assert find(url, "step").count
+    requests = [_published(asked) for asked in server.asked]
+    kinds = {"FieldCapsRequest", "SearchRequest", "ScrollRequest", "ClearScrollRequest"}
+    assert {name for name, _ in requests} == kinds
+    assert _type_errors(types, requests) == []
+    wrong = {"index": "a", "query": {"bool": {"filtr": []}}}
+    (told,) = _type_errors(types, [("SearchRequest", wrong)])
+    assert "filtr" in told
 
 
 def test_that_lines_of_one_moment_keep_the_order_that_their_shipper_numbered(
