@@ -288,8 +288,7 @@ def _follow(
 
 def _advised(item: MessageHint, job: _JobContext) -> ChangeGroup:
     """Make a change of what the message advises; an empty group where the setting takes no such value."""
-    now = value_of(item.key, job.settings)
-    because = in_both(_SAID.get(item.way, "changes.advised"))
+    now, because = value_of(item.key, job.settings), in_both(_SAID.get(item.way, "changes.advised"))
     change = Change(
         framework=item.framework,
         kind=kind_of(item.spec),
@@ -311,7 +310,7 @@ def _to(item: MessageHint, now: str | None, language: Language) -> Scalar:
         return words("changes.above" if item.way == "up" else "changes.below", language, now=now)
     # A switch that is on has one other value.
     is_on = item.spec.type == "bool" and item.way in ("named", "checked") and same("true", now or "")
-    return words("changes.to-nothing" if is_on else WAYS.get(item.way, "changes.to-asked"), language)
+    return words(WAYS.get("off" if is_on else item.way, "changes.to-asked"), language)
 
 
 def _is_told(
