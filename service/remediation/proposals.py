@@ -24,7 +24,7 @@ from service.remediation.exclusions import find_excluded
 from service.remediation.feasibility import ALREADY, DEFAULT
 from service.remediation.given_since import given_since, gone_since, listed_already
 from service.remediation.guard_values import guard_options
-from service.remediation.handed_options import handed_options
+from service.remediation.handed_options import handed_options, handed_renames
 from service.remediation.message_hints import hinted_changes
 from service.remediation.named_options import NamedOption, named_options
 from service.remediation.near_files import near_files, stray_signs
@@ -158,7 +158,8 @@ def _from_cases(
     is_known = any(case.signatures.quotes_message and case.cause == cause for case in cases[:1])
     named = () if is_known else library.causes[cause].messages_name
     renamed = find_renames(report, library, settings) if "unknown-setting" in named else []
-    renamed = renamed or ([] if is_known else read_in_vain(report, settings))
+    if not renamed and not is_known:
+        renamed = handed_renames(report, library, settings) or read_in_vain(report, settings)
     # A setting whose value the failing line tells comes first among what is offered for it anyway.
     offered = {canonical(change.key) for case in cases for change in case.changes}
     offered |= {canonical(remedy.key) for remedy in remedies}

@@ -23,14 +23,20 @@ _MISSING = re.compile(
 )
 _NAME = re.compile(r"'(\w{1,80})'")
 _OF_FILES = frozenset({"yaml", "json"})
+# The level that a call hands on, as its statement reads it: `**cfg["model"]`, `**cfg.model.encoder`.
+_HANDED = re.compile(
+    r"\*\*\s*[A-Za-z_]\w{0,60}(?P<path>(?:\[['\"][\w-]{1,60}['\"]\]|\.[A-Za-z_]\w{0,60}){1,6})(?!\s*\()"
+)
+_PART = re.compile(r"[\w-]+")
 # The levels below a name that hold its arguments alone.
 _ARGUMENTS = ("params", "init_args", "kwargs", "args", "arguments")
 
 
 class HandedKey(NamedTuple):
-    """A key by its whole path, and the job's value; none where the file lacks it."""
+    """A key by its whole path, the class or function that it is for, and the job's value, if any."""
 
     key: str
+    callee: str
     value: str | None = None
 
 
@@ -52,7 +58,7 @@ def unknown_key(message: str, frames: Sequence[Frame], settings: Sequence[Settin
         if any(_is_below(item.key, level) for level in _levels(match, settings))
     ]
     named = below or list(found.values())
-    return HandedKey(named[0].key, named[0].value) if len(named) == 1 else None
+    return HandedKey(named[0].key, _called(match), named[0].value) if len(named) == 1 else None
 
 
 def missing_keys(message: str, frames: Sequence[Frame], settings: Sequence[Setting]) -> list[HandedKey]:
@@ -61,24 +67,37 @@ def missing_keys(message: str, frames: Sequence[Frame], settings: Sequence[Setti
     names = _NAME.findall(match["keys"]) if match is not None else []
     if match is None or not any(_hands_on(frames, name) for name in names):
         return []
-    levels = list(_levels(match, settings))
+    levels = list(_levels(match, settings)) or _read_levels(frames, settings)
     given = {canonical(item.key) for item in settings if any(_is_below(item.key, level) for level in levels)}
     if len(levels) != 1:
         return []
     keys = [f"{levels[0]}.{name}" if levels[0] else name for name in names]
-    return [HandedKey(key) for key in keys if canonical(key) not in given]
+    return [HandedKey(key, _called(match)) for key in keys if canonical(key) not in given]
+
+
+def _called(match: re.Match[str]) -> str:
+    """Give the bare name of the class or function that is called."""
+    return match["callee"].replace(".__init__", "").replace(".__new__", "").rpartition(".")[2]
 
 
 def _levels(match: re.Match[str], settings: Sequence[Setting]) -> Iterator[str]:
     """Give the levels that hold the arguments of what is called, whose name is a value of the file."""
-    parts = match["callee"].replace(".__init__", "").replace(".__new__", "").split(".")
     files = [item for item in settings if item.spelled in _OF_FILES]
     for item in files:
-        if item.value.strip("'\"").rpartition(".")[2] != parts[-1]:
+        if item.value.strip("'\"").rpartition(".")[2] != _called(match):
             continue
         above = item.key.rpartition(".")[0]
         lower = (f"{above}.{name}" if above else name for name in _ARGUMENTS)
         yield next((level for level in lower if any(_is_below(each.key, level) for each in files)), above)
+
+
+def _read_levels(frames: Sequence[Frame], settings: Sequence[Setting]) -> list[str]:
+    """Give the one level of a file that the failing statement itself reads, as it hands it on."""
+    read = _HANDED.search(frames[-1].code)
+    path = ".".join(_PART.findall(read["path"])) if read is not None else ""
+    above = {item.key.rpartition(".")[0] for item in settings if item.spelled in _OF_FILES}
+    found = [level for level in above if path and f".{canonical(level)}".endswith(f".{canonical(path)}")]
+    return found if len(found) == 1 else []
 
 
 def _is_below(key: str, level: str) -> bool:

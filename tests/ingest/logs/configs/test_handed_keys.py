@@ -63,3 +63,21 @@ def test_that_a_file_lacks_a_key_beside_its_class(
     frames = [Frame(PACKAGE, 3, "build", "return cls(**params)")]
     found = missing_keys(MISSING.format(callee="Adam.__init__", key=key), frames, settings(given))
     assert [item.key for item in found] == lacking
+
+
+@each_row(
+    "code, lacking",
+    [
+        ("cfg = ModelConfig(**conf['model'])", ["model.layers"]),
+        ("cfg = ModelConfig(**conf.model)", ["model.layers"]),
+        ("cfg = ModelConfig(**conf['head'])", []),
+        ("cfg = ModelConfig(**conf.model.to_dict())", []),
+    ],
+)
+def test_that_the_statement_tells_the_level_where_the_file_names_no_class(
+    code: str, lacking: list[str]
+) -> None:
+    given = settings({"model.hidden": "64", "train.steps": "10"})
+    frames = [Frame(OWN, 3, "main", code)]
+    found = missing_keys(MISSING.format(callee="ModelConfig.__init__", key="layers"), frames, given)
+    assert [item.key for item in found] == lacking
