@@ -86,7 +86,7 @@ def _is_fallback(setting: Setting) -> bool:
 
 
 def _rows(report: CrashReport) -> Iterator[str]:
-    """Give the failing line, the rows below it, then those above."""
+    """Give the failing line, the rows below it, those above, and the statements of its calls."""
     root, texts = report.root, report.texts
     assert root is not None  # noqa: S101 - the caller has asked
     yield root.body
@@ -94,6 +94,7 @@ def _rows(report: CrashReport) -> Iterator[str]:
     yield from (texts[line] for line in around if line in texts)
     # What an exception that came of the root says stands below its calls.
     yield from (event.body for event in report.standing if 0 < event.line - root.line <= LINKED)
+    yield from (frame.code for frame in reversed(root.frames) if frame.code)
 
 
 def _fitting(
