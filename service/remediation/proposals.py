@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from corpus.keys import canonical, last_level
 from corpus.library import Library
 from corpus.message import message_id
-from corpus.schema import Case, Language
+from corpus.schema import Case, Language, Remedy
 from corpus.symbols import PYTHON
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
@@ -171,19 +171,7 @@ def _from_cases(
     advice = [item for item in advice if item.key not in {option.argument for option in passed}]
     refusals = [*passed, *(option for option in refusals if option.key not in {each.key for each in passed})]
     if not is_known and not renamed:
-        told = [
-            *(needed_options(report, settings, library, remedies) if "wrong-value" in named else ()),
-            *told_values(cause, report, settings, library),
-        ]
-        keys = {canonical(key) for option in told for key in (option.key, option.argument) if key}
-        more = [
-            *near_files(report, settings),
-            *stray_signs(report, settings),
-            *near_values(report, settings),
-            *stated_settings(cause, report, library, settings),
-            *guard_options(report, settings),
-        ]
-        told += [option for option in more if canonical(option.key) not in keys]
+        told = _told(assessment, library, remedies, is_blamed="wrong-value" in named)
         keys = {canonical(option.key) for option in told}
         refusals = [*told, *(option for option in refusals if canonical(option.key) not in keys)]
     if "unknown-setting" in named:
@@ -209,6 +197,30 @@ def _from_cases(
     refused = {canonical(option.key) for option in refusals if option.unknown}
     refused |= {canonical(key) for rename in renamed for key in (rename.old, rename.new)}
     return Proposals(tuple(change for change in made if _serves(change, refused)), tuple(dropped))
+
+
+def _told(
+    assessment: Assessment, library: Library, remedies: Sequence[Remedy], *, is_blamed: bool
+) -> list[NamedOption]:
+    """Give the options of the job's own of which the message tells a value, each once.
+
+    Where a cause's messages blame no setting (`is_blamed`), none is missing beside another.
+    """
+    report, settings = assessment.report, assessment.settings
+    cause = assessment.candidates[0].cause
+    told = [
+        *(needed_options(report, settings, library, remedies) if is_blamed else ()),
+        *told_values(cause, report, settings, library),
+    ]
+    keys = {canonical(key) for option in told for key in (option.key, option.argument) if key}
+    more = [
+        *near_files(report, settings),
+        *stray_signs(report, settings),
+        *near_values(report, settings),
+        *stated_settings(cause, report, library, settings),
+        *guard_options(report, settings),
+    ]
+    return [*told, *(option for option in more if canonical(option.key) not in keys)]
 
 
 def _refused(
