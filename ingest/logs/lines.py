@@ -19,9 +19,11 @@ DEPTH = 8
 # What prefixes tell, in the order of the fields of a `Line`.
 _FIELDS = ("actor", "pid", "node", "rank", "time", "level", "told")
 
+_NO_FIELDS = ("",) * len(_FIELDS)
+
 # Prefixes are read once for all lines that differ only in their digits: so many such shapes, of lines that
 # are no longer than this, are remembered.
-SHAPES, SHAPED = 4096, 400
+SHAPES, SHAPED = 4096, 2000
 # Prefixes tell digits from each other only where they name a machine, an escape or a version by them.
 _SHAPE = bytes.maketrans(b"023456789", b"1" * 9)
 _VALUED = re.compile(rb"(?<![0-9A-Za-z])[ahAH]111|#111\[|<1")
@@ -31,6 +33,9 @@ _RECORD = re.compile(r'\{"|MESSAGE=|\b(?:time|ts|timestamp|level|lvl|severity)='
 # body is that it ends with.
 _Layout = tuple[int, tuple[tuple[int, int], ...]]
 _layouts: dict[bytes, _Layout | None] = {}
+# The same of raw lines that are their own text: printable ASCII, with nothing to take off or to mend. Which
+# of them are is a matter of their shapes, too.
+_printed: dict[bytes, _Layout] = {}
 
 # A bar of tqdm, behind which another writer's line goes on: `3%|#   | 7/200 [00:03<01:20, 2.1it/s]`.
 _BAR = re.compile(r"[^|\n]{0,200}?\d{1,3}%\|[^|\n]{0,300}\|[^\[\]\n]{0,80}\[[^\[\]\n]{0,300}\]")
@@ -75,9 +80,25 @@ def _source(actor: str, rank: str, pid: str, node: str) -> str:
 
 def parse_line(raw: bytes, number: int, column: int | None = None) -> Line:
     r"""Parse a raw line; of a line redrawn with `\r`, the part that holds byte `column`, else the last."""
+    shape = raw.translate(_SHAPE) if len(raw) <= SHAPED else b""
+    layout = _printed.get(shape)
+    if layout is not None:
+        return _laid_out(number, raw.decode("ascii"), layout)
     segment, at = _segment(raw, column)
     text = _clipped(segment, at)
-    return Line(number, text, *_taken_apart(text))
+    line = Line(number, text, *_taken_apart(text))
+    if shape and raw.isascii() and text.encode() == raw and (layout := _layout_of(text, shape)) is not None:
+        if len(_printed) >= SHAPES:
+            _printed.clear()
+        _printed[shape] = layout
+    return line
+
+
+def _laid_out(number: int, text: str, layout: _Layout) -> Line:
+    size, (body, spans) = len(text), layout
+    fields = [text[size - begin : size - end] for begin, end in spans]
+    # Past the constructor, which takes three times as long.
+    return tuple.__new__(Line, (number, text, text[size - body :], *(fields or _NO_FIELDS)))
 
 
 def message_of(text: str) -> str:

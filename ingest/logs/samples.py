@@ -146,14 +146,16 @@ class SampleMarks:
     ) -> None:
         """Take the marks among a block's matches; `parsed` keeps its parsed lines, as in `PlacedLine`."""
         self._block, self._parsed = block, parsed
-        samples = table.samples
-        self._marks = [(match, table.rows[match.row]) for match in matches if match.row in samples]
-        self._lines = [match.line for match, _ in self._marks]
-        # The places of the marks of each family.
-        self._families = [
-            [place for place, (_, row) in enumerate(self._marks) if row.sample in order]
-            for order in _FAMILIES
-        ]
+        samples, rows = table.samples, table.rows
+        self._marks = [match for match in matches if match.row in samples]
+        self._lines = [match.line for match in self._marks]
+        self._rows = {row: rows[row] for row in {match.row for match in self._marks}}
+        # The places of the marks of each family, and what each of them is in the family's order.
+        self._families: list[tuple[list[int], list[int]]] = []
+        for order in _FAMILIES:
+            at = {row: order[each.sample] for row, each in self._rows.items() if each.sample in order}
+            places = [place for place, match in enumerate(self._marks) if match.row in at]
+            self._families.append((places, [at[self._marks[place].row] for place in places]))
         # The streams of those marks that were looked at, by their place among all.
         self._told: dict[int, str | None] = {}
 
@@ -162,30 +164,34 @@ class SampleMarks:
         if not self._marks:
             return False
         place = bisect_right(self._lines, number)
-        for order, places in zip(_FAMILIES, self._families, strict=True):
+        for places, orders in self._families:
             at = bisect_left(places, place)
             first = max(bisect_left(places, place - NEAR), at - TRIED)
-            above = self._first(places[first:at][::-1], number, source)
-            if above is None or order[above] == len(order) - 1:
-                continue  # none, or behind its last heading
             last = min(bisect_left(places, place + NEAR), at + TRIED)
-            below = self._first(places[at:last], number, source)
-            if below is not None and order[above] < order[below]:
+            # Where all above come later in a sample than all below, none needs to be parsed.
+            if first == at or at == last or min(orders[first:at]) >= max(orders[at:last]):
+                continue
+            above = self._first(range(at - 1, first - 1, -1), places, number, source)
+            if above is None:
+                continue
+            below = self._first(range(at, last), places, number, source)
+            if below is not None and orders[above] < orders[below]:
                 return True
         return False
 
-    def _first(self, places: Sequence[int], number: int, source: str) -> str | None:
-        """Give what the first of some proposed marks of one family is that is one, of the stream."""
-        for place in places:
+    def _first(self, among: range, places: Sequence[int], number: int, source: str) -> int | None:
+        """Give which of some of a family's proposed marks is the first that is one, of the stream."""
+        for at in among:
+            place = places[at]
             if abs(self._lines[place] - number) > LONGEST:
                 return None
             if place not in self._told:
-                self._told[place] = self._process_of(*self._marks[place])
+                self._told[place] = self._process_of(self._marks[place])
             if self._told[place] == source:
-                return self._marks[place][1].sample
+                return at
         return None
 
-    def _process_of(self, match: Match, pattern: Pattern) -> str | None:
+    def _process_of(self, match: Match) -> str | None:
         """Give the stream that printed a proposed mark; None where it is none."""
         mark = parsed_at(self._block, match.offset, match.line, self._parsed)
-        return mark.source if pattern.compiled.search(mark.body) else None
+        return mark.source if self._rows[match.row].compiled.search(mark.body) else None

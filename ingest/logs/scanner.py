@@ -19,6 +19,7 @@ from functools import lru_cache
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import hyperscan
 
@@ -57,6 +58,7 @@ _ESCAPED = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b
 _WRITTEN = re.compile(rb"\\u001[bB]\[[0-9;]{0,20}m")
 ESCAPES = re.compile(_ESCAPED.pattern + rb"|" + _WRITTEN.pattern)
 _WRITTEN_OUT = b"\\u001"
+_SPACE = ord(" ")
 _CUT_OFF = re.compile(rb"\\(?:u(?:0(?:0(?:1(?:[bB](?:\[[0-9;]{0,20})?)?)?)?)?)?\Z")
 
 
@@ -89,8 +91,7 @@ class Block:
         return self.line + self.index.before(place)
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A pattern's match: its row number, the line, and where in the block it ends."""
 
     row: int
@@ -299,7 +300,9 @@ class _Hits:
         seen: dict[int, int],
         signed: frozenset[int],
     ) -> None:
-        self._block = block
+        self._data, self._start, self._stop = block.data, block.start, block.stop
+        # Where in the block the bytes begin that are searched.
+        self._begin = 0
         self._signed = signed
         self._plenty, self._scarce, self._seen = plenty, scarce, seen
         # How far a pattern is silent: to the end of the line that it has matched in.
@@ -314,17 +317,16 @@ class _Hits:
 
     def search(self, database: hyperscan.Database, begin: int, end: int) -> None:
         """Note what is found in a part of the block; the rows' own expressions, not their signs."""
-        self._signed = frozenset()
-        database.scan(
-            self._block.data[begin:end],
-            match_event_handler=lambda row, start, to, flags, context: self.note(
-                row, start, to + begin, flags, context
-            ),
-        )
+        self._signed, self._begin = frozenset(), begin
+        database.scan(self._data[begin:end], match_event_handler=self.note)
 
     def note(self, row: int, _start: int, end: int, _flags: int, _context: object) -> None:
-        """Note that a row's expression ends at a place, or its sign."""
-        block, data = self._block, self._block.data
+        """Note that a row's expression ends at a place of what is searched, or its sign."""
+        end += self._begin
+        # Asked first: most matches repeat what was said on this line already.
+        if end <= self._quiet[row]:
+            return
+        data = self._data
         if row in self._signed:
             # Also of a neighbour's part: the row's own match may end further on.
             if end > self._is_noted[row]:
@@ -332,19 +334,21 @@ class _Hits:
                 self._is_noted[row] = newline if newline >= 0 else end + LONG_LINE
                 self.signs.append(end)
             return
-        if end <= self._quiet[row] or not block.start < end <= block.stop or _is_overrun(data, end):
-            return  # said already on this line, a neighbour block's own, or run over the line's end
+        if not self._start < end <= self._stop or (data[end - 1] <= _SPACE and _is_overrun(data, end)):
+            return  # a neighbour block's own, or run over the line's end
         newline = data.find(b"\n", end, end + LONG_LINE)
         self._quiet[row] = newline if newline >= 0 else end + LONG_LINE
-        if row in self._scarce:
-            self._seen[row] += 1
-            if self._seen[row] > SCARCE:
-                self._quiet[row] = len(data) + 1
-                return
         if row in self._plenty:
             self._counts[row] += 1
             if self._counts[row] > self._few:
-                self._latest.setdefault(row, deque(maxlen=self._few)).append(end)
+                if row not in self._latest:
+                    self._latest[row] = deque(maxlen=self._few)
+                self._latest[row].append(end)
+                return
+        elif row in self._scarce:
+            self._seen[row] += 1
+            if self._seen[row] > SCARCE:
+                self._quiet[row] = len(data) + 1
                 return
         self.found.append((end, row))
 
