@@ -57,7 +57,7 @@ class FailureLog:
         if judged.is_general and tracebacks.is_in_warning(at.block, at.offset, line, at.parsed):
             return
         ranked = judged.ranked
-        fields = self._fields(ranked, line)
+        fields = self._fields(judged.telling, line)
         traceback = self._tracebacks.ended_by(at)
         if judged.lists_misfits:
             self._note_misfit(at)
@@ -111,10 +111,10 @@ class FailureLog:
         told = Told(best.kind, line.number, line.text, source, line.rank or line.told, line.time)
         return self._events.add_again(group, told, _times(line))
 
-    def _fields(self, ranked: Sequence[Pattern], line: Line) -> dict[str, Value]:
+    def _fields(self, telling: Sequence[Pattern], line: Line) -> dict[str, Value]:
         """Note the facts that the patterns find in a line; give all values, the best pattern's first."""
         fields: dict[str, Value] = {}
-        for row in ranked:
+        for row in telling:
             found = self._masking.fields(row, line)
             fields = {**found, **fields}
             if row.fact and found:

@@ -63,6 +63,11 @@ class FailureJudgement:
             ),
         )
 
+    @cached_property
+    def telling(self) -> Sequence[Pattern]:
+        """Those of them that find values in the line; the others have no named groups."""
+        return [row for row in self.ranked if row.compiled.groupindex]
+
     @property
     def is_general_talk(self) -> bool:
         """Tell whether only general words of a failure stand in the line."""

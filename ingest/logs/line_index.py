@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -54,6 +54,22 @@ class LineIndex:
             return [self.before(place) for place in places]
         counted: list[int] = np.searchsorted(self._all_newlines(), places).tolist()
         return counted
+
+    def stretches(self, parts: Sequence[tuple[int, int]], more: int) -> list[tuple[int, int]]:
+        """Give parts of the bytes, told by their first and last ones, with so many lines on either side."""
+        if not parts:
+            return []
+        newlines = self._all_newlines()
+        first, last = np.searchsorted(newlines, np.array(parts)).T
+        # Where each line begins, and where the bytes end.
+        begins = np.concatenate(([0], newlines + 1, [len(self._data)]))
+        return list(
+            zip(
+                begins[np.maximum(first - more, 0)].tolist(),
+                begins[np.minimum(last + more + 1, len(begins) - 1)].tolist(),
+                strict=True,
+            )
+        )
 
     def lines_with(self, word: bytes) -> WordLines:
         """Give the lines that hold a word, in order; they are looked for once."""

@@ -15,12 +15,11 @@ from itertools import islice
 
 from corpus.log_patterns import Pattern, PatternTable
 from ingest.logs.lines import Line
+from ingest.logs.scan_windows import LONGEST_SAMPLE
 from ingest.logs.scanner import Block, Match
 from ingest.logs.stacks.stack import parsed_at
 
-# How many lines a sample may have between two of its headings, how many proposed headings are tried, and
-# among how many marks of all kinds.
-LONGEST = 150
+# How many proposed headings are tried, and among how many marks of all kinds.
 TRIED = 6
 NEAR = 60
 
@@ -183,7 +182,7 @@ class SampleMarks:
         """Give which of some of a family's proposed marks is the first that is one, of the stream."""
         for at in among:
             place = places[at]
-            if abs(self._lines[place] - number) > LONGEST:
+            if abs(self._lines[place] - number) > LONGEST_SAMPLE:
                 return None
             if place not in self._told:
                 self._told[place] = self._process_of(self._marks[place])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+
+from ingest.logs.line_index import LineIndex
 
 # A match silences its pattern for the rest of the line; on a line of megabytes, for this far only.
 LONG_LINE = 64 << 10
@@ -13,6 +15,10 @@ HEAD = 16 << 10
 TAIL = 64 << 10
 BEHIND = 32 << 10
 WINDOWS = 64
+# How many lines a sample may have between two of its headings, and how far above a log's end the lines may
+# begin that are asked for without a match of their own: a stack that nothing announces, and what it is in.
+LONGEST_SAMPLE = 150
+LAST_BYTES, ABOVE_LAST = 16 << 10, 400
 
 
 def windows(data: bytes, start: int, stop: int, failures: Iterable[int]) -> list[tuple[int, int]]:
@@ -22,11 +28,35 @@ def windows(data: bytes, start: int, stop: int, failures: Iterable[int]) -> list
     wanted = [(start, start + HEAD), (stop - TAIL, stop)]
     places = sorted(failures)
     wanted += [(place, place + BEHIND) for place in (*places[: WINDOWS // 2], *places[-WINDOWS // 2 :])]
+    return _joined(_whole_lines(data, begin, end) for begin, end in wanted)
+
+
+def _whole_lines(data: bytes, begin: int, end: int) -> tuple[int, int]:
+    """Give a part of the bytes with the rest of its first line and of its last, where they end near."""
+    begin = max(data.rfind(b"\n", max(0, begin - LONG_LINE), max(0, begin)) + 1, begin - LONG_LINE, 0)
+    newline = data.find(b"\n", end, end + LONG_LINE)
+    return begin, newline + 1 if newline >= 0 else min(len(data), end + LONG_LINE)
+
+
+def around_matches(
+    index: LineIndex, data: bytes, start: int, stop: int, places: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Give the parts of a block, in whole lines, that are searched for headings of samples.
+
+    They tell of the lines near them alone, so that those of a large block count that stand near a match;
+    `places` are those of matches, in order.
+    """
+    if stop - start <= SAMPLED_OVER:
+        return [(0, len(data))]
+    last = [(max(0, len(data) - LAST_BYTES), len(data))] if stop == len(data) else []
+    near = index.stretches([(place, place) for place in places], LONGEST_SAMPLE)
+    return _joined([*near, *index.stretches(last, ABOVE_LAST + LONGEST_SAMPLE)])
+
+
+def _joined(parts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Make one of parts that overlap or touch; gives them in order."""
     joined: list[tuple[int, int]] = []
-    for begin, end in sorted(wanted):
-        begin = max(data.rfind(b"\n", max(0, begin - LONG_LINE), max(0, begin)) + 1, begin - LONG_LINE, 0)
-        newline = data.find(b"\n", end, end + LONG_LINE)
-        end = newline + 1 if newline >= 0 else min(len(data), end + LONG_LINE)
+    for begin, end in sorted(parts):
         if joined and begin <= joined[-1][1]:
             joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         else:

@@ -28,7 +28,14 @@ from corpus.log_patterns import Pattern
 from ingest import shipped
 from ingest.errors import InvalidExpressionError
 from ingest.logs.line_index import LineIndex
-from ingest.logs.scan_windows import LONG_LINE, SAMPLED_OVER, signed_lines, told_until, windows
+from ingest.logs.scan_windows import (
+    LONG_LINE,
+    SAMPLED_OVER,
+    around_matches,
+    signed_lines,
+    told_until,
+    windows,
+)
 
 BLOCK = 4 << 20
 BEFORE = 64 << 10
@@ -198,7 +205,8 @@ class Scanner:
     """A compiled table of patterns.
 
     What may fail, and whatever is rare, is looked for everywhere; progress lines are a database of their own,
-    since in a log that consists of them they cost more than all the rest.
+    since in a log that consists of them they cost more than all the rest, and so are the headings of samples,
+    which are asked for beside other matches alone.
     """
 
     def __init__(self, rows: tuple[Pattern, ...], cache: Path | None = None) -> None:
@@ -213,13 +221,14 @@ class Scanner:
             if row.kind in (*AT_WORK, "end", "fact") and not (row.handler or row.sample)
         )
         self._telling = frozenset(n for n, row in enumerate(rows) if row.fails)
-        always = [item for item in enumerate(rows) if item[1].kind not in AT_WORK]
+        always = [item for item in enumerate(rows) if item[1].kind not in AT_WORK and not item[1].sample]
         progress = [item for item in enumerate(rows) if item[1].kind in AT_WORK]
         self._signed = frozenset(n for n, row in always if row.sign)
         # A row's sign stands for it at first; its own expression is searched for in the lines that hold it.
         self._always = _compiled([(n, row.as_sign if row.sign else row) for n, row in always], cache)
         self._behind_signs = _compiled([item for item in always if item[1].sign], cache)
         self._progress = _compiled(progress, cache)
+        self._samples = _compiled([item for item in enumerate(rows) if item[1].sample], cache)
 
     def fresh(self) -> None:
         """Forget what earlier logs held; call before each log."""
@@ -276,6 +285,10 @@ class Scanner:
                 (place for place, row in hits.found if row in self._telling),
             ):
                 hits.search(self._progress, begin, end)
+        if self._samples:
+            places = [end - 1 for end, _ in hits.all()]
+            for begin, end in around_matches(block.index, block.data, block.start, block.stop, places):
+                hits.search(self._samples, begin, end)
         return hits.all()
 
 

@@ -15,7 +15,7 @@ from ingest.made_finder import MadeFinder
 from ingest.redaction.readings import SIGNS
 
 # So many texts, and so many shapes, of at most so many bytes are remembered.
-REMEMBERED, SHORT = 8192, 400
+REMEMBERED, SHORT = 8192, 1000
 # After so many texts that were looked at in vain it pays to ask for shapes where what asks them is at hand;
 # after so many, where that takes seconds to compile.
 PAYS, PAYS_TO_COMPILE = 600, 24_000

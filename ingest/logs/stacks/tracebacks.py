@@ -119,14 +119,17 @@ def headless(block: Block, offset: int, line: Line, known: dict[int, Line]) -> T
 
     The message may begin in the line below the exception's name.
     """
-    if not _stand_above(_FRAME_WORDS, block, offset, line, known, 2 * stack.MAX_BACK):
+    # Where any row may be the process's own, its nearest one above is found sooner than a frame.
+    is_near = stack.source_marks(line, block) is None
+    if not is_near and not _stand_above(_FRAME_WORDS, block, offset, line, known, 2 * stack.MAX_BACK):
         return None
-    above = stack.of(line, stack.LinesAbove(block, offset, line.number, known), 1)
-    rows = chain([line], above)
-    end = next((row for row in rows if stack.EXCEPTION.match(row.body)), None)
-    exception = stack.EXCEPTION.match(end.body) if end else None
-    if end is None or exception is None or (end is not line and exception["message"]):
-        return None
+    end, exception = line, stack.EXCEPTION.match(line.body)
+    if exception is None:
+        above = next(stack.of(line, stack.LinesAbove(block, offset, line.number, known), 1), None)
+        exception = stack.EXCEPTION.match(above.body) if above else None
+        if above is None or exception is None or exception["message"]:
+            return None
+        end = above
     begin = offset if end is line else max(0, block.line_bounds(offset)[0] - 1)
     inside = _inside(block, begin, end, known)
     frames = _read(inside)
