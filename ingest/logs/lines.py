@@ -19,6 +19,8 @@ DEPTH = 8
 # What prefixes tell, in the order of the fields of a `Line`.
 _FIELDS = ("actor", "pid", "node", "rank", "time", "level", "told")
 
+# The first so many of them tell who printed a line.
+_TELLING_SOURCE = 4
 _NO_FIELDS = ("",) * len(_FIELDS)
 
 # Prefixes are read once for all lines that differ only in their digits: so many such shapes, of lines that
@@ -92,6 +94,19 @@ def parse_line(raw: bytes, number: int, column: int | None = None) -> Line:
             _printed.clear()
         _printed[shape] = layout
     return line
+
+
+def bare_text(raw: bytes) -> str | None:
+    """Give a raw line that is known by its shape to have no prefix; None of every other."""
+    layout = _printed.get(raw.translate(_SHAPE))
+    return raw.decode("ascii") if layout == (len(raw), ()) else None
+
+
+def names_source(raw: bytes) -> bool:
+    """Tell whether a raw line is known by its shape to say who printed it; others may yet do so."""
+    layout = _printed.get(raw.translate(_SHAPE))
+    # A stamp of time and a level alone say nothing of it.
+    return layout is not None and any(begin > end for begin, end in layout[1][:_TELLING_SOURCE])
 
 
 def _laid_out(number: int, text: str, layout: _Layout) -> Line:

@@ -130,8 +130,10 @@ class Repeats:
 
         Tell whether every pattern in it has used up its allowance.
         """
-        spent = all(self._spent.get(row, 0) >= ALLOWANCE for row in rows)
+        counted, spent = self._spent, True
         for row in rows:
-            self._spent[row] = self._spent.get(row, 0) + 1
+            spent = spent and counted.get(row, 0) >= ALLOWANCE
+        for row in rows:
+            counted[row] = counted.get(row, 0) + 1
         self.omitted += spent and counts
         return spent

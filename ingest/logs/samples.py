@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import islice
 
 from corpus.log_patterns import Pattern, PatternTable
-from ingest.logs.lines import Line
+from ingest.logs.lines import SHAPED, Line, bare_text
 from ingest.logs.scan_windows import LONGEST_SAMPLE
 from ingest.logs.scanner import Block, Match
 from ingest.logs.stacks.stack import parsed_at
@@ -152,9 +152,11 @@ class SampleMarks:
         # The places of the marks of each family, and what each of them is in the family's order.
         self._families: list[tuple[list[int], list[int]]] = []
         for order in _FAMILIES:
-            at = {row: order[each.sample] for row, each in self._rows.items() if each.sample in order}
-            places = [place for place, match in enumerate(self._marks) if match.row in at]
-            self._families.append((places, [at[self._marks[place].row] for place in places]))
+            kinds = {row: str(each.sample) for row, each in self._rows.items()}
+            at = {row: order[kind] for row, kind in kinds.items() if kind in order}
+            places = [place for place, match in enumerate(self._marks) if match.row in at] if at else []
+            if len(places) > 1:
+                self._families.append((places, [at[self._marks[place].row] for place in places]))
         # The streams of those marks that were looked at, by their place among all.
         self._told: dict[int, str | None] = {}
 
@@ -165,10 +167,12 @@ class SampleMarks:
         place = bisect_right(self._lines, number)
         for places, orders in self._families:
             at = bisect_left(places, place)
+            if not 0 < at < len(places) or number - self._lines[places[at - 1]] > LONGEST_SAMPLE:
+                continue
             first = max(bisect_left(places, place - NEAR), at - TRIED)
             last = min(bisect_left(places, place + NEAR), at + TRIED)
             # Where all above come later in a sample than all below, none needs to be parsed.
-            if first == at or at == last or min(orders[first:at]) >= max(orders[at:last]):
+            if min(orders[first:at], default=3) >= max(orders[at:last], default=0):
                 continue
             above = self._first(range(at - 1, first - 1, -1), places, number, source)
             if above is None:
@@ -192,5 +196,11 @@ class SampleMarks:
 
     def _process_of(self, match: Match) -> str | None:
         """Give the stream that printed a proposed mark; None where it is none."""
+        search = self._rows[match.row].compiled.search
+        begin, end = self._block.line_bounds(match.offset)
+        # Most are a dialogue's own rows.
+        text = bare_text(self._block.data[begin:end]) if end - begin <= SHAPED else None
+        if text is not None:
+            return "" if search(text) else None
         mark = parsed_at(self._block, match.offset, match.line, self._parsed)
-        return mark.source if self._rows[match.row].compiled.search(mark.body) else None
+        return mark.source if search(mark.body) else None

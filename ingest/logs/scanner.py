@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -254,11 +254,10 @@ class Scanner:
         """Give the matches of the block's own part, by line, each pattern once a line."""
         ends = self._ends(block)
         places = [max(0, end - 1) for end, _ in ends]
-        above = block.index.before_each(places)
-        return [
-            Match(row, block.line + number, place)
-            for (_, row), number, place in zip(ends, above, places, strict=True)
-        ]
+        lines = [block.line + above for above in block.index.before_each(places)]
+        # Past the constructor: there are hundreds of thousands in a large log.
+        rows = [row for _, row in ends]
+        return list(map(partial(tuple.__new__, Match), zip(rows, lines, places, strict=True)))
 
     def peek(self, data: bytes) -> list[Match]:
         """Give the matches of a text that is no part of a log, which counts for none."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Literal
 
-from ingest.logs.lines import MAX_TEXT, Line, parse_line
+from ingest.logs.lines import MAX_TEXT, SHAPED, Line, names_source, parse_line
 from ingest.logs.prefixes import marks_within, rank_marks
 from ingest.logs.scanner import Block
 
@@ -212,13 +212,24 @@ class LinesAbove(Iterator[Line]):
 
     def own(self, like: Line) -> Iterator[Line]:
         """Give the lines of one process; what cannot be its own is passed unparsed."""
-        marks = source_marks(like, self._block)
+        marks, is_nobodys = source_marks(like, self._block), not like.source
         while marks is None or self._skip_to(marks):
+            if is_nobodys:
+                self._pass_named()
             line = next(self, None)
             if line is None:
                 return
             if line.source == like.source:
                 yield line
+
+    def _pass_named(self) -> None:
+        """Go up over lines that are known to say who printed them."""
+        data = self._block.data
+        while self._left > 0 and self._end >= 0:
+            begin = data.rfind(b"\n", 0, self._end) + 1
+            if self._end - begin > SHAPED or not names_source(data[begin : self._end]):
+                return
+            self._end, self._number, self._left = begin - 1, self._number - 1, self._left - 1
 
     def _skip_to(self, marks: Sequence[bytes]) -> bool:
         """Go up to the next line that holds a mark; tell whether there is one."""

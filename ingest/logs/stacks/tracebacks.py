@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice, takewhile
+from itertools import islice, takewhile
 
 from ingest.logs.lines import Line, printable
 from ingest.logs.scanner import Block
