@@ -15,7 +15,15 @@ from corpus.log_patterns import PatternTable
 from ingest.logs import scan_windows, scanner
 from ingest.logs.line_index import LineIndex
 from ingest.logs.reader import Reader
-from ingest.logs.scan_windows import BEHIND, HEAD, SAMPLED_OVER, TAIL
+from ingest.logs.scan_windows import (
+    BEHIND,
+    HEAD,
+    LAST_BYTES,
+    LONGEST_SAMPLE,
+    SAMPLED_OVER,
+    TAIL,
+    around_matches,
+)
 from ingest.logs.scanner import BLOCK, FEW, FEWER, Block, Match, Scanner, Tally, blocks, literal_places
 from tests.factories import OOM, ReadLog
 from tests.ingest.logs.test_scanner import cut, lines_of, pattern, whole
@@ -23,6 +31,7 @@ from tests.tables import each_row
 
 FILLER = b"all is well\n"
 STEP, BOOM, VERL = pattern("step done", "progress"), pattern("boom"), pattern("verl", "version")
+ASKED = pattern("asked", "fact", sample="asked")
 LARGE = 2 * SAMPLED_OVER
 MIDDLE = LARGE // 2
 
@@ -73,6 +82,55 @@ def test_progress_of_a_large_block_is_read_where_it_can_matter(rows: dict[int, b
     data = placed(rows)
     found = [line for row, line in lines_of((STEP, BOOM), data) if row == 0]
     assert found == ([data[: data.index(b"step done")].count(b"\n") + 1] if seen else [])
+
+
+@each_row(
+    ("rows_off", "seen"),
+    [
+        (-LONGEST_SAMPLE - 1, False),
+        (-LONGEST_SAMPLE, True),
+        (-1, True),
+        (1, True),
+        (LONGEST_SAMPLE, True),
+        (LONGEST_SAMPLE + 1, False),
+    ],
+)
+def test_headings_of_samples_are_read_near_other_matches(rows_off: int, seen: bool) -> None:
+    """In a large block only those count that a line with a match may stand below or above."""
+    rows = [FILLER] * (LARGE // len(FILLER))
+    at = len(rows) // 2
+    rows[at], rows[at + rows_off] = b"boom\n", b"asked\n"
+    found = [line for row, line in lines_of((ASKED, BOOM), b"".join(rows)) if row == 0]
+    assert found == ([at + rows_off + 1] if seen else [])
+
+
+@each_row(("size", "seen"), [(SAMPLED_OVER - 4096, True), (LARGE, False)])
+def test_headings_of_samples_are_read_in_all_of_a_small_block_and_at_the_end(size: int, seen: bool) -> None:
+    """A stack without a header may end a log, and stand within a sample, where nothing else matched."""
+    data = placed({size // 2: b"asked\n", size - LAST_BYTES: b"asked\n"}, size)
+    assert len(lines_of((ASKED,), data)) == 1 + seen
+
+
+@given(
+    places=st.lists(st.integers(0, 3 * SAMPLED_OVER // 2), max_size=12).map(sorted),
+    ends=st.lists(st.integers(1, 60_000), max_size=60),
+)
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_what_is_read_around_matches_is_whole_lines_without_overlap(
+    places: list[int], ends: list[int]
+) -> None:
+    """Each place has so many lines on either side, and each byte is searched once."""
+    data = b"".join(b"x" * size + b"\n" for size in ends).ljust(3 * SAMPLED_OVER // 2 + 1, b"y")
+    parts = around_matches(LineIndex(data, literal_places), data, 0, len(data), places)
+    assert all(begin < end < later for (begin, end), (later, _) in pairwise(parts))
+    for begin, end in parts:
+        assert begin == 0 or data[begin - 1 : begin] == b"\n"
+        assert end == len(data) or data[end - 1 : end] == b"\n"
+    for place in places:
+        above = data[:place].split(b"\n")[-LONGEST_SAMPLE - 1 :]
+        below = data[place:].split(b"\n")[: LONGEST_SAMPLE + 1]
+        first, last = place - len(b"\n".join(above)), place + len(b"\n".join(below))
+        assert any(begin <= first and last <= end for begin, end in parts)
 
 
 @each_row("place", range(0, SAMPLED_OVER - 4096, 150_000))

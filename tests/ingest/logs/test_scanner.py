@@ -19,7 +19,7 @@ from tests.factories import CRI, RAY, SLURM, STAMP, TORCHRUN
 from tests.tables import each_row
 
 
-def pattern(expression: str, kind: Kind = "error", **fields: bool) -> Pattern:
+def pattern(expression: str, kind: Kind = "error", **fields: bool | str) -> Pattern:
     """Make a pattern that is named as it reads."""
     return Pattern(id=expression, kind=kind, expression=expression, examples=(), **fields)  # type: ignore[arg-type]
 

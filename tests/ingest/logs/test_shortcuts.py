@@ -88,6 +88,52 @@ def test_that_shapes_change_no_line_of_the_incidents() -> None:
 
 
 @given(
+    said=st.lists(
+        st.sampled_from(
+            [*SAID, "a ", "b\t", "c\rd", "\u00e9t\u00e9", "\x1b[0m", "\x07", " " * 3, "x" * 2100]
+        ),
+        min_size=1,
+        max_size=20,
+    ),
+    form=st.sampled_from(sorted(FORMS)),
+    digits=st.integers(10, 99),
+)
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_that_a_line_of_a_known_shape_is_read_as_one_of_an_unknown_shape(
+    said: list[str], form: str, digits: int
+) -> None:
+    """What is kept by the raw bytes of another line with other digits changes nothing of what is read."""
+    for text in said:
+        others = [FORMS[form](number, f"{text} {number}").encode() for number in (digits, 10, digits)]
+        lines._printed.clear()
+        afresh = parse_line(others[-1], 7)
+        for raw in others[:-1]:
+            parse_line(raw, 7)
+        assert parse_line(others[-1], 7) == afresh
+        if lines.names_source(others[-1]):
+            assert afresh.source
+        bare = lines.bare_text(others[-1])
+        assert bare is None or (bare, "") == (afresh.body, afresh.source)
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, RANKS), st.sampled_from(SAID)), min_size=1, max_size=60),
+    form=st.sampled_from(sorted(FORMS)),
+)
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_that_lines_of_nobody_are_found_above_those_that_name_somebody(
+    rows: list[tuple[int, str]], form: str
+) -> None:
+    """Rows that are passed by their shapes are those that parsing passes."""
+    block = block_of([said if rank == 0 else FORMS[form](rank, said) for rank, said in rows])
+    for at in placed(block):
+        walk = LinesAbove(block, at.offset, at.line.number, {})
+        nearest = [row.number for row in walk if row.source == at.line.source]
+        own = LinesAbove(block, at.offset, at.line.number, {}).own(at.line)
+        assert [row.number for row in own] == nearest
+
+
+@given(
     rows=st.lists(st.tuples(st.integers(0, RANKS), st.sampled_from(SAID)), min_size=1, max_size=60),
     form=st.sampled_from(sorted(FORMS)),
 )
