@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
+from operator import itemgetter
 from typing import NamedTuple
 
 from ingest.logs.json_records import unwrap_record
@@ -19,10 +21,6 @@ DEPTH = 8
 # What prefixes tell, in the order of the fields of a `Line`.
 _FIELDS = ("actor", "pid", "node", "rank", "time", "level", "told")
 
-# The first so many of them tell who printed a line.
-_TELLING_SOURCE = 4
-_NO_FIELDS = ("",) * len(_FIELDS)
-
 # Prefixes are read once for all lines that differ only in their digits: so many such shapes, of lines that
 # are no longer than this, are remembered.
 SHAPES, SHAPED = 4096, 2000
@@ -31,13 +29,24 @@ _SHAPE = bytes.maketrans(b"023456789", b"1" * 9)
 _VALUED = re.compile(rb"(?<![0-9A-Za-z])[ahAH]111|#111\[|<1")
 # What may be a record: its message need not stand in the line as it is told.
 _RECORD = re.compile(r'\{"|MESSAGE=|\b(?:time|ts|timestamp|level|lvl|severity)=')
-# Where each of `_FIELDS` stands in a line of a shape, counted from its end (0, 0: nowhere), and how long the
-# body is that it ends with.
-_Layout = tuple[int, tuple[tuple[int, int], ...]]
-_layouts: dict[bytes, _Layout | None] = {}
+
+
+class LineLayout(NamedTuple):
+    """What all lines of a shape have in common.
+
+    `parts` cuts the body and each of `_FIELDS` out of one, where it has any of them, and `begin` is where the
+    body begins. `names_source` tells that they say who printed them.
+    """
+
+    begin: int
+    parts: Callable[[str], tuple[str, ...]] | None
+    names_source: bool
+
+
+_layouts: dict[bytes, LineLayout | None] = {}
 # The same of raw lines that are their own text: printable ASCII, with nothing to take off or to mend. Which
 # of them are is a matter of their shapes, too.
-_printed: dict[bytes, _Layout] = {}
+_printed: dict[bytes, LineLayout] = {}
 
 # A bar of tqdm, behind which another writer's line goes on: `3%|#   | 7/200 [00:03<01:20, 2.1it/s]`.
 _BAR = re.compile(r"[^|\n]{0,200}?\d{1,3}%\|[^|\n]{0,300}\|[^\[\]\n]{0,80}\[[^\[\]\n]{0,300}\]")
@@ -85,7 +94,11 @@ def parse_line(raw: bytes, number: int, column: int | None = None) -> Line:
     shape = raw.translate(_SHAPE) if len(raw) <= SHAPED else b""
     layout = _printed.get(shape)
     if layout is not None:
-        return _laid_out(number, raw.decode("ascii"), layout)
+        text = raw.decode("ascii")
+        if layout.parts is None:
+            return Line(number, text, text[layout.begin :])
+        # Past the constructor, which takes three times as long.
+        return tuple.__new__(Line, (number, text, *layout.parts(text)))
     segment, at = _segment(raw, column)
     text = _clipped(segment, at)
     line = Line(number, text, *_taken_apart(text))
@@ -99,21 +112,13 @@ def parse_line(raw: bytes, number: int, column: int | None = None) -> Line:
 def bare_text(raw: bytes) -> str | None:
     """Give a raw line that is known by its shape to have no prefix; None of every other."""
     layout = _printed.get(raw.translate(_SHAPE))
-    return raw.decode("ascii") if layout == (len(raw), ()) else None
+    return raw.decode("ascii") if layout and not layout.begin and not layout.parts else None
 
 
 def names_source(raw: bytes) -> bool:
     """Tell whether a raw line is known by its shape to say who printed it; others may yet do so."""
     layout = _printed.get(raw.translate(_SHAPE))
-    # A stamp of time and a level alone say nothing of it.
-    return layout is not None and any(begin > end for begin, end in layout[1][:_TELLING_SOURCE])
-
-
-def _laid_out(number: int, text: str, layout: _Layout) -> Line:
-    size, (body, spans) = len(text), layout
-    fields = [text[size - begin : size - end] for begin, end in spans]
-    # Past the constructor, which takes three times as long.
-    return tuple.__new__(Line, (number, text, text[size - body :], *(fields or _NO_FIELDS)))
+    return layout is not None and layout.names_source
 
 
 def message_of(text: str) -> str:
@@ -129,11 +134,7 @@ def _taken_apart(text: str) -> tuple[str, ...]:
     layout = _layout_of(text, text.encode().translate(_SHAPE))
     if layout is None:
         return _read(text)
-    size = len(text)
-    body, spans = layout
-    if not spans:
-        return (text[size - body :],)
-    return (text[size - body :], *[text[size - begin : size - end] for begin, end in spans])
+    return layout.parts(text) if layout.parts else (text[layout.begin :],)
 
 
 def shape_of(text: str) -> bytes | None:
@@ -144,7 +145,7 @@ def shape_of(text: str) -> bytes | None:
     return shape if _layout_of(text, shape) is not None else None
 
 
-def _layout_of(text: str, shape: bytes) -> _Layout | None:
+def _layout_of(text: str, shape: bytes) -> LineLayout | None:
     if shape not in _layouts:
         if len(_layouts) >= SHAPES:
             _layouts.clear()
@@ -152,13 +153,19 @@ def _layout_of(text: str, shape: bytes) -> _Layout | None:
     return _layouts[shape]
 
 
-def _layout(text: str) -> _Layout | None:
+def _layout(text: str) -> LineLayout | None:
     """Tell where a line's parts stand; None where its text tells more than where they are, as in a record."""
     spans: Spans = {}
     found = _read_anew(text, spans)
     if "%|" in text or _RECORD.search(text):
         return None
-    return len(found[0]), tuple(spans.get(name, (0, 0)) for name in _FIELDS) if len(found) > 1 else ()
+    size = len(text)
+    begin = size - len(found[0])
+    if len(found) == 1:
+        return LineLayout(begin, None, names_source=False)
+    places = [spans.get(name, (0, 0)) for name in _FIELDS]
+    parts = itemgetter(slice(begin, size), *(slice(size - start, size - end) for start, end in places))
+    return LineLayout(begin, parts, names_source=bool(Line(0, text, *parts(text)).source))
 
 
 # The stacks above several failures are looked at again and again, and much of a log is said more than once.

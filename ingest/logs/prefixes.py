@@ -13,7 +13,7 @@ from functools import lru_cache
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits, printable
 from typing import NamedTuple
 
-from ingest.logs.scanner import held_literals
+from ingest.logs.scanner import held_literals, literal_places
 
 _LEVELS = "DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL"
 _DAY = r"\d{4}[-/]\d\d[-/]\d\d"
@@ -279,7 +279,9 @@ def marks_within(data: bytes) -> tuple[str, ...]:
     if _LABEL in found and not (data.endswith(b":") or held.intersection(_ODD_LABEL)):
         found[found.index(_LABEL) : found.index(_LABEL) + 1] = _LABELS
     if 'rank"' in found:
-        written = sorted(set(_IN_JSON.findall(data)))
+        # A text is found in many bytes far sooner than the expression that begins with it.
+        places = literal_places(data, b'rank"')
+        written = sorted({match.groups(b"") for at in places if (match := _IN_JSON.match(data, at))})
         if all(behind and (before + behind).isascii() for before, behind in written):
             found[found.index('rank"') : found.index('rank"') + 1] = [
                 f'rank"{before.decode()}{{}}{behind.decode()}' for before, behind in written

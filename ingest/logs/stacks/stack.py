@@ -148,8 +148,10 @@ class LinesBelow(Iterator[Line]):
 
     def own(self, like: Line, until: int = sys.maxsize) -> Iterator[Line]:
         """Give the lines of one process, up to a number; what cannot be its own is passed unparsed."""
-        marks = source_marks(like, self._block)
+        marks, is_nobodys = source_marks(like, self._block), not like.source
         while self._parts or (self._number <= until and (marks is None or self._skip_to(marks))):
+            if is_nobodys and not self._parts:
+                self._pass_named(until)
             line = next(self, None)
             if line is None or line.number > until:
                 return
@@ -170,6 +172,16 @@ class LinesBelow(Iterator[Line]):
             if at < len(numbers) and numbers[at] <= last:
                 return True
         return False
+
+    def _pass_named(self, until: int) -> None:
+        """Go down over lines that are known to say who printed them."""
+        data = self._block.data
+        while self._left > 0 and self._begin < len(data) and self._number <= until:
+            end = data.find(b"\n", self._begin)
+            end = len(data) if end < 0 else end
+            if end - self._begin > SHAPED or not names_source(data[self._begin : end]):
+                return
+            self._pass(end)
 
     def _pass(self, end: int) -> None:
         self._begin, self._number, self._left = end + 1, self._number + 1, self._left - 1

@@ -121,7 +121,7 @@ def test_that_a_line_of_a_known_shape_is_read_as_one_of_an_unknown_shape(
     form=st.sampled_from(sorted(FORMS)),
 )
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_that_lines_of_nobody_are_found_above_those_that_name_somebody(
+def test_that_lines_of_nobody_are_found_beyond_those_that_name_somebody(
     rows: list[tuple[int, str]], form: str
 ) -> None:
     """Rows that are passed by their shapes are those that parsing passes."""
@@ -131,6 +131,11 @@ def test_that_lines_of_nobody_are_found_above_those_that_name_somebody(
         nearest = [row.number for row in walk if row.source == at.line.source]
         own = LinesAbove(block, at.offset, at.line.number, {}).own(at.line)
         assert [row.number for row in own] == nearest
+        walk_down = LinesBelow(block, at.offset, at.line.number, {})
+        nearest = [row.number for row in walk_down if row.source == at.line.source]
+        for until in (len(rows), at.line.number + 2):
+            own = LinesBelow(block, at.offset, at.line.number, {}).own(at.line, until)
+            assert [row.number for row in own] == [number for number in nearest if number <= until]
 
 
 @given(
