@@ -19,10 +19,13 @@ from ingest.logs.stacks.stack import Frame
 MIN_READINGS = 4
 # How the ranks differ in what they wait for.
 SPREAD = "collective_spread"
+# A collective of as many numbers moves data; what a group exchanges as it is set up is far smaller, and few.
+BULK = 1_000_000
+SET_UP = 3
 _DRIVER_FIELDS = frozenset(("name", "speaks_for", "recovery", "later"))
 # What is added here to each kind of fact.
 DERIVED_FIELDS: Mapping[str, frozenset[str]] = {
-    SPREAD: frozenset(("ranks_n", "calls_n", "seqs_n", "first_n", "world_n")),
+    SPREAD: frozenset(("ranks_n", "calls_n", "seqs_n", "first_n", "bulk_n", "world_n")),
     "nccl_spread": frozenset(("ids_n",)),
     "host_growth": frozenset(("ratio", "last_gib", "rising_share", "readings_n", "next_share")),
     "gpu_oom": gpu_memory.OOM_FIELDS,
@@ -75,17 +78,19 @@ def derive_facts(
 def _spread(facts: Sequence[Fact], ranks: dict[int, str], world: int) -> list[Fact]:
     """Compare what each rank was waiting in when its collective timed out.
 
-    `first_n` counts the ranks of which none of the group's collectives had ended before.
+    `first_n` counts the ranks of which none of the group's collectives had ended before, `bulk_n` those of
+    which only the few small ones of the set-up had, and that wait in the first one that moves much.
     """
     first: dict[str, Fact] = {}
-    ended: set[str] = set()
+    ended: dict[str, float] = {}
     for fact in facts:
-        rank = ranks.get(fact.line, str(fact.fields.get("rank", "")))
+        # A message counts the ranks of its group, which the job may count otherwise.
+        rank = ranks.get(fact.line) or str(fact.fields.get("rank", ""))
         if fact.kind == "collective" and "op" in fact.fields:
             first.setdefault(rank, fact)
         done = fact.fields.get("completed", fact.fields.get("last_completed"))
         if fact.kind == "collective_status" and isinstance(done, int | float) and done > 0:
-            ended.add(rank)
+            ended.setdefault(rank, done)
     if len(first) < 2:
         return []
     calls = {
@@ -95,14 +100,21 @@ def _spread(facts: Sequence[Fact], ranks: dict[int, str], world: int) -> list[Fa
     numbers = {fact.fields["seq"] for fact in first.values() if "seq" in fact.fields}
     line = min(fact.line for fact in first.values())
     begun = [rank for rank, fact in first.items() if fact.fields.get("seq") == 1 and rank not in ended]
+    bulk = [rank for rank, fact in first.items() if _is_first_bulk(fact, ended.get(rank, 0))]
     fields: dict[str, Value] = {
         "ranks_n": len(first),
         "calls_n": len(calls),
         "seqs_n": len(numbers),
         "first_n": len(begun),
+        "bulk_n": len(bulk),
         "world_n": world,
     }
     return [Fact(SPREAD, line, fields)]
+
+
+def _is_first_bulk(fact: Fact, ended: float) -> bool:
+    size, number = (number_in(fact.fields, name) for name in ("numel_in", "seq"))
+    return size is not None and size >= BULK and 0 < ended <= SET_UP and number == ended + 1
 
 
 def ranks_apart(events: Iterable[Event], facts: Iterable[Fact]) -> list[Fact]:

@@ -52,6 +52,44 @@ def test_that_a_first_collective_which_all_joined_waits_for_the_wire(
     assert root.cause == expected
 
 
+LARGE = 25_610_152
+SHARED = "node7:81:402 [0] NCCL INFO ncclCommInitRank comm 0x55d0a7 rank 0 nranks 4 - Init COMPLETE\n"
+SERVED = "(APIServer pid=7) INFO:     Application startup complete.\n"
+
+
+def _caught(ranks: int, seq: int) -> str:
+    return "".join(CAUGHT.format(rank=rank, seq=seq, done=seq - 1, op="BROADCAST") for rank in range(ranks))
+
+
+def _large(ranks: int, *, seq: int = 3, done: int = 2, numel: int = LARGE) -> str:
+    return _waits(ranks, 8, seq=seq, done=done).replace("=64", f"={numel}")
+
+
+@each_row(
+    ("text", "expected"),
+    [
+        (_large(3), "nccl-network"),
+        (NCCL_NODES.format(nodes=1) + _large(4), "nccl-p2p-topology"),
+        # A row of another rank stands in the midst of one of NCCL's own.
+        ("node7:81:402 [0] NC" + _large(2), "nccl-network"),
+        # A small one is a barrier, before which a rank may be late; so may it be amid the work.
+        (_large(3, numel=1), "collective-straggler"),
+        (_large(3, seq=900, done=899), "collective-straggler"),
+        # An engine's workers wait for no slow rank, unless one is gone; a training's may.
+        (SERVED + _caught(2, 900), "engine-stall"),
+        (_waits(2, 2, seq=900, done=899), "collective-straggler"),
+        (SERVED + SHARED + _caught(3, 900), "collective-straggler"),
+    ],
+)
+def test_that_nobody_is_late_where_all_stand_in_one_collective(
+    text: str, expected: str, read: ReadLog
+) -> None:
+    """All met just before the first large one, or they are workers of one engine."""
+    root = read(text).root
+    assert root is not None
+    assert root.cause == expected
+
+
 BEGINS = (
     "node7:{pid}:402 [{rank}] NCCL INFO ncclCommInitRankConfig comm 0x55d0a{pid} rank {rank} nranks {size} "
     "cudaDev {rank} nvmlDev {rank} busId 4b000 commId 0x{id} - Init {state}\n"
