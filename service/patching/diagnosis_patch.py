@@ -234,7 +234,8 @@ def _in_code(
 ) -> tuple[FileEdit, ...]:
     """Give the first target in the first file of Python code that has a place for it.
 
-    Where several have one, in the first that gives it the value which the run had.
+    Where several have one, in the first that gives it the value which the run had; in none that gives
+    another where a script passes that value, as a default is then not what runs.
     """
     quoted = frozenset(frame.code.strip() for event in report.events for frame in event.frames if frame.code)
     found: list[FileEdit] = []
@@ -250,8 +251,18 @@ def _in_code(
                     after = python_file.suggested(after, other, known, quoted)
             if (made := FileEdit(file, after)).is_writable and after != file.text:
                 found.append(made)
-    had = (edit for edit in found if python_file.gives_present(edit.file.text, targets[0]))
-    return tuple([next(had, found[0])] if found else ())
+    had = next((edit for edit in found if python_file.gives_present(edit.file.text, targets[0])), None)
+    if had is None and targets and targets[0].present and holder_of(_as_run(targets[0]), _scripts(files)):
+        return ()
+    return tuple([had or found[0]] if found else ())
+
+
+def _as_run(target: PatchTarget) -> PatchTarget:
+    return replace(target, to=target.present)
+
+
+def _scripts(files: Sequence[ConfigFile]) -> list[ConfigFile]:
+    return [file for file in files if not file.name.endswith(formats.CODE)]
 
 
 def _in_program(

@@ -166,6 +166,14 @@ def _present(found: list[SettingPlace], target: PatchTarget) -> list[SettingPlac
     return found
 
 
+def _is_run_alike(found: Sequence[SettingPlace], target: PatchTarget) -> bool:
+    """Tell whether several commands start one program, each with the value that failed."""
+    programs = {tuple(word.text for word in place.stage.words[: place.stage.names]) for place in found}
+    commands = {id(place.stage) for place in found}
+    values = {place.value.text if place.value is not None else "" for place in found}
+    return len(commands) == len(found) > 1 and len(programs) == 1 and values == {target.present}
+
+
 def _agrees(place: SettingPlace, target: PatchTarget) -> bool | None:
     """Tell whether a command gives what the run is known to have had; None where it gives nothing of it."""
     run, names = dict(target.run), {canonical(name) for name in target.names}
@@ -195,6 +203,8 @@ def _relevant(found: list[SettingPlace], target: PatchTarget) -> list[SettingPla
 def _chosen(script: Script, found: Sequence[SettingPlace], target: PatchTarget) -> Sequence[SettingPlace]:
     """Of several places in one command take the last, which wins, or all that say the same."""
     lines = ", ".join(str(place.line) for place in found)
+    if _is_run_alike(found, target):
+        return found
     if len({id(place.stage) for place in found}) > 1 and not all(
         _holds(script, place, target) for place in found
     ):

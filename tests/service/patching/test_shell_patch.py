@@ -926,8 +926,17 @@ def test_of_several_commands_the_one_that_agrees_with_the_run_is_changed() -> No
     after = apply(script, target)
     assert after == script.replace("8 --lag 2", "4 --lag 2")
     assert holds(after, target)
+
+
+def test_that_the_value_which_failed_is_changed_in_all_commands_of_a_sweep() -> None:
+    """One program that is started with it in each; not where one starts another program."""
+    script = "python t.py --size 8 --fold 1\npython t.py --size 8 --fold 2\n"
+    target = PatchTarget("python", "flag", ("--size",), 4, "flag", present="8")
+    after = apply(script, target)
+    assert after == script.replace("8", "4")
+    assert holds(after, target)
     with pytest.raises(NotPatchableError, match="several commands"):
-        apply(script, replace(target, run=(("depth", "2"),)))
+        apply(script.replace("t.py", "e.py", 1), target)
 
 
 def test_that_a_package_is_installed_before_the_first_program_that_may_need_it() -> None:
