@@ -38,6 +38,12 @@ _GOT = re.compile(
     r"(?i)\b(?:but |instead )?(?:got|received|given)(?: ?:| value)? "
     r"['\"`]?(?P<word>[A-Za-z][\w/-]*(?:\.\w+)*)['\"`]?\W*$"
 )
+# What a message says that there is instead: names of that kind are not the ones that are missed.
+_THERE = re.compile(
+    r"(?i)\b(?:available|existing|valid|known|supported|possible|allowed)(?: [a-z]\w{1,20}){0,2}(?: are| is)?"
+    r" ?: ?[\[({'\"].*$"
+)
+_LIST = re.compile(r"\[[^\[\]]{1,400}\]")
 SMALL = 8
 
 
@@ -120,8 +126,9 @@ def tied_by_word(end: FlowEnd, values: Sequence[str], message: str) -> Tie | Non
             return Tie(0, refused)
         is_named = re.search(rf"(?<![\w.]){re.escape(last_level(end.key))}(?!\w)", message) is not None
         return Tie(1, refused) if end.how == PASSED and is_named else None
+    message = _THERE.sub("", message) or message
     quoted = {match["text"].lower() for match in _QUOTED.finditer(message)}
-    for value in values:
+    for value in [item for whole in values for item in (whole, *_items(whole))]:
         plain = value.strip("'\"")
         low = plain.lower()
         if len(plain) < 2 or re.fullmatch(r"-?[\d.]+", plain):
@@ -135,6 +142,11 @@ def tied_by_word(end: FlowEnd, values: Sequence[str], message: str) -> Tie | Non
         ):
             return Tie(1, value)
     return None
+
+
+def _items(value: str) -> list[str]:
+    """Give the items of a list of plain words."""
+    return [item.strip(" '\"") for item in value[1:-1].split(",")] if _LIST.fullmatch(value) else []
 
 
 def tied_by_number(

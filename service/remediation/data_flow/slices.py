@@ -195,7 +195,7 @@ class Slicer:
             case _:
                 how = PASSED if isinstance(node, ast.BoolOp) else BUILT
                 for child in ast.iter_child_nodes(node):
-                    inner = child.value if isinstance(child, ast.FormattedValue | ast.keyword) else child
+                    inner = _inside(child)
                     if isinstance(inner, ast.expr):
                         yield from self._ends(inner, scope, way.further(how))
 
@@ -362,8 +362,10 @@ class Slicer:
                 yield FlowEnd(name, "parameter", name, way.how, way.steps, plain)
             else:
                 yield from self._ends(value, outer, way.further())
-        if not sites and (fallback := literal(default_of(function, name))) is not None:
-            yield FlowEnd(name, "parameter", name, way.how, way.steps + 1, fallback)
+        default = None if sites else default_of(function, name)
+        # None is filled by who calls, which nobody sees: only a setting of that name tells the value.
+        if default is not None and ((plain := literal(default)) is not None or _is_none(default)):
+            yield FlowEnd(name, "parameter", name, way.how, way.steps + 1, plain)
 
     def _attribute(self, node: ast.Attribute, scope: Scope, way: _Way) -> Iterator[FlowEnd]:
         if not _is_of_self(node):
@@ -457,6 +459,13 @@ class Slicer:
 
 def _is_of_self(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _inside(node: ast.AST) -> ast.AST:
+    """Give the expression that a part of another holds: what is formatted, handed on, or gone through."""
+    if isinstance(node, ast.FormattedValue | ast.keyword):
+        return node.value
+    return node.iter if isinstance(node, ast.comprehension) else node
 
 
 def _is_none(*nodes: ast.expr) -> bool:
