@@ -8,6 +8,11 @@ from tests.tables import each_row
 # A text, and how it ends.
 ROWS = {
     "results": ("tuning ...\nval loss: 0.62\nt_pred:\n[0.13 0.15]\nPrecision: 1.0\nF1 Score: 0.8\n", "open"),
+    "results of a round": ("Train loss at epoch 3:   1.92\n", "open"),
+    "a table of results": ("  bleu    meteor\n------  --------\n0.91     0.90\n==========\n", "open"),
+    "a banner": ("loss: 0.5\n##### Done! #####\n", "closed"),
+    "a banner of a part": ("#### Done ####\n" + "a row\n" * 20 + "#### Testing ####\n", "open"),
+    "a banner of each part": ("==== done ====\na row\n==== done ====\na row\n", "unseen"),
     "a checkpoint": ("nohup: ignoring input\nSaved checkpoint to None...\n", "open"),
     "results far above": ("Accuracy: 0.7\n" + "a row\n" * 200, "unseen"),
     "no result": ("precision is a matter of taste\nthe score: see below\n", "unseen"),
