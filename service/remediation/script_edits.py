@@ -9,6 +9,8 @@ backslash, has a blank behind it, or is a comment or an empty row, which ends th
 Slurm gives what a directive asks for as a variable (`--ntasks` as `SLURM_NTASKS`: `man sbatch`, output
 environment variables). A script that a shell runs by itself has the directive alone.
 
+Under `set -u` a row that extends a variable nobody has set ends the script (bash, "The Set Builtin").
+
 A launcher may give each process an option that its program does not take (`passes` in
 `corpus/frameworks.yaml`).
 """
@@ -32,8 +34,8 @@ _OPTION_RUN = re.compile(
 _COMMENT = re.compile(r"\s*#")
 _SCRIPT = re.compile(r"\.(?:sh|bash|slurm|sbatch)$")
 _UNBOUND = re.compile(
-    r"(?P<script>[\w./-]{1,200}): (?:line )?\d{1,6}: (?P<name>SLURM_(?P<option>[A-Z_]{2,40})): "
-    r"(?:unbound variable|parameter not set)"
+    r"(?P<script>[\w./-]{1,200}): (?:line )?(?P<line>\d{1,6}): "
+    r"(?P<name>(?:SLURM_(?P<option>[A-Z_]{2,40})|[A-Za-z_]\w{0,60})): (?:unbound variable|parameter not set)"
 )
 _DIRECTIVE = re.compile(
     r"^#SBATCH\s+--(?P<option>[a-z-]{2,40})[= ](?P<value>[\w./-]{1,80})\s*$", re.MULTILINE
@@ -53,7 +55,9 @@ def script_edit(
         if (said := _OPTION_RUN.search(body)) and (file := _named(said["script"], given)):
             return _joined(file, int(said["line"]), said["option"])
         if (said := _UNBOUND.search(body)) and (file := _named(said["script"], given)):
-            return _defaulted(file, said["name"], said["option"])
+            return _defaulted(file, said["name"], said["option"] or "") or _extended(
+                file, int(said["line"]), said["name"]
+            )
     made = [
         *(_passing_nothing(file, option.key, report) for option in unknown_options(report) for file in given),
         *(_in_foreground(file, name) for file in given for name in variables),
@@ -109,6 +113,19 @@ def _defaulted(file: JobFile, name: str, option: str) -> OwnEdit | None:
     why = in_both("changes.directive-alone", name=name, directive=f"--{wanted}", value=value)
     place = f"{_base(file)}:{first + 1}"
     return OwnEdit("replace", place, rows[first].strip(), put[first].strip(), why, file, text)
+
+
+def _extended(file: JobFile, line: int, name: str) -> OwnEdit | None:
+    """Let a variable that a row extends by itself, `P=/job:$P`, be empty where nobody has set it."""
+    rows = file.text.split("\n")
+    before = rows[line - 1] if 0 < line <= len(rows) else ""
+    read = re.compile(rf"\$(?:\{{{name}\}}|{name}\b)")
+    if not re.match(rf"\s*(?:export\s+)?{name}=", before) or len(read.findall(before)) != 1:
+        return None
+    after = read.sub(f"${{{name}:-}}", before)
+    text = "\n".join([*rows[: line - 1], after, *rows[line:]])
+    why = in_both("changes.unset-extended", name=name)
+    return OwnEdit("replace", f"{_base(file)}:{line}", before.strip(), after.strip(), why, file, text)
 
 
 def _in_foreground(file: JobFile, name: str) -> OwnEdit | None:

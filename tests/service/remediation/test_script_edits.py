@@ -61,6 +61,23 @@ def test_that_a_variable_of_slurm_falls_back_to_its_directive(script: str, expec
 
 
 @each_row(
+    ("row", "expected"),
+    [
+        ("export PYTHONPATH=/job:$PYTHONPATH", "export PYTHONPATH=/job:${PYTHONPATH:-}"),
+        ('PYTHONPATH="${PYTHONPATH}:/job"', 'PYTHONPATH="${PYTHONPATH:-}:/job"'),
+        # What such a row is to be without it nobody can tell.
+        ("python train.py --path $PYTHONPATH", None),
+        ("export OTHER=/job:$PYTHONPATH", None),
+    ],
+)
+def test_that_a_variable_which_a_row_extends_may_be_unset(row: str, expected: str | None) -> None:
+    """Under `set -u`; the row that is named is edited, and no other one."""
+    said = "run.sh: line 2: PYTHONPATH: unbound variable"
+    found = script_edit(report(failed(body=said)), [JobFile("run.sh", f"set -u\n{row}\n")])
+    assert (found.after if found is not None else None) == expected
+
+
+@each_row(
     ("script", "variables", "expected"),
     [
         (
