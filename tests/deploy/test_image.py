@@ -102,7 +102,16 @@ def buildah() -> Iterator[Buildah]:
         (folder / "uv.toml").write_text("system-certs = true\n")
         yield made
     finally:
+        _unmount(folder)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unmount(folder: Path) -> None:
+    """Let go of what buildah leaves mounted below its folder: containers, and the folder of its layers."""
+    mounts = Path("/proc/mounts").read_text(encoding="utf-8").splitlines()
+    for place in sorted((row.split()[1] for row in mounts), reverse=True):
+        if place.startswith(f"{folder}/"):
+            subprocess.run(["umount", "--lazy", place], check=True)
 
 
 def test_that_the_image_of_the_command_explains_as_a_plain_user(buildah: Buildah) -> None:
