@@ -71,6 +71,7 @@ def main() -> None:
     folder = short_folder("wr-")
     server = _redis(program, folder) if program else None
     # Imported here: the tests' own process is to know nothing of Ray.
+    import ray
     from ray.cluster_utils import Cluster
 
     cluster: Any = Cluster()
@@ -83,6 +84,8 @@ def main() -> None:
             deeds[line.strip()]()
             _say(line.strip())
     finally:
+        # First what this process holds of the cluster: else its files come back behind their end.
+        ray.shutdown()
         cluster.shutdown()
         if server:
             server.kill()
