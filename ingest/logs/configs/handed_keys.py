@@ -27,6 +27,11 @@ _OF_FILES = frozenset({"yaml", "json"})
 _HANDED = re.compile(
     r"\*\*\s*[A-Za-z_]\w{0,60}(?P<path>(?:\[['\"][\w-]{1,60}['\"]\]|\.[A-Za-z_]\w{0,60}){1,6})(?!\s*\()"
 )
+# What is handed on is read of a configuration, as its name or a key says: others may hold objects.
+_CONFIGURED = re.compile(
+    r"(?i)\*\*\s*(?:[\w.]{0,60}(?:conf|cfg|(?<!kw)arg|param|opt|setting|hyper|yaml|json|toml|load|spec)"
+    r"|[\w.]{1,60}\[['\"])"
+)
 _PART = re.compile(r"[\w-]+")
 # The levels below a name that hold its arguments alone.
 _ARGUMENTS = ("params", "init_args", "kwargs", "args", "arguments")
@@ -57,7 +62,8 @@ def unknown_key(message: str, frames: Sequence[Frame], settings: Sequence[Settin
         for item in found.values()
         if any(_is_below(item.key, level) for level in _levels(match, settings))
     ]
-    named = below or list(found.values())
+    is_read = not is_own(frames[-1]) or _CONFIGURED.search(frames[-1].code) is not None
+    named = below or (list(found.values()) if is_read else [])
     return HandedKey(named[0].key, _called(match), named[0].value) if len(named) == 1 else None
 
 

@@ -33,6 +33,10 @@ def settings(given: Mapping[str, str]) -> list[Setting]:
         # A call's first row alone is shown: a package's may hand on what stands below, the job's own says so.
         (NAMED, PACKAGE, "optimizer = Adam(", "opt.params.beta"),
         (NAMED, OWN, "optimizer = Adam(", None),
+        # What a script gathers under a name that is no configuration's may hold objects of its own.
+        ({"beta": "1"}, OWN, "opt = Adam(**kwargs)", None),
+        ({"beta": "1"}, OWN, "opt = Adam(**conf)", "beta"),
+        ({"beta": "1"}, OWN, "opt = Adam(**yaml.safe_load(stream))", "beta"),
         # What the call itself writes is no file's.
         (NAMED, PACKAGE, "return cls(beta=beta, **params)", None),
         ({"opt.type": "Adam"}, PACKAGE, "return cls(**params)", None),
