@@ -15,6 +15,7 @@ from corpus.keys import canonical, pattern, signs, unsigned
 from corpus.library import Library, fits
 from corpus.schema import SettingSpec
 from ingest.configfiles.formats import CODE
+from ingest.logs.configs.handed_keys import hands_configuration
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
@@ -204,15 +205,16 @@ def _arguments_of_code(report: CrashReport, settings: Sequence[Setting]) -> froz
     """Name the arguments of calls that stand in code alone.
 
     One that stands in a file of the job's is its key all the same, below other levels too where the call
-    hands a mapping on.
+    hands a configuration on; what it hands on under another name may hold objects of the code's own.
     """
     own = own_call(report.root.frames) if report.root is not None else None
-    hands_on = own is not None and "**" in own.code
+    hands_on = own is not None and hands_configuration(own.code)
+    gathers = own is not None and "**" in own.code and not hands_on
     calls = (fact.fields for fact in report.facts if fact.kind == "call" and "key" in fact.fields)
     return frozenset(
         name
         for name in (str(fields["key"]) for fields in calls)
-        if value_of(_own_key(name, settings) if hands_on else name, settings) is None
+        if gathers or value_of(_own_key(name, settings) if hands_on else name, settings) is None
     )
 
 

@@ -62,7 +62,7 @@ def unknown_key(message: str, frames: Sequence[Frame], settings: Sequence[Settin
         for item in found.values()
         if any(_is_below(item.key, level) for level in _levels(match, settings))
     ]
-    is_read = not is_own(frames[-1]) or _CONFIGURED.search(frames[-1].code) is not None
+    is_read = not is_own(frames[-1]) or hands_configuration(frames[-1].code)
     named = below or (list(found.values()) if is_read else [])
     return HandedKey(named[0].key, _called(match), named[0].value) if len(named) == 1 else None
 
@@ -79,6 +79,11 @@ def missing_keys(message: str, frames: Sequence[Frame], settings: Sequence[Setti
         return []
     keys = [f"{levels[0]}.{name}" if levels[0] else name for name in names]
     return [HandedKey(key, _called(match)) for key in keys if canonical(key) not in given]
+
+
+def hands_configuration(code: str) -> bool:
+    """Tell whether a statement of the job's own hands on, as arguments, what it has of a configuration."""
+    return _CONFIGURED.search(code) is not None
 
 
 def _called(match: re.Match[str]) -> str:
