@@ -131,11 +131,11 @@ class LogReading:
         if not self._table.alike.issuperset(rows):
             return Sighting()
         is_stack = not self._table.starts.isdisjoint(rows)
-        wording = (
-            stack_wording(block.data, begin)
-            if is_stack
-            else block.data[begin : min(block.line_bounds(begin)[1], begin + LINE_HEAD)]
-        )
+        if is_stack:
+            wording = stack_wording(block.data, begin)
+        else:
+            end = block.data.find(b"\n", begin, begin + LINE_HEAD)
+            wording = block.data[begin : end if end >= 0 else begin + LINE_HEAD]
         sight = self._repeats.sight(rows, wording, number, STACKS if is_stack else FULL)
         if not (sight.is_known or self._repeats.is_spent(rows, counts=not is_stack)):
             return sight
@@ -282,5 +282,5 @@ def _pieces(block: Block, matches: list[Match]) -> Iterator[tuple[int, int, list
 
 def _segment_of(block: Block, match: Match) -> tuple[int, int]:
     """Tell the part of a redrawn line that a match is in; parts of one line are lines of their own."""
-    begin, _ = block.line_bounds(match.offset)
+    begin = block.data.rfind(b"\n", 0, match.offset) + 1
     return match.line, max(begin, block.data.rfind(b"\r", begin, match.offset) + 1)
