@@ -39,6 +39,8 @@ _OPERATOR = re.compile(r"\boperator (?P<module>[A-Za-z]\w*)::\w")
 INSTALLED = re.compile(r"(?:site|dist)-packages/(?P<module>[A-Za-z_]\w*)")
 # Files of Python itself, which no package brought.
 _OF_PYTHON = re.compile(r"^<frozen |/lib(?:64)?/python\d[\d.]*/(?!(?:site|dist)-packages/)")
+# What loads the library of another package for it.
+_LOADER = re.compile(r"/torch/_ops\.py$")
 # A line that says what it needs names versions that the job has not.
 _ASKING = re.compile(
     r"(?i)\brequires?\b|\bneeds?\b|\bplease\b|\bpip3? install\b|\buv pip\b|--upgrade|"
@@ -96,7 +98,7 @@ def involved_packages(report: CrashReport) -> list[Fact]:
     """Give the package whose code raised the root, and those whose library or file it names, as its facts.
 
     What lacks a name of its own was not made for another release of something else: it raised nothing. What
-    Python's own library raises, it raises for its caller.
+    Python's own library raises, and what loads a library for another package, it raises for its caller.
     """
     if (root := report.root) is None:
         return []
@@ -105,7 +107,12 @@ def involved_packages(report: CrashReport) -> list[Fact]:
         for fact in report.facts
         if fact.kind == "package" and fact.line == root.line
     }
-    calls = (frame.file for frame in reversed(root.frames) if not _OF_PYTHON.search(frame.file))
+    calls = (
+        frame.file
+        for frame in reversed(root.frames)
+        if not _OF_PYTHON.search(frame.file)
+        and not (frame.function.startswith("load_library") and _LOADER.search(frame.file))
+    )
     called = INSTALLED.search(next(calls, ""))
     raised = _owner(called["module"]) if called is not None else ""
     found = [("raised", raised)] if raised and raised not in lacking else []
