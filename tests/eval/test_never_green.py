@@ -18,6 +18,7 @@ LAST_WORDS = (
     "=== Training finished at Sun Nov 29 17:00:00 UTC 2026 ===\nAll done!\n",
     "Job completed successfully at 2026-11-29 10:00:00\n",
     "训练完成\n",
+    "########## Done! ##########\n",
 )
 
 
