@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 _NODE = r"[0-9a-f]{40,64}"
-# Below a session: a node's folder with its logs, or, as KubeRay 1.6 did, the logs with a folder a node.
+# Below a session: a node's folder with its logs, or the logs with a folder a node, as some stores have them.
 # An address may be that of a session itself.
 _FILE = re.compile(
     r"(?:(?P<session>(?:[^/]+/)*session_\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_\d{6}(?:_\d+)?)/)?"

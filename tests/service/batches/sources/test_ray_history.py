@@ -198,7 +198,7 @@ def test_that_a_session_of_one_job_is_that_job(find: Find) -> None:
 
 
 def test_that_names_alone_make_a_job_of_each_session() -> None:
-    """As of a folder or an archive; also as KubeRay 1.6 laid them out, and beside other jobs."""
+    """As of a folder or an archive; also with a folder a node below the logs, and beside other jobs."""
     names = [
         *(name for name in _shared() if "metadata" not in name),
         f"{CLUSTER}/session_2026-11-21_10-00-00_123456_1/{NODES[0]}/logs/job-driver-x.log",
