@@ -183,6 +183,20 @@ def test_that_a_key_like_no_other_is_to_go() -> None:
         ], text
 
 
+def test_that_what_a_script_gathers_itself_is_no_key_of_its_file() -> None:
+    """A file may have a key of that name all the same, which the script reads for something else."""
+    rows = {"Trainer(**kwargs)": [], "Trainer(**conf)": ["warp_size"]}
+    text = "TypeError: Trainer.__init__() got an unexpected keyword argument 'warp_size'"
+    for code, wanted in rows.items():
+        frames = (Frame("/job/train.py", 3, "<module>", code),)
+        told = report(
+            failed(tells=REFUSED, text=text, body=text, frames=frames),
+            facts=[Fact("call", 3, {"key": "warp_size", "name": "Trainer.__init__"})],
+            settings=[setting("warp_size", "4")],
+        )
+        assert [option.key for option in find_refused(told, told.settings, [])] == wanted, code
+
+
 def test_that_a_mask_never_takes_the_place_of_the_secret() -> None:
     """The report holds what stands for a secret; written to the job's file, it would be the secret's end."""
     told = report(
