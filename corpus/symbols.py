@@ -87,6 +87,12 @@ def packages_giving(name: str) -> tuple[str, ...]:
 
 
 @cache
+def packages_told() -> frozenset[str]:
+    """Name the packages whose names of modules and classes are known by release."""
+    return frozenset(path.stem for path in pages(f"{FOLDER}/*.json"))
+
+
+@cache
 def _table(package: str, folder: str) -> dict[str, Any] | None:
     path = next((path for path in pages(f"{folder}/*.json") if path.stem == package), None)
     return json.loads(path.read_bytes()) if path is not None else None

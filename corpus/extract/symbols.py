@@ -60,16 +60,24 @@ def main(words: Sequence[str]) -> int:
             found[version] = modules(files, given.module) | members(left)
         except InvalidCorpusError as error:
             sys.stderr.write(f"{error}\n")
-    write_history(given.package, found, given.out)
+    write_history(given.package, found, given.out, every=given.every)
     return 0
 
 
-def write_history(package: str, found: Mapping[str, Mapping[str, frozenset[str] | None]], out: Path) -> None:
+def write_history(
+    package: str, found: Mapping[str, Mapping[str, frozenset[str] | None]], out: Path, *, every: bool = False
+) -> None:
     """Write which names came or went between a package's versions into its file of a folder."""
-    table = {"package": package, "versions": list(found), "names": dict(history(list(found.values())))}
+    names = dict(history(list(found.values())))
+    table = {
+        "package": package,
+        "versions": list(found),
+        "names": names,
+        **({"every": True} if every else {}),
+    }
     out.mkdir(parents=True, exist_ok=True)
     (out / f"{package}.json").write_text(json.dumps(table, separators=(",", ":")) + "\n", encoding="utf-8")
-    sys.stdout.write(f"{package}: {len(table['names'])} names of {len(found)} versions\n")
+    sys.stdout.write(f"{package}: {len(names)} names of {len(found)} versions\n")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -89,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FOLDER",
         help="folders whose classes are left out",
     )
+    parser.add_argument("--every", action="store_true", help="no release lies between the given ones")
     parser.add_argument("--out", type=Path, default=ROOT / "symbols", help="the folder of symbols")
     return parser
 
