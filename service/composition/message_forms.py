@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from string import Formatter
 
+from packaging.utils import canonicalize_name
+
 from corpus.expressions import compiled
 from corpus.library import Library
 from corpus.schema import Cause, Language, MessageForm, Text
@@ -20,6 +22,7 @@ from ingest.logs.stacks.statements import statement_part
 from service.composition.phrases import phrase
 from service.composition.shape_arithmetic import misfit, missing_axes
 from service.remediation.named_options import closest
+from service.remediation.rules.packages import distribution
 
 # What is longer is no name, no number and no shape, and says nothing within a sentence.
 LONGEST = 120
@@ -36,7 +39,7 @@ _HANDS_ON = re.compile(r"\(\s*\*\w+,\s*\*\*\w+\s*\)$")
 _COMMAND = re.compile(r"/bin/[^/]+$")
 # What the calls of a traceback fill, besides the message itself.
 LISTED_BLANKS = frozenset({"given", "nearest"})
-FRAME_BLANKS = frozenset({THERE, "function", "code", "raiser", "module"})
+FRAME_BLANKS = frozenset({THERE, "function", "code", "raiser", "module", "distribution"})
 
 
 @dataclass(frozen=True)
@@ -179,6 +182,10 @@ def _computed(groups: Mapping[str, str | None], form: MessageForm) -> Mapping[st
     for name, group in form.options.items():
         words = (groups[group] or "").split()
         told[name] = ", ".join(word.partition("=")[0] for word in words if _OPTION.match(word))
+    if package := groups.get("package"):
+        brought_by = distribution(package)
+        is_other = canonicalize_name(brought_by) != canonicalize_name(package)
+        told["distribution"] = brought_by if is_other else None
     if form.listed:
         told |= _misspelled_name(groups["named"] or "", groups["choices"] or "")
     return told

@@ -36,6 +36,7 @@ from service.remediation.own_values import advised_flags, divided_values, own_va
 from service.remediation.packages.changes import fitting_changes
 from service.remediation.packages.fit import fitting_installs
 from service.remediation.packages.named import named_installs
+from service.remediation.packages.reported import reported_versions
 from service.remediation.passed_values import tell_passed
 from service.remediation.ranking import ENOUGH_CHANGES, UNADVISED, shown, without_strangers
 from service.remediation.refusals import missigned_options, valued_switches
@@ -184,6 +185,7 @@ def _from_cases(
     if not is_known:
         packages = (
             mine
+            or reported_versions(report, library)
             or fitting_changes(cause, report, library, settings)
             or named_installs(cause, report, library)
         )

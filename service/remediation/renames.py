@@ -6,7 +6,7 @@ The setting that was meant, by its history or by its spelling.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
@@ -20,6 +20,7 @@ from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own, own_call
+from ingest.logs.stacks.own_names import refusing_classes
 from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import option_owner, settable_frameworks
 from service.remediation.named_options import NamedOption, is_stray_command, read_options
@@ -315,8 +316,9 @@ def _candidates(
     if not report.frameworks and not signs(old):
         # Nothing but a call is seen: the history of its argument alone tells whose it was.
         undated = list(dict.fromkeys(framework for framework, _ in library.specs))
-    for framework in (*lacking, *undated):
-        known = next(_by_history(framework, bare, report.version(framework), library), None)
+    names = [*(f"{owner}.{bare}" for owner in _refusing_classes(report)), bare]
+    for framework, name in ((framework, name) for framework in (*lacking, *undated) for name in names):
+        known = next(_by_history(framework, name, report.version(framework), library), None)
         if known is not None:
             yield Rename(framework, bare, known[0], known[1], True, value)
     if own:
@@ -330,6 +332,12 @@ def _candidates(
         near = _by_spelling(framework, old, report.version(framework), library, in_file=in_file)
         if near is not None:
             yield Rename(framework, bare, near[0], near[1], False, value)
+
+
+def _refusing_classes(report: CrashReport) -> Iterable[str]:
+    """Name the classes whose arguments the failing line may speak of."""
+    root = report.root
+    return refusing_classes(root.body, root.frames) if root is not None else ()
 
 
 def _handed_on(

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from corpus.package_classes import everybodys_modules, modules_with
-from corpus.symbols import packages_with
-from ingest.logs.stacks.own_calls import is_own, raised_for
+from corpus.symbols import MODELS, packages_with
+from ingest.logs.stacks.own_calls import is_own, own_call, raised_for
 from ingest.logs.stacks.stack import Frame
 
 # CPython, Objects/object.c and typeobject.c.
@@ -21,6 +21,15 @@ _ATTRIBUTE = re.compile(
 _COMPOUND = re.compile(r"[A-Z]\w*[a-z0-9_][A-Z]")
 # CPython, Python/ceval.c; `<locals>` stands behind a function that made the called one as it ran.
 _CALLEE = re.compile(r"TypeError: ([\w.<>]+)\.<locals>\.[\w.<>]+\(\) (?:got|missing|takes|argument)\b")
+# CPython, Python/ceval.c, from 3.10 on with the class before the method.
+_ARGUMENT = re.compile(r"(?P<callee>[\w.<>]{1,200})\(\) got an unexpected keyword argument '")
+# A class that a statement or a sentence makes an object of, as its module's or by its name alone.
+_MADE = re.compile(r"(?<![\w.])(?P<module>[a-z_]\w{0,40}\.)?(?P<owner>[A-Z]\w{2,60})\(")
+_CAPITAL = re.compile("[A-Z]")
+_KEY = re.compile(r"KeyError: ['\"](?P<key>[\w.-]{2,60})['\"]")
+_MODEL = re.compile(r"\w{5}|\w*[\d_-]")
+# What Python calls a text that ran as code.
+_TEXT = "<string>"
 
 
 def misses_own(message: str, frames: Sequence[Frame]) -> bool:
@@ -83,6 +92,50 @@ def misses_of_package(message: str, frames: Sequence[Frame]) -> bool:
     return bool(modules) and not modules & everybodys_modules()
 
 
+def misses_argument(message: str, frames: Sequence[Frame]) -> bool:
+    """Tell whether a package's class, which the job makes an object of, does not take an argument.
+
+    Before Python 3.10 the message names the method alone; who made the object stands in the job's own call,
+    or before the message in the same sentence. Names of one word stand for much, but as a module's.
+    """
+    if frames and not is_own(frames[-1]):
+        return False
+    return any(
+        bool(modules_with(owner)) and (is_qualified or len(_CAPITAL.findall(owner)) > 1)
+        for owner, is_qualified in refusing_classes(message, frames).items()
+    )
+
+
+def refusing_classes(message: str, frames: Sequence[Frame]) -> Mapping[str, bool]:
+    """Name the classes that may have refused an argument, and whether each is asked for as its module's."""
+    match = _ARGUMENT.search(message)
+    if match is None:
+        return {}
+    own = own_call(frames)
+    code = own.code if own is not None else "" if frames else message[: match.start()]
+    made = {found["owner"]: bool(found["module"]) for found in _MADE.finditer(code)}
+    told = match["callee"].rpartition(".")[0].rpartition(".")[2]
+    return {told: made.get(told, False)} if told else made
+
+
+def misses_model(message: str, frames: Sequence[Frame]) -> bool:
+    """Tell whether a key that nobody has is the name of a model which came with a later release.
+
+    Any other code that looks it up has a mapping of its own. Alone, a short word may be anything (`phi`).
+    """
+    match = _KEY.search(message)
+    packages = frozenset(packages_with(MODELS, match["key"])) if match is not None else frozenset()
+    if match is None or not packages:
+        return False
+    return _is_of(frames[-1], packages) if frames else _MODEL.match(match["key"]) is not None
+
+
+def misses_in_generated_code(_message: str, frames: Sequence[Frame]) -> bool:
+    """Tell whether a name is missed in a text that an installed package ran as code."""
+    above = [frame for frame in frames if frame.file != _TEXT]
+    return bool(above) and frames[-1].file == _TEXT and not is_own(above[-1])
+
+
 def _is_of(frame: Frame, modules: frozenset[str]) -> bool:
     """Tell whether a call is in a file of one of the packages, by their top modules."""
     steps = frame.file.replace("\\", "/").split("/")
@@ -96,4 +149,7 @@ WHOSE: Mapping[str, Callable[[str, Sequence[Frame]], bool]] = {
     "other-package": misses_of_other_package,
     "same-package": misses_of_same_package,
     "package": misses_of_package,
+    "argument": misses_argument,
+    "model": misses_model,
+    "generated": misses_in_generated_code,
 }

@@ -16,14 +16,14 @@ from corpus.library import Library
 from corpus.message import in_both
 from corpus.releases import known_packages, version_of
 from corpus.schema import Change, Text
-from corpus.symbols import PYTHON
+from corpus.symbols import PYTHON, packages_giving
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.packages import builds
 from service.remediation.packages.fit import python_version
 from service.remediation.packages.missing_names import missing_arguments, missing_names
 from service.remediation.packages.moves import Move, Situation, smallest_moves
-from service.remediation.packages.seen import INSTALLED, libraries_of, seen_versions
+from service.remediation.packages.seen import INSTALLED, involved_packages, libraries_of, seen_versions
 from service.remediation.rules.packages import distribution, range_in_words
 
 
@@ -42,6 +42,8 @@ MOST = 2
 _UNKNOWN_KEYWORD = re.compile(
     r"(?P<callee>[\w.<>]{1,100})\(\) got an unexpected keyword argument '(?P<argument>\w{1,80})'"
 )
+
+_UNDEFINED = re.compile(r"NameError: name '(?P<name>\w{1,80})' is not defined")
 
 
 def fitting_changes(
@@ -77,7 +79,11 @@ def fitting_changes(
         and all(move.reason is not None or situation.wanted.get(move.package) for move in moves)
     ]
     if not found:
-        return list(_passing(report)) or list(_as_listed(report, seen, settings))
+        return (
+            list(_passing(report))
+            or list(_as_listed(report, seen, settings))
+            or list(_of_package_code(report, seen))
+        )
     return [
         _change(
             move.package,
@@ -112,6 +118,30 @@ def _passing(report: CrashReport) -> Iterator[PackageChange]:
         package = canonicalize_name(distribution(called["module"]))
         told = {"package": package, "argument": match["argument"], "callee": match["callee"]}
         yield _change(package, "newer than what is installed", in_both("packages.passing", **told), None)
+
+
+def _of_package_code(report: CrashReport, seen: Mapping[str, Version]) -> Iterator[PackageChange]:
+    """Offer other releases where the code of an installed package misses a name that no job can give it.
+
+    Its own, and that of the package which the name comes from, where only some releases of that have it.
+    """
+    match = _UNDEFINED.search(report.root.body) if report.root is not None else None
+    raised = next((fact for fact in involved_packages(report) if fact.kind == "raised"), None)
+    if match is None or raised is None:
+        return
+    package, name = str(raised.fields["package"]), match["name"]
+    told = {"package": package, "name": name}
+    yield _change(package, "newer than what is installed", in_both("packages.undefined", **told), None)
+    for giver in packages_giving(name):
+        if giver != package:
+            why = in_both("packages.undefined-of", **told, giver=giver)
+            yield _change(
+                giver,
+                "the release that the importing package was made for (see its requirements)",
+                why,
+                seen.get(giver),
+            )
+            return
 
 
 def _as_listed(

@@ -22,6 +22,8 @@ from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import own_call
 from service.remediation.rules.packages import distribution
 
+_IMPORT = re.compile(r"(?:from|import) (?P<module>[A-Za-z_]\w*(?:\.\w+)+)")
+
 
 @dataclass(frozen=True)
 class MissingName:
@@ -55,7 +57,7 @@ def missing_names(
     for fact in report.facts:
         if report.root is None or fact.line != report.root.line:
             continue
-        for sought in _sought(fact):
+        for sought in (*_imported(fact, report.root), *_sought(fact)):
             package = sought.package or _only(packages_with(sought.owner, sought.name), report.root)
             history = history_of(package, sought.owner, sought.name) if package else None
             if history is None and (own := history_of(PYTHON, sought.owner, sought.name)) is not None:
@@ -64,6 +66,8 @@ def missing_names(
             if history is None or (present is not None and history.has(present)):
                 continue
             versions = history.specifier(present)
+            if package in found or (present is not None and present in SpecifierSet(versions)):
+                continue  # what the job has is no cure
             why = in_both("packages.has-name", name=sought.shown, package=package, versions=versions)
             found[package] = MissingName(versions, why)
     return found
@@ -110,6 +114,15 @@ def _only(packages: Sequence[str], root: Event) -> str:
     return ""
 
 
+def _imported(fact: Fact, root: Event) -> Iterator[_Sought]:
+    """Give the whole module that the failing import asks for, of which the message names the part above."""
+    match = _IMPORT.match(root.frames[-1].code.strip()) if root.frames else None
+    above = str(fact.fields.get("name", "")) if fact.kind == "package" and "symbol" not in fact.fields else ""
+    if match is not None and above and match["module"].startswith(f"{above}."):
+        package = canonicalize_name(distribution(above.split(".")[0]))
+        yield _Sought(package, match["module"], "", match["module"])
+
+
 def _sought(fact: Fact) -> Iterator[_Sought]:
     fields = {name: str(value) for name, value in fact.fields.items()}
     name, symbol = fields.get("name", ""), fields.get("symbol", "")
@@ -123,5 +136,7 @@ def _sought(fact: Fact) -> Iterator[_Sought]:
         # What no package knows as a model is a class of one, such as its tokenizer.
         for giver in packages_giving(name) if not packages_with(MODELS, name) else ():
             yield _Sought(giver, giver.replace("-", "_"), name, name)
+    if fact.kind == "missing_key" and packages_with(MODELS, key := fields.get("key", "").strip("'\"")):
+        yield _Sought("", MODELS, key, key)
     if fact.kind == "attribute" and symbol and "type" in fields:
         yield _Sought("", fields["type"], symbol, f"{fields['type']}.{symbol}")

@@ -16,6 +16,7 @@ from corpus.schema import Change
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from service.remediation.packages.changes import PackageChange
+from service.remediation.packages.seen import seen_versions
 from service.remediation.rules.packages import distribution
 
 _VERSION = r"(?:[=<>!~]=|[<>])\s?[\w.*]{1,20}"
@@ -74,6 +75,7 @@ def _named(cause: str, report: CrashReport, library: Library) -> Iterator[Packag
     installer = min(known_frameworks().with_field("installs"))
     listed = (name.split("[")[0] for name in library.keys.get(installer, ()))
     known = {canonicalize_name(name): name for name in listed}
+    seen = seen_versions(report)
     for event in report.standing:
         if event.kind != "error" or (event.cause != cause and event is not report.root):
             continue
@@ -94,7 +96,10 @@ def _named(cause: str, report: CrashReport, library: Library) -> Iterator[Packag
             if not asked.specifier and _is_running(package, event):
                 # It is what the extra brings that lacks.
                 package, is_known = f"{package}[{','.join(sorted(asked.extras))}]", bool(asked.extras)
-            if is_known:
+            present = seen.get(canonicalize_name(asked.name))
+            # The job may have what the message asks for.
+            is_met = present is not None and bool(asked.specifier) and present in asked.specifier
+            if is_known and not is_met:
                 yield PackageChange(
                     Change(
                         framework=installer,

@@ -11,6 +11,7 @@ from packaging.version import Version
 
 from corpus.frameworks import known_frameworks
 from corpus.releases import known_packages, version_of
+from corpus.symbols import packages_told
 from ingest.logs.configs.launch import Setting
 from ingest.logs.facts import Fact
 from ingest.logs.report import CrashReport
@@ -28,6 +29,15 @@ _REQUIRING = re.compile(
     r"(?P<name>[A-Za-z][\w.-]{1,40}) (?P<version>\d[\w.+]{0,30})(?= (?:requires|has requirement) )"
 )
 _INSTALLED = re.compile(r"Successfully installed (?P<names>[\w.+ -]{3,4000})")
+# What people write of their own: `trl: 0.19.1` alone on a row, `peft version is 0.12`, also in Chinese.
+_WORDED = re.compile(
+    r"^\s*[-*]?\s*(?P<row>[A-Za-z][\w.-]{1,40}) ?[:\uff1a=] ?v?"
+    r"(?P<value>\d+(?:\.\d+){1,3}[\w.+]{0,20})\s*$"
+    r"|(?<![A-Za-z0-9_.-])(?P<name>[A-Za-z][A-Za-z0-9_.-]{1,40}?) ?"
+    r"(?:(?:package |library )?(?i:version)(?: is|:| =)?"
+    r"|\u7684?\u7248\u672c(?:\u53f7)?(?:\u4e3a|\u662f|\uff1a|:)?)"
+    r" ?v?(?P<version>\d+(?:\.\d+){1,3}[\w.+]{0,20})(?![\w.])"
+)
 _SHOWN = (_PINNED, _FOLDER, _HAVE, _REQUIRING)
 # A row of `pip list` or `conda list`, and what `pip show` says in two rows.
 _LISTED = re.compile(r"^(?P<name>[A-Za-z][\w.-]{1,40}) {2,}(?P<version>\d[\w.+]{0,30})(?:\s|$)")
@@ -37,8 +47,8 @@ _VERSION = re.compile(r"^Version: (?P<version>\d[\w.+]{0,30})$")
 _LIBRARY = re.compile(r"(?:site|dist)-packages/(?P<module>[A-Za-z_]\w*)[\w./+-]*\.so\b")
 _OPERATOR = re.compile(r"\boperator (?P<module>[A-Za-z]\w*)::\w")
 INSTALLED = re.compile(r"(?:site|dist)-packages/(?P<module>[A-Za-z_]\w*)")
-# Files of Python itself, which no package brought.
-_OF_PYTHON = re.compile(r"^<frozen |/lib(?:64)?/python\d[\d.]*/(?!(?:site|dist)-packages/)")
+# Files of Python itself, which no package brought, and a text that somebody ran as code.
+_OF_PYTHON = re.compile(r"^<(?:frozen |string>)|/lib(?:64)?/python\d[\d.]*/(?!(?:site|dist)-packages/)")
 # What loads the library of another package for it.
 _LOADER = re.compile(r"/torch/_ops\.py$")
 # A line that says what it needs names versions that the job has not.
@@ -88,6 +98,10 @@ def _printed(report: CrashReport) -> Iterator[tuple[str, str]]:
             if expression is _PINNED and asking:
                 continue
             yield from ((match["name"], match["version"]) for match in expression.finditer(text))
+        for told in _WORDED.finditer(text) if not asking else ():
+            name, version = told["row"] or told["name"], told["value"] or told["version"]
+            if canonicalize_name(distribution(name)) in known_packages() | packages_told():
+                yield name, version
         for installed in _INSTALLED.finditer(text):
             for word in installed["names"].split():
                 name, _, version = word.rpartition("-")

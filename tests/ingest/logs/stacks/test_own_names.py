@@ -95,6 +95,29 @@ RAISES = Frame(f"{SITE}/torch/nn/modules/module.py", 7, "__getattr__", "raise At
             _asked(f"{SITE}/transformers/trainer.py", "self.model.config"),
             set(),
         ),
+        # An argument that a package's class does not take, whose method alone old messages name.
+        (
+            "TypeError: __init__() got an unexpected keyword argument 'gpus'",
+            (Frame("/job/train.py", 3, "<module>", "trainer = pl.Trainer(gpus=2)"),),
+            {"argument"},
+        ),
+        (
+            "TypeError: GRPOTrainer.__init__() got an unexpected keyword argument 'tokenizer'",
+            (),
+            {"argument"},
+        ),
+        (
+            "TypeError: __init__() got an unexpected keyword argument 'gpus'",
+            (Frame("/job/train.py", 3, "<module>", "trainer = OrchardTrainer(gpus=2)"),),
+            set(),
+        ),
+        # A model's name, unless the job's own code looks it up in its own mapping.
+        ("KeyError: 'mistral'", (), {"model"}),
+        ("KeyError: 'mistral'", _asked("/job/net.py", 'table["mistral"]'), set()),
+        ("KeyError: 'mistral'", _asked(f"{SITE}/pandas/core/indexes/base.py", "get_loc"), set()),
+        ("KeyError: 'mistral'", _asked(f"{SITE}/transformers/models/auto.py", "MAPPING[kind]"), {"model"}),
+        ("KeyError: 'phi'", (), set()),
+        ("KeyError: 'answer'", (), set()),
         # The class itself is asked by whoever imported it.
         (
             "AttributeError: type object 'GRPOTrainer' has no attribute 'from_args'",
