@@ -8,6 +8,7 @@ from corpus.library import Library
 from corpus.message import CHINESE, language_of_user
 from corpus.schema import Action, Language
 from ingest.logs.conditions import all_hold
+from ingest.logs.prose import is_written_in_chinese
 from ingest.logs.report import CrashReport
 from service.composition import reasons
 from service.composition.alternatives import alternatives_of
@@ -42,11 +43,16 @@ MAX_VOTES, LEAST_VOTE = 4, 0.01
 
 
 def language_of(report: CrashReport, wanted: str) -> Language:
-    """Choose the language of an answer: as asked, else that of the log, else that of the user's variables."""
+    """Choose the language of an answer.
+
+    As asked, else that of what somebody wrote around a pasted log, of the log, or of the user's variables.
+    """
     if wanted in ("en", "zh"):
         return "zh" if wanted == "zh" else "en"
     shown = " ".join(text for _, text in (*report.surroundings, *report.tail))
     if len(CHINESE.findall(shown)) * 12 > len(shown) > 0:
+        return "zh"
+    if report.is_whole and is_written_in_chinese(report.texts.values()):
         return "zh"
     return language_of_user()
 

@@ -201,6 +201,26 @@ def test_the_language_is_the_askers_or_else_the_logs(shown: str, wanted: str, ex
 
 
 @each_row(
+    ("said", "expected"),
+    [
+        # The lines of a log are English whoever pastes it: the writer's sentence tells.
+        ("换了环境以后一直报这个错，pip list 里明明有 vllm==0.4.2，请问怎么解决？", "zh"),
+        ("any idea what to do about it?", "en"),
+        # A text of the data, in quotes or as a sample, and a line that a program logs are nobody's question.
+        ('prompt: "请介绍一下你自己，并写一首关于春天的诗"', "en"),
+        ("2025-01-01 10:00:00 INFO 开始加载训练数据和模型权重", "en"),
+        ("{'text': '请介绍一下你自己'}", "en"),
+    ],
+)
+def test_a_pasted_log_is_answered_in_the_language_of_who_pasted_it(said: str, expected: str) -> None:
+    log = [
+        f'  File "/opt/env/lib/python3.10/site-packages/a/{name}.py", line 3, in call' for name in "bcdefghi"
+    ]
+    rows = tuple(enumerate([*log, "ModuleNotFoundError: No module named 'vllm'", said], 1))
+    assert language_of(report(failed(), tail=rows, is_whole=True), "") == expected
+
+
+@each_row(
     ("variables", "expected"),
     [
         ({"LC_ALL": "zh_CN.UTF-8", "LANG": "en_US.UTF-8"}, "zh"),

@@ -1,0 +1,36 @@
+"""What somebody wrote beside the lines of a pasted log, which tells in which language to answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from corpus.message import CHINESE
+from ingest.logs.lines import parse_line
+from ingest.logs.samples import without_samples
+
+# A longer text is a program's.
+MOST_ROWS = 120
+# So many characters make a sentence, and at least this share of it: names of packages and commands are Latin.
+_LEAST, _SHARE = 4, 8
+_QUOTED = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`")
+# A field that a program prints before a value, a record, a list, a bar: no sentence begins so.
+_PRINTED = re.compile(r"\s*(?:[\w.\[\]-]{1,40} ?[:=] ?|[{\[(<|>#]|\d+[%|/]|File |Traceback )")
+
+
+def is_written_in_chinese(rows: Iterable[str]) -> bool:
+    """Tell whether the sentences around a pasted log are Chinese, whatever the log's own lines are.
+
+    Quoted texts and samples of data are nobody's sentences, nor is what a program logs with its time.
+    """
+    texts = list(rows)
+    return len(texts) <= MOST_ROWS and any(map(_is_sentence, texts))
+
+
+def _is_sentence(row: str) -> bool:
+    bare = _QUOTED.sub("", row)
+    count = len(CHINESE.findall(bare))
+    if count < _LEAST or count * _SHARE < len(bare) or _PRINTED.match(row):
+        return False
+    line = parse_line(row.encode("utf-8", "surrogateescape"), 1)
+    return not (line.time or line.level) and without_samples(row) == row
