@@ -32,6 +32,7 @@ DERIVED_FIELDS: Mapping[str, frozenset[str]] = {
     "gpu_fit": gpu_memory.FIT_FIELDS,
     "gpu_training": gpu_memory.TRAINING_FIELDS,
     "kv_cache": frozenset(("missing_gib",)),
+    "ray_versions": frozenset(("ray_version", "python_version", "other_ray_version", "other_python_version")),
     "xid": _DRIVER_FIELDS,
     "sxid": _DRIVER_FIELDS,
 }
@@ -72,7 +73,7 @@ def derive_facts(
     fits = gpu_memory.weights_beside_cards(found, settings, serves=serves)
     states = gpu_memory.states_beside_cards(found)
     spread = _spread(found, dict(ranks), world)
-    return (*found, *fits, *states, *spread, *_apart(found), *_growth(found))
+    return (*found, *fits, *states, *spread, *_apart(found), *_growth(found), *_ray_versions(found))
 
 
 def _spread(facts: Sequence[Fact], ranks: dict[int, str], world: int) -> list[Fact]:
@@ -160,6 +161,26 @@ def _apart(facts: Iterable[Fact]) -> list[Fact]:
         return []
     line = min(fact.line for told in lone.values() for fact in told.values())
     return [Fact("nccl_spread", line, {"ids_n": len(lone)})] if len(seen) == sizes[next(iter(lone))] else []
+
+
+def _ray_versions(facts: Iterable[Fact]) -> list[Fact]:
+    """Tell in which versions a process and the cluster that it joins differ: the cluster's, and its own.
+
+    Ray prints the cluster's first, each below a heading (`check_version_info`, python/ray/_private/utils.py).
+    """
+    told: dict[str, list[Fact]] = {}
+    for fact in facts:
+        if fact.kind == "ray_version_pair":
+            told.setdefault(str(fact.fields["what"]).lower(), []).append(fact)
+    pairs = {what: pair[:2] for what, pair in told.items() if len(pair) > 1}
+    versions = {what: [str(fact.fields["version"]) for fact in pair] for what, pair in pairs.items()}
+    fields: dict[str, Value] = {}
+    for what, (theirs, own) in versions.items():
+        if theirs != own:
+            fields |= {f"{what}_version": theirs, f"other_{what}_version": own}
+    first = min((pair[0].line for pair in pairs.values()), default=1)
+    # The heading, which is the failing line, stands right above.
+    return [Fact("ray_versions", first - 1, fields)] if fields else []
 
 
 def _growth(facts: Iterable[Fact]) -> list[Fact]:

@@ -46,6 +46,7 @@ _HOLDER = re.compile(
     r"|loader|dataset|datamodule|trainer|engine|model|net$|llm"
 )
 _NAME = re.compile(r"[A-Za-z_][\w.-]{1,60}")
+_VERSION = re.compile(r"\d{1,4}(?:\.\d{1,4}){0,3}")
 _FACT = re.compile(r"\{([a-z_0-9]+)\.([a-z_0-9]+)\}")
 
 
@@ -200,10 +201,15 @@ def _made(row: Remedy, fact: Fact, library: Library) -> Remedy | None:
         wanted = canonicalize_name(distribution(str(key)))
         installing = known_frameworks().with_field("installs")
         packages = [name for framework in sorted(installing) for name in library.keys.get(framework, ())]
-        known = next((name for name in packages if canonicalize_name(name.split("[")[0]) == wanted), None)
+        named = [name for name in packages if canonicalize_name(name.split("[")[0]) == wanted]
+        known = min(named, key=len, default=None)
         # Words on where it may come from install nothing.
         if known is None and is_guidance(to) and _NAME.fullmatch(str(key)):
             known = distribution(str(key))
+    elif row.kind == "command":
+        # A shell reads a command: the log's words are put into none, but for a version.
+        told = [str(fact.fields[name]) for _, name in _FACT.findall(f"{row.key} {row.to}")]
+        known = str(key) if all(map(_VERSION.fullmatch, told)) else None
     else:
         # A setting may stand below a job's own sections; a leaf alone may be anybody's, unless that is all
         # that the message names.
