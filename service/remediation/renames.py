@@ -6,7 +6,7 @@ The setting that was meant, by its history or by its spelling.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
@@ -316,7 +316,9 @@ def _candidates(
     if not report.frameworks and not signs(old):
         # Nothing but a call is seen: the history of its argument alone tells whose it was.
         undated = list(dict.fromkeys(framework for framework, _ in library.specs))
-    names = [*(f"{owner}.{bare}" for owner in _refusing_classes(report)), bare]
+    root = report.root
+    owners = refusing_classes(root.body, root.frames) if root is not None else ()
+    names = [*(f"{owner}.{bare}" for owner in owners), bare]
     for framework, name in ((framework, name) for framework in (*lacking, *undated) for name in names):
         known = next(_by_history(framework, name, report.version(framework), library), None)
         if known is not None:
@@ -332,12 +334,6 @@ def _candidates(
         near = _by_spelling(framework, old, report.version(framework), library, in_file=in_file)
         if near is not None:
             yield Rename(framework, bare, near[0], near[1], False, value)
-
-
-def _refusing_classes(report: CrashReport) -> Iterable[str]:
-    """Name the classes whose arguments the failing line may speak of."""
-    root = report.root
-    return refusing_classes(root.body, root.frames) if root is not None else ()
 
 
 def _handed_on(

@@ -7,7 +7,6 @@ mistaken, so that the change says which line claims it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from packaging.utils import canonicalize_name
 
@@ -52,7 +51,8 @@ def reported_versions(report: CrashReport, library: Library) -> list[PackageChan
     known = {
         canonicalize_name(name.split("[")[0]): name.split("[")[0] for name in library.keys.get(installer, ())
     }
-    for line, sentence in _sentences(report):
+    short = [(line, text) for line, text in sorted(report.texts.items())[:_LINES] if len(text) <= _LONGEST]
+    for line, sentence in ((line, part) for line, text in short for part in _SENTENCE.split(text)):
         if not _GONE.search(sentence) or _DENIED.search(sentence):
             continue
         for match in _AT.finditer(sentence):
@@ -68,9 +68,3 @@ def reported_versions(report: CrashReport, library: Library) -> list[PackageChan
                 )
                 found.setdefault(package, PackageChange(change, None))
     return list(found.values())
-
-
-def _sentences(report: CrashReport) -> Iterator[tuple[int, str]]:
-    for line, text in sorted(report.texts.items())[:_LINES]:
-        if len(text) <= _LONGEST:
-            yield from ((line, sentence) for sentence in _SENTENCE.split(text))
