@@ -77,7 +77,10 @@ _TAKEN = re.compile(
 _CALLED_BY_PATH = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.\w+)+(?=\()")
 _DECORATOR = re.compile(r"(?<![\w@])@(?P<name>[A-Za-z_][\w.]*\w)")
 # The first part of a dotted name of code: what a domain of that spelling would not begin with.
-_ROOTS = re.compile(r"self|cls|torch|np|numpy|os|nn|F|model|tokenizer|dist|args|config|trainer|dataset")
+_ROOTS = re.compile(
+    r"self|cls|torch|torchvision|np|numpy|os|nn|F|model|tokenizer|dist|args|config|trainer|dataset|"
+    r"jnp|jax|tf|keras|plt|pd|df|sitk|sklearn|scipy|adata"
+)
 # A word that is long enough to be a name of something.
 _NAME = re.compile(r"[\w./-]{5,}")
 _CALLED = re.compile(r"[\w.]+(?=\s?[(\[])")

@@ -110,7 +110,8 @@ def _numbers(root: Event, settings: tuple[Setting, ...]) -> Iterator[ValueTrace]
     for number in numbers:
         if number < DISTINCTIVE:
             continue
-        held = [item for item in settings if item.value.strip("'\"") == str(number)]
+        # One letter names nothing to a reader.
+        held = [item for item in settings if item.value.strip("'\"") == str(number) and len(item.key) > 1]
         # What the message names with its value is no news.
         owners = {canonical(item.key): item for item in held if last_level(item.key) not in spoken}
         owners = {key: item for key, item in owners.items() if _is_telling(number, root, key)}
