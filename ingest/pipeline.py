@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from uuid import uuid4
@@ -139,22 +138,27 @@ class _KnownVectors:
 def forget_team(home: Path, team: str, places: IndexPlaces = HERE) -> int:
     """Take what is a team's out of the index, for all who share it; gives how many files of it were known.
 
-    The generation that held it goes too. Raises SearchIndexError.
+    The generation that held it goes too. Another home that took files of the team in brings them back until
+    the team is forgotten there as well. Raises SearchIndexError, also where a server cannot be told.
     """
-    while (old := index.current(home, places.server)) is not None:
-        shared = _shared(places.server, old.manifest.model, old)
+    server, gone = places.server, 0
+    while (old := index.current(home, server)) is not None:
+        if server is not None:
+            # Asked first: where it is away, what stays there must not be told as gone.
+            server.standing(old.manifest.model, old.manifest.corpus)
+        shared = _shared(server, old.manifest.model, old)
         held = shared.held.documents if shared.held else old.documents
         left = [document for document in held if document.team != team]
         taken = [item for item in old.taken if item.team != team]
         gone = len(old.taken) - len(taken)
         if not gone and len(left) == len(held):
-            return 0
+            break
         try:
             made = index.write(
                 home,
                 left,
                 _KnownVectors(old.manifest.model),
-                replace(old.manifest, documents=len(left), files={}, format=index.FORMAT),
+                replace(old.manifest, documents=len(left), files={}, format=index.FORMAT, collection=""),
                 lambda _stage, _done, _total: None,
                 taken=taken,
                 server=shared.server,
@@ -164,11 +168,13 @@ def forget_team(home: Path, team: str, places: IndexPlaces = HERE) -> int:
         except OutdatedError:
             continue
         shutil.rmtree(old.folder, ignore_errors=True)
-        if made.server is not None:
-            with suppress(ChromaServerError):
-                made.server.forget_before(old.manifest.model, old.manifest.corpus)
-        return gone
-    return 0
+        if made.note:
+            raise ChromaServerError(made.note)
+        break
+    if server is not None and old is not None:
+        # Also where nothing was left to forget: a run before may have been broken off here.
+        server.forget_before(old.manifest.model, old.manifest.corpus)
+    return gone
 
 
 def _before(old: Index | None) -> dict[str, IngestedFile]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -218,6 +219,36 @@ def test_a_team_finds_its_own_on_the_server_and_no_other_teams(
     assert {one.team for one in held} == {"", "nlp"}
     with pytest.raises(ChromaServerError):
         client.fetch(shared.manifest.collection)
+
+
+def test_that_a_server_that_cannot_be_told_is_not_said_to_have_forgotten(
+    tmp_path: Path, ingest: Ingest, server: Chroma, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither where it is away nor where it goes away meanwhile; told again, it forgets."""
+    note, home, places = tmp_path / "rl.md", tmp_path / "one", IndexPlaces(server.url)
+    note.write_text(NOTE)
+    ingest("one", notes=[note], team="rl")
+    client = server_at(server.url)
+    monkeypatch.setattr(client, "pause", 0.0)
+    server.stop()
+    with pytest.raises(ChromaServerError):
+        pipeline.forget_team(home, "rl", places)
+    server.start()
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "publish", _away)
+        with pytest.raises(ChromaServerError):
+            pipeline.forget_team(home, "rl", places)
+    # What the server holds is not what this home has: it does not count as the same.
+    assert pipeline.opened(home, "hash", places) is None
+    pipeline.forget_team(home, "rl", places)
+    opened = pipeline.opened(home, "hash", places)
+    assert opened is not None
+    held = client.fetch(client.standing("hash", opened.manifest.corpus)).documents
+    assert {one.team for one in (*held, *opened.documents)} == {""}
+
+
+def _away(*_given: object) -> NoReturn:
+    raise ChromaServerError("it is away")
 
 
 def test_an_index_that_another_machine_changed_is_not_the_current_one(
