@@ -73,7 +73,8 @@ class Manifest:
 class IngestedFile:
     """A file that was taken in: the hash of its content, and, of a log, its crash as it is by itself.
 
-    `team` is the one that it was taken in for, empty for everybody.
+    `team` is the one that it was taken in for, empty for everybody. The hash is empty where all else was
+    forgotten.
     """
 
     file: str

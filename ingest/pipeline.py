@@ -138,8 +138,9 @@ class _KnownVectors:
 def forget_team(home: Path, team: str, places: IndexPlaces = HERE) -> int:
     """Take what is a team's out of the index, for all who share it; gives how many files of it were known.
 
-    The generation that held it goes too. Another home that took files of the team in brings them back until
-    the team is forgotten there as well. Raises SearchIndexError, also where a server cannot be told.
+    The generation that held it goes too; whose the files were stays known. Another home that took files of
+    the team in brings them back until the team is forgotten there as well. Raises SearchIndexError, also
+    where a server cannot be told.
     """
     server, gone = places.server, 0
     while (old := index.current(home, server)) is not None:
@@ -149,8 +150,9 @@ def forget_team(home: Path, team: str, places: IndexPlaces = HERE) -> int:
         shared = _shared(server, old.manifest.model, old)
         held = shared.held.documents if shared.held else old.documents
         left = [document for document in held if document.team != team]
-        taken = [item for item in old.taken if item.team != team]
-        gone = len(old.taken) - len(taken)
+        # A later run over the same folder must not take them in for everybody.
+        taken = [IngestedFile(item.file, "", team=team) if item.team == team else item for item in old.taken]
+        gone = sum(item.team == team and bool(item.content) for item in old.taken)
         if not gone and len(left) == len(held):
             break
         try:

@@ -116,8 +116,10 @@ def test_that_a_forgotten_team_leaves_nothing_behind(home: Path, tmp_path: Path,
     assert not [path for path in kept if "giraffe" in path.read_text(encoding="utf-8")]
     assert pipeline.forget_team(home, "rl") == 0
     assert pipeline.is_current(opened, "hash")
-    # It is not taken in again by itself.
+    # It is not taken in again by itself, and by a run over its folder for nobody else.
     assert ingest().rebuilt is False
+    assert _found(ingest(tmp_path).index, "giraffe barrier", "") == {"all.md", "other.md"}
+    assert pipeline.forget_team(home, "rl") == 1
 
 
 def test_that_nothing_is_forgotten_where_there_is_no_index(tmp_path: Path) -> None:
