@@ -39,7 +39,7 @@ MAX_LIST = 256 << 20
 # What Ray says of a job's end is kept under this name, beside its logs.
 STATUS_LOG = "ray-job-status.log"
 # Ray puts the end of the log into a job's message; what stands before it is Ray's own word.
-_TAIL = re.compile(r"[,.]?\s*(?:last available logs|The last \d+ lines).*", re.DOTALL | re.IGNORECASE)
+_TAIL = re.compile(r"last available logs|The last \d{1,9} lines", re.IGNORECASE)
 # As much of a JSON text as is whole; what follows is its closing quote, or an escape that is not all there
 # yet.
 _WHOLE = re.compile(r'(?>(?:[^"\\]++|\\(?:u[0-9a-fA-F]{4}|[^u]))*)')
@@ -194,7 +194,11 @@ def _candidate(client: httpx.Client, job: RayJob, dashboard: str) -> JobCandidat
 
 def own_words(message: str) -> str:
     """Give what Ray itself says of a job's end, without the end of the log behind it."""
-    return _TAIL.sub("", message).strip()
+    tail = _TAIL.search(message)
+    if tail is None:
+        return message.strip()
+    said = message[: tail.start()].rstrip()
+    return (said[:-1] if said.endswith((",", ".")) else said).strip()
 
 
 def _log(client: httpx.Client, submission: str, copies: SpooledJob, skipped: Skipped) -> None:

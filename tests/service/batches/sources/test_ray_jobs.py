@@ -328,3 +328,18 @@ def test_that_a_text_that_is_cut_or_not_there_is_an_error(raw: bytes) -> None:
 @each_row("milliseconds", [10**15, 10**20, -(10**20)])
 def test_that_a_time_beyond_all_times_is_none(milliseconds: int) -> None:
     assert ray_jobs.read_time(milliseconds) is None
+
+
+@each_row(
+    ("message", "said"),
+    [
+        ("Job entrypoint command failed with exit code 1, last available logs (cut):\nx", "exit code 1"),
+        ("Job entrypoint command failed with exit code 1.\nThe last 20 lines of it:\nx", "exit code 1"),
+        ("The driver was lost.", "The driver was lost."),
+        # What a runtime environment's setup printed may be of any length, and of blanks.
+        ("a" + " " * (1 << 21) + "b", "b"),
+    ],
+)
+def test_that_rays_own_words_stand_before_the_end_of_the_log(message: str, said: str) -> None:
+    """However long they are: in time that grows with their length."""
+    assert ray_jobs.own_words(message).endswith(said)
