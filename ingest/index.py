@@ -169,6 +169,11 @@ class Index:
         return {document.id: document for document in self.documents}
 
     @cached_property
+    def _owners(self) -> NDArray[np.str_]:
+        """Whose each document is."""
+        return np.array([document.team for document in self.documents], dtype=np.str_)
+
+    @cached_property
     def _teams(self) -> frozenset[str]:
         """Whose documents there are beside everybody's."""
         return frozenset(document.team for document in self.documents) - {""}
@@ -210,7 +215,7 @@ class Index:
     def _top(self, scores: NDArray[np.float32], count: int, team: str) -> list[SearchHit]:
         if readers := self._readers(team):
             # Before the best are chosen: else what may not be found would take the places of what may.
-            scores = np.where([document.team in readers for document in self.documents], scores, 0)
+            scores = np.where(np.isin(self._owners, readers), scores, 0)
         order = np.argsort(-scores, kind="stable")[:count]
         return [
             SearchHit(self.documents[place], float(scores[place])) for place in order if scores[place] > 0
