@@ -14,7 +14,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from packaging.utils import canonicalize_name
+
+from corpus.frameworks import known_frameworks
 from corpus.message import in_both
+from corpus.package_classes import everybodys_modules
+from corpus.releases import known_packages
 from corpus.schema import Change, Text
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.syntax import parse
@@ -124,7 +129,9 @@ def _found_by_calls(
     """Give Python's path with the folder in which, by the files that are running, the missing module lies.
 
     A call in a file below a folder of the module's name shows where that is: `/job/src/train.py` misses
-    `src`. A module that is named as the one that imports it lies beside that, as a rule.
+    `src`. A module that is named as the one that imports it lies beside that, as a rule. A package's name
+    shows it in the layout of a checkout alone: `verl/scripts` holds no `verl`, and `torch_utils.py` no
+    `torch_xla`.
     """
     match = _MODULE.search(message)
     top = match["name"].partition(".")[0] if match else ""
@@ -138,14 +145,23 @@ def _found_by_calls(
     folders = [PurePosixPath(frame.file).parent for frame in reversed(own)]
     for folder in folders:
         holder = next((each for each in (folder, *folder.parents) if each.name == top), None)
-        if holder is not None:
+        if holder is not None and (not _is_package(top) or holder.parent.name in ("src", top)):
             why = in_both("changes.module-above", name=top, file=own[-1].file, folder=str(holder.parent))
             yield from _on_path(str(holder.parent), now, why)
             return
     word = PurePosixPath(own[-1].file).stem.partition("_")[0]
-    if len(word) > 2 and top.partition("_")[0] == word and folders[0] != folders[-1]:
+    is_alike = len(word) > 2 and top.startswith(f"{word}_") and not (_is_package(word) or _is_package(top))
+    if is_alike and folders[0] != folders[-1]:
         why = in_both("changes.module-beside", name=top, file=own[-1].file)
         yield from _on_path(str(folders[0]), now, why)
+
+
+def _is_package(module: str) -> bool:
+    """Tell whether a module's name is known as that of a package which is installed."""
+    known = known_frameworks()
+    name = canonicalize_name(module)
+    of_packages = known_packages() | known.of_layer("trainer", "engine", "library", "cluster")
+    return name in of_packages or module in known.modules or module in everybodys_modules()
 
 
 def _on_path(folder: str, now: str | None, why: Text) -> Iterator[PackageChange]:

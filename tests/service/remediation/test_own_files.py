@@ -73,10 +73,17 @@ def test_that_what_is_missed_is_found_in_the_files(
         ("src.models", ("/job/src/tools/train.py",), "/job"),
         ("verl", ("/root/verl/verl/trainer/main.py",), "/root/verl"),
         ("src", ("src/train.py",), "."),
+        # A checkout's own folder has a package's name, and is none.
+        ("verl", ("/root/verl/scripts/convert.py",), None),
+        ("datasets", ("/job/datasets/prepare.py",), None),
         # Named as the file that imports it, which lies elsewhere than the script.
         ("effnet_configs", ("/job/test/test.py", "/job/models/effnet_model.py"), "/job/models"),
         ("effnet_configs", ("/job/models/test.py", "/job/models/effnet_model.py"), None),
         ("einops", ("/job/test/test.py", "/job/models/effnet_model.py"), None),
+        # A file that is named for the package which it works with.
+        ("ray", ("/job/main.py", "/job/trainer/ray_trainer.py"), None),
+        ("torch_xla", ("/job/main.py", "/job/lib/torch_utils.py"), None),
+        ("flash_attn", ("/job/main.py", "/job/lib/flash_utils.py"), None),
         # What an installed package misses is none of the job's.
         ("src", ("/job/src/train.py", PACKAGE.file), None),
     ],
