@@ -33,9 +33,14 @@ _FORMS = tuple(
             rf"{_BETWEEN}{_NEEDED}"
         ),
         (
-            rf"{_OPTION}(?: option| flag| argument)? (?:(?:must|should|can|may) only be|must be|is only|only)"
+            rf"{_OPTION}(?: option| flag| argument)? (?:(?:must|should|can|may) only be|is only|only)"
             rf" (?:used|set|valid|supported|allowed|available|effective|works?|combined)"
             rf" (?:together )?(?:with|when|if|in combination with){_BETWEEN}{_NEEDED}"
+        ),
+        # `must be set when` says the opposite: it is the other one that needs this.
+        (
+            rf"{_OPTION}(?: option| flag| argument)? must be (?:used|set|combined) (?:together )?"
+            rf"(?:with|in combination with){_BETWEEN}{_NEEDED}"
         ),
         (
             rf"{_NEEDED}(?: option| flag| argument)? (?:is (?:also )?(?:required|needed|mandatory)|"
@@ -43,6 +48,12 @@ _FORMS = tuple(
             rf" (?:when|if|for|with|in order to|to use|by){_BETWEEN}{_OPTION}"
         ),
     )
+)
+# What is said of a name behind it: that it must be off, or that it is no option.
+_UNLIKE = re.compile(
+    r"(?i)[`'\"]?(?: (?:option|flag|argument))?(?: (?:to|be|is|are|being|set|equal|equals|as)\b){0,4}"
+    r" ?(?:=|==|:)? ?[`'\"]?(?:(?:not|no|isn't|un(?!less|til|der)\w{1,20}|disabled|turned off|off|false|none|"
+    r"null|empty|missing|omitted|absent|installed|(?:python )?(?:packages?|library|module))\b|0(?![.\d]))"
 )
 _OFF = frozenset({"false", "0", "no", "none", "null", "off", "", "[]", "{}"})
 
@@ -61,6 +72,8 @@ def needed_options(
     valued = {canonical(last_level(row.key)) for row in remedies if not is_guidance(row.to)}
     for form in _FORMS:
         for match in form.finditer(root.body):
+            if any(_UNLIKE.match(root.body, match.end(name)) for name in ("option", "needed")):
+                continue
             option = given.get(_plain(match["option"]))
             there = given.get(_plain(match["needed"]))
             is_on = option is not None and not _is_off(option)
