@@ -48,7 +48,8 @@ class HandedKey(NamedTuple):
 def unknown_key(message: str, frames: Sequence[Frame], settings: Sequence[Setting]) -> HandedKey | None:
     """Give the key of a file that the call hands on and that what is called does not take.
 
-    A call that names the argument itself has it from its own code.
+    A call that names the argument itself has it from its own code, and a key of that name elsewhere in the
+    file is another thing's.
     """
     match = _UNKNOWN.search(message)
     if match is None or not _hands_on(frames, match["key"]):
@@ -57,13 +58,9 @@ def unknown_key(message: str, frames: Sequence[Frame], settings: Sequence[Settin
     found = {
         item.key: item for item in settings if item.spelled in _OF_FILES and last_level(item.key) == wanted
     }
-    below = [
-        item
-        for item in found.values()
-        if any(_is_below(item.key, level) for level in _levels(match, settings))
-    ]
     is_read = not is_own(frames[-1]) or hands_configuration(frames[-1].code)
-    named = below or (list(found.values()) if is_read else [])
+    levels = list(_levels(match, settings)) or (_levels_handed_on(frames, settings) if is_read else [])
+    named = [item for item in found.values() if any(_is_below(item.key, level) for level in levels)]
     return HandedKey(named[0].key, _called(match), named[0].value) if len(named) == 1 else None
 
 
@@ -109,6 +106,13 @@ def _read_levels(frames: Sequence[Frame], settings: Sequence[Setting]) -> list[s
     above = {item.key.rpartition(".")[0] for item in settings if item.spelled in _OF_FILES}
     found = [level for level in above if path and f".{canonical(level)}".endswith(f".{canonical(path)}")]
     return found if len(found) == 1 else []
+
+
+def _levels_handed_on(frames: Sequence[Frame], settings: Sequence[Setting]) -> list[str]:
+    """Give the levels that a statement with `**` may hand on: what it reads, else the top one."""
+    if "**" not in frames[-1].code:
+        return []
+    return _read_levels(frames, settings) or [""]
 
 
 def _is_below(key: str, level: str) -> bool:

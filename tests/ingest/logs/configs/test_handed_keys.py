@@ -30,6 +30,12 @@ def settings(given: Mapping[str, str]) -> list[Setting]:
         # Of several places with such a key, the one that is the called one's.
         (TARGET, PACKAGE, "return target(*args, **kwargs)", "opt.beta"),
         ({"a.beta": "1", "b.beta": "2"}, PACKAGE, "return cls(**params)", None),
+        # Where the file names no class: what the statement reads, or a file's top level.
+        ({"a.beta": "1", "b.beta": "2"}, OWN, "opt = Adam(**cfg['b'])", "b.beta"),
+        ({"beta": "1"}, OWN, "opt = Adam(**cfg)", "beta"),
+        ({"schedule.beta": "1"}, OWN, "opt = Adam(**kwargs)", None),
+        # A package's own code may write what it read of a file.
+        ({"beta": "1"}, PACKAGE, "optimizer = Adam(", None),
         # A call's first row alone is shown: a package's may hand on what stands below, the job's own says so.
         (NAMED, PACKAGE, "optimizer = Adam(", "opt.params.beta"),
         (NAMED, OWN, "optimizer = Adam(", None),
