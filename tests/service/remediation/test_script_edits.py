@@ -104,10 +104,23 @@ def test_that_a_variable_is_set_where_the_commands_below_have_it(
         (
             "python -m torch.distributed.launch --nproc_per_node=2",
             "--local-rank=0",
-            "torchrun --nproc_per_node=2",
+            "python -m torch.distributed.run --nproc_per_node=2",
         ),
-        ("/env/bin/python3.10 -u -m torch.distributed.launch", "--local_rank=1", "torchrun"),
+        # The interpreter is the one of the job's environment.
+        (
+            "/env/bin/python3.10 -u -m torch.distributed.launch",
+            "--local_rank=1",
+            "/env/bin/python3.10 -u -m torch.distributed.run",
+        ),
         ("deepspeed --num_gpus 2", "--local_rank=0", "deepspeed --no_local_rank --num_gpus 2"),
+        (
+            "pip install deepspeed rich\n/env/bin/deepspeed",
+            "--local_rank=0",
+            "pip install deepspeed rich\n/env/bin/deepspeed --no_local_rank",
+        ),
+        ("deepspeed \\\n ", "--local_rank=0", "deepspeed --no_local_rank \\\n "),
+        ("python train.py --deepspeed ds.json --with", "--local_rank=0", None),
+        ("pip install -U deepspeed -q && python", "--local_rank=0", None),
         ("python -m torch.distributed.launch", "--locale=0", None),
         ("torchrun --nproc_per_node=2", "--local_rank=0", None),
         ("# deepspeed --num_gpus 2", "--local_rank=0", None),
