@@ -257,6 +257,9 @@ def _inserted(
     indent = source.indent(statement)
     if rows is None or indent is None or (source.end(statement) > source.limit and after):
         return None
+    used = [match.captures[name] for name in _CAPTURED.findall(coded(after))]
+    if any(not _is_there(node, statement, source) for node in used):
+        return None
     text = "".join(f"{indent}{row}\n" for row in rows)
     if before:
         at = source.row_start(statement.lineno)
@@ -265,6 +268,14 @@ def _inserted(
     if end < 0:
         return [TextEdit(len(source.text), len(source.text), f"\n{text.rstrip()}")]
     return [TextEdit(end + 1, end + 1, text)]
+
+
+def _is_there(used: ast.AST, statement: ast.stmt, source: SourceText) -> bool:
+    """Tell whether the names of an expression occur before a statement ends, so the next may use them."""
+    above = set(re.findall(r"\w+", source.text[: source.end(statement)]))
+    return source.start(used) <= source.end(statement) or all(
+        node.id in above for node in ast.walk(used) if isinstance(node, ast.Name)
+    )
 
 
 def _guarded(
