@@ -633,3 +633,16 @@ def test_that_words_which_no_pattern_knows_name_what_they_are_about(
 ) -> None:
     """Numbers, cards, keys, kernels, shares and rows are told by their words, whoever says them."""
     assert cause(OWNERS[owner], message) == expected
+
+
+@each_row(
+    ("words", "expected"),
+    [
+        ("--use-fused requires --dtype", "config-key-invalid"),
+        ("--use-fused requires --beams >= 2", "config-key-invalid"),
+        ("--use-fused requires oddlib>=2.0", "package-incompatible"),
+        ("--use-fused requires oddlib to be installed", None),
+    ],
+)
+def test_that_an_option_which_asks_for_a_package_is_no_wrong_one(words: str, expected: str | None) -> None:
+    assert cause((USER, PLAIN), f"ValueError: {words}") == expected
