@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from corpus.frameworks import known_frameworks
-from corpus.keys import canonical, pattern, signs, unsigned
+from corpus.keys import canonical, flag, pattern, signs, unsigned
 from corpus.library import Library, fits
 from corpus.schema import SettingSpec
 from ingest.configfiles.formats import CODE
@@ -100,7 +100,9 @@ def find_renames(report: CrashReport, library: Library, settings: Sequence[Setti
     """Give the right names of the keys that the log calls unknown, as far as the catalogue has any."""
     found: dict[tuple[str, str], Rename] = {}
     arguments = _arguments_of_code(report, settings)
-    for name in dict.fromkeys(_unknown_keys(report)):
+    # What a launcher gives its processes nobody wrote by another name.
+    told = (name for name in _unknown_keys(report) if not passed_option(flag(name), report))
+    for name in dict.fromkeys(told):
         old = name if name in arguments else _own_key(name, settings)
         own = meant_name(name, report) or ("" if name in arguments else _by_own_names(old, report, settings))
         rename = next(_candidates(old, own, report, library, settings), None) or next(
@@ -288,7 +290,7 @@ def _unknown_keys(report: CrashReport) -> Iterator[str]:
             is_whole = re.compile(rf"{re.escape(key)}(?![\w-])")
             if not text.endswith(key) or key == text or any(is_whole.search(said.body) for said in events):
                 yield _full(key, report)
-    yield from (option.key for option in unknown_options(report) if not passed_option(option.key, report))
+    yield from (option.key for option in unknown_options(report))
 
 
 def _candidates(

@@ -161,6 +161,20 @@ def test_that_names_which_one_program_refuses_are_one_step() -> None:
     ]
 
 
+def test_that_what_a_launcher_gives_has_no_other_name() -> None:
+    """Nobody wrote the option that the launcher adds, and what keeps it back is no name of it."""
+    text = "train.py: error: unrecognized arguments: --local_rank=0"
+    shelf = library(spec("--no_local_rank", framework="deepspeed", spelled="flag"))
+    for launch, wanted in {"deepspeed train.py": [], "python train.py": ["--no_local_rank"]}.items():
+        told = report(
+            failed(tells=REFUSED, text=text, body=text),
+            frameworks=[("deepspeed", "")],
+            facts=[Fact("config_key", 3, {"key": "local_rank"})],
+            launches=(launch,),
+        )
+        assert [rename.new for rename in find_renames(told, shelf, ())] == wanted
+
+
 def test_that_a_key_like_no_other_is_to_go() -> None:
     """The key that the message of a parser names, else one of the job's that the refusing line quotes."""
     rows: dict[tuple[str, str], list[str]] = {
