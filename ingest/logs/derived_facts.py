@@ -80,7 +80,8 @@ def _spread(facts: Sequence[Fact], ranks: dict[int, str], world: int) -> list[Fa
     """Compare what each rank was waiting in when its collective timed out.
 
     `first_n` counts the ranks of which none of the group's collectives had ended before, `bulk_n` those of
-    which only the few small ones of the set-up had, and that wait in the first one that moves much.
+    which only the few small ones of the set-up had, and that wait in the first one that moves much: none
+    where most of the job's ranks tell of it, as one that does not may be late.
     """
     first: dict[str, Fact] = {}
     ended: dict[str, float] = {}
@@ -101,7 +102,8 @@ def _spread(facts: Sequence[Fact], ranks: dict[int, str], world: int) -> list[Fa
     numbers = {fact.fields["seq"] for fact in first.values() if "seq" in fact.fields}
     line = min(fact.line for fact in first.values())
     begun = [rank for rank, fact in first.items() if fact.fields.get("seq") == 1 and rank not in ended]
-    bulk = [rank for rank, fact in first.items() if _is_first_bulk(fact, ended.get(rank, 0))]
+    is_one_late = 0 < world - len(first) < len(first)
+    bulk = [] if is_one_late else [r for r, fact in first.items() if _is_first_bulk(fact, ended.get(r, 0))]
     fields: dict[str, Value] = {
         "ranks_n": len(first),
         "calls_n": len(calls),

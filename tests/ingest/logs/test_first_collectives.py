@@ -72,6 +72,8 @@ def _large(ranks: int, *, seq: int = 3, done: int = 2, numel: int = LARGE) -> st
         (NCCL_NODES.format(nodes=1) + _large(4), "nccl-p2p-topology"),
         # A row of another rank stands in the midst of one of NCCL's own.
         ("node7:81:402 [0] NC" + _large(2), "nccl-network"),
+        # The one of eight that is missing may be late.
+        (_large(7), "collective-straggler"),
         # A small one is a barrier, before which a rank may be late; so may it be amid the work.
         (_large(3, numel=1), "collective-straggler"),
         (_large(3, seq=900, done=899), "collective-straggler"),
