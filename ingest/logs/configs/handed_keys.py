@@ -58,8 +58,10 @@ def unknown_key(message: str, frames: Sequence[Frame], settings: Sequence[Settin
     found = {
         item.key: item for item in settings if item.spelled in _OF_FILES and last_level(item.key) == wanted
     }
-    is_read = not is_own(frames[-1]) or hands_configuration(frames[-1].code)
-    levels = list(_levels(match, settings)) or (_levels_handed_on(frames, settings) if is_read else [])
+    code = frames[-1].code
+    is_read = "**" in code and (not is_own(frames[-1]) or hands_configuration(code))
+    # What reads no level of a file hands on the top one.
+    levels = list(_levels(match, settings)) or ((_read_levels(frames, settings) or [""]) if is_read else [])
     named = [item for item in found.values() if any(_is_below(item.key, level) for level in levels)]
     return HandedKey(named[0].key, _called(match), named[0].value) if len(named) == 1 else None
 
@@ -106,13 +108,6 @@ def _read_levels(frames: Sequence[Frame], settings: Sequence[Setting]) -> list[s
     above = {item.key.rpartition(".")[0] for item in settings if item.spelled in _OF_FILES}
     found = [level for level in above if path and f".{canonical(level)}".endswith(f".{canonical(path)}")]
     return found if len(found) == 1 else []
-
-
-def _levels_handed_on(frames: Sequence[Frame], settings: Sequence[Setting]) -> list[str]:
-    """Give the levels that a statement with `**` may hand on: what it reads, else the top one."""
-    if "**" not in frames[-1].code:
-        return []
-    return _read_levels(frames, settings) or [""]
 
 
 def _is_below(key: str, level: str) -> bool:
