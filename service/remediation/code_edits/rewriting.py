@@ -258,8 +258,10 @@ def _inserted(
     if rows is None or indent is None or (source.end(statement) > source.limit and after):
         return None
     used = [match.captures[name] for name in _CAPTURED.findall(coded(after))]
-    if any(not _is_there(node, statement, source) for node in used):
-        return None
+    behind = [node for node in used if source.start(node) > source.end(statement)]
+    above = set(re.findall(r"\w+", source.text[: source.end(statement)]))
+    if any(isinstance(part, ast.Name) and part.id not in above for node in behind for part in ast.walk(node)):
+        return None  # a name that is made further below
     text = "".join(f"{indent}{row}\n" for row in rows)
     if before:
         at = source.row_start(statement.lineno)
@@ -268,14 +270,6 @@ def _inserted(
     if end < 0:
         return [TextEdit(len(source.text), len(source.text), f"\n{text.rstrip()}")]
     return [TextEdit(end + 1, end + 1, text)]
-
-
-def _is_there(used: ast.AST, statement: ast.stmt, source: SourceText) -> bool:
-    """Tell whether the names of an expression occur before a statement ends, so the next may use them."""
-    above = set(re.findall(r"\w+", source.text[: source.end(statement)]))
-    return source.start(used) <= source.end(statement) or all(
-        node.id in above for node in ast.walk(used) if isinstance(node, ast.Name)
-    )
 
 
 def _guarded(
