@@ -99,7 +99,7 @@ def ingest(
 
     Files whose content is unchanged are not read again; files of an ingested folder that are gone
     leave the index. `team` alone will find these files, everybody where it is empty; without one, a file
-    that was taken in before stays whose it is. Raises MissingInputError, SearchIndexError, ModelError.
+    that was taken in before stays whose it is, and a new one is theirs whose all others of its folder are. Raises MissingInputError, SearchIndexError, ModelError.
     """
     old = index.current(home)
     before = _before(old)
@@ -264,8 +264,13 @@ def _tasks_of(
 ) -> Iterator[IngestTask]:
     wanted = {str(path): "note" for path in _files(notes, writeups.SUFFIXES)}
     wanted |= {str(path): "report" for path in _files(logs, _LOG_SUFFIXES)}
+    teams: dict[Path, set[str]] = {}
+    for file in before.values():
+        teams.setdefault(Path(file.file).parent, set()).add(file.team)
     for name, kind in wanted.items():
-        known = before.get(name, IngestedFile(name, ""))
+        # What is put beside a team's files is not shown to everybody because a run did not name the team.
+        beside = teams.get(Path(name).parent, {""})
+        known = before.get(name, IngestedFile(name, "", team=min(beside) if len(beside) == 1 else ""))
         yield IngestTask(name, kind, known.content, known.team if team is None else team)
 
 

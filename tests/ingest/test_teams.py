@@ -33,6 +33,7 @@ def ingest(home: Path, reader: Reader, small_corpus: None) -> Ingest:
 
 
 def _written(path: Path, text: str = NOTE) -> Path:
+    path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -84,6 +85,17 @@ def test_that_a_file_stays_its_teams_until_it_is_given_to_another(tmp_path: Path
     moved = ingest(tmp_path, team="nlp").index
     assert [_found(moved, "zebra", team) for team in ("rl", "nlp")] == [set(), {"rl.md"}]
     assert _found(ingest(tmp_path, team="").index, "zebra", "") == {"rl.md"}
+
+
+def test_that_a_new_file_in_a_teams_folder_is_the_teams(tmp_path: Path, ingest: Ingest) -> None:
+    """A run that names no team shows it to nobody else; beside files of everybody it is everybody's."""
+    _written(tmp_path / "rl" / "old.md")
+    ingest(tmp_path / "rl", team="rl")
+    _written(tmp_path / "rl" / "new.md", NOTE + "\nSeen again.\n")
+    _written(tmp_path / "all" / "other.md", NOTE + "\nSeen here too.\n")
+    made = ingest(tmp_path).index
+    assert _found(made, "zebra", "") == {"other.md"}
+    assert _found(made, "zebra", "rl") == {"old.md", "new.md", "other.md"}
 
 
 def test_that_the_same_crash_of_two_teams_stays_two(tmp_path: Path, ingest: Ingest) -> None:
