@@ -99,7 +99,8 @@ def ingest(
 
     Files whose content is unchanged are not read again; files of an ingested folder that are gone
     leave the index. `team` alone will find these files, everybody where it is empty; without one, a file
-    that was taken in before stays whose it is, and a new one is theirs whose all others of its folder are. Raises MissingInputError, SearchIndexError, ModelError.
+    that was taken in before stays whose it is, and a new one is theirs whose all others of its folder are.
+    Raises MissingInputError, SearchIndexError, ModelError.
     """
     old = index.current(home)
     before = _before(old)
