@@ -43,13 +43,29 @@ CALL = pattern(
 )
 
 
+# And whose lines stand in it: what LSF and the runtime of TPUs write.
+NAMED = tuple(
+    pattern(
+        f"{name}.line",
+        kind="fact",
+        role="none",
+        cause=None,
+        expression=f"{name} says (?P<what>\\w+)",
+        fact=f"{name}_line",
+        examples=(f"{name} says no",),
+        near=(f"{name} is there",),
+    )
+    for name in ("lsf", "tpu")
+)
+
+
 def found(triage: Triage, row: Pattern | None = None, made: Case | None = None) -> list[str]:
     """Check a corpus of the real causes, one setting, one failure's pattern and one case."""
     setting = spec()
     library = Library(
         triage.library.causes, {made.id: made} if made else {}, {(setting.framework, setting.key): setting}
     )
-    return findings(library, PatternTable((row or pattern(), CALL)))
+    return findings(library, PatternTable((row or pattern(), CALL, *NAMED)))
 
 
 def of(*conditions: str, **fields: Any) -> Case:
@@ -131,7 +147,7 @@ def test_that_a_wrong_remedy_is_named(fields: dict[str, Any], told: str, triage:
         for made in (spec(), spec("data.name", type="str", default=None, min=None, max=None))
     }
     shelf = Library(triage.library.causes, {}, settings, {row.cause: [row]})
-    (finding,) = findings(shelf, PatternTable((pattern(), CALL)))
+    (finding,) = findings(shelf, PatternTable((pattern(), CALL, *NAMED)))
     assert finding.startswith(f"remedy of {row.cause}: {row.framework}")
     assert told in finding
 
@@ -146,7 +162,7 @@ def test_cases_that_always_match_together_are_named(triage: Triage) -> None:
     one, two = (of("pattern:x.*", id=f"x/{name}") for name in ("one", "two"))
     other = of("pattern:x.boom", id="x/other")
     library = Library(triage.library.causes, {made.id: made for made in (one, two, other)}, {})
-    assert findings(library, PatternTable((pattern(), CALL))) == [
+    assert findings(library, PatternTable((pattern(), CALL, *NAMED))) == [
         "case x/two: always matches together with x/one"
     ]
 
@@ -177,7 +193,7 @@ def test_that_guidance_without_chinese_and_chinese_without_guidance_are_found(
     library = Library(
         triage.library.causes, {made.id: made}, {(setting.framework, setting.key): setting}, guidance=guidance
     )
-    assert findings(library, PatternTable((pattern(), CALL))) == told
+    assert findings(library, PatternTable((pattern(), CALL, *NAMED))) == told
 
 
 def test_the_rules_and_telemetry_rules_name_only_what_there_is(triage: Triage, table: PatternTable) -> None:
