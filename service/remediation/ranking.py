@@ -22,6 +22,8 @@ ENOUGH_CHANGES = 2
 _ARGUMENT = re.compile(r"[A-Z]\w*\.\w")
 # From this tier on (see `ChangeGroup.tier`) no message advises a change.
 UNADVISED = 4
+# Tests of what the job did and how it was started.
+_OF_JOB = frozenset({"phase", "launch", "command"})
 # The last tier of what the job's own settings or the log's figures call for.
 UNPROVED = 8 + UNADVISED
 # Cures that an answer offers, and looks beside them; what must follow a change is not counted.
@@ -108,7 +110,7 @@ def is_situated(conditions: Iterable[str]) -> bool:
     """Tell whether conditions compare the job's settings or the log's figures, or ask what the job did."""
     nodes = (node for condition in conditions for node in parse(condition).walk())
     return any(
-        isinstance(node, Name | Comparison) or (isinstance(node, Predicate) and node.subject == "phase")
+        isinstance(node, Name | Comparison) or (isinstance(node, Predicate) and node.subject in _OF_JOB)
         for node in nodes
     )
 

@@ -11,6 +11,9 @@ environment variables). A script that a shell runs by itself has the directive a
 
 Under `set -u` a row that extends a variable nobody has set ends the script (bash, "The Set Builtin").
 
+A script of a scheduler does not know the environment of the shell that submitted it, or has another one:
+where a file at hand defines an environment that has the missing package, the script is to activate it.
+
 A launcher may give each process an option that its program does not take (`passes` in
 `corpus/frameworks.yaml`).
 """
@@ -19,6 +22,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+
+from packaging.utils import canonicalize_name
 
 from corpus.message import in_both
 from ingest.configfiles.formats import CODE
@@ -36,6 +41,14 @@ _SCRIPT = re.compile(r"\.(?:sh|bash|slurm|sbatch)$")
 _UNBOUND = re.compile(
     r"(?P<script>[\w./-]{1,200}): (?:line )?(?P<line>\d{1,6}): "
     r"(?P<name>(?:SLURM_(?P<option>[A-Z_]{2,40})|[A-Za-z_]\w{0,60})): (?:unbound variable|parameter not set)"
+)
+_ENVIRONMENT = re.compile(r"(?m)^name:[ \t]*['\"]?(?P<name>[A-Za-z][\w.-]{0,60})['\"]?[ \t]*(?:#.*)?$")
+_LISTED = re.compile(r"(?m)^[ \t]*-[ \t]+(?:[\w.-]+::)?([A-Za-z][\w.-]*)")
+_STARTS = re.compile(r"\s*(?:srun\s+(?:--?\S+\s+)*)?(?:python3?|torchrun|accelerate\s+launch|deepspeed)\s")
+# Whatever brings an interpreter of its own.
+_ENTERS = re.compile(
+    r"\bactivate\b|\b(?:conda|mamba|micromamba|poetry|uv|pipenv)\s+run\b|\b(?:apptainer|singularity|docker|podman)\s|"
+    r"--container-image|/bin/python|\bPATH="
 )
 _DIRECTIVE = re.compile(
     r"^#SBATCH\s+--(?P<option>[a-z-]{2,40})[= ](?P<value>[\w./-]{1,80})\s*$", re.MULTILINE
@@ -61,6 +74,7 @@ def script_edit(
     made = [
         *(_passing_nothing(file, option.key, report) for option in unknown_options(report) for file in given),
         *(_in_foreground(file, name) for file in given for name in variables),
+        _activated(given, report),
     ]
     return next((edit for edit in made if edit is not None), None)
 
@@ -138,6 +152,35 @@ def _in_foreground(file: JobFile, name: str) -> OwnEdit | None:
     why = in_both("changes.set-in-background", name=name)
     text = apart.sub(lambda match: match["set"], file.text)
     return OwnEdit("replace", place, found[0].strip(), found["set"].strip(), why, file, text)
+
+
+def _activated(files: Sequence[JobFile], report: CrashReport) -> OwnEdit | None:
+    """Activate the environment that a file at hand defines with the missing package; no script does."""
+    root = report.root
+    missing = {
+        canonicalize_name(str(fact.fields.get("name", "")).split(".")[0])
+        for fact in report.facts
+        if fact.kind == "package" and root is not None and fact.line == root.line
+    }
+    defining = {
+        found["name"]: file.name
+        for file in files
+        if (found := _ENVIRONMENT.search(file.text)) is not None
+        and not missing.isdisjoint(map(canonicalize_name, _LISTED.findall(file.text)))
+    }
+    scripts = [file for file in files if _SCRIPT.search(file.name)]
+    starting = [file for file in scripts if any(map(_STARTS.match, file.text.split("\n")))]
+    if len(defining) != 1 or len(starting) != 1 or any(_ENTERS.search(file.text) for file in scripts):
+        return None
+    file, (name, listing) = starting[0], defining.popitem()
+    if root is None or any(f"/envs/{name}/" in frame.file for frame in root.frames):
+        return None
+    rows = file.text.split("\n")
+    at = next(place for place, row in enumerate(rows) if _STARTS.match(row))
+    put = f'source "$(conda info --base)/etc/profile.d/conda.sh" && conda activate {name}'
+    text = "\n".join([*rows[:at], put, *rows[at:]])
+    why = in_both("changes.environment-not-entered", file=listing, name=name)
+    return OwnEdit("insert-before", f"{_base(file)}:{at + 1}", rows[at].strip(), put, why, file, text)
 
 
 def _joined(file: JobFile, line: int, option: str) -> OwnEdit | None:

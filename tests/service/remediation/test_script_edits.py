@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ingest.logs.facts import Fact
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.script_edits import script_edit
 from tests.service.factories import failed, report
@@ -136,3 +137,38 @@ def test_that_a_launcher_keeps_an_option_to_itself_that_the_program_does_not_tak
     found = script_edit(report(failed(body=said, kind="error"), launches=(f"{script}\ngo.sh",)))
     wanted = f"set -e\n{expected} train.py --lr 1e-3\n" if expected else None
     assert (found.text if found is not None else None) == wanted
+
+
+_DEFINED = """\
+name: vqa
+dependencies:
+  - python=3.10
+  - conda-forge::einops
+  - pip:
+    - torch==2.2.0
+"""
+
+
+@each_row(
+    ("script", "missing", "row"),
+    [
+        ("#!/bin/bash\nmodule load cuda\nsrun --gres=gpu:1 python train.py\n", "torch", 3),
+        ("#!/bin/bash\ntorchrun train.py\n", "einops", 2),
+        ("#!/bin/bash\nsource activate vqa\npython train.py\n", "torch", None),
+        ("#!/bin/bash\nuv run python train.py\n", "torch", None),
+        ("#!/bin/bash\n/opt/vqa/bin/python train.py\n", "torch", None),
+        ("#!/bin/bash\npython train.py\n", "timm", None),
+    ],
+    ids=["below-srun", "a-launcher", "entered", "run-in-one", "an-interpreter-named", "not-listed"],
+)
+def test_that_a_script_enters_the_environment_that_has_the_package(
+    script: str, missing: str, row: int | None
+) -> None:
+    """Where a file defines an environment with the missing package and no row enters any, the script does."""
+    root = failed(body=f"No module named '{missing}'")
+    fact = Fact("package", root.line, {"name": missing})
+    files = [JobFile("job.sh", script), JobFile("environment.yml", _DEFINED)]
+    found = script_edit(report(root, facts=[fact]), files)
+    assert (found.place if found is not None else None) == (row and f"job.sh:{row}")
+    if found is not None:
+        assert found.text.split("\n")[found.text.split("\n").index(found.before) - 1] == found.after
