@@ -73,6 +73,10 @@ class _JobContext:
         return frozenset(self.library.keys)
 
 
+# What the knowledge says where a setting is to go.
+_LEFT_OUT = words("changes.to-nothing", "en")
+
+
 @dataclass(frozen=True)
 class _CandidateChange:
     """A change with what proposes it: a case, or the table of remedies (then `case` is None).
@@ -386,6 +390,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         proof=value.proof,
         bounds=value.bounds,
         purpose=change.purpose or (spec.purpose if spec is not None else "cure"),
+        removes=now is not None and change.kind in ("setting", "flag") and value.to == _LEFT_OUT,
     )
     also = (*value.also, *excluded(main, spec, job.grounds))
     following = [made for each in also if (made := _following(each, main, job)) is not None]

@@ -1,4 +1,4 @@
-"""The one edit of the job's own files that is offered: of its code, else of its launch script."""
+"""The one edit of the job's own files that is offered: of its code, else of its launch script or its JSON."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ingest.logs.report import CrashReport
 from service.remediation.code_edits.edits import code_edit
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.code_edits.present_cures import present_edit
+from service.remediation.json_repairs import json_repair
 from service.remediation.own_edits import OwnEdit, job_files
 from service.remediation.script_edits import script_edit
 
@@ -23,7 +24,8 @@ def offered_edit(
     """
     made = code_edit(report, files)
     if made is None:
-        return script_edit(report, files, variables)
+        given = job_files(report) if files is None else files
+        return script_edit(report, files, variables) or json_repair(report, given)
     there = present_edit(made, report, job_files(report) if files is None else files)
     if there is None:
         return made

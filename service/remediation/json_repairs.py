@@ -1,0 +1,86 @@
+"""A JSON file of the job's own that cannot be parsed: the one edit after which it can.
+
+A parser names the place where it stopped (`line 6 column 3`, the `json` module's wording). A file at hand
+whose text stops a parser at that very place is the one that was read, and an edit counts where the whole file
+parses with it: a comma that nothing follows, one that lacks between two rows, and Python's words in place
+of JSON's. Nothing is tried on a file that another text than the failing one has.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from corpus.message import in_both
+from ingest.logs.report import CrashReport
+from service.remediation.code_edits.failing_code import JobFile
+from service.remediation.own_edits import OwnEdit
+
+_STOPPED = re.compile(
+    r"(?:JSONDecodeError|JSONError): .{1,120}?: line (?P<line>\d{1,6}) column (?P<column>\d{1,6})"
+)
+_FILE = re.compile(r"\.json$", re.IGNORECASE)
+# A larger file is data, and not what a person wrote.
+_LONGEST = 1_000_000
+_PYTHON = {"True": "true", "False": "false", "None": "null"}
+_WORDS = re.compile(r"(?<![\w\"'])(?:True|False|None)(?![\w\"'])")
+
+
+def json_repair(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | None:
+    """Give the edit of the file that the failing line's place fits; None where no edit lets it parse."""
+    bodies = [event.text for event in report.standing if event.kind == "error"]
+    for stopped in filter(None, map(_STOPPED.search, bodies)):
+        place = (int(stopped["line"]), int(stopped["column"]))
+        fitting = [file for file in files if _FILE.search(file.name) and _is_of(file.text, place)]
+        if len(fitting) == 1:
+            return _edit(fitting[0], *place)
+    return None
+
+
+def _is_of(text: str, place: tuple[int, int]) -> bool:
+    """Tell whether a parser stops at a place; from Python 3.13 on, at a comma that nothing follows itself."""
+    stops = _stops_at(text)
+    row = "".join(text.split("\n")[place[0] - 1 : place[0]])
+    return stops == place or (stops is not None and row[place[1] - 1 : place[1]] == ",")
+
+
+def _stops_at(text: str) -> tuple[int, int] | None:
+    """Give the line and column, from 1, at which a parser stops; None where it does not."""
+    if len(text) > _LONGEST:
+        return None
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.lineno, error.colno
+    except RecursionError:
+        return None
+    return None
+
+
+def _edit(file: JobFile, line: int, column: int) -> OwnEdit | None:
+    for at, row in _tried(file.text.split("\n"), line - 1, column - 1):
+        rows = file.text.split("\n")
+        before, rows[at] = rows[at], row
+        text = "\n".join(rows)
+        if _stops_at(text) is None and text != file.text:
+            place = f"{file.name.replace(chr(92), '/').rpartition('/')[2]}:{at + 1}"
+            why = in_both("changes.not-json")
+            return OwnEdit("replace", place, before.strip(), row.strip(), why, file, text)
+    return None
+
+
+def _tried(rows: Sequence[str], at: int, column: int) -> Iterator[tuple[int, str]]:
+    """Yield rows as they might have been meant, each with its index, for a parser that stopped at a place."""
+    above = next((place for place in range(at - 1, -1, -1) if rows[place].strip()), None)
+    row, before = rows[at], rows[at][:column].rstrip()
+    if row[column : column + 1] == ",":
+        yield at, row[:column] + row[column + 1 :]
+    if before.endswith(","):
+        yield at, before[:-1] + row[column:]
+    if before:
+        yield at, f"{before}, {row[column:]}"
+    if not before and above is not None:
+        yield above, rows[above].rstrip().removesuffix(",")
+        yield above, f"{rows[above].rstrip()},"
+    yield at, _WORDS.sub(lambda match: _PYTHON[match[0]], row)
