@@ -15,7 +15,7 @@ from corpus.keys import canonical, unsigned
 from corpus.library import Library
 from service.remediation.feasibility import Grounds
 from service.remediation.framework_relations import runs
-from service.remediation.message_hints import hinted_changes
+from service.remediation.hinted_settings import hinted_changes
 from service.schemas.diagnosis import Diagnosis, ProposedChange
 from service.scoring.assessment import Assessment
 

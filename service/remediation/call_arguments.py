@@ -18,7 +18,7 @@ from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own, own_call
 from ingest.logs.stacks.statements import keywords_in
 from service.remediation.feasibility import value_of
-from service.remediation.message_hints import MessageHint
+from service.remediation.hinted_settings import MessageHint
 from service.remediation.named_options import NamedOption
 
 # What a program's options are read from, and what holds the keys of its files.

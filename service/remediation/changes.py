@@ -18,7 +18,7 @@ from ingest.logs.report import CrashReport
 from service.remediation.exclusions import excluded
 from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, is_of_failed, refused, same, value_of
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
-from service.remediation.message_hints import MessageHint
+from service.remediation.hinted_settings import MessageHint
 from service.remediation.named_changes import (
     WAYS,
     as_own,

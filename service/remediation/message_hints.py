@@ -1,25 +1,16 @@
-"""What a failing message itself advises: the settings that it names, which way to move them, and to what."""
+"""What a failing message itself advises: the settings that it names, which way to move them, and to what.
+
+`hinted_settings` looks for them in the job.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Literal
 
-from corpus.frameworks import known_frameworks
-from corpus.keys import canonical
-from corpus.library import Library
-from corpus.schema import SettingSpec
-from ingest.logs.configs.launch import Setting
-from ingest.logs.report import CrashReport
 from service.remediation.chinese_advice import in_english
-from service.remediation.feasibility import value_of
-from service.remediation.framework_relations import fits_place, giving_setting, settable_frameworks
-from service.remediation.named_options import is_stray_command
-from service.remediation.setting_values import number_of
-from service.remediation.stated_rows import stated_rows
 from service.remediation.worded_names import MOST_WORDS, spellings, words_naming
 
 Way = Literal["up", "down", "on", "off", "set", "denied", "named", "checked"]
@@ -79,8 +70,6 @@ _LOOKING_NAME = re.compile(
 )
 # By which a library or a script is loaded into each program: no message is a reason for that.
 _PRELOADING = re.compile(r"(?i)LD_(?:PRELOAD|AUDIT)|BASH_ENV|PYTHONSTARTUP")
-# A switch that only takes the check away is the last thing to try.
-_OVERRIDE = re.compile(r"(?i)ALLOW_|SKIP_|IGNORE_|OVERRIDE|UNSAFE|NO_CHECK|DISABLE_\w*CHECK")
 _VALUE = re.compile(
     r"^[`'\"]?\s*(?:=\s*|:\s+(?=(?i:true|false|null)\b)|\s+to\s+(?=[`'\"\d]|True\b|False\b|None\b))"
     r"[`'\"]?(?P<value>[A-Za-z0-9][\w.-]{0,40}?(?:\([^()\s]{0,40}\))?)[`'\"]{0,2}(?=[\s,;)]|\.(?!\w)|$)"
@@ -125,11 +114,8 @@ _SUBJECT = re.compile(
     r"does not|doesn't)\b"
 )
 _BY_MEANS = re.compile(r"(?i) (?:it|this|them|that) (?:with|by|via|using|through)\b")
-# A name of several words.
-_JOINED = re.compile(r"[A-Za-z][_-][A-Za-z]")
-# So much of a message is read; how far before a name its verb may stand; how many lines below the root what
-# it announces may.
-LONGEST_READ, _REACH, _BELOW = 4000, 48, 3
+# So much of a message is read, and so far before a name its verb may stand.
+_LONGEST_READ, _REACH = 4000, 48
 # The bounds that a message gives for a setting, right behind its name.
 _RANGE = re.compile(
     r"^[`'\"]?\s*(?:must be |should be |has to be |may be |values? )?(?:of |from |between |in (?:the "
@@ -179,7 +165,6 @@ _MISSING = re.compile(
 _OF_OWNER = re.compile(
     r"`(?P<owner>[A-Z]\w{2,40})`,? (?:that |which )?(?:has|with) no (?P<word>[a-z]{3,30})\b"
 )
-MOST = 4
 
 
 @dataclass(frozen=True)
@@ -196,141 +181,9 @@ class NamedSetting:
     high: int | None = None
 
 
-@dataclass(frozen=True)
-class MessageHint:
-    """A setting of the job that the failing message names, under the name that its version has for it.
-
-    `is_checked` tells that the source names it where it tells of the failure; where the message says nothing
-    of it, that is its `way`. `in_words` tells that no sign shows the words to be a name.
-    """
-
-    framework: str
-    key: str
-    spec: SettingSpec
-    cause: str
-    way: Way
-    value: str = ""
-    low: int | None = None
-    high: int | None = None
-    is_checked: bool = False
-    in_words: bool = False
-
-    @property
-    def is_last_resort(self) -> bool:
-        """Tell whether others should be tried first.
-
-        What is only named, without bounds, what is named in words alone, and what takes a check away.
-        """
-        is_named = self.way in ("named", "checked")
-        return (
-            self.in_words or (is_named and self.low is self.high is None) or bool(_OVERRIDE.search(self.key))
-        )
-
-    @property
-    def says_value(self) -> bool:
-        """Tell whether the message itself names the value, or says that there should be none."""
-        # Of `turn it off (x = False)` nobody can tell which of the two it means.
-        return bool(self.value) is not (self.way == "off") and not self.is_last_resort
-
-    def bound(self, now: str | None) -> int | None:
-        """Give the bound that the job's value, or else the default, lies beyond; None where it is within."""
-        known = now if now is not None else self.spec.default
-        present = number_of(known, "float") if isinstance(known, (int, float, str)) else None
-        if present is None:
-            return None
-        if self.high is not None and present > self.high:
-            return self.high
-        return self.low if self.low is not None and present < self.low else None
-
-
-def hinted_changes(
-    cause: str,
-    report: CrashReport,
-    library: Library,
-    settings: Sequence[Setting] = (),
-    checked: Sequence[str] = (),
-) -> list[MessageHint]:
-    """Give the settings that the messages of this cause advise, or name as those at fault, in their order.
-
-    `checked` are names that the source reads where it tells of the root; of these, only what the job sets.
-    """
-    found: dict[tuple[str, str], MessageHint] = {}
-    for row in stated_rows(cause, report):
-        at_root = report.root is not None and 0 <= row.line - report.root.line <= _BELOW
-        for advice in _worded(row.text, cause, report, library, settings):
-            found.setdefault((advice.framework, advice.key), advice)
-        for named in () if is_stray_command(row.text) else read_hints(row.text):
-            is_blamed = at_root and "wrong-value" in library.causes[cause].messages_name
-            for advice in _meant(named, cause, report, library, settings):
-                if advice.way == "named" and not is_blamed and not _is_beyond(advice, settings):
-                    continue
-                # What one sentence only names, a further one may say what to do with. A bound says it too.
-                before = found.get((advice.framework, advice.key))
-                is_bare = before is not None and before.way == "named" and before.low is before.high is None
-                if before is None or (is_bare and advice.way != "named"):
-                    found[advice.framework, advice.key] = advice
-                elif before.way == advice.way and before.low is before.high is None:
-                    found[advice.framework, advice.key] = replace(before, low=advice.low, high=advice.high)
-    for advice in _in_words(cause, report, library, settings):
-        found.setdefault((advice.framework, advice.key), advice)
-    read = (advice for name in checked for advice in _checked(name, cause, report, library, settings))
-    for advice in read:
-        known = found.get((advice.framework, advice.key), advice)
-        found[advice.framework, advice.key] = replace(known, is_checked=True)
-    return sorted(found.values(), key=lambda advice: advice.is_last_resort)[:MOST]
-
-
-def _worded(
-    message: str, cause: str, report: CrashReport, library: Library, settings: Sequence[Setting]
-) -> Iterator[MessageHint]:
-    """Give the settings that a message names in words alone."""
-    for phrase in () if is_stray_command(message) else read_phrases(message):
-        meant = (advice for named in phrase for advice in _meant(named, cause, report, library, settings))
-        yield from islice(meant, 1)
-
-
-def _in_words(
-    cause: str, report: CrashReport, library: Library, settings: Sequence[Setting]
-) -> Iterator[MessageHint]:
-    """Give the settings that the root names in words, where a message of its cause blames what it names."""
-    root = report.root
-    if root is not None and "wrong-value" in library.causes[cause].messages_name:
-        for phrase in read_words(root.body, library.is_setting):
-            meant = (advice for named in phrase for advice in _meant(named, cause, report, library, settings))
-            yield from (replace(advice, in_words=True) for advice in islice(meant, 1))
-
-
-def _is_beyond(advice: MessageHint, settings: Sequence[Setting]) -> bool:
-    """Tell whether the job's value lies beyond the bounds that a message gives."""
-    values = [value_of(key, settings) for key in (advice.key, advice.key.rpartition(".")[2])]
-    known = next((value for value in values if value is not None), advice.spec.default)
-    now = number_of(known, "float") if isinstance(known, (str, int, float)) else None
-    return now is not None and (
-        (advice.low is not None and now < advice.low) or (advice.high is not None and now > advice.high)
-    )
-
-
-def _checked(
-    name: str, cause: str, report: CrashReport, library: Library, settings: Sequence[Setting]
-) -> Iterator[MessageHint]:
-    """Give the setting that the job sets and that a name of the source means: all of it, or its end."""
-    levels = name.split(".")
-    # A plain word is as likely a variable as the setting of that name.
-    endings = [".".join(levels[place:]) for place in range(len(levels))] if _JOINED.search(levels[-1]) else []
-    for ending in endings:
-        found = [
-            advice
-            for advice in _meant(NamedSetting(ending, "checked"), cause, report, library, settings)
-            if value_of(advice.key, settings) is not None
-        ]
-        if found:
-            yield from found
-            return
-
-
 def read_hints(message: str) -> list[NamedSetting]:
     """Read the names of a message that it advises to change, and those that it only names."""
-    told = _APPENDED.sub("", in_english(message[:LONGEST_READ]))
+    told = _APPENDED.sub("", in_english(message[:_LONGEST_READ]))
     advised = [
         named
         for sentence in _SENTENCE.split(told)
@@ -450,51 +303,3 @@ def _bounds(rest: str) -> tuple[int | None, int | None]:
     most, least = _MOST.match(rest), _LEAST.match(rest)
     least_allowed = int(least["low"] or int(least["over"]) + 1) if least else None
     return least_allowed, int(most["high"] or int(most["under"]) - 1) if most else None
-
-
-def _meant(
-    named: NamedSetting, cause: str, report: CrashReport, library: Library, settings: Sequence[Setting]
-) -> Iterator[MessageHint]:
-    """Give the job's own setting of that name."""
-    mine = settable_frameworks(report)
-    order = dict.fromkeys(
-        (
-            *(found.name for found in report.frameworks if found.name in mine),
-            *sorted(mine),
-            *known_frameworks().holding_variables,
-        )
-    )
-    for framework in order:
-        key = _key(framework, named.name, report, library, settings)
-        spec = library.setting(framework, key, report.version(framework)) if key else None
-        if spec is not None and fits_place(framework, key, report):
-            given = giving_setting(spec.key, report, library)
-            framework, key, spec = (given.framework, given.key, given) if given else (framework, key, spec)
-            is_left_out = spec.type == "bool" or spec.default in (None, "")
-            way = named.way if named.way != "denied" else "off" if is_left_out else "named"
-            yield MessageHint(framework, key, spec, cause, way, named.value, named.low, named.high)
-            return
-
-
-def _key(
-    framework: str, name: str, report: CrashReport, library: Library, settings: Sequence[Setting]
-) -> str:
-    """Give the framework's key for a name.
-
-    Its own, or the one key of a trainer that ends in the name of an engine's.
-    """
-    version = report.version(framework)
-    spec = library.setting(framework, name, version)
-    if spec is not None:
-        return next(
-            (
-                key
-                for key in (spec.key, *(alias.key for alias in spec.aliases))
-                if canonical(key) == canonical(name)
-            ),
-            spec.key,
-        )
-    longer = set(library.keys_ending(framework, name))
-    given = {canonical(setting.key) for setting in settings}
-    used = {key for key in longer if canonical(key) in given}
-    return next(iter(used or longer)) if len(used or longer) == 1 else ""

@@ -15,7 +15,7 @@ from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
 from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import settable_frameworks
-from service.remediation.message_hints import MessageHint
+from service.remediation.hinted_settings import MessageHint
 from service.remediation.named_options import NamedOption
 from service.remediation.own_names import own_option
 from service.remediation.ranking import BEFORE_ADVICE, ChangeGroup

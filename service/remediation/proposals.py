@@ -25,7 +25,7 @@ from service.remediation.feasibility import ALREADY, DEFAULT
 from service.remediation.given_since import given_since, gone_since, listed_already
 from service.remediation.guard_values import guard_options
 from service.remediation.handed_options import handed_options, handed_renames
-from service.remediation.message_hints import hinted_changes
+from service.remediation.hinted_settings import hinted_changes
 from service.remediation.named_options import NamedOption, named_options
 from service.remediation.near_files import near_files, stray_signs
 from service.remediation.near_values import near_values

@@ -2,7 +2,7 @@
 
 What a program tells of its own option is proof enough that there is one: `Please set use_cache=False`, or
 `use 'type: chat'` below the field that a validator names. What is catalogued has its way in
-`message_hints`.
+`hinted_settings`.
 """
 
 from __future__ import annotations

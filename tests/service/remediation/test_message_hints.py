@@ -7,7 +7,8 @@ from typing import Any
 
 from corpus.schema import Language, Remedy, Scalar, SettingSpec
 from service.remediation.changes import propose_changes
-from service.remediation.message_hints import hinted_changes, read_hints, read_phrases
+from service.remediation.hinted_settings import hinted_changes
+from service.remediation.message_hints import read_hints, read_phrases
 from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import ProposedChange
 from tests.factories import event
