@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 
 class LoopbackHandler(BaseHTTPRequestHandler):
@@ -61,7 +63,7 @@ class LoopbackHandler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def http_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+def http_server(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
     """Serve until left; gives the address without a path."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
@@ -73,3 +75,15 @@ def http_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
         server.shutdown()
         server.server_close()
         thread.join(timeout=5)
+
+
+@contextmanager
+def folder_server(folder: Path) -> Iterator[str]:
+    """Serve the files of a folder, and lists of them, by a server that knows no ranges."""
+    with http_server(partial(_Files, directory=str(folder))) as address:
+        yield address
+
+
+class _Files(SimpleHTTPRequestHandler):
+    def log_message(self, *_args: object) -> None:
+        """Say nothing."""

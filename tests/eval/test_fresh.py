@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import httpx
@@ -22,6 +19,7 @@ from eval.fresh.rounds import Figure, FirstSight, FreshLog, Pointer, Round
 from eval.fresh.scoring import ScoredLog, figures, fresh_score, laid_out
 from eval.incidents import Incident
 from tests.factories import whole_corpus
+from tests.loopback import folder_server
 from tests.tables import each_row
 
 ROOT = Path(__file__).parent.parent.parent
@@ -168,19 +166,14 @@ def test_texts_come_from_the_public_host_by_pointer(tmp_path: Path) -> None:
     place = tmp_path / log.repository / COMMIT / "logs"
     place.mkdir(parents=True)
     (place / "a job.out").write_text(KILLED, encoding="utf-8")
-    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, httpx.Client(trust_env=False) as client:
-        Thread(target=server.serve_forever, daemon=True).start()
-        source = texts.from_host(
-            client, f"http://127.0.0.1:{server.server_port}/{{repository}}/{{commit}}/{{path}}"
-        )
+    with folder_server(tmp_path) as address, httpx.Client(trust_env=False) as client:
+        source = texts.from_host(client, f"{address}/{{repository}}/{{commit}}/{{path}}")
         assert source(log, log.log) == KILLED.encode()
         with pytest.raises(FetchError, match=r"r7-01: .*train\.sbatch cannot be fetched"):
             source(log, log.files[0])
         (place / "a job.out").write_text(KILLED + "more\n", encoding="utf-8")
         with pytest.raises(FetchError, match="is not what was labelled"):
             source(log, log.log)
-        server.shutdown()
 
 
 def test_only_the_named_lines_are_shown() -> None:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from service.schemas.errors import (
     UnreachableError,
 )
 from service.settings import Settings
+from tests.loopback import http_server
 from tests.service.api.conftest import bearer, opened, settings_at
 from tests.service.api.test_crashes import LOST
 from tests.tables import each_row
@@ -111,15 +112,9 @@ def issuer() -> Iterator[Issuer]:
         def log_message(self, *_said: object) -> None:
             """Print nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    made.url = f"http://127.0.0.1:{server.server_address[1]}"
-    yield made
-    made.goes_on.set()
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with http_server(Handler) as made.url:
+        yield made
+        made.goes_on.set()
 
 
 def settings_of(issuer: Issuer, **fields: Any) -> dict[str, Any]:

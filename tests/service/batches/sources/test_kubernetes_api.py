@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -28,6 +27,7 @@ from service.batches.sources.spool import open_spool
 from service.monitoring import ended_jobs
 from service.schemas.errors import InvalidRequestError, TooLargeError
 from service.settings import Settings
+from tests.loopback import http_server
 from tests.service.batches.jobs import home_at
 from tests.service.batches.sources.handing import DIED, SECRET, held
 from tests.tables import each_row
@@ -179,13 +179,8 @@ def url(cluster: StandIn) -> Iterator[str]:
         def log_message(self, *_said: object) -> None:
             """Print nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with http_server(Handler) as address:
+        yield address
 
 
 @pytest.fixture

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,6 +19,7 @@ from service.batches.sources.object_store import ObjectQuery
 from service.batches.sources.spool import open_spool
 from service.schemas.errors import InvalidRequestError, TooLargeError
 from service.settings import Settings
+from tests.loopback import folder_server
 from tests.service.batches.jobs import home_at
 from tests.service.batches.sources.handing import DIED, SECRET, held
 from tests.tables import each_row
@@ -101,18 +99,8 @@ def web(tmp_path: Path) -> Iterator[str]:
         path = tmp_path / "served" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_said: object) -> None:
-            """Print nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "served")))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with folder_server(tmp_path / "served") as address:
+        yield address
 
 
 def _is_night(found: FoundJobs) -> None:

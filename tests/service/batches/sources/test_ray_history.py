@@ -8,10 +8,9 @@ import shutil
 import sys
 import threading
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
-from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from service.batches.sources.grouping import group_files
 from service.batches.sources.object_store import ObjectQuery
 from service.batches.sources.spool import open_spool
 from service.settings import Settings
+from tests.loopback import folder_server, http_server
 from tests.machine import short_folder
 from tests.service.batches.sources.handing import DIED, held
 from tests.service.batches.sources.ray_head import jobs_waited_for, running_head, submitted
@@ -35,24 +35,6 @@ Store = Mapping[str, str | bytes]
 Find = Callable[[Store, str], FoundJobs]
 
 
-@contextmanager
-def _answering(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-class _Files(SimpleHTTPRequestHandler):
-    def log_message(self, *_said: object) -> None:
-        """Print nothing."""
-
-
 @pytest.fixture
 def find(tmp_path: Path, make_settings: Callable[..., Settings]) -> Find:
     """Serve files as a store does, and take the jobs below one of its folders."""
@@ -63,7 +45,7 @@ def find(tmp_path: Path, make_settings: Callable[..., Settings]) -> Find:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content.encode() if isinstance(content, str) else content)
         made = make_settings()
-        with _answering(partial(_Files, directory=str(tmp_path / "store"))) as url:
+        with folder_server(tmp_path / "store") as url:
             asked = ObjectQuery(f"{url}/{below}")
             return object_store.find_jobs(asked, open_spool(tmp_path / "copies", made), made)
 
@@ -280,7 +262,7 @@ def test_that_the_jobs_of_a_real_cluster_that_is_gone_are_found(find: Find, tmp_
     names = ("one", "two", "well")
     try:
         with (
-            _answering(partial(_Collector, folder=node, lock=threading.Lock())) as collector,
+            http_server(partial(_Collector, folder=node, lock=threading.Lock())) as collector,
             running_head(
                 home,
                 RAY_enable_ray_event="true",

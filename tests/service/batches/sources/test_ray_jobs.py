@@ -6,13 +6,13 @@ import json
 import re
 import shutil
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -24,6 +24,7 @@ from service.batches.sources.ray_jobs import RayJobQuery, json_text
 from service.batches.sources.spool import open_spool
 from service.schemas.errors import ForbiddenError, InvalidRequestError, TooLargeError
 from service.settings import Settings
+from tests.loopback import http_server
 from tests.machine import short_folder
 from tests.ports import free_port
 from tests.service.batches.jobs import home_at
@@ -201,8 +202,9 @@ def test_that_a_missing_token_is_told(
 
 
 class _Answers(BaseHTTPRequestHandler):
-    """Answers like a dashboard that is none, or whose connection breaks."""
+    """Answers like a dashboard that is none, or whose connection breaks; `asked` are the paths it was asked."""
 
+    asked: ClassVar[list[str]] = []
     jobs = json.dumps(
         [
             {"status": "FAILED", "submission_id": "../x", "message": "died", "type": "SUBMISSION"},
@@ -213,7 +215,7 @@ class _Answers(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer by the first part of the path."""
         kind = self.path.split("/")[1]
-        self.server.asked.append(self.path)  # type: ignore[attr-defined]
+        self.asked.append(self.path)
         if kind == "moved":
             self.send_response(302)
             self.send_header("Location", "http://127.0.0.1:1/")
@@ -230,41 +232,32 @@ class _Answers(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server() -> Iterator[ThreadingHTTPServer]:
+def no_ray() -> Iterator[str]:
     """Start a server that is no Ray."""
-    made = ThreadingHTTPServer(("127.0.0.1", 0), _Answers)
-    made.asked = []  # type: ignore[attr-defined]
-    thread = threading.Thread(target=made.serve_forever)
-    thread.start()
-    yield made
-    made.shutdown()
-    thread.join()
-    made.server_close()
+    _Answers.asked.clear()
+    with http_server(_Answers) as address:
+        yield address
 
 
-def test_that_what_came_of_a_cut_log_counts(
-    server: ThreadingHTTPServer, read: Callable[..., FoundJobs]
-) -> None:
+def test_that_what_came_of_a_cut_log_counts(no_ray: str, read: Callable[..., FoundJobs]) -> None:
     """A log that breaks off is kept as far as it came, and what has no log at all is told of.
 
     An id is never a path.
     """
-    found = read(f"http://127.0.0.1:{server.server_port}/cut")
+    found = read(f"{no_ray}/cut")
     texts = held(found)
     assert texts["../x"]["driver.log"] == "first line\nsecond li"
     assert texts["../x"]["ray-job-status.log"] == "died\n"
     assert found.left_out["no_logs"] == "1: 02"
     assert "damaged_archive" in found.left_out
-    assert "/cut/api/jobs/..%2Fx/logs" in server.asked  # type: ignore[attr-defined]
+    assert "/cut/api/jobs/..%2Fx/logs" in _Answers.asked
 
 
 @pytest.mark.parametrize("path", ["moved", "page"])
-def test_that_no_other_server_is_asked(
-    server: ThreadingHTTPServer, read: Callable[..., FoundJobs], path: str
-) -> None:
+def test_that_no_other_server_is_asked(no_ray: str, read: Callable[..., FoundJobs], path: str) -> None:
     """A redirect is not followed, and a page is no list of jobs."""
     with pytest.raises(InvalidRequestError, match="could not be asked"):
-        read(f"http://127.0.0.1:{server.server_port}/{path}")
+        read(f"{no_ray}/{path}")
 
 
 def test_that_an_absent_dashboard_is_told(read: Callable[..., FoundJobs]) -> None:
