@@ -145,12 +145,6 @@ class CrashReport:
         return phases.of_frames(frames, has_begun=self.has_begun) or self.marked_phase
 
     @cached_property
-    def phase_of_root(self) -> str:
-        """Name what the calls of the root itself tell of the phase; other lines prove nothing of it."""
-        frames = self.root.frames if self.root else ()
-        return phases.of_frames(frames, has_begun=self.has_begun) if frames else ""
-
-    @cached_property
     def fingerprint(self) -> str:
         """Give a hash that is equal for crashes of the same kind, whatever ids, numbers and paths differ."""
         if self.root is None:

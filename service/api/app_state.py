@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-import anyio.to_thread
 from fastapi import Depends, Header, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
@@ -107,8 +106,3 @@ IdempotencyKey = Annotated[
 def idempotent_request(app_state: AppState, key: str, principal: Principal) -> IdempotentRequest:
     """Give a request's memory of itself; raises InvalidRequestError where its key is none."""
     return IdempotentRequest(app_state.triage_service.store.requests, key, principal.caller)
-
-
-async def run_in_thread(work: Callable[[], None]) -> None:
-    """Run what blocks outside of the event loop."""
-    await anyio.to_thread.run_sync(work)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -52,13 +51,6 @@ class Candidate:
     signs: Signs = field(default_factory=dict)
     is_rival: bool = False
     borrowed: float = 0.0
-
-    @property
-    def log_odds(self) -> float:
-        """Give the natural logarithm of p / (1 - p); infinite where the probability is 0 or 1."""
-        if not 0.0 < self.probability < 1.0:
-            return math.inf if self.probability >= 1.0 else -math.inf
-        return math.log(self.probability) - math.log1p(-self.probability)
 
 
 @dataclass(frozen=True, slots=True)

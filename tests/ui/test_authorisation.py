@@ -43,7 +43,6 @@ OWN_BATCH = ("401", "401", "403", "403", "ok", "404", "ok")
 # A file is handed in for a triage or for a batch; which of them its key may begin is asked by the event.
 UPLOAD = ("401", "401", "ok", "ok", "ok", "ok", "ok")
 ADMIN = ("401", "401", "403", "403", "403", "403", "ok")
-NOWHERE = ("404",) * 7
 
 # {t} is a triage of the key `triage`, {b} a batch of the key `batch`.
 API: Sequence[tuple[str, str, Any, Sequence[str]]] = (

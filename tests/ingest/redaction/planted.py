@@ -409,7 +409,6 @@ BESIDE: tuple[Sample, ...] = (
 )
 # Where a row is the whole of the format, nothing may stand before it.
 ALONE = {"pgpass", "password-hash", "npm-token", "kubernetes-key"}
-_QUOTED = {"docker-auth", "cookie", "authorization", "api-header"}
 
 
 def english(shown: str, number: int) -> str:

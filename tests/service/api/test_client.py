@@ -11,6 +11,7 @@ from corpus.message import Message, is_chinese
 from service.api.client import Client, UnreachableError
 from service.schemas.errors import (
     ConflictError,
+    ForbiddenError,
     InvalidRequestError,
     NotFoundError,
     RequestError,
@@ -77,6 +78,9 @@ def test_that_errors_are_the_services_own(asked: Client, tmp_path: Path) -> None
             asked.triage(log)
         with pytest.raises(RequestError):
             list(asked.stream(log))
+    # Folders that a server may look into are its operator's to name.
+    with pytest.raises(ForbiddenError):
+        asked.batch_of("folder", str(tmp_path))
     asked.triage(LOG, idempotency_key="program-1")
     with pytest.raises(ConflictError):
         asked.triage(KILLED, idempotency_key="program-1")

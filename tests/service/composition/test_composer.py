@@ -14,7 +14,7 @@ from service.composition import phrases
 from service.composition.composer import language_of
 from service.composition.evidence import MAX_CASCADE, MAX_EVIDENCE
 from service.pipeline.triage import Triage
-from service.schemas.diagnosis import UNKNOWN_CAUSE, Diagnosis
+from service.schemas.diagnosis import UNKNOWN_CAUSE
 from service.scoring.retrieval import Retrieval, SignatureMatch
 from tests.factories import OOM, event, steps, traceback
 from tests.service.factories import case, composed_of, failed, report
@@ -24,18 +24,6 @@ from tests.warm import EVERY, WRITE_UPS, answered, explained
 NOTHING = Retrieval((), ())
 KILLED = "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory."
 _CHINESE = re.compile(r"[一-鿿]")
-
-
-def composed(
-    triage: Triage, *causes: str, strength: str = "suggests", language: Language = "en"
-) -> Diagnosis:
-    """Compose an answer for a job in which each cause has one line that speaks for it."""
-    events = [failed(3, pattern="x.a", cause=causes[0], strength=strength)]
-    events += [
-        event(4 + place, pattern=f"x.{place}", cause=cause, strength=strength)
-        for place, cause in enumerate(causes[1:])
-    ]
-    return composed_of(report(*events), triage.library, language)
 
 
 @each_row(
