@@ -18,7 +18,7 @@ from ingest.logs.lines import Line, shape_of
 from ingest.logs.samples import spoken_rows
 from ingest.logs.stacks import tracebacks
 from ingest.logs.transcripts import is_entered
-from ingest.logs.wording import COUNTS_FAILED, happened, holds, is_prose, says, says_it_continues
+from ingest.logs.wording import COUNTS_FAILED, happened, has_many_clauses, holds, says, says_it_continues
 
 # What loggers call a line that is no trouble; glog writes one letter.
 REMARKS = frozenset({"INFO", "DEBUG", "TRACE", "I", "D"})
@@ -97,7 +97,7 @@ class FailureJudgement:
     def is_supposed(self) -> bool:
         """Tell whether a line with general words of a failure only remarks or warns of one, or is prose."""
         line = self._line
-        if line.level in REMARKS or is_prose(line.body):
+        if line.level in REMARKS or has_many_clauses(line.body):
             return True
         said = happened(line.body)
         return said != line.body and not any(says(row, said) for row in self._rows)

@@ -84,7 +84,7 @@ _CLOSING = "`*.,;!)] \t。！"
 
 
 @lru_cache(REMEMBERED)
-def is_prose(body: str) -> bool:
+def has_many_clauses(body: str) -> bool:
     """Tell whether a line is of several sentences, as people and models write them and no program reports."""
     return len(_CLAUSE.findall(body)) > FEW_CLAUSES
 

@@ -30,7 +30,6 @@ __all__ = [
     "from_dump",
     "from_file",
     "is_command",
-    "logical_lines",
     "rows_below",
 ]
 
@@ -80,11 +79,6 @@ def from_file(text: str, name: str = "") -> list[Setting]:
     from ingest.configfiles import reader
 
     return reader.read(Redactor().clean(text), name)
-
-
-def logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Join lines that end in a backslash; yields the first line's number and the whole."""
-    return commands.logical_lines(text)
 
 
 def _printed(redactor: Redactor, head: ConfigLine, rows: Iterable[ConfigLine], full: str) -> list[Setting]:

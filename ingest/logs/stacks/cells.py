@@ -15,6 +15,7 @@ from itertools import chain, islice
 
 from ingest.logs.lines import Line
 from ingest.logs.stacks import stack
+from ingest.logs.stacks.code_rows import bare_code
 from ingest.logs.stacks.stack import Frame, Traceback
 
 # A statement that is longer than this, over its rows, is told by its row at the arrow.
@@ -45,7 +46,6 @@ _SYNTAX = re.compile(
     r" {0,2}(?:File )?(?P<file>(?:Cell |Input )?In ?\[\d+\]|<ipython-input-[^>]{1,80}>|\S{1,400}\.py)"
     r"(?::|, line )(?P<line>\d{1,9})$"
 )
-_QUIET = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|#.*$")
 
 
 def named(file: str) -> str:
@@ -123,7 +123,7 @@ class _Call:
 
 def _balance(row: str) -> int:
     """Count the brackets that a row leaves open; fewer than none where it closes more."""
-    bare = _QUIET.sub("", row)
+    bare = bare_code(row)
     return sum(bare.count(sign) for sign in "([{") - sum(bare.count(sign) for sign in ")]}")
 
 

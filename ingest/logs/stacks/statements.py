@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from corpus.schema import StatementPart
+from ingest.logs.stacks.code_rows import closing_brackets
 
 # A part that is longer is no name to tell in a sentence.
 LONGEST_PART = 70
 # Parts that are found by a name of the message.
 NAMED_PARTS: frozenset[StatementPart] = frozenset({"attribute-owner", "call", "mapping"})
-_BRACKETS = {"(": ")", "[": "]", "{": "}"}
-# A string, or a comment to the row's end.
-_QUIET = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|#.*$")
 _OPEN_BLOCK = re.compile(r":\s*(?:#.*)?$")
 # What stands at the end of a row that goes on, and is no expression yet.
 _DANGLING = re.compile(r"(?:\b\w+\s*=|[-+*/%@.\\&|^,]|\b(?:and|or|not|in|is|if|else|lambda|for))\s*$")
@@ -85,7 +83,7 @@ def _parsed(code: str) -> ast.AST | None:
     if re.match(r"(?:else|except|finally|try)\b", row):
         return None
     for _ in range(3):
-        closed = row + "".join(reversed(_open_brackets(row)))
+        closed = row + closing_brackets(row)
         for text in (closed, f"{closed}: pass"):
             try:
                 return ast.parse(text)
@@ -93,16 +91,6 @@ def _parsed(code: str) -> ast.AST | None:
                 continue
         row = _DANGLING.sub("", row.rstrip())
     return None
-
-
-def _open_brackets(row: str) -> list[str]:
-    waiting: list[str] = []
-    for sign in _QUIET.sub("", row):
-        if sign in _BRACKETS:
-            waiting.append(_BRACKETS[sign])
-        elif waiting and sign == waiting[-1]:
-            waiting.pop()
-    return waiting
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from ingest.configfiles.settings import TextEdit
+from ingest.logs.stacks.code_rows import closing_brackets
 
 # Code that is longer is data.
 LONGEST = 400_000
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
-_BRACKETS = {"(": ")", "[": "]", "{": "}"}
-# A string, or a comment to the row's end.
-_QUIET = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|#.*$")
 _COMMENT = re.compile(r"\s+#[^'\"]*$")
 
 
@@ -132,22 +130,12 @@ def printed_source(code: str) -> SourceText | None:
         if row.startswith(lead):
             row = kept + row.removeprefix(lead)
     bare = _COMMENT.sub("", row).rstrip("\\ ")
-    closed = bare + "".join(reversed(_open_brackets(bare)))
+    closed = bare + closing_brackets(bare)
     for text in (closed, f"{closed} pass", f"{closed}: pass"):
         tree = parsed(text)
         if tree is not None and tree.body:
             return SourceText(text, tree, len(bare))
     return None
-
-
-def _open_brackets(row: str) -> list[str]:
-    waiting: list[str] = []
-    for sign in _QUIET.sub("", row):
-        if sign in _BRACKETS:
-            waiting.append(_BRACKETS[sign])
-        elif waiting and sign == waiting[-1]:
-            waiting.pop()
-    return waiting
 
 
 def head_nodes(statement: ast.AST) -> Iterator[ast.AST]:

@@ -101,7 +101,7 @@ def test_what_a_judgement_asks_tells_no_digits_apart() -> None:
     }
     assert found - {"_CLAUSE"} == TELLING | ASKED_ANEW
     # Its digits name the signs of Chinese.
-    assert not wording.is_prose("1234 " * 40)
+    assert not wording.has_many_clauses("1234 " * 40)
     assert told_apart([tracebacks._WARNS.pattern, tracebacks._WARNED.pattern]) == told_apart([])
 
 

@@ -8,14 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.logs.configs.launch import (
-    SettingLog,
-    from_command,
-    from_dump,
-    from_file,
-    is_command,
-    logical_lines,
-)
+from ingest.configfiles.shell.commands import logical_lines
+from ingest.logs.configs.launch import SettingLog, from_command, from_dump, from_file, is_command
 from tests.factories import RAY, ReadLog, interleaved, prefixed
 from tests.tables import each_row
 
