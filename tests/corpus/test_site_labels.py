@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from corpus import library
 from corpus.errors import InvalidCorpusError
 from corpus.extract.__main__ import main
 from corpus.extract.messages import labels, sampling
 from corpus.extract.messages.labels import NO_FAILURE, SiteLabel, agreement, read_answers, read_labels
 from corpus.extract.messages.packages import AtlasPackage, atlas_packages
 from corpus.extract.messages.sampling import DrawnSite, SamplingPlan, draw, read_drawn, sites_of, write_pages
+from tests.factories import whole_corpus
 from tests.tables import each_row
 
 ORCHARD = """
@@ -142,7 +142,7 @@ def test_agreement_counts_what_chance_would_give() -> None:
 
 def test_the_shipped_labels_are_of_known_causes_packages_and_readers() -> None:
     found = read_labels()
-    causes, packages = library.load().causes, atlas_packages()
+    causes, packages = whole_corpus().causes, atlas_packages()
     assert len({label.site for label in found}) >= 4000
     wrong = [
         label

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from time import thread_time
 
-from corpus import library
 from corpus.extract.messages.labels import labels_digest
 from ingest.logs.stacks.stack import Frame
 from service.scoring.message_classifier import (
@@ -17,7 +16,7 @@ from service.scoring.message_classifier import (
     message_in,
     shipped,
 )
-from tests.factories import event
+from tests.factories import event, whole_corpus
 from tests.tables import each_row
 
 MOST_BYTES = 4 << 20
@@ -25,7 +24,7 @@ MOST_BYTES = 4 << 20
 
 def test_the_model_that_ships_is_small_and_of_the_labels_that_ship() -> None:
     assert FILE.stat().st_size <= MOST_BYTES
-    assert set(shipped().causes) <= set(library.load().causes)
+    assert set(shipped().causes) <= set(whole_corpus().causes)
     assert shipped().labels == labels_digest(), "fit it again: python -m eval.classify --texts FILE --write"
 
 

@@ -15,7 +15,6 @@ from service.schemas.events import FirstAnswer, Progress
 from service.settings import Settings
 from service.workers.pool import ProcessPool, WorkerMessage
 from service.workers.tasks import Submission
-from tests.service.factories import diagnosis
 from tests.waiting import PATIENCE, until
 
 # A task of this text, with a file's path after it, is worked on until the file is there.
@@ -68,6 +67,9 @@ def crashing(pipe: Connection, settings: Settings) -> None:
 
 def first_then_dead(pipe: Connection, settings: Settings) -> None:
     """Give a first answer and die."""
+    # Imported here: what makes answers doubles the time in which any other worker of the tests starts.
+    from tests.service.factories import diagnosis
+
     pipe.send(WorkerReady())
     task = pipe.recv()
     pipe.send(FirstAnswer(diagnosis=diagnosis(id=task.id)))

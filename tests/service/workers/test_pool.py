@@ -34,6 +34,16 @@ def pool(make_settings: Callable[..., Settings]) -> Iterator[ProcessPool]:
     made.close()
 
 
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessPool]:
+    """Such a pool for all tests that leave it as it was: a process takes most of a second to start."""
+    settings = Settings(home=tmp_path_factory.mktemp("pool") / "home", embedding_model="hash", queue=2)
+    made = ProcessPool(settings, 1, faulty.serve)
+    made.start()
+    yield made
+    made.close()
+
+
 def told(pool: ProcessPool, text: str, seconds: float = PATIENCE) -> list[WorkerMessage]:
     """Give all that a task answers."""
     return list(pool.submit(Submission("log", text, id="1"), seconds))
@@ -52,8 +62,8 @@ def failure(messages: list[WorkerMessage]) -> TriageFailed:
     return messages[-1]
 
 
-def test_that_one_process_answers_task_after_task(pool: ProcessPool) -> None:
-    assert pid(told(pool, "one")) == pid(told(pool, "two"))
+def test_that_one_process_answers_task_after_task(lasting: ProcessPool) -> None:
+    assert pid(told(lasting, "one")) == pid(told(lasting, "two"))
 
 
 @pytest.mark.long
@@ -73,10 +83,10 @@ def test_that_a_task_past_its_deadline_is_ended_and_the_next_is_answered(pool: P
     assert pid(told(pool, "two"))
 
 
-def test_that_waiting_counts_against_the_deadline(pool: ProcessPool, tmp_path: Path) -> None:
-    pid(told(pool, "one"))
-    first = pool.submit(Submission("log", f"{UNTIL}{tmp_path / 'end'}", id="1"), PATIENCE)
-    second = pool.submit(Submission("log", "x", id="2"), 0.1)
+def test_that_waiting_counts_against_the_deadline(lasting: ProcessPool, tmp_path: Path) -> None:
+    pid(told(lasting, "one"))
+    first = lasting.submit(Submission("log", f"{UNTIL}{tmp_path / 'end'}", id="1"), PATIENCE)
+    second = lasting.submit(Submission("log", "x", id="2"), 0.1)
     time.sleep(0.2)  # its deadline passes while it waits
     (tmp_path / "end").touch()
     assert failure(list(second)).type == "Late"
@@ -84,49 +94,49 @@ def test_that_waiting_counts_against_the_deadline(pool: ProcessPool, tmp_path: P
 
 
 def test_that_one_task_too_many_is_refused_with_the_time_to_wait_and_later_taken(
-    pool: ProcessPool, tmp_path: Path
+    lasting: ProcessPool, tmp_path: Path
 ) -> None:
-    pid(told(pool, "one"))
+    pid(told(lasting, "one"))
     running = [
-        pool.submit(Submission("log", f"{UNTIL}{tmp_path / 'end'}", id=str(number)), PATIENCE)
+        lasting.submit(Submission("log", f"{UNTIL}{tmp_path / 'end'}", id=str(number)), PATIENCE)
         for number in range(3)
     ]
     with pytest.raises(BusyError) as refused:
-        pool.submit(Submission("log", "x", id="4"), PATIENCE)
+        lasting.submit(Submission("log", "x", id="4"), PATIENCE)
     assert refused.value.status == 429
     assert refused.value.wait is not None
     assert refused.value.wait >= 1
     (tmp_path / "end").touch()
     assert all(pid(list(handle)) for handle in running)
-    assert pid(told(pool, "x"))
+    assert pid(told(lasting, "x"))
 
 
-def test_that_what_is_to_be_kept_is_kept_also_where_nobody_listens(pool: ProcessPool) -> None:
+def test_that_what_is_to_be_kept_is_kept_also_where_nobody_listens(lasting: ProcessPool) -> None:
     kept: list[WorkerMessage] = []
-    pool.submit(Submission("log", "one", id="1"), PATIENCE, kept.append)
-    pid(told(pool, "two"))  # the one process has done the first by then; a thread keeps what it said
+    lasting.submit(Submission("log", "one", id="1"), PATIENCE, kept.append)
+    pid(told(lasting, "two"))  # the one process has done the first by then; a thread keeps what it said
     until(lambda: kept, "the first is kept")
     assert len(kept) == 1
 
 
 def test_that_a_task_that_nobody_wants_any_more_gives_its_place_to_others(
-    pool: ProcessPool, tmp_path: Path
+    lasting: ProcessPool, tmp_path: Path
 ) -> None:
-    pid(told(pool, "one"))
+    pid(told(lasting, "one"))
     kept: list[WorkerMessage] = []
     seen: list[WorkerMessage] = []
-    begun = pool.submit(Submission("log", f"{UNTIL}{tmp_path / 'end'}", id="begun"), PATIENCE, seen.append)
+    begun = lasting.submit(Submission("log", f"{UNTIL}{tmp_path / 'end'}", id="begun"), PATIENCE, seen.append)
     until(lambda: seen, "the task has begun")
-    forsaken = pool.submit(Submission("log", "x", id="forsaken"), PATIENCE, kept.append)
-    other = pool.submit(Submission("log", "x", id="other"), PATIENCE)
+    forsaken = lasting.submit(Submission("log", "x", id="forsaken"), PATIENCE, kept.append)
+    other = lasting.submit(Submission("log", "x", id="other"), PATIENCE)
     for name in ("forsaken", "forsaken", "begun", "nobody"):
-        pool.withdraw(name)
-    assert pool.waiting == 2
+        lasting.withdraw(name)
+    assert lasting.waiting == 2
     (tmp_path / "end").touch()
-    assert pid(told(pool, "x"))
+    assert pid(told(lasting, "x"))
     assert (failure(list(forsaken)).type, failure(kept).type) == ("Abandoned", "Abandoned")
     assert pid(list(begun)) == pid(list(other))
-    assert pool.waiting == 0
+    assert lasting.waiting == 0
 
 
 def test_that_closing_answers_the_task_that_runs(pool: ProcessPool) -> None:
@@ -159,21 +169,21 @@ def test_that_a_pool_says_what_it_lacks(make_settings: Callable[..., Settings]) 
     pool.close()
 
 
-def test_that_the_pool_outlives_what_cannot_be_kept_and_what_cannot_be_sent(pool: ProcessPool) -> None:
+def test_that_the_pool_outlives_what_cannot_be_kept_and_what_cannot_be_sent(lasting: ProcessPool) -> None:
     def full(_message: WorkerMessage) -> None:
         raise ValueError("no room")
 
-    assert pid(list(pool.submit(Submission("log", "x", id="1"), PATIENCE, full)))
+    assert pid(list(lasting.submit(Submission("log", "x", id="1"), PATIENCE, full)))
     lock = threading.Lock()
     unsendable = Submission("log", lock, id="2")  # type: ignore[arg-type]  # no process can be sent it
-    assert failure(list(pool.submit(unsendable, PATIENCE))).type == "Unexpected"
-    assert pid(told(pool, "x"))
-    assert pool.waiting == 0
+    assert failure(list(lasting.submit(unsendable, PATIENCE))).type == "Unexpected"
+    assert pid(told(lasting, "x"))
+    assert lasting.waiting == 0
 
 
-def test_that_a_message_that_cannot_be_read_ends_nothing(pool: ProcessPool) -> None:
-    assert pid(told(pool, "garble"))
-    assert pid(told(pool, "x"))
+def test_that_a_message_that_cannot_be_read_ends_nothing(lasting: ProcessPool) -> None:
+    assert pid(told(lasting, "garble"))
+    assert pid(told(lasting, "x"))
 
 
 def test_that_a_process_that_died_in_its_idle_time_costs_no_task(pool: ProcessPool) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from corpus import library
 from service.schemas.diagnosis import Alternative, CascadeEntry, Diagnosis, Engine, Evidence, Tokens
 from service.schemas.value_bounds import ValueBounds
 from service.workers.retelling import retell
+from tests.factories import whole_corpus
 from tests.service.factories import diagnosis, proposal
 from tests.tables import each_row
 
@@ -64,7 +64,7 @@ def again(**fields: Any) -> Diagnosis:
 
 def test_that_words_alone_are_taken() -> None:
     """Counts, odds, values and what a model wrote stay those that were given."""
-    told = retell(answered(), again(), library.load(), "zh")
+    told = retell(answered(), again(), whole_corpus(), "zh")
     assert told is not None
     assert (told.headline, told.evidence[0].why, told.changes[0].why) == (
         again().headline,
@@ -93,4 +93,4 @@ def test_that_words_alone_are_taken() -> None:
 )
 def test_that_an_answer_of_another_kind_is_not_taken_for_it(other: dict[str, Any]) -> None:
     """Its words would not be true of what was given."""
-    assert retell(answered(), again(**other), library.load(), "zh") is None
+    assert retell(answered(), again(**other), whole_corpus(), "zh") is None
