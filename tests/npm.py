@@ -1,4 +1,4 @@
-"""Packages of npm's that a test runs beside the program, installed by their lock into a folder of its own."""
+"""Packages of npm that a test runs beside the program, installed by their lock into a folder of its own."""
 
 from __future__ import annotations
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests import pypi
 from tests.ports import free_port
 from tests.service.signals.collector import Collected, collecting, values
 from tests.service.signals.test_signals import CONTENT, LOG, QUICK, home
@@ -30,13 +30,7 @@ pytestmark = pytest.mark.long
 @pytest.fixture(scope="module")
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The collector's program; the test is skipped where it cannot be installed."""
-    folder = tmp_path_factory.mktemp("rotel")
-    lock = Path(__file__).parent / "rotel.lock"
-    words = ["pip", "install", "--require-hashes", "--no-deps", "--target", folder, "--requirement", lock]
-    command = [sys.executable, "-m", "uv", "--quiet", *words, "--python", sys.executable]
-    ended = subprocess.run(command, capture_output=True, check=False, text=True)
-    if ended.returncode:
-        pytest.skip(f"the collector could not be installed: {ended.stderr[-300:]}")
+    folder = pypi.installed(Path(__file__).parent / "rotel.lock", tmp_path_factory.mktemp("rotel"))
     return folder / "rotel" / "rotel-agent"
 
 

@@ -23,6 +23,7 @@ from service.batches.sources.slurm import SlurmQuery
 from service.monitoring import ended_jobs
 from service.schemas.errors import InvalidRequestError
 from service.settings import Settings
+from tests import pypi
 from tests.service.batches.jobs import home_at
 from tests.service.batches.sources.handing import DIED
 from tests.service.batches.sources.serving import Asked, serving
@@ -170,14 +171,7 @@ def test_that_failed_jobs_are_read_in_the_form_of_each_version(
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a client that was made of Slurm's published API; skipped where it cannot be installed."""
-    folder = tmp_path_factory.mktemp("slurm")
-    lock = Path(__file__).parent / "slurm_api.lock"
-    words = ["pip", "install", "--require-hashes", "--no-deps", "--target", folder, "--requirement", lock]
-    command = [sys.executable, "-m", "uv", "--quiet", *words, "--python", sys.executable]
-    ended = subprocess.run(command, capture_output=True, check=False, text=True)
-    if ended.returncode:
-        pytest.skip(f"the client could not be installed: {ended.stderr[-300:]}")
-    return folder
+    return pypi.installed(Path(__file__).parent / "slurm_api.lock", tmp_path_factory.mktemp("slurm"))
 
 
 @pytest.mark.long
