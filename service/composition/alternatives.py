@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from corpus.library import Library
+from corpus.message import words
 from corpus.schema import Language
 from ingest.logs.conditions import ReportView, all_hold
 from service.schemas.diagnosis import UNKNOWN_CAUSE, Alternative, Verdict
@@ -31,10 +32,20 @@ def alternatives_of(
         Alternative(
             cause=item.cause,
             confidence=round(item.probability, 3),
-            tell_apart=tell_apart(first, item, library, language, view),
+            tell_apart=_told(first, item, library, language, view),
         )
         for item in rest[:3]
     )
+
+
+def _told(
+    first: Candidate | None, other: Candidate, library: Library, language: Language, view: ReportView
+) -> str:
+    """Say what would tell another cause apart, and why it is there where nothing in the log speaks for it."""
+    told = tell_apart(first, other, library, language, view)
+    # Whoever reads of a full GPU beside a missing module would look for its line.
+    is_unseen = other.is_rival and not (other.score > 0 or other.events or other.cases)
+    return words("answer.alternative-unseen", language, told=told) if is_unseen else told
 
 
 def tell_apart(
