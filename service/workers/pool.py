@@ -47,6 +47,8 @@ FIRST_GUESS = 0.1
 CLOSING = 10.0
 # Seconds after which the pool is looked after where nothing happens.
 TURN = 1.0
+# Seconds before the next turn after one that failed.
+AFTER_ERROR = 0.1
 STOPPING = "errors.server-stopping-hand-again"
 FORSAKEN = "errors.whoever-handed-left-before"
 
@@ -244,6 +246,8 @@ class _Dispatcher(threading.Thread):
                     self._turn()
                 except Exception as error:  # noqa: BLE001 - one message must not end the work on all tasks
                     _LOG.error("the worker pool: %s", failing_frame(error))
+                    # What fails at each turn would fill the log.
+                    self._stopping.wait(AFTER_ERROR)
         finally:
             self._pool.close()
 
