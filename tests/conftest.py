@@ -26,10 +26,12 @@ from ingest.documents import Document
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
+from ingest.redaction import prefilter
 from service.settings import Settings
 from tests import machine, warm
 from tests.factories import ReadLog
 from tests.order import TESTS, FamilyScheduling, longest_first
+from tests.ui import fork_server
 
 # Made examples are the same in each run, and none fails because the machine was busy.
 hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, database=None)
@@ -102,6 +104,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def _loopback_only() -> None:
     """Let no test reach beyond this machine; pytest-socket lifts it after each test."""
     socket_allow_hosts(["127.0.0.1", "::1"], allow_unix_socket=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Keep what finds secrets compiled, for all workers and for the processes that fork commands."""
+    folder = warm.shared_folder(tmp_path_factory) / "warm" / "cache"
+    prefilter.save_prefilter(folder)
+    os.environ[fork_server.COMPILED] = str(folder)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ from corpus.schema import Language
 from ingest.index import Index
 from ingest.logs.lines import printable
 from ingest.redaction.extra import use_extra
+from ingest.redaction.prefilter import save_prefilter
 from ingest.redaction.redactor import Redactor
 from service.app.admission import Admission, Caller
 from service.batches.batches import open_store
@@ -100,6 +101,7 @@ class TriageService:
 
     def __enter__(self) -> Self:
         use_extra(self.settings.redact_extra)
+        save_prefilter(self.settings.home / "cache")
         # Built once here, not by each process for itself.
         self._index = Triage(self.settings, self._report).index
         self.store = open_store(self.settings)

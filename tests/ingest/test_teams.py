@@ -139,8 +139,12 @@ def test_that_nothing_is_forgotten_where_there_is_no_index(tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("small_corpus")
-def test_that_a_broken_off_run_for_another_team_is_not_gone_on_with(tmp_path: Path, home: Path) -> None:
+def test_that_a_broken_off_run_for_another_team_is_not_gone_on_with(
+    tmp_path: Path, home: Path, pattern_cache: Path
+) -> None:
     """What it had read is marked as that team's."""
+    home.mkdir()
+    (home / "cache").symlink_to(pattern_cache)
     log = _written(tmp_path / "a.log", traceback(OOM))
     tasks = {team: IngestTask(str(log), "report", team=team) for team in ("rl", "nlp")}
     for team, expected in (("rl", "rl"), ("nlp", "nlp")):

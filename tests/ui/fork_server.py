@@ -22,6 +22,8 @@ from tempfile import TemporaryFile
 from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
+# The variable that names the folder in which the tests keep what they compile.
+COMPILED = "TESTS_COMPILED"
 _MOST = 1 << 16
 _SAMPLE = ROOT / "eval/incidents/w-tinyzero-h20-cublas-sigfpe/log.txt"
 
@@ -136,10 +138,11 @@ def _serve(asking: socket.socket) -> None:
 if __name__ == "__main__":
     # What its commands import when they are called, and what each would compile, is here already.
     from corpus import message
-    from ingest.redaction.prefilter import load_prefilter
+    from ingest.redaction.prefilter import load_prefilter, save_prefilter
     from ui.cli import batch, corpus, explain, ingest, run, search  # noqa: F401
     from ui.cli.main import main
 
+    save_prefilter(Path(os.environ[COMPILED]))
     load_prefilter()
     for name in message.files():
         message.rows(name)

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from corpus.message import Message, language_of_user, words
 from corpus.schema import Language
 from ingest.redaction.extra import use_extra
+from ingest.redaction.prefilter import save_prefilter
 from service.pipeline.triage import Report
 from service.schemas.errors import ServiceError, SettingsError
 from service.settings import Settings, own_file, read
@@ -44,6 +45,7 @@ def load_settings() -> Settings:
     """
     loaded = read()
     use_extra(loaded.settings.redact_extra)
+    save_prefilter(loaded.settings.home / "cache")
     chosen = language(loaded.settings.lang)
     for item in loaded.ignored[:MOST_IGNORED]:
         told = words(f"cli.ignored-{item.trouble}", chosen, file=item.file, name=item.name, own=own_file())

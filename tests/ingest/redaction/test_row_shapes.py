@@ -23,9 +23,9 @@ CONDITIONS = list(dict.fromkeys(kind.prefilter for kind in KINDS))
 
 
 @pytest.fixture(scope="module")
-def shaped(tmp_path_factory: pytest.TempPathFactory) -> Prefilter:
-    """Give a prefilter whose expressions are compiled once for all tests here."""
-    return Prefilter(tmp_path_factory.mktemp("shapes"))
+def shaped(compiled: Path) -> Prefilter:
+    """Give a prefilter of the tests here alone."""
+    return Prefilter(compiled)
 
 
 def _log(name: str) -> bytes:
@@ -74,15 +74,15 @@ def test_most_rows_of_a_log_that_repeats_itself_are_passed_over(shaped: Prefilte
     assert len(shaped.shapes.live_rows(text, begins)) < 10
 
 
-def test_an_expression_is_written_from_its_tree_as_it_was() -> None:
+def test_an_expression_is_written_from_its_tree_as_it_was(compiled: Path) -> None:
     data = b"\n".join(planted.text.encode("utf-8", "surrogatepass") for planted in texts("g"))
-    as_given, as_written = Finder(CONDITIONS), Finder([written(parse(text)) for text in CONDITIONS])
+    as_given, as_written = Finder(CONDITIONS, compiled), Finder([written(parse(text)) for text in CONDITIONS])
     assert sorted(as_given.ends(data)) == sorted(as_written.ends(data))
 
 
-def test_whatever_digits_a_match_has_its_masked_row_is_found() -> None:
+def test_whatever_digits_a_match_has_its_masked_row_is_found(compiled: Path) -> None:
     rows = [row.encode() for planted in texts("n") for row in planted.text.split("\n")]
-    finder = Finder(CONDITIONS)
+    finder = Finder(CONDITIONS, compiled)
     asked = [*blind_expressions(CONDITIONS), *(one.expression for one in blind_beginnings(CONDITIONS))]
     blind = Finder(asked)
     for row in rows:

@@ -63,6 +63,7 @@ def test_a_note_is_found_with_its_origin(noted: Path) -> None:
     assert str(noted.parent / "notes" / "quokka.md") in origin
 
 
+@pytest.mark.long
 def test_a_teams_note_is_found_for_it_alone(warm: Path, tmp_path: Path) -> None:
     """On the machine itself, where all is at hand, it must be asked for."""
     home, folder = copied(warm, tmp_path), notes(tmp_path, kiwi__md=NOTE.replace("quokka", "kiwi"))

@@ -44,7 +44,7 @@ def ran(home: Path, folder: Path, *words: str | Path, **environment: str) -> End
 @pytest.mark.parametrize(
     "words",
     [
-        ("explain", LOG, "--json"),
+        pytest.param(("explain", LOG, "--json"), marks=pytest.mark.long),
         ("explain", LOG, "--telemetry", "live", "--json"),
         pytest.param(("batch", LOG, "--workers", "1", "--out", "r.jsonl"), marks=pytest.mark.long),
     ],
