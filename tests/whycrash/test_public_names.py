@@ -42,6 +42,13 @@ def _settings(warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("WHYCRASH_EMBEDDING_MODEL", "hash")
 
 
+def test_that_the_package_run_as_a_program_is_the_command() -> None:
+    told = subprocess.run(
+        [sys.executable, "-m", "whycrash", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "COMMAND" in told.stdout
+
+
 def test_importing_the_package_loads_nothing() -> None:
     """The first name that is used pays for what it needs, not the import."""
     told = subprocess.run(
