@@ -65,8 +65,8 @@ def _crash_form(crash: Crash, language: Language) -> Html:
         element("option", say(f"crash-{state}", language), value=state, selected=state == note.state)
         for state in get_args(CrashState)
     )
-    owner = element("input", name="owner", value=note.owner, maxlength="100", autocomplete="off")
-    fixed_by = element("input", name="fixed_by", value=note.fixed_by, maxlength="500", autocomplete="off")
+    owner = _field("owner", note.owner, "100")
+    fixed_by = _field("fixed_by", note.fixed_by, "500")
     form = element(
         "form",
         element("label", say("crash-state", language), element("select", *states, name="state")),
@@ -77,6 +77,10 @@ def _crash_form(crash: Crash, language: Language) -> Html:
     )
     title = say("crash-title", language, count=f"{crash.times:,}")
     return folded(title, form, key="crash", is_open=crash.note is not None or crash.times > 1)
+
+
+def _field(name: str, value: str, longest: str) -> Html:
+    return element("input", type="text", name=name, value=value, maxlength=longest, autocomplete="off")
 
 
 def _options(library: Library, near: list[str], language: Language) -> Iterator[Html]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -36,7 +37,7 @@ from service.schemas.events import (
     TriageFailed,
     TurnAnswered,
 )
-from service.schemas.records import Excerpt, LineRange, Recurrence, TriageRecord
+from service.schemas.records import Crash, Excerpt, LineRange, Recurrence, TriageRecord
 from service.telemetry.snapshot import Series, Snapshot
 from tests.parsed_html import Seen
 from tests.tables import each_row
@@ -48,6 +49,7 @@ from ui.chat import (
     curves,
     diff,
     evidence,
+    feedback,
     history,
     privacy,
     stages,
@@ -130,6 +132,20 @@ def test_that_an_answer_tells_that_the_crash_was_here_before(triage: Triage, dia
     for judged, said in ((diagnosis.cause, "called right"), ("nccl-network", "a person said that it was")):
         told = before.model_copy(update={"judged": judged})
         assert said in texts(answer.head(view(diagnosis, recurrence=told), triage.library))
+
+
+def test_that_the_page_draws_each_field_that_is_written_in(triage: Triage, diagnosis: Diagnosis) -> None:
+    """It knows them by their type; one without is as invisible as the card behind it."""
+    crash = Crash(
+        fingerprint="f", times=2, first=NOW, last=NOW, triage="T7", cause=None, headline="", jobs=()
+    )
+    form = feedback.render(view(diagnosis, crash=crash), triage.library)
+    fields = re.findall(r"<input[^>]*>", form)
+    kinds = {kind for field in fields for kind in re.findall(r' type="(\w+)"', field)}
+    css = Path(feedback.__file__).with_name("page.css").read_text(encoding="utf-8")
+    assert len(fields) == 2
+    assert all(" type=" in field for field in fields)
+    assert all(f'.wc input[type="{kind}"]' in css for kind in kinds)
 
 
 def test_that_the_failing_line_is_quoted_once(triage: Triage, diagnosis: Diagnosis) -> None:
