@@ -43,9 +43,10 @@ def _told(
 ) -> str:
     """Say what would tell another cause apart, and why it is there where nothing in the log speaks for it."""
     told = tell_apart(first, other, library, language, view)
+    written = library.causes[first.cause].confused_with if first else ()
+    is_seen = other.score > 0 or other.events or other.cases or other.cause in {row.cause for row in written}
     # Whoever reads of a full GPU beside a missing module would look for its line.
-    is_unseen = other.is_rival and not (other.score > 0 or other.events or other.cases)
-    return words("answer.alternative-unseen", language, told=told) if is_unseen else told
+    return words("answer.alternative-unseen", language, told=told) if other.is_rival and not is_seen else told
 
 
 def tell_apart(

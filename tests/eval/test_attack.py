@@ -41,24 +41,27 @@ def test_an_attack_that_cannot_be_carried_out_is_not_held(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("program", "fault"),
-    [("import time; time.sleep(600)", "did nothing"), ("while True: pass", "seconds of a core")],
+    ("program", "fault", "core", "idle"),
+    [
+        ("import time; time.sleep(600)", "did nothing", 60.0, 1.0),
+        ("while True: pass", "seconds of a core", 1.0, 60.0),
+    ],
     ids=["hangs", "never ends"],
 )
 def test_a_command_that_hangs_or_never_ends_is_ended(
-    program: str, fault: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    program: str, fault: str, core: float, idle: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """And with it what it has started: an attack is told of, and no other one waits behind it."""
-    monkeypatch.setattr(patience, "MOST_CPU", 3.0)
-    monkeypatch.setattr(patience, "MOST_IDLE", 2.0)
+    monkeypatch.setattr(patience, "MOST_CPU", core)
+    monkeypatch.setattr(patience, "MOST_IDLE", idle)
     with pytest.raises(subprocess.TimeoutExpired, match=fault):
         patience.run_to_its_end([sys.executable, "-c", program], os.environ, tmp_path, tmp_path)
 
 
 def test_a_command_that_works_is_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """However long its machine lets it take: what counts is that it does something."""
-    monkeypatch.setattr(patience, "MOST_IDLE", 3.0)
-    slow = "import time\nfor _ in range(12):\n    time.sleep(0.5); sum(range(2_000_000))\nprint('ended')"
+    monkeypatch.setattr(patience, "MOST_IDLE", 2.0)
+    slow = "import time\nfor _ in range(7):\n    time.sleep(0.4); sum(range(2_000_000))\nprint('ended')"
     ended = patience.run_to_its_end([sys.executable, "-c", slow], os.environ, tmp_path, tmp_path)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ended\n", "")
 
