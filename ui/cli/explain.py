@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from pydantic import ValidationError
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
@@ -104,20 +103,6 @@ def _opened(logs: list[str], configs: list[Path]) -> JobSource:
                 else Message("errors.no-file", path=path)
             )
     return source
-
-
-def outcome_of(exit_code: int | None, signal: str, state: str) -> Outcome | None:
-    """Make the outcome of a command's options.
-
-    Raises InvalidRequestError where one is no exit code, signal or state.
-    """
-    try:
-        return Outcome.model_validate({"exit_code": exit_code, "signal": signal, "state": state}).if_given
-    except ValidationError as error:
-        field, told = error.errors()[0]["loc"][0], error.errors()[0]["msg"]
-        raise InvalidRequestError(
-            f"--{str(field).replace('_', '-')}: {told.removeprefix('Value error, ')}."
-        ) from error
 
 
 def spoken(

@@ -155,8 +155,9 @@ def explain(
     from service.signals import tracing
     from service.signals.starting import signals
     from ui.cli import explain as command
+    from ui.job_outcomes import outcome_of
 
-    outcome = command.outcome_of(exit_code, signal, state)
+    outcome = outcome_of(exit_code, signal, state, sign="--")
     with signals("explain"), tracing.span("triage"):
         code = command.run(
             logs,

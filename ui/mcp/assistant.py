@@ -11,8 +11,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from corpus.errors import CorpusError
 from corpus.library import Library
 from corpus.message import Message, is_chinese
@@ -156,20 +154,6 @@ class Assistant:
     @property
     def _library(self) -> Library:
         return self._triage.library
-
-
-def outcome_of(exit_code: int | None, signal: str, state: str) -> Outcome | None:
-    """Make the outcome of a call's arguments.
-
-    Raises InvalidRequestError where one is no exit code, signal or state.
-    """
-    try:
-        return Outcome.model_validate({"exit_code": exit_code, "signal": signal, "state": state}).if_given
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InvalidRequestError(
-            f"{first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}."
-        ) from error
 
 
 def _source(text: str, paths: Sequence[str]) -> JobSource:

@@ -23,9 +23,10 @@ from corpus.message import Message
 from ingest.logs.lines import printable
 from ingest.redaction.redactor import Redactor
 from service.settings import Settings
+from ui.job_outcomes import outcome_of
 from ui.mcp import prompts, resources
 from ui.mcp.answers import CaseText, Found, Lang, Setting, TriageAnswer, Turn, brief
-from ui.mcp.assistant import ERRORS, Assistant, outcome_of
+from ui.mcp.assistant import ERRORS, Assistant
 
 P = ParamSpec("P")
 R = TypeVar("R")
