@@ -16,7 +16,6 @@ from tests.ports import free_port
 from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[3]
-# A cold machine loads the patterns, the index and Gradio in that time.
 
 
 @dataclass

@@ -17,8 +17,6 @@ from tests.ui.slack.standin import BOT_TOKEN, SECRET, Slack
 from tests.waiting import PATIENCE
 from tests.warm import ROOT
 
-# A machine that does other work loads the patterns and the index in that time.
-
 
 @dataclass
 class Server:
