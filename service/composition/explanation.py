@@ -227,12 +227,21 @@ class Explanation:
     def _after_rows(self, advice: str) -> str:
         """Name the rows that made what the statement is given before advice, where no cure is told."""
         is_sought = self.lacks_cure and self.judged.cause is not None and self.judged.cause.of_values
-        file, rows = value_rows(self.assessment.report) if is_sought else ("", ())
-        told = [phrase("value-row", self.language, line=row.line, code=inline_code(row.code)) for row in rows]
+        rows = value_rows(self.assessment.report) if is_sought else ()
+        told = [
+            phrase(
+                "value-row-handed" if row.handed else "value-row",
+                self.language,
+                place=row.place,
+                code=inline_code(row.code),
+                parameter=row.handed,
+            )
+            for row in rows
+        ]
         if not told:
             return advice
         apart, gap = ("；", "") if self.language == "zh" else ("; ", " ")
-        return f"{phrase('value-rows', self.language, file=file, rows=apart.join(told))}{gap}{advice}"
+        return f"{phrase('value-rows', self.language, rows=apart.join(told))}{gap}{advice}"
 
     def _fitting(self, text: str) -> str:
         """Give a text without what it says of things that this job has not."""

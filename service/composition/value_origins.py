@@ -1,4 +1,7 @@
-"""Where the values of the failing statement were made: rows of the job's own file, from the nearest back."""
+"""Where the values of the failing statement were made: rows of the job's own files, from the nearest back.
+
+Through calls and files where the code can be parsed; else within the one file, by the names of its rows.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,13 @@ from dataclasses import dataclass
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import own_call
 from service.remediation.code_edits.changed_rows import changed_row
+from service.remediation.data_flow.option_reads import HOLDER
+from service.remediation.data_flow.origins import Step, origins
 from service.remediation.own_edits import job_files
 
 # So many rows are told of a statement, and so many steps are gone back from it.
 MOST_ROWS, MOST_STEPS = 4, 4
-LONGEST_ROW = 100
+LONGEST_ROW = 90
 # A longer row of a file is data, and no statement that people write.
 LONGEST_READ = 300
 _NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){0,3}(?![\w(=.'\"])")
@@ -32,20 +37,66 @@ _BINDS = (
 
 @dataclass(frozen=True)
 class ValueRow:
-    """A row of the job's own file that made a value which the failing statement is given."""
+    """A row of the job's own files that made a value which the failing statement is given, and its place.
 
-    line: int
+    Where the row hands `code` to a function that it calls, `handed` is the parameter; else it is empty.
+    """
+
+    place: str
     code: str
+    handed: str = ""
 
 
-def value_rows(report: CrashReport) -> tuple[str, tuple[ValueRow, ...]]:
-    """Give the file of the job's own failing call, and the rows that made what it passes; none where unknown.
+def value_rows(report: CrashReport) -> tuple[ValueRow, ...]:
+    """Give the rows that made what the job's own failing call passes; none where unknown."""
+    steps = origins(report)
+    return _rows_near(report) if steps is None else _rows_of(steps)
+
+
+def _rows_of(steps: Sequence[Step]) -> tuple[ValueRow, ...]:
+    """Give the first rows that tell something, each once."""
+    found: dict[str, ValueRow] = {}
+    for step in steps:
+        if step.place and step.place not in found and not _hands_on(step):
+            code = ast.unparse(step.handed or step.statement).split("\n")[0]
+            code = f"{code[:LONGEST_ROW]}…" if len(code) > LONGEST_ROW else code
+            found[step.place] = ValueRow(step.place, code, step.name if step.handed else "")
+    return tuple(found.values())[:MOST_ROWS]
+
+
+def _hands_on(step: Step) -> bool:
+    """Tell whether a statement only gives what it reads its name: another variable, an entry called alike."""
+    if step.handed is not None:
+        return ast.unparse(step.handed) == step.name
+    if not isinstance(step.statement, ast.Assign):
+        return False
+    whole, target = step.statement.value, step.statement.targets[0]
+    pairs = (
+        zip(target.elts, whole.elts, strict=False)
+        if isinstance(target, ast.Tuple) and isinstance(whole, ast.Tuple)
+        else [(target, whole)]
+    )
+    return all(_is_renamed(name, value) for name, value in pairs)
+
+
+def _is_renamed(name: ast.expr, value: ast.expr) -> bool:
+    match value:
+        case ast.Name():
+            return True
+        case ast.Subscript(value=ast.Name(id=holder), slice=ast.Constant(value=key)):
+            # What reads an option tells where it is from.
+            return isinstance(name, ast.Name) and key == name.id and not HOLDER.fullmatch(holder)
+    return False
+
+
+def _rows_near(report: CrashReport) -> tuple[ValueRow, ...]:
+    """Give the rows of the failing call's own file, by the names of its rows.
 
     A file that was edited since has the failing row elsewhere, or another one in its place.
     """
     own = own_call(report.root.frames) if report.root is not None else None
     if own is None or not own.line or not own.code:
-        return "", ()
+        return ()
     name = own.file.replace("\\", "/").rpartition("/")[2]
     texts = [
         file.text for file in job_files(report) if file.name.replace("\\", "/").rpartition("/")[2] == name
@@ -55,12 +106,12 @@ def value_rows(report: CrashReport) -> tuple[str, tuple[ValueRow, ...]]:
     if not same and (changed := changed_row(report, job_files(report))) is not None and changed.line:
         same = [changed.line] if changed.name == name and changed.line <= len(rows) else []
     if not same:
-        return "", ()
+        return ()
     line = min(same, key=lambda place: abs(place - own.line))
-    return name, tuple(_back(rows[line - 1], line, rows))
+    return tuple(ValueRow(f"{name}:{row}", code) for row, code in _back(rows[line - 1], line, rows))
 
 
-def _back(code: str, line: int, rows: Sequence[str]) -> Iterator[ValueRow]:
+def _back(code: str, line: int, rows: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Go back from a statement to what made its values, those of one row first."""
     waiting, seen, told = [(code, line, 0)], {line}, 0
     while waiting and told < MOST_ROWS:
@@ -74,7 +125,7 @@ def _back(code: str, line: int, rows: Sequence[str]) -> Iterator[ValueRow]:
             # What only hands a parameter on tells nothing of where its value is from.
             if not _HANDS_ON.search(rows[place - 1]):
                 told += 1
-                yield ValueRow(place, _REMARK.sub("", rows[place - 1]).strip()[:LONGEST_ROW])
+                yield place, _REMARK.sub("", rows[place - 1]).strip()[:LONGEST_ROW]
             if steps + 1 < MOST_STEPS:
                 waiting.append((source, place, steps + 1))
 

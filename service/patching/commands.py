@@ -199,8 +199,12 @@ def _quoted(script: Script, word: Word) -> str:
     return f'"{"".join(escaped)}"'
 
 
-def _filled(script: Script, unit: CharacterUnit) -> str:
-    """Give what a piece of a word stands for; raises NotPatchableError where only the script's run tells."""
+def _filled(script: Script, unit: CharacterUnit, within: frozenset[str] = frozenset()) -> str:
+    """Give what a piece of a word stands for; raises NotPatchableError where only the script's run tells.
+
+    `within` are the variables whose values are being put together: one that is made of itself, `P=/job:$P`,
+    goes on from what the shell was given.
+    """
     if not unit.computed or _GIVEN.fullmatch(unit.text):
         return unit.text
     if found := _DEFAULT.fullmatch(unit.text):
@@ -208,9 +212,10 @@ def _filled(script: Script, unit: CharacterUnit) -> str:
     found = _REFERENCE.fullmatch(unit.text)
     name = (found[1] or found[2]) if found else ""
     held = [each for each in script.assignments if each.name == name and not each.prefix]
-    if len(held) != 1 or held[0].array or held[0].append or held[0].branch or name in script.changed_names:
+    if name in within or len(held) != 1 or held[0].array or held[0].append or held[0].branch or name in script.changed_names:
         raise NotPatchableError(unit.text)
-    return "".join(_filled(script, each) for each in held[0].words[0].units)
+    units = held[0].words[0].units if held[0].words else ()
+    return "".join(_filled(script, each, within | {name}) for each in units)
 
 
 def _laid_out(words: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The one edit of the job's own files that is offered: of its code, else of its launch script or its JSON."""
+"""The one edit of the job's own files that is offered: of a slip, its code, else its launch script or JSON."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ingest.logs.report import CrashReport
 from service.remediation.code_edits.edits import code_edit
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.code_edits.present_cures import present_edit
+from service.remediation.data_flow.slips import flow_edit
 from service.remediation.json_repairs import json_repair
 from service.remediation.own_edits import OwnEdit, job_files
 from service.remediation.script_edits import script_edit
@@ -22,7 +23,7 @@ def offered_edit(
     Without `files`, those of the report are taken. `variables` are those of the environment on which the
     failure turns. Of an edit that the file has already nothing is to be written.
     """
-    made = code_edit(report, files)
+    made = flow_edit(report, files) or code_edit(report, files)
     if made is None:
         given = job_files(report) if files is None else files
         return script_edit(report, files, variables) or json_repair(report, given)

@@ -39,7 +39,7 @@ MOST_PARTS, MOST_ALIKE = 2000, 100
 
 def parts_of(call: OwnCall) -> list[ast.expr]:
     """Give the expressions of a statement that failed: what Python marked, else what the call is handed."""
-    nodes, is_marked = _failing_nodes(call)
+    nodes, is_marked = failing_nodes(call)
     below = [node for node in nodes if isinstance(node, ast.Call) and called(node) == call.calls]
     if not below and call.calls:
         below = [node for node in nodes if isinstance(node, ast.Call)][:1]
@@ -196,7 +196,7 @@ def empty_parts(call: OwnCall, message: str) -> Sequence[ast.expr]:
 
 def index_parts(call: OwnCall, message: str) -> list[ast.expr]:
     """Give what is taken as an index, a key or an operand, where the message is about its type."""
-    nodes, _ = _failing_nodes(call)
+    nodes, _ = failing_nodes(call)
     if "indices must be" in message:
         return [node.slice for node in nodes if isinstance(node, ast.Subscript) and not text_key(node)]
     if "operand" in message or "not supported between" in message:
@@ -212,7 +212,7 @@ def index_parts(call: OwnCall, message: str) -> list[ast.expr]:
 
 def key_parts(call: OwnCall) -> list[ast.expr]:
     """Give what mappings are asked by in a statement, other than names in quotes."""
-    nodes, _ = _failing_nodes(call)
+    nodes, _ = failing_nodes(call)
     return [node.slice for node in nodes if isinstance(node, ast.Subscript) and not text_key(node)]
 
 
@@ -224,7 +224,7 @@ def missed_key(message: str) -> str:
 
 def divisors(call: OwnCall) -> list[ast.expr]:
     """Give what a statement divides by."""
-    nodes, _ = _failing_nodes(call)
+    nodes, _ = failing_nodes(call)
     divisions = ast.Div | ast.FloorDiv | ast.Mod
     return [node.right for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, divisions)]
 
@@ -254,7 +254,7 @@ def handed_to(node: ast.Call) -> Iterator[ast.expr]:
         yield node.func.value
 
 
-def _failing_nodes(call: OwnCall) -> tuple[list[ast.expr], bool]:
+def failing_nodes(call: OwnCall) -> tuple[list[ast.expr], bool]:
     """Give the expressions of a statement, of the marked part alone where one is, and whether one is."""
     nodes = [node for node in islice(head_nodes(call.statement), MOST_PARTS) if isinstance(node, ast.expr)]
     marked = expression(call.frame.failing) if call.frame.failing else None

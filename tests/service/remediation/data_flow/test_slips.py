@@ -1,0 +1,123 @@
+"""Slips on the way of a failing value that one edit of one row mends."""
+
+from __future__ import annotations
+
+import textwrap
+
+from ingest.logs.report import CrashReport
+from ingest.logs.stacks.stack import Frame
+from service.remediation.data_flow.slips import flow_edit
+from service.remediation.offered_edits import offered_edit
+from tests.service.factories import failed, report
+from tests.tables import each_row
+
+COMMA = """
+    def run(rows):
+        width = rows.width,
+        table = Table(width)
+        print(table.rows)
+        return width.bit_length()
+"""
+SEVERAL = """
+    class Coder:
+        def encode(self, image):
+            if image is None:
+                return None, None
+            return image * 2, {}
+
+        def run(self, image, fast):
+            if fast:
+                code = self.encode(image)
+            else:
+                code = self.encode(image)
+            return code.shape
+"""
+LAYERS = """
+    class Net(nn.Module):
+        def __init__(self):
+            self.first = nn.Linear(8, 32)
+            self.second = nn.Linear(32, 4)
+
+        def forward(self, x):
+            h = torch.relu(self.first(x))
+            h = torch.relu(self.second(x))
+            return h
+"""
+BRANCHES = """
+    class Net(nn.Module):
+        def forward(self, x):
+            a = self.first(x)
+            b = self.second(x)
+            return a + b
+"""
+ONE = """
+    def load(path):
+        return read(path)
+    def run():
+        rows = load("a")
+        return rows.shape
+"""
+WIDTH = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (16x8 and 32x4)"
+
+
+def crashed(code: str, statement: str, body: str, function: str = "run") -> CrashReport:
+    """Make a report of a statement that failed in the job's file."""
+    text = textwrap.dedent(code)
+    line = next(row for row, each in enumerate(text.split("\n"), 1) if each.strip() == statement)
+    frames = (Frame("/job/net.py", line, function, statement),)
+    name = body.partition(":")[0]
+    return report(failed(frames=frames, body=body, exception=name), launches=(f"{text}\nnet.py",))
+
+
+@each_row(
+    ("code", "statement", "body", "place", "after"),
+    [
+        (
+            COMMA,
+            "return width.bit_length()",
+            "AttributeError: 'tuple' object has no attribute 'bit_length'",
+            "net.py:3",
+            "width = rows.width",
+        ),
+        (
+            SEVERAL,
+            "return code.shape",
+            "AttributeError: 'tuple' object has no attribute 'shape'",
+            "net.py:12",
+            "code, *_ = self.encode(image)",
+        ),
+        (LAYERS, "h = torch.relu(self.second(x))", WIDTH, "net.py:9", "h = torch.relu(self.second(h))"),
+    ],
+)
+def test_a_slip_is_mended_where_it_was_made(
+    code: str, statement: str, body: str, place: str, after: str
+) -> None:
+    """The edit stands at the row of the slip, not at the one that failed."""
+    edit = offered_edit(crashed(code, statement, body))
+    assert edit is not None
+    assert (edit.place, edit.after) == (place, after)
+    compile(edit.text, "net.py", "exec")
+
+
+def test_every_branch_that_keeps_the_values_as_one_is_mended() -> None:
+    """The branch that did not run this time fails in the next run."""
+    body = "AttributeError: 'tuple' object has no attribute 'shape'"
+    edit = offered_edit(crashed(SEVERAL, "return code.shape", body))
+    assert edit is not None
+    assert edit.text.count("code, *_ = self.encode(image)") == 2
+
+
+@each_row(
+    ("code", "statement", "body"),
+    [
+        # Both outcomes are read.
+        (BRANCHES, "b = self.second(x)", WIDTH),
+        # One value is given back.
+        (ONE, "return rows.shape", "AttributeError: 'tuple' object has no attribute 'shape'"),
+        # The message is of another kind of value.
+        (COMMA, "return width.bit_length()", "AttributeError: 'int' object has no attribute 'bit_length'"),
+    ],
+)
+def test_what_is_no_slip_is_left_alone(code: str, statement: str, body: str) -> None:
+    """Nothing is guessed."""
+    assert flow_edit(crashed(code, statement, body)) is None
