@@ -26,8 +26,9 @@ class FlowAim(Record):
     which is on, and without which the statement is not reached; that decides whether a part of the model is
     `made` that the message names; that names the file that was read (`source`); whose value is the `key` that
     a mapping has not; that what is divided by (`divisor`) is made of; or that is handed on as it is to a call
-    on the stack and is a `size` or a count, by the expression `names`. Where `calls` is given, only calls up
-    to the outermost function of such a name count; where `stands` is, a row of source on the stack holds it.
+    on the stack and is a `size` or a count. Where `names` is given, only options of such names count, of a
+    `switch` or a `size`; where `calls` is, only calls up to the outermost function of such a name; where
+    `stands` is, a row of source on the stack holds it.
     It holds for `causes`, and for all of the `categories`. `to` is the message that says in words what the
     option should become.
     """

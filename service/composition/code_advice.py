@@ -17,6 +17,7 @@ from service.remediation.code_edits.edits import LONGEST_SHOWN
 from service.remediation.offered_edits import offered_edit
 from service.remediation.own_edits import OwnEdit, job_files
 from service.remediation.ranking import MOST_CURES, shown
+from service.remediation.setting_values import is_guidance
 from service.remediation.value_traces import TraceKind, trace_values
 from service.schemas.diagnosis import ProposedChange
 from service.scoring.assessment import Assessment
@@ -49,7 +50,8 @@ def with_code_advice(
         return _placed(given, changes, is_first=is_first)
     if (edit := offered_edit(report, variables=variables)) is not None:
         made = _told_changed(edit_change(edit, language), changed, language, edit)
-        return _placed(made, changes, is_first=is_first or (edit.is_sure and not is_proved))
+        is_first = is_first or (edit.is_sure and not is_proved)
+        return _placed(made, _beside_edit(changes) if is_first else changes, is_first=is_first)
     act = message.act(language) if message is not None else ""
     if own is None or message is None or not act:
         other = _another(report, place_of(own), changed, language) if own is not None else None
@@ -129,6 +131,20 @@ def edit_change(edit: OwnEdit, language: Language) -> ProposedChange:
     return ProposedChange(
         framework="code", kind="code", key=edit.place, to=told, why=edit.why.to(language), status="unverified"
     )
+
+
+def _beside_edit(changes: Sequence[ProposedChange]) -> list[ProposedChange]:
+    """Leave out options that lead to a statement which is mended, and for which no value is known."""
+    return [
+        change
+        for change in changes
+        if change.kind not in ("setting", "flag", "env")
+        or change.purpose != "cure"
+        or change.status == "verified"
+        or change.proof is not None
+        or change.tier
+        or not is_guidance(change.to)
+    ]
 
 
 def _placed(

@@ -212,7 +212,14 @@ def _filled(script: Script, unit: CharacterUnit, within: frozenset[str] = frozen
     found = _REFERENCE.fullmatch(unit.text)
     name = (found[1] or found[2]) if found else ""
     held = [each for each in script.assignments if each.name == name and not each.prefix]
-    if name in within or len(held) != 1 or held[0].array or held[0].append or held[0].branch or name in script.changed_names:
+    if (
+        name in within
+        or len(held) != 1
+        or held[0].array
+        or held[0].append
+        or held[0].branch
+        or name in script.changed_names
+    ):
         raise NotPatchableError(unit.text)
     units = held[0].words[0].units if held[0].words else ()
     return "".join(_filled(script, each, within | {name}) for each in units)

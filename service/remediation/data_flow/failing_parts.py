@@ -33,6 +33,7 @@ _OPERANDS = re.compile(
 _KEY = re.compile(r"\bKeyError: (?P<key>[^\n]{1,100})$")
 # What stands below a call of the job's own that raises: how many conditions above it are its reason.
 MOST_GUARDS = 2
+_LEAVES = ast.Return | ast.Continue | ast.Break | ast.Raise
 # How many parts of a statement are looked at, and how many are compared with what Python marked.
 MOST_PARTS, MOST_ALIKE = 2000, 100
 
@@ -112,24 +113,43 @@ def switches_of(call: OwnCall, message: str) -> tuple[list[ast.expr], list[ast.e
     there: list[ast.expr] = []
     inner: ast.AST = call.statement
     for above in module.around(call.statement):
+        for test in _passed_exits(above, inner):
+            match test:
+                case ast.UnaryOp(op=ast.Not(), operand=held):
+                    true.append(held)
+                case ast.Compare(left=left, ops=[ast.Is()], comparators=[ast.Constant(None)]):
+                    there.append(left)
         if above is function or isinstance(above, ast.ClassDef):
             break
         if isinstance(above, ast.If) and inner in above.body:
-            test = above.test
-            parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-            for part in parts:
-                match part:
-                    case ast.Compare(ops=[ast.IsNot(), *_], comparators=[ast.Constant(None), *_]):
-                        there.append(part.left)
-                    case ast.Compare(ops=[ast.Eq(), *_], comparators=[ast.Constant(on), *_]) if on in _SET:
-                        true.append(part.left)
-                    case ast.Name() | ast.Attribute() | ast.Subscript() | ast.Call():
-                        true.append(part)
+            _sort(above.test, true, there)
         if isinstance(above, ast.With | ast.AsyncWith) and _FORMATS.search(message):
             made = [item.context_expr for item in above.items if isinstance(item.context_expr, ast.Call)]
             true += [part for each in made if _CASTS.search(called(each)) for part in handed_to(each)]
         inner = above
     return true, there
+
+
+def _sort(test: ast.expr, true: list[ast.expr], there: list[ast.expr]) -> None:
+    """Add the parts of a condition that holds to what must be true, and to what must be there."""
+    for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+        match part:
+            case ast.Compare(ops=[ast.IsNot(), *_], comparators=[ast.Constant(None), *_]):
+                there.append(part.left)
+            case ast.Compare(ops=[ast.Eq(), *_], comparators=[ast.Constant(on), *_]) if on in _SET:
+                true.append(part.left)
+            case ast.Name() | ast.Attribute() | ast.Subscript() | ast.Call():
+                true.append(part)
+
+
+def _passed_exits(above: ast.AST, inner: ast.AST) -> Iterator[ast.expr]:
+    """Give the conditions before a statement of a block under which that would have been left."""
+    for name in ("body", "orelse", "finalbody"):
+        block: list[ast.stmt] | ast.expr = getattr(above, name, [])
+        if isinstance(block, list) and inner in block:
+            for each in block[: block.index(inner)]:
+                if isinstance(each, ast.If) and not each.orelse and isinstance(each.body[-1], _LEAVES):
+                    yield each.test
 
 
 def choices_of(call: OwnCall) -> list[tuple[ast.expr, str]]:

@@ -321,9 +321,12 @@ class _OptionSearch:
         true, there = switches_of(self.call, self.message)
         ends = [end for end in self.ends(true) if end.how == PASSED]
         ends += [end for part in there for end in self.slicer.empty_by(part, self.call.scope)]
+        if self.aim.names:
+            ends = [end for end in ends if compiled(self.aim.names).search(last_level(end.key))]
         valued = ((end, _values(end, self.settings)) for end in ends if not _WHOLE_JOB.search(end.key))
         on = [end for end, values in valued if values and values[0].strip("'\"").lower() in _ON]
-        return [(end, Tie(2)) for end in on[:1]] or self._chosen()
+        is_any = not self.aim.names
+        return [(end, Tie(2 if is_any else 1)) for end in on[:1]] or (self._chosen() if is_any else [])
 
     def _chosen(self) -> list[_Tied]:
         """Give the option whose word chose the branch in which the statement stands."""
@@ -352,7 +355,9 @@ class _OptionSearch:
                 (end, Tie(1, next(iter(values), None)))
                 for end, values in sources
                 if PATHS.search(last_level(end.key))
-                and (any(map(_is_path, values)) or (not values and self.is_option(end)))
+                and (any(map(_is_path, values)) or not values)
+                # A text that code writes there is one part of a name among others.
+                and (self.is_option(end) or (end.how == PASSED and bool(values)))
             ]
             if read:
                 return read[:MOST_ALIKE]
