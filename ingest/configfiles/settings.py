@@ -72,8 +72,8 @@ class Setting:
 
     `place` is where a file of the job can be edited to change it; None for what a log shows, what is
     computed, and what stands in a file that is damaged. `file` names the file of the job's that it is of,
-    empty for what the log shows; `scope` is then the program, the call or the part of the file that gets it,
-    as in `FilePlace`.
+    empty for what the log shows; `row` is then the row of its value there, 0 where that is not known, and
+    `scope` the program, the call or the part of the file that gets it, as in `FilePlace`.
     """
 
     key: str
@@ -83,6 +83,7 @@ class Setting:
     place: FilePlace | None = field(default=None, compare=False, repr=False)
     file: str = field(default="", compare=False)
     scope: str = field(default="", compare=False)
+    row: int = field(default=0, compare=False)
 
 
 def named_as_printed(path: str, value: str, line: int, spelled: Spelling) -> Setting | None:

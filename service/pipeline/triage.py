@@ -285,6 +285,7 @@ def _settings(file: ConfigFile) -> list[Setting]:
             item.spelled,
             file=file.name,
             scope=item.place.scope if item.place else "",
+            row=item.place.line if item.place else 0,
         )
         for item in launch.from_file(file.text, file.name)
     ]

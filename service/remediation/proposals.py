@@ -42,6 +42,7 @@ from service.remediation.ranking import ENOUGH_CHANGES, UNADVISED, shown, withou
 from service.remediation.refusals import missigned_options, valued_switches
 from service.remediation.remedies import applicable
 from service.remediation.renames import find_refused, find_renames, read_in_vain
+from service.remediation.set_places import tell_set_places
 from service.remediation.setting_values import is_guidance
 from service.remediation.stated_commands import stated_commands
 from service.remediation.stated_settings import stated_already, stated_settings
@@ -90,6 +91,7 @@ def propose(assessment: Assessment, cases: Sequence[Case], library: Library, lan
     changes = asked_in_vain(without_strangers(changes), assessment.report, language)
     told = tell_overwritten(shown(changes), assessment.report, language, assessment.settings)
     told = tell_passed(told, assessment.report, assessment.settings, language)
+    told = tell_set_places(told, assessment.settings, language)
     return Proposals(tuple(told), found.dropped)
 
 
