@@ -30,7 +30,7 @@ from ingest.logs.report import CrashReport, Limits
 from ingest.logs.run_starts import RunStarts, runs_after_failures, with_runs
 from ingest.logs.samples import SampleMarks
 from ingest.logs.scanner import Block, Match, Tally
-from ingest.logs.split_messages import with_calls_of_chain, with_messages_below
+from ingest.logs.split_messages import with_calls_of_chain, with_messages_below, with_outer_calls
 from ingest.logs.stacks.stack import parsed_at
 from ingest.logs.templates import Templates
 from ingest.logs.traceback_log import TracebackLog
@@ -188,6 +188,7 @@ class LogReading:
             failed=self._failed,
             helpers=[number for number, part in enumerate(progress.timeline.parts) if is_helper(part.name)],
         )
+        cascade = with_outer_calls(cascade)
         doubtful = undone_by_bars(cascade.events, progress.runs, progress.timeline)
         root_line = cascade.root.line if cascade.root else 0
         has_begun = progress.phases.has_begun(root_line, progress.timeline)

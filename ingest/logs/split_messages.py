@@ -6,9 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ingest.logs.cascade import Cascade
 from ingest.logs.events import Event
+from ingest.logs.stacks.own_calls import is_own
+from ingest.logs.stacks.stack import Frame
 
 _BARE = re.compile(r"(?:^|[\]):\s])[A-Za-z_][\w.]*(?:Error|Exception): *$")
+# Exceptions of one chain that are gone through for the calls of the job's own.
+_MOST_LINKED = 4
 # How many rows below the name a message may begin.
 _BELOW = 2
 
@@ -59,3 +64,36 @@ def with_calls_of_chain(events: Sequence[Event]) -> tuple[Event, ...]:
                 ends[event.source] = event
         joined.append(event)
     return tuple(reversed(joined))
+
+
+def with_outer_calls(cascade: Cascade) -> Cascade:
+    """Give a root that a library caught and raised anew the job's own calls above the place where it did.
+
+    Python shows of an exception that was caught the calls from there down; those above stand in the stack of
+    the one that came of it, which goes through the same function.
+    """
+    root = cascade.root
+    if root is None or not root.frames or any(map(is_own, root.frames)):
+        return cascade
+    outer = _calls_above(root, cascade.events)
+    if not any(map(is_own, outer)):
+        return cascade
+    whole = replace(root, frames=(*outer, *root.frames))
+    return Cascade(tuple(whole if event is root else event for event in cascade.events), whole)
+
+
+def _calls_above(event: Event, events: Sequence[Event]) -> tuple[Frame, ...]:
+    """Give the calls above those of an exception, from the exceptions that came of it."""
+    outer: tuple[Frame, ...] = ()
+    for _ in range(_MOST_LINKED):
+        later = [each for each in events if each.traceback > event.line and each.source == event.source]
+        after = min(later, key=lambda each: each.traceback, default=None)
+        if after is None or not after.linked:
+            break
+        caught = (event.frames[0].file, event.frames[0].function)
+        places = [at for at, call in enumerate(after.frames) if (call.file, call.function) == caught]
+        if not places:
+            break
+        outer = (*after.frames[: places[-1]], *outer)
+        event = after
+    return outer

@@ -1,7 +1,8 @@
 """Slips of the job's own code on the way of a failing value, where one edit of one row mends them.
 
 A comma behind an assignment makes a tuple of its value; what a function gives back as several values is kept
-as one; a layer is handed what the row above it was handed, and that row's outcome is read nowhere.
+as one; a layer is handed what the row above it was handed, whose outcome is read nowhere; an object that has
+tensors of its own, a metric or a loss, is not moved to the device of what it is called with.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from ingest.configfiles.notebook import place_in
 from ingest.configfiles.settings import TextEdit
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.failing_code import JobFile, failing_code, frames_of_failure
-from service.remediation.code_edits.source_text import SourceText, parsed, whole_source
-from service.remediation.data_flow.job_program import Function, called
+from service.remediation.code_edits.source_text import SourceText, head_nodes, parsed, whole_source
+from service.remediation.data_flow import definitions
+from service.remediation.data_flow.definitions import Definition
+from service.remediation.data_flow.job_program import Function, JobProgram, Scope, called
 from service.remediation.data_flow.origins import Step, origins
 from service.remediation.own_edits import OwnEdit, job_files
 
@@ -33,6 +36,10 @@ _WIDTH = re.compile(
     r"|expected input\[[\d, ]+\] to have \d+ channels"
     r"|Given normalized_shape=|input\.size\(-1\) must be equal"
 )
+# PyTorch's words for tensors on two devices, and what is made as an object of a class.
+_DEVICES = re.compile(r"Expected all tensors to be on the same device|found at least two devices")
+_CLASS = re.compile(r"_?[A-Z]\w*[a-z]\w*")
+_MOVES = frozenset({"to", "cuda", "npu", "xpu"})
 LONGEST_SHOWN = 100
 
 
@@ -54,6 +61,8 @@ def flow_edit(report: CrashReport, files: Sequence[JobFile] | None = None) -> Ow
     message = f"{root.exception}: {root.body}"
     if _WIDTH.search(message):
         return _passed_over(report, at_hand)
+    if _DEVICES.search(message):
+        return _stayed_behind(report, at_hand)
     if not _SEVERAL.search(message):
         return None
     steps = origins(report, at_hand) or []
@@ -187,3 +196,86 @@ def _is_handed(node: ast.Name, value: ast.expr) -> bool:
     """Tell whether a name is an argument of a call."""
     calls = (each for each in ast.walk(value) if isinstance(each, ast.Call))
     return any(node in each.args for each in calls)
+
+
+def _stayed_behind(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | None:
+    """Move an object that failed as it was called to the device of what it is called with.
+
+    The library's own code failed below the call, and the object was made by a class and never moved.
+    """
+    frames = frames_of_failure(report)
+    program = JobProgram(frames, files)
+    call = program.calls[-1] if program.calls else None
+    if call is None or not call.calls or not call.scope.module.name:
+        return None
+    for node in head_nodes(call.statement):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
+            continue
+        made = _made_once(node.func, call.scope, program)
+        if made is None or not isinstance(made.statement, ast.Assign) or not isinstance(made.value, ast.Call):
+            continue
+        file = next(each for each in files if each.name == made.scope.module.name)
+        source, name = whole_source(file.text), ast.unparse(node.func)
+        device = _device_at(made.statement, made.scope.function, call.scope.function)
+        if source is None or not device or not _CLASS.fullmatch(called(made.value)):
+            continue
+        end = source.end(made.value)
+        place = _Place(file, source, place_in(file.name, file.text, made.statement.lineno))
+        edits = [TextEdit(end, end, f".to({device})")]
+        return next(_edited(place, made.statement, edits, "changes.slip-stayed", name=name), None)
+    return None
+
+
+def _made_once(node: ast.expr, scope: Scope, program: JobProgram) -> Definition | None:
+    """Give the one place where an object that is called was made; None where there are more, or it moved."""
+    found: list[Definition] = []
+    if isinstance(node, ast.Name):
+        found = definitions.of_name(node.id, scope)
+    elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self":
+        found = definitions.of_attribute(node.attr, scope, program)
+    text = ast.unparse(node)
+    moves = (
+        each
+        for module in program.modules
+        for verb in _MOVES
+        for each in module.calls.get(verb, ())
+        if isinstance(each.func, ast.Attribute) and ast.unparse(each.func.value) == text
+    )
+    return found[0] if len(found) == 1 and found[0].is_whole and next(moves, None) is None else None
+
+
+def _device_at(made: ast.stmt, function: Function | None, failing: Function | None) -> str:
+    """Name the device that the failing function moves tensors to, where it is known as an object is made."""
+    for node in ast.walk(failing) if failing is not None else ():
+        if isinstance(node, ast.Call) and called(node) == "to":
+            given = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "device")]
+            named = [value for value in given if ast.unparse(value).rpartition(".")[2] == "device"]
+            if not named:
+                continue
+            text = ast.unparse(named[0])
+            if function is None:
+                return ""
+            if function is failing and text.partition(".")[0] in _names_above(made, function):
+                return text
+            if text == "self.device" and _sets(function, text, made.lineno):
+                return text
+    return ""
+
+
+def _names_above(statement: ast.stmt, function: Function) -> frozenset[str]:
+    """Give a function's parameters and what is assigned in it above a statement."""
+    above = (
+        node.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.lineno < statement.lineno
+    )
+    return definitions.names_taken(function) | frozenset(above)
+
+
+def _sets(function: Function, text: str, line: int) -> bool:
+    """Tell whether a function sets an attribute above a row."""
+    return any(
+        isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.lineno < line
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == text
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.stack import Frame
@@ -57,6 +58,40 @@ ONE = """
         rows = load("a")
         return rows.shape
 """
+METRIC = """
+    def train(model, loader, device):
+        score = Dice(classes=2)
+        for rows in loader:
+            rows = rows.to(device)
+            score(model(rows), rows)
+"""
+HELD = """
+    class Run:
+        def __init__(self, model):
+            self.device = torch.device("cuda")
+            self.score = metrics.Dice()
+
+        def step(self, rows):
+            rows = rows.to(self.device)
+            return self.score(rows)
+"""
+MOVED = """
+    def train(model, loader, device):
+        score = Dice(classes=2)
+        score = score.to(device)
+        for rows in loader:
+            rows = rows.to(device)
+            score(model(rows), rows)
+"""
+LATER = """
+    def train(model, loader):
+        score = Dice(classes=2)
+        device = model.device
+        for rows in loader:
+            rows = rows.to(device)
+            score(model(rows), rows)
+"""
+DEVICES = "RuntimeError: Expected all tensors to be on the same device, but found at least two devices"
 WIDTH = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (16x8 and 32x4)"
 
 
@@ -121,3 +156,25 @@ def test_every_branch_that_keeps_the_values_as_one_is_mended() -> None:
 def test_what_is_no_slip_is_left_alone(code: str, statement: str, body: str) -> None:
     """Nothing is guessed."""
     assert flow_edit(crashed(code, statement, body)) is None
+
+
+@each_row(
+    ("code", "statement", "after"),
+    [
+        (METRIC, "score(model(rows), rows)", "score = Dice(classes=2).to(device)"),
+        (HELD, "return self.score(rows)", "self.score = metrics.Dice().to(self.device)"),
+        # It is moved, and the device is not known yet where it is made.
+        (MOVED, "score(model(rows), rows)", ""),
+        (LATER, "score(model(rows), rows)", ""),
+    ],
+)
+def test_an_object_that_keeps_tensors_is_moved_where_it_is_made(
+    code: str, statement: str, after: str
+) -> None:
+    """The library failed below the call: what it adds to stayed on the CPU."""
+    told = crashed(code, statement, DEVICES)
+    assert told.root is not None
+    below = Frame("/usr/lib/python3/site-packages/metrics/dice.py", 4, "update", "self.hits += rows")
+    root = replace(told.root, frames=(*told.root.frames, below))
+    edit = flow_edit(replace(told, root=root, events=(root,)))
+    assert (edit.after if edit is not None else "") == after
