@@ -46,7 +46,8 @@ class Explanation:
     """The words of one answer. `telemetry` is what the machine says of the causes, in the same language.
 
     Where `lacks_cure` tells that no setting, command or package is offered, the rows of the job's own file
-    are named that made what the failing statement is given.
+    are named that made what the failing statement is given. `needs_no_package` tells that the first change is
+    no installation, as what the cause advises in general is.
     """
 
     assessment: Assessment
@@ -56,6 +57,7 @@ class Explanation:
     library: Library
     language: Language
     lacks_cure: bool = False
+    needs_no_package: bool = False
 
     @property
     def headline(self) -> str:
@@ -199,7 +201,8 @@ class Explanation:
             look = self.message.look(self.language) if self.message else ""
             advice = look or cause.advice.to(self.language, self.assessment.holds)
             parts.append(phrases.titled("why", self._fitting(means), self.language))
-            parts.append(phrases.titled("do", self._after_rows(self._fitting(advice)), self.language))
+            if not self.needs_no_package:
+                parts.append(phrases.titled("do", self._after_rows(self._fitting(advice)), self.language))
             parts.append(self.end.next if root is None else "")
         aftermath = self._failure.aftermath(ended_in_failure=self.end.is_failure)
         parts += [self._vote(cause), self._confirmed(), aftermath, self._machine(), self._past_crashes()]
@@ -219,7 +222,7 @@ class Explanation:
         if self.message is not None:
             why = f"{self.message.means(self.language)} {why}"
         rows = [phrases.titled("why", f"{why} [case:{case.id}]", self.language)]
-        if len(sections) > 2:
+        if len(sections) > 2 and not self.needs_no_package:
             advice = self._after_rows(self._fitting(sections[2]))
             rows.append(phrases.titled("do", f"{advice} [case:{case.id}]", self.language))
         return rows

@@ -30,7 +30,6 @@ from ingest.logs.stacks.own_calls import STANDARD, is_own
 from ingest.logs.stacks.stack import Frame
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.code_edits.names import near
-from service.remediation.feasibility import value_of
 from service.remediation.own_edits import job_files
 from service.remediation.packages.changes import PackageChange
 
@@ -111,7 +110,7 @@ def _found_by_path(
             folders.add("/".join(parts[:place]) or ".")
     if len(folders) != 1:
         return
-    folder, now = folders.pop(), value_of(PATH, settings)
+    folder, paths = folders.pop(), _paths(settings)
     if f"{top}.py" in {PurePosixPath(file.name).name for file in files} and _runs_from(folder, files, frames):
         script = PurePosixPath(frames[0].file)
         told = in_both("changes.module-not-copied", name=top, script=script.name)
@@ -120,7 +119,7 @@ def _found_by_path(
         )
         yield PackageChange(copied, None)
         return
-    yield from _on_path(folder, now, in_both("changes.module-here", name=top, folder=folder))
+    yield from _on_path(folder, paths, in_both("changes.module-here", name=top, folder=folder))
 
 
 def _found_by_calls(
@@ -141,19 +140,19 @@ def _found_by_calls(
     ]
     if not own or frames[-1] is not own[-1] or not top or top in sys.stdlib_module_names:
         return
-    now = value_of(PATH, settings)
+    paths = _paths(settings)
     folders = [PurePosixPath(frame.file).parent for frame in reversed(own)]
     for folder in folders:
         holder = next((each for each in (folder, *folder.parents) if each.name == top), None)
         if holder is not None and (not _is_package(top) or holder.parent.name in ("src", top)):
             why = in_both("changes.module-above", name=top, file=own[-1].file, folder=str(holder.parent))
-            yield from _on_path(str(holder.parent), now, why)
+            yield from _on_path(str(holder.parent), paths, why)
             return
     word = PurePosixPath(own[-1].file).stem.partition("_")[0]
     is_alike = len(word) > 2 and top.startswith(f"{word}_") and not (_is_package(word) or _is_package(top))
     if is_alike and folders[0] != folders[-1]:
         why = in_both("changes.module-beside", name=top, file=own[-1].file)
-        yield from _on_path(str(folders[0]), now, why)
+        yield from _on_path(str(folders[0]), paths, why)
 
 
 def _is_package(module: str) -> bool:
@@ -164,10 +163,18 @@ def _is_package(module: str) -> bool:
     return name in of_packages or module in known.modules or module in everybodys_modules()
 
 
-def _on_path(folder: str, now: str | None, why: Text) -> Iterator[PackageChange]:
+def _paths(settings: Sequence[Setting]) -> list[str]:
+    """Give the values that the job has for Python's path, in order."""
+    return [setting.value for setting in settings if setting.key == PATH]
+
+
+def _on_path(folder: str, paths: Sequence[str], why: Text) -> Iterator[PackageChange]:
     """Give Python's path with a folder, unless that is on it."""
-    if now is not None and folder in now.split(":"):
+    if any(folder in each.split(":") for each in paths):
         return
+    # Rows that each add to what the one above has made: the last one has it all.
+    adds = len(paths) > 1 and all(_ITSELF in each for each in paths[1:])
+    now = next(iter(paths[-1:] if adds else paths), None)
     # What another variable adds is known to the shell alone.
     to = f"{folder}:{now}" if now and not _VARIABLES.search(now.replace(_ITSELF, "")) else folder
     yield PackageChange(Change(framework="env", kind="env", key=PATH, to=to, why=why), now)

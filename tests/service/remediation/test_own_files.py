@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ingest.configfiles.settings import Setting
 from ingest.logs.stacks.stack import Frame
 from service.remediation.own_files import own_files
 from tests.service.factories import failed, report, setting
@@ -118,3 +119,16 @@ def test_that_no_command_has_what_a_log_holds_in_place_of_a_path() -> None:
     files = {"src/parts.py": "", "src/train.py": ""}
     hostile = Frame("/job; reboot #/train.py", 3, "<module>", "import parts")
     assert told("No module named 'parts'", files, hostile) == [("PYTHONPATH", "src")]
+
+
+def test_that_the_path_extends_the_row_that_has_all_that_is_above_it() -> None:
+    """A script adds folder by folder; the last of its rows is the one that the job has."""
+    missed = failed(text="No module named 'parts'", body="No module named 'parts'", frames=(OWN,))
+    job = report(missed, launches=("\nsrc/parts/__init__.py",))
+    rows = ["/a:$PYTHONPATH", "/b:$PYTHONPATH"]
+    given = [Setting("PYTHONPATH", value, 0, "env") for value in rows]
+    assert [each.change.to for each in own_files(job, given)] == ["src:/b:$PYTHONPATH"]
+    given = [Setting("PYTHONPATH", value, 0, "env") for value in [*rows, "/c"]]
+    assert [each.change.to for each in own_files(job, given)] == ["src:/a:$PYTHONPATH"]
+    given = [Setting("PYTHONPATH", value, 0, "env") for value in ["src:$PYTHONPATH", "/c:$PYTHONPATH"]]
+    assert list(own_files(job, given)) == []
