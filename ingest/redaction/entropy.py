@@ -22,7 +22,8 @@ _NUMBER = re.compile(rb"\d{1,7}|(?=[^.,:_-]*[.,:_-])[\d.,:eE+_-]+")
 _PATH = re.compile(rb"~?\.{0,2}/(?:[A-Za-z_.][a-z_.-]+|[\w.-]+/[\w./-]+\.\w{2,5}\Z)(?:/|\Z)|[A-Z]:\\")
 _NONE = re.compile(
     rb"(?i)(?:none|null|nil|true|false|empty|dummy|default|required|missing|undefined|unset|files|prompt|"
-    rb"changeme|placeholder|your|[\[(<]?(?:redacted|hidden|masked|filtered|removed|scrubbed|sanitized|nil)[\])>]?|"
+    rb"changeme|placeholder|your|"
+    rb"[\[(<]?(?:redacted|hidden|masked|filtered|removed|scrubbed|sanitized|nil)[\])>]?|"
     rb"(?:[a-z0-9]{1,10}[_-]){0,3}x{3,}|\.{3,}|\*{2,}|(?:\w{1,6}[_-])?(?:your|insert|"
     rb"enter)[_-].*|.*_here|incorrect|invalid|wrong|"
     rb"expired|expected|"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ulid import ULID
 
 from corpus.library import Library
@@ -30,7 +28,6 @@ from service.schemas.diagnosis import (
     CaseHit,
     Diagnosis,
     Engine,
-    ProposedChange,
     ReadLimits,
     SeenFramework,
     Votes,
@@ -73,16 +70,7 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
     is_diagnosed = judged.verdict == "diagnosed"
     proposals = propose(assessment, judged.cases, library, language) if is_diagnosed else Proposals()
     cures = [change for change in proposals.changes if change.purpose == "cure" and change.kind != "code"]
-    words = Explanation(
-        assessment,
-        judged,
-        end,
-        telemetry,
-        library,
-        language,
-        lacks_cure=not cures,
-        needs_no_package=bool(cause and "package-versions" in cause.turns_on and _is_no_package(cures[:1])),
-    )
+    words = Explanation(assessment, judged, end, telemetry, library, language, tuple(cures))
     return Diagnosis(
         id=str(ULID()),
         source=report.source,
@@ -124,13 +112,6 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
             cut=report.limits.cut,
             omitted=dict(report.limits.omitted),
         ),
-    )
-
-
-def _is_no_package(cures: Sequence[ProposedChange]) -> bool:
-    """Tell whether the first change sets the job's environment up, so that nothing is to be installed."""
-    return any(
-        change.kind == "env" or (change.kind, change.framework) == ("command", "host") for change in cures
     )
 
 

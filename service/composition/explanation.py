@@ -26,7 +26,7 @@ from service.composition.job_end import JobEnd
 from service.composition.message_forms import FormedMessage, formed_message
 from service.composition.phrases import phrase
 from service.composition.value_origins import value_rows
-from service.schemas.diagnosis import UNKNOWN_CAUSE, Telemetry
+from service.schemas.diagnosis import UNKNOWN_CAUSE, ProposedChange, Telemetry
 from service.scoring.assessment import Assessment
 from service.scoring.verdict import Conclusion
 
@@ -45,9 +45,8 @@ def _within(sentence: str) -> str:
 class Explanation:
     """The words of one answer. `telemetry` is what the machine says of the causes, in the same language.
 
-    Where `lacks_cure` tells that no setting, command or package is offered, the rows of the job's own file
-    are named that made what the failing statement is given. `needs_no_package` tells that the first change is
-    no installation, as what the cause advises in general is.
+    Where no setting, command or package is among the `cures`, the rows of the job's own files are named that
+    made what the failing statement is given.
     """
 
     assessment: Assessment
@@ -56,8 +55,7 @@ class Explanation:
     telemetry: Telemetry
     library: Library
     language: Language
-    lacks_cure: bool = False
-    needs_no_package: bool = False
+    cures: tuple[ProposedChange, ...] = ()
 
     @property
     def headline(self) -> str:
@@ -201,12 +199,20 @@ class Explanation:
             look = self.message.look(self.language) if self.message else ""
             advice = look or cause.advice.to(self.language, self.assessment.holds)
             parts.append(phrases.titled("why", self._fitting(means), self.language))
-            if not self.needs_no_package:
+            if not self._needs_no_package:
                 parts.append(phrases.titled("do", self._after_rows(self._fitting(advice)), self.language))
             parts.append(self.end.next if root is None else "")
         aftermath = self._failure.aftermath(ended_in_failure=self.end.is_failure)
         parts += [self._vote(cause), self._confirmed(), aftermath, self._machine(), self._past_crashes()]
         return [*parts, collect if is_unknown else ""]
+
+    @property
+    def _needs_no_package(self) -> bool:
+        """Whether the first change sets the environment up, where the cause advises an installation."""
+        cause = self.judged.cause
+        first = {(change.kind, change.framework) for change in self.cures[:1]}
+        sets_up = any(kind == "env" or (kind, owner) == ("command", "host") for kind, owner in first)
+        return sets_up and cause is not None and "package-versions" in cause.turns_on
 
     @property
     def _failure(self) -> FailureText:
@@ -222,14 +228,14 @@ class Explanation:
         if self.message is not None:
             why = f"{self.message.means(self.language)} {why}"
         rows = [phrases.titled("why", f"{why} [case:{case.id}]", self.language)]
-        if len(sections) > 2 and not self.needs_no_package:
+        if len(sections) > 2 and not self._needs_no_package:
             advice = self._after_rows(self._fitting(sections[2]))
             rows.append(phrases.titled("do", f"{advice} [case:{case.id}]", self.language))
         return rows
 
     def _after_rows(self, advice: str) -> str:
         """Name the rows that made what the statement is given before advice, where no cure is told."""
-        is_sought = self.lacks_cure and self.judged.cause is not None and self.judged.cause.of_values
+        is_sought = not self.cures and self.judged.cause is not None and self.judged.cause.of_values
         rows = value_rows(self.assessment.report) if is_sought else ()
         told = [
             phrase(

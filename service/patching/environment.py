@@ -28,6 +28,18 @@ _CLOSED = re.compile(
     r")*?(?:-E|--preserve-env)\b))"
 )
 
+# Folders that are put before what a variable has.
+_FOLDERS = re.compile(r"(?:[\w./@+-]{1,300}:){1,8}", re.ASCII)
+
+
+def extends_itself(target: PatchTarget) -> bool:
+    """Tell whether a variable's value is made of the one that it has: `/job/lib:$PYTHONPATH`."""
+    name = target.names[0]
+    own = rf"\$(?:\{{{re.escape(name)}\}}|{re.escape(name)}(?!\w))"
+    return target.kind == "env" and len(re.findall(r"\$", str(target.to))) == len(
+        re.findall(own, str(target.to))
+    )
+
 
 def places(script: Script, target: PatchTarget) -> list[VariablePlace]:
     """Find where the variable is set, in order."""
@@ -42,6 +54,8 @@ def edits(script: Script, target: PatchTarget) -> list[WordEdit]:
         return _unset(script, target, found)
     if gone and found and max(start for start, _ in gone) > found[0].start:
         raise NotPatchableError(Message("patch.line-script-unsets", line=script.line(gone[-1][0])))
+    if "$" in str(target.to):
+        return _extended(script, target, found)
     if not found:
         return _added(script, target)
     if all(_holds(script, place, target) for place in found):
@@ -56,6 +70,20 @@ def edits(script: Script, target: PatchTarget) -> list[WordEdit]:
         if not _holds(script, place, target)
         for edit in _changed(script, place, target)
     ]
+
+
+def _extended(script: Script, target: PatchTarget, found: list[VariablePlace]) -> list[WordEdit]:
+    """Put folders before what the last row that sets a variable makes it of."""
+    place, to = found[-1] if found else None, str(target.to)
+    if place is None or place.carrier != "export" or place.branch or not place.value.units:
+        raise NotPatchableError(Message("patch.value-depends-machine-write", to=to))
+    if _holds(script, place, target):
+        return []
+    before = to.removesuffix(place.value.text)
+    if before == to or not _FOLDERS.fullmatch(before):
+        raise NotPatchableError(Message("patch.value-depends-machine-write", to=to))
+    start = place.value.units[0].start
+    return [WordEdit(start, start, before)]
 
 
 def hold(script: Script, target: PatchTarget) -> bool:
@@ -85,6 +113,8 @@ def _chosen(script: Script, found: list[VariablePlace]) -> list[VariablePlace]:
 def _holds(script: Script, place: VariablePlace, target: PatchTarget) -> bool:
     if place.carrier == "shell":
         return False
+    if "$" in str(target.to):
+        return place.carrier == "export" and place.value.text == target.to
     if place.carrier == "job":
         return same(str((held_json(place.value) or {})[place.name]), target.to)
     try:

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from corpus.frameworks import known_frameworks
 from corpus.keys import unsigned
 from corpus.message import Message
-from corpus.schema import Scalar
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.shell.directives import options
 from ingest.configfiles.shell.document import applied
@@ -62,7 +61,7 @@ def apply(text: str, target: PatchTarget) -> str:
     Raises NotPatchableError where that cannot be done safely.
     """
     if not is_unset(target.to) and not target.removes:
-        _refuse_prose(target.to)
+        _refuse_prose(target)
     rows = text.replace("\r\n", "\n")
     if target.replaces is not None:
         text = applied(text, renaming.in_script(parse(rows), target))
@@ -70,13 +69,14 @@ def apply(text: str, target: PatchTarget) -> str:
     return applied(text, _edits(parse(rows), target, _way(target)))
 
 
-def _refuse_prose(to: Scalar) -> None:
+def _refuse_prose(target: PatchTarget) -> None:
     """Raise NotPatchableError where the value only describes what to write."""
+    to = target.to
     if not isinstance(to, str):
         return
     if _PROSE.fullmatch(to):
         raise NotPatchableError(Message("patch.value-described-not-given"))
-    if "$" in to:
+    if "$" in to and not environment.extends_itself(target):
         raise NotPatchableError(Message("patch.value-depends-machine-write", to=to))
     if "\n" in to or "\0" in to:
         raise NotPatchableError(Message("patch.value-more-line"))

@@ -41,7 +41,7 @@ _WORD = re.compile(r"[a-z]{4,}")
 # What brings a value in from outside: where it is from is told by that call itself.
 _READS = re.compile(r"(?:open|load|read|fetch|download|from_)\w*|File|safe_load|imread|listdir|glob|getenv")
 # What gives the same in another form: of what it is told, nothing is from.
-_CASTS = frozenset({"to", "cuda", "type", "astype"})
+_CASTS = frozenset({"to", "type", "astype"})
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class _Sought:
+class _SoughtValue:
     """An expression whose value is sought, where it stands, and the entry of it that is meant."""
 
     node: ast.expr
@@ -126,7 +126,7 @@ class _Walk:
 
     def back(self, parts: Sequence[ast.expr], scope: Scope) -> Iterator[Step]:
         """Give what made the values of some expressions, by the number of steps from them."""
-        waiting = deque(_Sought(part, scope) for part in parts)
+        waiting = deque(_SoughtValue(part, scope) for part in parts)
         while waiting and self._left > 0:
             sought = waiting.popleft()
             self._left -= 1
@@ -137,7 +137,7 @@ class _Walk:
                 if further.steps <= MOST_STEPS:
                     waiting.append(further)
 
-    def _made(self, sought: _Sought) -> Iterator[tuple[Step | None, _Sought]]:
+    def _made(self, sought: _SoughtValue) -> Iterator[tuple[Step | None, _SoughtValue]]:
         """Give the steps that one expression's value came by, each with what is sought next."""
         match sought.node:
             case ast.Name(id=name):
@@ -154,7 +154,7 @@ class _Walk:
                     (None, replace(sought, node=part, key=key)) for part, key in _within(node, sought)
                 )
 
-    def _name(self, name: str, sought: _Sought) -> Iterator[tuple[Step | None, _Sought]]:
+    def _name(self, name: str, sought: _SoughtValue) -> Iterator[tuple[Step | None, _SoughtValue]]:
         scope = sought.scope
         is_options = HOLDER.fullmatch(name) and not LOOSE.fullmatch(name)
         if name in ("self", "cls") or (is_options and sought.steps):
@@ -166,8 +166,9 @@ class _Walk:
             return
         handed = list(self._program.arguments(name, scope)) or self._through_library(scope)
         for value, outer in handed:
-            statement = _statement(outer, value)
-            further = _Sought(value, outer, sought.steps + 1, sought.key)
+            around = (above for above in outer.module.around(value) if isinstance(above, ast.stmt))
+            statement = next(around, None)
+            further = _SoughtValue(value, outer, sought.steps + 1, sought.key)
             if statement is None:  # what was only made on the way stands nowhere
                 yield None, further
             else:
@@ -186,12 +187,12 @@ class _Walk:
         return [(handed[0], above.scope)] if len(calls) == len(handed) == 1 else []
 
     def _assigned(
-        self, name: str, found: Sequence[Definition], sought: _Sought
-    ) -> Iterator[tuple[Step | None, _Sought]]:
+        self, name: str, found: Sequence[Definition], sought: _SoughtValue
+    ) -> Iterator[tuple[Step | None, _SoughtValue]]:
         for made in found:
             step = Step(name, made.scope, made.statement, self._place(made.scope, made.statement), made)
             key = sought.key if made.is_whole else _place_in(made, name)
-            yield step, _Sought(made.value, made.scope, sought.steps + 1, key)
+            yield step, _SoughtValue(made.value, made.scope, sought.steps + 1, key)
 
     def _place(self, scope: Scope, statement: ast.stmt) -> str:
         """Name a row; one that only the traceback quotes has the traceback's place."""
@@ -200,7 +201,7 @@ class _Walk:
         text = next((file.text for file in self._program.files if file.name == scope.module.name), "")
         return place_in(scope.module.name, text, statement.lineno)
 
-    def _call(self, node: ast.Call, sought: _Sought) -> Iterator[tuple[Step | None, _Sought]]:
+    def _call(self, node: ast.Call, sought: _SoughtValue) -> Iterator[tuple[Step | None, _SoughtValue]]:
         own = self._own(node, sought.scope)
         if own is not None:
             site: Scope | None = sought.scope
@@ -211,22 +212,22 @@ class _Walk:
             for statement in ast.walk(own.function) if own.function else ():
                 if isinstance(statement, ast.Return) and statement.value is not None:
                     inner = replace(own, line=statement.lineno)
-                    yield None, _Sought(statement.value, inner, sought.steps + 1, sought.key)
+                    yield None, _SoughtValue(statement.value, inner, sought.steps + 1, sought.key)
             return
         if loads_options(node):
             return
         words = [word for word in node.keywords if word.arg]
         if len(words) > SET_UP:  # of what sets something up, what the calls below it are of
-            words = [word for word in words if self._is_named(word.arg or "")] or words
+            # By the last part of their names: `dataset` of `train_dataset`.
+            kinds = [(word, (word.arg or "").lower().rpartition("_")[2]) for word in words]
+            words = [word for word, kind in kinds if any(kind in each for each in self._words)] or words
         is_source = called(node) in _CASTS or _READS.fullmatch(called(node)) is not None
         handed = [] if is_source else [*node.args, *(word.value for word in words)]
         for value in [*handed, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]:
-            inner_node = value.value if isinstance(value, ast.Starred) else value
-            if not _is_module(inner_node, sought.scope):
-                yield None, replace(sought, node=inner_node, key=None)
-
-    def _is_named(self, name: str) -> bool:
-        return any(part in word for part in name.lower().split("_")[-1:] for word in self._words if part)
+            inner = value.value if isinstance(value, ast.Starred) else value
+            # A module is no value.
+            if ast.unparse(inner).partition(".")[0] not in sought.scope.module.imports:
+                yield None, replace(sought, node=inner, key=None)
 
     def _own(self, node: ast.Call, scope: Scope) -> Scope | None:
         """Give the scope of the job's own function that a call calls."""
@@ -253,7 +254,7 @@ def _set_above(node: ast.Attribute, scope: Scope) -> list[Definition]:
     return [Definition(last.value, replace(scope, line=last.lineno), last)] if last is not None else []
 
 
-def _within(node: ast.expr, sought: _Sought) -> Iterator[tuple[ast.expr, str | int | None]]:
+def _within(node: ast.expr, sought: _SoughtValue) -> Iterator[tuple[ast.expr, str | int | None]]:
     """Give the parts of an expression that its value is from, each with the entry of it that is meant."""
     match node:
         case ast.Subscript() if (key := _key_of(node)) is not None:
@@ -301,16 +302,5 @@ def _place_in(made: Definition, name: str) -> int | None:
     return None
 
 
-def _statement(scope: Scope, node: ast.expr) -> ast.stmt | None:
-    """Give the statement that holds an expression; None for one that was made on the way."""
-    return next((above for above in scope.module.around(node) if isinstance(above, ast.stmt)), None)
-
-
 def _is_of_self(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-
-
-def _is_module(node: ast.expr, scope: Scope) -> bool:
-    return isinstance(node, ast.Name | ast.Attribute) and (
-        ast.unparse(node).partition(".")[0] in scope.module.imports
-    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from corpus.message import in_both
@@ -39,7 +39,8 @@ _WIDTH = re.compile(
 # PyTorch's words for tensors on two devices, and what is made as an object of a class.
 _DEVICES = re.compile(r"Expected all tensors to be on the same device|found at least two devices")
 _CLASS = re.compile(r"_?[A-Z]\w*[a-z]\w*")
-_MOVES = frozenset({"to", "cuda", "npu", "xpu"})
+# A device with its number, whose kind is also the method that moves there.
+_NUMBERED = re.compile(r"\b(?P<kind>[a-z]{2,8}):\d")
 LONGEST_SHOWN = 100
 
 
@@ -62,7 +63,7 @@ def flow_edit(report: CrashReport, files: Sequence[JobFile] | None = None) -> Ow
     if _WIDTH.search(message):
         return _passed_over(report, at_hand)
     if _DEVICES.search(message):
-        return _stayed_behind(report, at_hand)
+        return _stayed_behind(report, at_hand, {"to", *_NUMBERED.findall(message)})
     if not _SEVERAL.search(message):
         return None
     steps = origins(report, at_hand) or []
@@ -71,10 +72,12 @@ def flow_edit(report: CrashReport, files: Sequence[JobFile] | None = None) -> Ow
 
 
 def _slips(step: Step, message: str, files: Sequence[JobFile]) -> Iterator[OwnEdit]:
-    place = _place(step, files)
     statement = step.statement
-    if place is None or step.made is None or not isinstance(statement, ast.Assign):
+    file = next((each for each in files if each.name == step.scope.module.name), None)
+    source = whole_source(file.text) if file is not None else None
+    if file is None or source is None or step.made is None or not isinstance(statement, ast.Assign):
         return
+    place = _Place(file, source, step.place)
     value = statement.value
     if isinstance(value, ast.Tuple) and len(value.elts) == 1 and place.source.source(value)[:1] != "(":
         edit = TextEdit(place.source.end(value.elts[0]), place.source.end(value), "")
@@ -88,14 +91,6 @@ def _slips(step: Step, message: str, files: Sequence[JobFile]) -> Iterator[OwnEd
             edits = [TextEdit(end, end, ", *_") for end in ends]
             told: dict[str, str | int] = {"name": step.name, "callee": called(value), "count": count}
             yield from _edited(place, statement, edits, "changes.slip-several", **told)
-
-
-def _place(step: Step, files: Sequence[JobFile]) -> _Place | None:
-    """Give the file of a step, as far as it is at hand as it stands."""
-    name = step.scope.module.name
-    found = [file for file in files if file.name == name] if name else []
-    source = whole_source(found[0].text) if len(found) == 1 else None
-    return _Place(found[0], source, step.place) if source is not None else None
 
 
 def _count_given_back(call: ast.Call, files: Sequence[JobFile]) -> int:
@@ -172,7 +167,8 @@ def _passed_over(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | Non
         case _:
             return None
     read = [node for node in ast.walk(statement.value) if isinstance(node, ast.Name)]
-    again = [node for node in read if node.id in taken and _is_handed(node, statement.value)]
+    calls = [node for node in ast.walk(statement.value) if isinstance(node, ast.Call)]
+    again = [node for node in read if node.id in taken and any(node in call.args for call in calls)]
     if any(node.id == name for node in read) or len(again) != 1 or name in taken:
         return None
     at = place_in(code.file.name, code.file.text, statement.lineno)
@@ -192,16 +188,11 @@ def _before(statement: ast.stmt, function: Function) -> ast.stmt | None:
     return None
 
 
-def _is_handed(node: ast.Name, value: ast.expr) -> bool:
-    """Tell whether a name is an argument of a call."""
-    calls = (each for each in ast.walk(value) if isinstance(each, ast.Call))
-    return any(node in each.args for each in calls)
-
-
-def _stayed_behind(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | None:
+def _stayed_behind(report: CrashReport, files: Sequence[JobFile], moves: Collection[str]) -> OwnEdit | None:
     """Move an object that failed as it was called to the device of what it is called with.
 
-    The library's own code failed below the call, and the object was made by a class and never moved.
+    The library's own code failed below the call, and the object was made by a class and never moved by one of
+    the methods that do.
     """
     frames = frames_of_failure(report)
     program = JobProgram(frames, files)
@@ -211,7 +202,7 @@ def _stayed_behind(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | N
     for node in head_nodes(call.statement):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
             continue
-        made = _made_once(node.func, call.scope, program)
+        made = _made_once(node.func, call.scope, program, moves)
         if made is None or not isinstance(made.statement, ast.Assign) or not isinstance(made.value, ast.Call):
             continue
         file = next(each for each in files if each.name == made.scope.module.name)
@@ -226,7 +217,9 @@ def _stayed_behind(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | N
     return None
 
 
-def _made_once(node: ast.expr, scope: Scope, program: JobProgram) -> Definition | None:
+def _made_once(
+    node: ast.expr, scope: Scope, program: JobProgram, moves: Collection[str]
+) -> Definition | None:
     """Give the one place where an object that is called was made; None where there are more, or it moved."""
     found: list[Definition] = []
     if isinstance(node, ast.Name):
@@ -234,14 +227,14 @@ def _made_once(node: ast.expr, scope: Scope, program: JobProgram) -> Definition 
     elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self":
         found = definitions.of_attribute(node.attr, scope, program)
     text = ast.unparse(node)
-    moves = (
+    moved = (
         each
         for module in program.modules
-        for verb in _MOVES
+        for verb in moves
         for each in module.calls.get(verb, ())
         if isinstance(each.func, ast.Attribute) and ast.unparse(each.func.value) == text
     )
-    return found[0] if len(found) == 1 and found[0].is_whole and next(moves, None) is None else None
+    return found[0] if len(found) == 1 and found[0].is_whole and next(moved, None) is None else None
 
 
 def _device_at(made: ast.stmt, function: Function | None, failing: Function | None) -> str:
@@ -253,29 +246,21 @@ def _device_at(made: ast.stmt, function: Function | None, failing: Function | No
             if not named:
                 continue
             text = ast.unparse(named[0])
-            if function is None:
-                return ""
-            if function is failing and text.partition(".")[0] in _names_above(made, function):
-                return text
-            if text == "self.device" and _sets(function, text, made.lineno):
-                return text
+            first = text if text == "self.device" else text.partition(".")[0]
+            is_shared = function is failing or first == "self.device"
+            return text if is_shared and first in _set_above(made, function) else ""
     return ""
 
 
-def _names_above(statement: ast.stmt, function: Function) -> frozenset[str]:
+def _set_above(statement: ast.stmt, function: Function | None) -> frozenset[str]:
     """Give a function's parameters and what is assigned in it above a statement."""
+    if function is None:
+        return frozenset()
     above = (
-        node.id
+        ast.unparse(node)
         for node in ast.walk(function)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.lineno < statement.lineno
+        if isinstance(node, ast.Name | ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and node.lineno < statement.lineno
     )
     return definitions.names_taken(function) | frozenset(above)
-
-
-def _sets(function: Function, text: str, line: int) -> bool:
-    """Tell whether a function sets an attribute above a row."""
-    return any(
-        isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.lineno < line
-        for node in ast.walk(function)
-        if isinstance(node, ast.Attribute) and ast.unparse(node) == text
-    )

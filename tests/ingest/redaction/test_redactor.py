@@ -133,6 +133,7 @@ def test_every_kind_of_the_table_has_a_sample() -> None:
         "tokens_per_second: 12345.678901234",
         "token_level_scores=tensor([1.0])",
         "image_token=<image_placeholder_1>",
+        "WANDB_API_KEY: your key",
         "--max-num-batched-tokens 8192 --max_tokens 1234567890123",
         "special_tokens_map_file=/models/special_tokens_map.json",
         "commit 0123456789abcdef0123456789abcdef01234567",

@@ -112,6 +112,9 @@ PASTED = r"""cd /srv/it && \
         ("if true; then vllm serve m; fi\n", None),
         ("vllm serve a\nvllm serve b\n", None),
         ("unset A\nvllm serve a\n", None),
+        # What is made of itself goes on from what the shell was given.
+        ("export A=/x:$A\nvllm serve a\n", None),
+        ("export A=/x:$B\nexport B=/y:$A\nvllm serve a\n", None),
         ("M=a\nM=b\nvllm serve $M\n", None),
         ("echo hello\n", None),
         ("vllm serve 'a\n", None),

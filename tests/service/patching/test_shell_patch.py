@@ -427,6 +427,13 @@ CHANGED = [
         f"export B=1\r\n{VERL} a.b=1 \\\r\n  c.d=2 \\\r\n  c.e=3\r\n",
     ),
     (f"export B=1\r\n{VERL} a.b=1\r\n", env("A", 3), f"export B=1\r\nexport A=3\r\n{VERL} a.b=1\r\n"),
+    # Folders before what a row makes a variable of, in the last one of several.
+    (
+        f'export P="/a:$P"\nexport P="/b:$P"\n{VERL} a.b=1\n',
+        env("P", "/job/lib:/b:$P"),
+        f'export P="/a:$P"\nexport P="/job/lib:/b:$P"\n{VERL} a.b=1\n',
+    ),
+    (f"export P=/a:${{P}}\n{VERL} a=1\n", env("P", "src:/a:${P}"), f"export P=src:/a:${{P}}\n{VERL} a=1\n"),
 ]
 
 
@@ -542,6 +549,9 @@ REFUSED = [
     ("sudo -u x torchrun t.py\n", env("A", 2), "sudo keeps the script's variables"),
     (f"set -x\n{VERL} a=1\n", env("A", "a token with read access"), "described, not given"),
     (f"set -x\n{VERL} a=1\n", env("A", "$CONDA_PREFIX/lib"), "depends on the machine"),
+    (f"{VERL} a=1\n", env("P", "/job:$P"), "depends on the machine"),
+    (f"export P=/a:$P\n{VERL} a=1\n", env("P", "/job:$P"), "depends on the machine"),
+    (f"export P=/a:$P\n{VERL} a=1\n", env("P", "/x;reboot:/a:$P"), "depends on the machine"),
     (
         "#!/bin/bash\n#SBATCH --mem-per-cpu=4G\nsrun t\n",
         slurm("--mem", "64G"),

@@ -100,7 +100,7 @@ def rows_of(
             IMAGE_CALLS,
             {"rows.py": IMAGES},
             "AttributeError: 'numpy.ndarray' object has no attribute 'spacing'",
-            [("rows.py:17", "image", "image"), ("rows.py:8", "held = np.load(self.names[place])", "")],
+            [("rows.py:8", "held = np.load(self.names[place])", "")],
             ["sampler = Sampler()", "mask = held > 0"],
         ),
         # Through a call into another file.
