@@ -1,4 +1,4 @@
-"""Jobs that have ended, wherever they ran: a folder of logs, a Ray cluster, Slurm, Kubernetes.
+"""Jobs that have ended, wherever they ran: a folder of logs, an object store, Ray, Slurm, Kubernetes.
 
 Each is found once under one key.
 """
@@ -10,8 +10,8 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -19,7 +19,16 @@ from pathlib import Path
 
 from corpus.message import Message, message_id
 from ingest.logs.inputs.members import Skipped
-from service.batches.sources import elasticsearch, kubernetes_api, loki, ray_jobs, slurm, slurmrestd
+from service.batches.sources import (
+    elasticsearch,
+    kubernetes_api,
+    loki,
+    object_listing,
+    object_watch,
+    ray_jobs,
+    slurm,
+    slurmrestd,
+)
 from service.batches.sources.candidates import JobCandidate
 from service.batches.sources.found import NO_JOBS, NO_JOBS_BUT_LOST, FoundJobs, shown_path
 from service.batches.sources.spool import open_spool
@@ -32,7 +41,10 @@ OVERLAP = timedelta(minutes=10)
 # Seconds within which the logs of one job have to come.
 FETCH_S = 300.0
 
-_Opened = AbstractContextManager[Sequence[JobCandidate]]
+# A store's object that is written for long bears the time at which that began.
+LONGEST_WRITE = timedelta(days=7)
+
+_Opened = AbstractContextManager[Iterable[JobCandidate]]
 
 
 @dataclass(frozen=True)
@@ -51,14 +63,14 @@ class EndedJob:
 class WatchedPlace:
     """Where jobs end. `find` gives those that ended since a time, and is left once they are dealt with.
 
-    `all_failed` tells whether only failed ones; `settles_late` that a job of long ago may be found for the
-    first time, so that all are looked at each time.
+    `all_failed` tells whether only failed ones; `looks_back` how long after its end a job may be found for
+    the first time, None where that is for ever, so that all since the beginning are looked at each time.
     """
 
     name: str
     find: Callable[[datetime], Iterator[EndedJob]]
     all_failed: bool
-    settles_late: bool = False
+    looks_back: timedelta | None = timedelta()
 
 
 def find_in_folder(
@@ -84,7 +96,7 @@ def find_in_folder(
 
     if not path.is_dir():
         raise InvalidRequestError(Message("errors.no-folder", folder=path))
-    return WatchedPlace(str(path), find, all_failed=False, settles_late=True)
+    return WatchedPlace(str(path), find, all_failed=False, looks_back=None)
 
 
 def _jobs(folder: Path) -> dict[str, list[str]]:
@@ -143,6 +155,20 @@ def find_in_elasticsearch(
 
     name = shown_path(f"{url} {words}".strip())
     return WatchedPlace(name, _fetched_anew(opened, settings), all_failed=False)
+
+
+def find_in_objects(url: str, settle: float, settings: Settings) -> WatchedPlace:
+    """Watch an object store: a job is over once none of its logs was written for `settle` seconds."""
+    if object_listing.check_url(url) in ("http", "https"):
+        raise InvalidRequestError(Message("errors.watch-tells-no-times", url=shown_path(url)))
+    watched = object_watch.ObjectWatch(url, timedelta(seconds=settle), settings)
+
+    def opened(since: datetime, _skipped: Skipped) -> _Opened:
+        return nullcontext(watched.candidates(since))
+
+    return WatchedPlace(
+        shown_path(url), _fetched_anew(opened, settings), all_failed=False, looks_back=LONGEST_WRITE
+    )
 
 
 def _fetched_anew(

@@ -70,8 +70,8 @@ class Watcher:
         self.reached = True
         # A place that keeps its jobs is not asked again for those of long ago; a folder's jobs may settle
         # late.
-        if not self.place.settles_late and not self._failures:
-            self.known.since = began
+        if self.place.looks_back is not None and not self._failures:
+            self.known.since = max(self.known.since, began - self.place.looks_back)
         self._note(lambda: self.known.tidy(met))
         return count
 

@@ -166,7 +166,7 @@ def _of_ray(wanted: SourceQuestion) -> FoundJobs:
 
 def _of_objects(wanted: SourceQuestion) -> FoundJobs:
     asked = object_store.ObjectQuery(wanted.arguments.objects, wanted.since)
-    return object_store.find_jobs(asked, wanted.spool, wanted.settings)
+    return object_store.find_jobs(asked, wanted.spool, wanted.settings, wanted.answered)
 
 
 def _of_loki(wanted: SourceQuestion) -> FoundJobs:
@@ -194,7 +194,9 @@ READERS: Mapping[SourceKind, Callable[[SourceQuestion], FoundJobs]] = {
     "upload": _of_upload,
 }
 # Whose jobs have a key, so that a later run can leave out those that were answered.
-CHECKPOINTED: frozenset[SourceKind] = frozenset({"slurm", "ray", "kubernetes", "loki", "elasticsearch"})
+CHECKPOINTED: frozenset[SourceKind] = frozenset(
+    {"slurm", "ray", "kubernetes", "objects", "loki", "elasticsearch"}
+)
 
 
 def since_of(text: str, now: datetime) -> datetime | None:

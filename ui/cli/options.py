@@ -136,10 +136,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print no explanation; for 
 WatchedPlace = Annotated[
     str,
     typer.Argument(
-        metavar="ray|slurm|kubernetes|loki|elasticsearch|DIR",
+        metavar="ray|slurm|kubernetes|loki|elasticsearch|DIR|URL",
         help=(
             "Where jobs end: a Ray cluster, Slurm's accounting, Kubernetes, Loki, Elasticsearch or "
-            "OpenSearch, or a folder of logs."
+            "OpenSearch, a folder of logs, or an object store such as s3://BUCKET/FOLDER."
         ),
     ),
 ]

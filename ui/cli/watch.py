@@ -94,6 +94,8 @@ def _place(what: str, options: WatchOptions, settings: Settings) -> WatchedPlace
             _address(options, "elasticsearch"), options.query, options.job_label, options.settle, settings
         ),
     }
+    if "://" in what:
+        return ended_jobs.find_in_objects(what, options.settle, settings)
     return places.get(what, lambda: ended_jobs.find_in_folder(Path(what), options.settle))()
 
 

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from service.batches.sources.ray_layout import by_session, session_of, shown_session
+from service.batches.sources.ray_layout import by_session, is_note, session_of, shown_session
 
 # More is no configuration of one job.
 MAX_SHARED = 20
@@ -110,11 +110,8 @@ class _Folder:
 
 def group_files(logs: Iterable[str], configs: Iterable[str], name: str) -> list[JobFiles]:
     """Give the jobs that files make, by the rule above; `name` is that of a job which is all of it."""
-    by_name = [log for log in logs if not _NOT_A_LOG.match(log.rsplit("/", 1)[-1])]
-    found = [
-        JobFiles(shown_session(session) or name, tuple(files), folder=session, is_whole=False)
-        for session, files in by_session(by_name).items()
-    ]
+    by_name = _outputs(logs)
+    found = _sessions(by_name, name)
     root = _tree([log for log in by_name if not found or session_of(log) is None], configs)
     while not (root.logs or root.configs) and len(root.folders) == 1:
         root = next(iter(root.folders.values()))
@@ -127,6 +124,38 @@ def group_files(logs: Iterable[str], configs: Iterable[str], name: str) -> list[
             for part in re.split(r"(\d+)", job.name)
         ],
     )
+
+
+def group_entry(logs: Iterable[str], configs: Iterable[str], folder: str) -> list[JobFiles]:
+    """Give the jobs of one folder among others: its sessions of Ray, or one job, whatever lies beside it."""
+    by_name = _outputs(logs)
+    found = _sessions(by_name, folder)
+    rest = tuple(log for log in by_name if not found or session_of(log) is None)
+    return [*found, JobFiles(folder, rest, tuple(configs), folder)] if rest else found
+
+
+def group_beside(logs: Iterable[str], configs: Iterable[str], folder: str) -> list[JobFiles]:
+    """Give the jobs of the files that lie in one folder, by the fourth rule.
+
+    No number but a rank's is taken for one: a job keeps its name, whatever comes to lie beside it.
+    """
+    return _flat(_Folder(folder, _outputs(logs), list(configs)), are_counted=False)
+
+
+def is_dated(folder: str) -> bool:
+    """Tell whether a folder is named by a day or a time."""
+    return _DATED.match(folder) is not None
+
+
+def _outputs(logs: Iterable[str]) -> list[str]:
+    return [log for log in logs if not (_NOT_A_LOG.match(log.rsplit("/", 1)[-1]) or is_note(log))]
+
+
+def _sessions(logs: Sequence[str], name: str) -> list[JobFiles]:
+    return [
+        JobFiles(shown_session(session) or name, tuple(files), folder=session, is_whole=False)
+        for session, files in by_session(logs).items()
+    ]
 
 
 def parse_stem(name: str) -> LogNameStem:
@@ -196,8 +225,11 @@ def _is_one(folder: _Folder) -> bool:
     return all(_GENERAL.match(key) for key in keys.values()) if keys else bool(inner)
 
 
-def _keys(logs: Sequence[str]) -> dict[str, str]:
-    """Give each log's key; numbers that do not count from 0 or 1 are no ranks, but part of the job's name."""
+def _keys(logs: Sequence[str], are_counted: bool = True) -> dict[str, str]:
+    """Give each log's key; numbers that do not count from 0 or 1 are no ranks, but part of the job's name.
+
+    Without `are_counted` only those that are called ranks are.
+    """
     stems = {log: parse_stem(log) for log in logs}
     indices: dict[tuple[str, str], set[int]] = defaultdict(set)
     for found in stems.values():
@@ -205,7 +237,7 @@ def _keys(logs: Sequence[str]) -> dict[str, str]:
     keys: dict[str, str] = {}
     for log, found in stems.items():
         numbers = indices[found.key, found.word]
-        counted = (
+        counted = are_counted and (
             len(numbers) > 1 and min(numbers) in (0, 1) and max(numbers) - min(numbers) == len(numbers) - 1
         )
         if not found.word or found.word == "rank" or counted:
@@ -217,9 +249,9 @@ def _keys(logs: Sequence[str]) -> dict[str, str]:
     return keys
 
 
-def _flat(folder: _Folder) -> list[JobFiles]:
+def _flat(folder: _Folder, are_counted: bool = True) -> list[JobFiles]:
     groups: dict[str, list[str]] = defaultdict(list)
-    for log, key in _keys(folder.logs).items():
+    for log, key in _keys(folder.logs, are_counted).items():
         groups[key].append(log)
     own: dict[str, list[str]] = defaultdict(list)
     for config in folder.configs:

@@ -1,26 +1,21 @@
 """The jobs of Ray clusters that are gone, out of the sessions that KubeRay's history server keeps.
 
 Ray names a driver's log by its submission, and its workers' logs by the job's core id; which is whose, and
-how it ended, stands in the events. A session that several jobs shared becomes a job for each submission.
+how it ended, stands in the events. A session that several jobs shared becomes a job for each of them: for
+each submission, and for each program that was a driver itself, such as a notebook.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Any
 
 from service.batches.sources.grouping import JobFiles
-from service.batches.sources.ray_jobs import own_words, read_time
-from service.batches.sources.ray_layout import core_id_of_events, is_ray_log, session_of
-from service.schemas.diagnosis import Outcome
+from service.batches.sources.ray_events import NOTHING_TOLD, RayEvents, RayJobEnd, Read, read_events
+from service.batches.sources.ray_layout import is_ray_log, is_record, job_of_events, session_of
 
-# Of a session's events so much is read at most, in bytes; a job has two of those that are looked for.
-MOST_EVENTS = 64 << 20
 # A supervisor's log is some lines, and tells the driver's exit code.
 _SUPERVISION = 1 << 20
 # A worker that was started ahead of any job is named by no job; its first lines tell whose it became.
@@ -32,47 +27,41 @@ _SUPERVISOR = re.compile(r"(?:^|/)supervisor-(?P<submission>.+)\.log$")
 _OF_JOB = re.compile(
     r"(?:^|/)(?:worker-[0-9a-f]+-|python-core-driver-|runtime_env_setup-)(?P<job>[0-9a-f]{8})(?=[-_.])"
 )
-_ENDED = re.compile(r"Completed a ray job (?P<submission>\S+) with a status (?P<status>[A-Z]+)\.")
 _EXIT = re.compile(rb"entrypoint command exited with code (?P<code>-?\d{1,3})\b")
+_WORKER = re.compile(r"(?:^|/)worker-[0-9a-f]+-")
+_SUPERVISES = re.compile(rb"^:actor_name:JobSupervisor\s*$", re.MULTILINE)
 _WHOSE = re.compile(rb"^:job_id:(?P<job>[0-9a-f]{8})\s*$", re.MULTILINE)
-
-# Gives the beginning of a file of the store, unpacked, no longer than so many bytes; empty where it cannot.
-Read = Callable[[str, int], bytes]
-
-
-@dataclass(frozen=True)
-class RayJobEnd:
-    """How a submitted job ended, in Ray's own words; empty and None where nothing tells."""
-
-    status: str = ""
-    message: str = ""
-    started: datetime | None = None
-    ended: datetime | None = None
-    exit_code: int | None = None
-
-    @property
-    def outcome(self) -> Outcome | None:
-        """The end as the caller of a triage knows it."""
-        return Outcome.told(self.exit_code, None, self.status).if_given
 
 
 @dataclass(frozen=True)
 class HistoryJob:
-    """One job's files, and how it ended as far as its cluster told."""
+    """One job's files, and how it ended as far as its cluster told.
+
+    `own` are the logs that no other job has, where some are its nodes'.
+    """
 
     files: JobFiles
-    end: RayJobEnd = RayJobEnd()
+    end: RayJobEnd = NOTHING_TOLD
+    own: tuple[str, ...] = ()
 
     @property
     def has_failed(self) -> bool:
         """Tell whether it may have failed: nothing tells that it did not."""
         return self.end.status not in ("SUCCEEDED", "STOPPED")
 
+    @property
+    def own_logs(self) -> tuple[str, ...]:
+        """The logs that tell this job from others of its session."""
+        return self.own or self.files.logs
+
 
 @dataclass
 class _Session:
-    job_events: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    events: list[str] = field(default_factory=list)
+    """Names of a session's events: of jobs, of all else, and Ray's own log of them."""
+
+    job_events: list[str] = field(default_factory=list)
+    other_events: list[str] = field(default_factory=list)
+    ray_logs: list[str] = field(default_factory=list)
 
 
 def split_sessions(jobs: Sequence[JobFiles], names: Iterable[str], read: Read) -> list[HistoryJob]:
@@ -81,8 +70,9 @@ def split_sessions(jobs: Sequence[JobFiles], names: Iterable[str], read: Read) -
     `names` are those of all files, events among them.
     """
     sessions: dict[str, _Session] = defaultdict(_Session)
+    wanted = {job.folder for job in jobs if not job.is_whole}
     for name in names:
-        if (session := session_of(name)) is not None:
+        if (session := session_of(name)) is not None and session in wanted:
             _add(sessions[session], name)
     return [
         made
@@ -97,46 +87,67 @@ def split_sessions(jobs: Sequence[JobFiles], names: Iterable[str], read: Read) -
 
 def _add(session: _Session, name: str) -> None:
     if is_ray_log(name):
-        session.events.append(name)
-    elif core_id := core_id_of_events(name):
-        session.job_events[core_id].append(name)
+        session.ray_logs.append(name)
+    elif job_of_events(name):
+        session.job_events.append(name)
+    elif is_record(name):
+        session.other_events.append(name)
 
 
 def _of_session(job: JobFiles, session: _Session, read: Read) -> Iterator[HistoryJob]:
     own: dict[str, list[str]] = defaultdict(list)
-    supervisors: dict[str, str] = {}
+    events = read_events(session.ray_logs, (*session.job_events, *session.other_events), read)
     for name in job.logs:
         if match := _DRIVER.search(name):
             own[match["submission"]].append(name)
-        elif match := _SUPERVISOR.search(name):
-            supervisors[match["submission"]] = name
-    ends = _ends(_rows(session.events, read))
-    for submission, name in supervisors.items():
-        if code := _EXIT.search(read(name, _SUPERVISION)):
-            ends[submission] = replace(ends.get(submission, RayJobEnd()), exit_code=int(code["code"]))
-    if len(own) < 2:
-        yield HistoryJob(job, ends.get(next(iter(own), ""), RayJobEnd()))
+        elif (match := _SUPERVISOR.search(name)) and (code := _EXIT.search(read(name, _SUPERVISION))):
+            told = events.ends.get(match["submission"], NOTHING_TOLD)
+            events.ends[match["submission"]] = replace(told, exit_code=int(code["code"]))
+    drivers = {name for names in own.values() for name in names}
+    others = {name: _owner(name, read) for name in job.logs if name not in drivers}
+    alone = _alone(events, own, others, read)
+    if len(own) + len(alone) < 2:
+        end = events.ends.get(next(iter(own), ""), events.drivers.get(next(iter(alone), ""), NOTHING_TOLD))
+        yield HistoryJob(job, end)
         return
-    for submission, logs in _shares(job.logs, own, _core_ids(session.job_events, read), read):
-        files = replace(job, name=f"{job.name}/{submission}", logs=logs)
-        yield HistoryJob(files, ends.get(submission, RayJobEnd()))
+    for submission, logs, mine in _shares(own, alone, others, events.core_ids):
+        files = replace(job, name=f"{job.name}/{submission}", logs=(*mine, *logs))
+        end = events.ends.get(submission) or events.drivers.get(submission) or NOTHING_TOLD
+        yield HistoryJob(files, end, mine)
+
+
+def _alone(events: RayEvents, own: Mapping[str, object], others: Mapping[str, str], read: Read) -> list[str]:
+    """Give the core ids of jobs that nobody submitted: a program that was the driver itself, or a notebook.
+
+    Where a submission's core id is not known, one that has no definition may be its own. Of what Ray itself
+    runs there is no definition: its workers supervise submissions.
+    """
+    known = {*events.core_ids.values(), *own, ""}
+    is_told = all(submission in events.core_ids for submission in own)
+    found: set[str] = set()
+    for name, owner in others.items():
+        if owner in known or owner in found or not _WORKER.search(name):
+            continue
+        if owner in events.drivers or (is_told and not _SUPERVISES.search(read(name, _HEAD))):
+            found.add(owner)
+    return sorted(found)
 
 
 def _shares(
-    logs: Sequence[str], own: Mapping[str, Sequence[str]], ids: Mapping[str, str], read: Read
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Give each submission's logs: its own, those of its core id, and those of the nodes."""
-    drivers = {name for names in own.values() for name in names}
-    others = {name: _owner(name, read) for name in logs if name not in drivers}
-    known = {*ids.values(), *own}
+    own: Mapping[str, Sequence[str]], alone: Sequence[str], others: Mapping[str, str], ids: Mapping[str, str]
+) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Give each job's logs: those that it shares, then its own and those of its core id."""
+    known = {*ids.values(), *own, *alone}
+    shared = tuple(name for name, owner in others.items() if not owner)
     for submission, names in own.items():
-        mine = {"", submission, ids.get(submission, "")}
+        mine = {submission, ids.get(submission, submission)}
+        workers = tuple(name for name, owner in others.items() if owner in mine)
         # What no event gives to anybody may be of each whose core id is not known.
         is_unknown = submission not in ids
-        rest = [
-            name for name, owner in others.items() if owner in mine or (is_unknown and owner not in known)
-        ]
-        yield submission, (*names, *rest)
+        nobodys = tuple(name for name, owner in others.items() if owner and owner not in known and is_unknown)
+        yield submission, (*shared, *nobodys), (*names, *workers)
+    for core_id in alone:
+        yield core_id, shared, tuple(name for name, owner in others.items() if owner == core_id)
 
 
 def _owner(name: str, read: Read) -> str:
@@ -148,55 +159,3 @@ def _owner(name: str, read: Read) -> str:
         return match["job"] if match else ""
     told = _WHOSE.search(read(name, _HEAD))
     return told["job"].decode() if told else ""
-
-
-def _core_ids(events: Mapping[str, Sequence[str]], read: Read) -> dict[str, str]:
-    """Give the core id of each submission, by the definitions of the jobs."""
-    found: dict[str, str] = {}
-    for core_id, names in events.items():
-        for row in _rows(names, read):
-            told = row.get("driverJobDefinitionEvent")
-            config = told.get("config") if isinstance(told, dict) else None
-            metadata = config.get("metadata") if isinstance(config, dict) else None
-            if isinstance(metadata, dict) and (submission := metadata.get("job_submission_id")):
-                found[str(submission)] = core_id
-    return found
-
-
-def _ends(rows: Iterable[Mapping[str, Any]]) -> dict[str, RayJobEnd]:
-    """Give how each submission ended, by what Ray's own log of events tells of jobs."""
-    found: dict[str, RayJobEnd] = {}
-    for row in rows:
-        fields = row.get("custom_fields")
-        submission = str(fields.get("submission_id") or "") if isinstance(fields, dict) else ""
-        if row.get("source_type") != "JOBS" or not submission:
-            continue
-        known, at = found.get(submission, RayJobEnd()), _time(row.get("timestamp"))
-        message = str(row.get("message", ""))
-        match = _ENDED.match(message)
-        if match is None:
-            found[submission] = replace(known, started=known.started or at)
-        elif match["submission"] == submission:
-            said = own_words(message[match.end() :])
-            found[submission] = replace(known, status=match["status"], message=said, ended=at)
-    return found
-
-
-def _rows(names: Iterable[str], read: Read) -> Iterator[dict[str, Any]]:
-    """Yield the objects of files of JSON lines; what is none is passed over."""
-    left = MOST_EVENTS
-    for name in names:
-        content = read(name, left)
-        left -= len(content)
-        for line in content.splitlines():
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(row, dict):
-                yield row
-
-
-def _time(told: object) -> datetime | None:
-    text = str(told)
-    return read_time(1000 * int(text)) if text.isascii() and text.isdecimal() and len(text) < 12 else None

@@ -19,9 +19,13 @@ _FILE = re.compile(
     rf"(?:{_NODE}/(?P<kind>logs|node_events|job_events)|logs/{_NODE}|"
     r"(?P<record>fetched_endpoints|node_events|job_events))/."
 )
+_ABOVE = re.compile(r"(?:^|/)cluster-history(?:/(?!session_)[^/]+)*$")
 _STORE = re.compile(r"(?:^|.*/)cluster-history/")
 _EVENTS = re.compile(r"(?:^|/)events/(?:event|export)_[^/]+\.log(?:\.\d+)?$")
-_JOB_EVENTS = re.compile(r"(?:^|/)job_events/(?P<job>[0-9a-f]{8})/")
+_JOB_EVENTS = re.compile(r"(?:^|/)job_events/(?P<job>[^/]+)/")
+_RECORD = re.compile(r"(?:^|/)(?:node_events|job_events)/")
+# What the first releases noted of a cluster, beside its sessions.
+_NOTES = re.compile(r"(?:^|/)meta/(?:restful__|static__|ack__)[^/]*$")
 
 
 def session_of(name: str) -> str | None:
@@ -40,10 +44,20 @@ def is_ray_log(name: str) -> bool:
     return _EVENTS.search(name) is not None
 
 
-def core_id_of_events(name: str) -> str:
-    """Give the core id of the job whose exported events a file holds; empty where it holds none."""
+def is_record(name: str) -> bool:
+    """Tell whether a file holds events that Ray exported."""
+    return _RECORD.search(name) is not None
+
+
+def job_of_events(name: str) -> str:
+    """Name the job whose exported events a file holds, as the store does; empty where it holds none."""
     match = _JOB_EVENTS.search(name)
     return match["job"] if match else ""
+
+
+def is_note(name: str) -> bool:
+    """Tell whether a file is what the store notes of a cluster, and no program's output."""
+    return _NOTES.search(name) is not None
 
 
 def by_session(names: Iterable[str]) -> dict[str, list[str]]:
@@ -54,3 +68,8 @@ def by_session(names: Iterable[str]) -> dict[str, list[str]]:
         if match and not match["record"] and (match["kind"] or "logs") == "logs" and not is_ray_log(name):
             found[match["session"] or ""].append(name)
     return found
+
+
+def is_above_sessions(folder: str) -> bool:
+    """Tell whether a folder of the store lies above those of the sessions of a cluster."""
+    return _ABOVE.search(folder) is not None

@@ -7,13 +7,12 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import fsspec
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
 
-from service.batches.sources import object_store
+from service.batches.sources import object_listing, object_store
 from service.batches.sources.found import FoundJobs
 from service.batches.sources.object_store import ObjectQuery
 from service.batches.sources.spool import open_spool
@@ -22,6 +21,7 @@ from service.settings import Settings
 from tests.loopback import folder_server
 from tests.service.batches.jobs import home_at
 from tests.service.batches.sources.handing import DIED, SECRET, held
+from tests.service.batches.sources.stores import UnreliableStore, unreliable
 from tests.tables import each_row
 from tests.ui.shell import EXPLAINED, whycrash
 
@@ -38,35 +38,6 @@ NIGHT: dict[str, bytes] = {
 Find = Callable[..., FoundJobs]
 
 
-class UnreliableStore(MemoryFileSystem):
-    """A store in memory whose next requests fail, so many as `left` says."""
-
-    protocol = "unreliable"
-    store: ClassVar[dict[str, Any]] = {}
-    pseudo_dirs: ClassVar[list[str]] = [""]
-    cachable = False
-    left = 0
-
-    @classmethod
-    def _strip_protocol(cls, path: str) -> str:
-        return str(super()._strip_protocol(path.removeprefix("unreliable://")))
-
-    def ls(self, path: str, detail: bool = True, **_more: object) -> Any:
-        """List a folder."""
-        self._fail()
-        return super().ls(path, detail=detail)
-
-    def _open(self, *words: Any, **named: Any) -> Any:
-        self._fail()
-        return super()._open(*words, **named)
-
-    def _fail(self) -> None:
-        kind = type(self)
-        if kind.left:
-            kind.left -= 1
-            raise ConnectionResetError("reset by peer")
-
-
 @pytest.fixture
 def find(tmp_path: Path, make_settings: Callable[..., Settings]) -> Find:
     """Take the jobs below an address."""
@@ -81,15 +52,10 @@ def find(tmp_path: Path, make_settings: Callable[..., Settings]) -> Find:
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[UnreliableStore]]:
     """Serve NIGHT at unreliable://, asked again without a pause."""
-    fsspec.register_implementation("unreliable", UnreliableStore, clobber=True)
-    monkeypatch.setattr(object_store, "DRIVERS", {"unreliable": "fsspec"})
-    monkeypatch.setattr(object_store, "PAUSES", (0.0, 0.0, 0.0))
-    UnreliableStore.left = 0
-    for name, content in NIGHT.items():
-        UnreliableStore().pipe_file(f"/{name}", content)
-    yield UnreliableStore
-    UnreliableStore.store.clear()
-    UnreliableStore.pseudo_dirs[:] = [""]
+    with unreliable(monkeypatch) as store:
+        for name, content in NIGHT.items():
+            store().pipe_file(f"/{name}", content)
+        yield store
 
 
 @pytest.fixture
@@ -233,7 +199,7 @@ def test_that_jobs_of_before_are_left_out(find: Find, store: type[UnreliableStor
     ],
 )
 def test_that_each_drivers_time_is_read(row: dict[str, Any], told: datetime | None) -> None:
-    assert object_store.time_written(row) == told
+    assert object_listing.time_written(row) == told
 
 
 def test_that_more_jobs_than_a_batch_holds_are_refused(find: Find, store: type[UnreliableStore]) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
+import subprocess
 import sys
 import threading
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -21,32 +24,35 @@ from service.batches.sources.found import FoundJobs
 from service.batches.sources.grouping import group_files
 from service.batches.sources.object_store import ObjectQuery
 from service.batches.sources.spool import open_spool
+from service.schemas.errors import InvalidRequestError
 from service.settings import Settings
 from tests.loopback import folder_server, http_server
 from tests.machine import short_folder
 from tests.service.batches.sources.handing import DIED, held
-from tests.service.batches.sources.ray_head import jobs_waited_for, running_head, submitted
+from tests.service.batches.sources.ray_head import TOKEN, jobs_waited_for, running_head, submitted
 from tests.tables import each_row
 
 NODES = ("a1" * 28, "b2" * 28)
 CLUSTER = "cluster-history/raycluster/ml/shared"
 SESSION = "session_2026-11-20_10-00-00_123456_1"
 Store = Mapping[str, str | bytes]
-Find = Callable[[Store, str], FoundJobs]
+Find = Callable[..., FoundJobs]
 
 
 @pytest.fixture
 def find(tmp_path: Path, make_settings: Callable[..., Settings]) -> Find:
     """Serve files as a store does, and take the jobs below one of its folders."""
 
-    def of(store: Store, below: str = "") -> FoundJobs:
+    def of(store: Store, below: str = "", since: datetime | None = None) -> FoundJobs:
+        for folder in ("store", "copies") if store else ():
+            shutil.rmtree(tmp_path / folder, ignore_errors=True)
         for name, content in store.items():
             path = tmp_path / "store" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content.encode() if isinstance(content, str) else content)
         made = make_settings()
         with folder_server(tmp_path / "store") as url:
-            asked = ObjectQuery(f"{url}/{below}")
+            asked = ObjectQuery(f"{url}/{below}", since)
             return object_store.find_jobs(asked, open_spool(tmp_path / "copies", made), made)
 
     return of
@@ -71,7 +77,7 @@ def _defined(submission: str) -> str:
     return _rows({"eventType": "DRIVER_JOB_DEFINITION_EVENT", "driverJobDefinitionEvent": told}, "no object")
 
 
-def _shared() -> dict[str, str | bytes]:
+def shared_session() -> dict[str, str | bytes]:
     """Give a session of two nodes that three jobs shared: two failed, one went well."""
     head, worker = (f"{CLUSTER}/{SESSION}/{node}" for node in NODES)
     store: dict[str, str | bytes] = {
@@ -111,7 +117,7 @@ def _shared() -> dict[str, str | bytes]:
 
 def test_that_each_failed_job_of_a_shared_session_comes_with_its_own_logs(find: Find) -> None:
     """By Ray's events: its driver's, its workers' of all nodes, its nodes', and nothing of the others."""
-    found = find(_shared(), "")
+    found = find(shared_session(), "")
     name = f"raycluster/ml/shared/{SESSION}"
     jobs = held(found)
     assert set(jobs) == {f"{name}/sft", f"{name}/rl"}
@@ -140,7 +146,7 @@ def test_that_workers_that_no_event_gives_to_a_job_are_of_each_that_has_none(fin
     """The cluster was gone before all events were: no log is lost."""
     store = {
         name: content
-        for name, content in _shared().items()
+        for name, content in shared_session().items()
         if "/job_events/02" not in name and "event_" not in name
     }
     jobs = held(find(store, ""))
@@ -159,7 +165,7 @@ def test_that_workers_that_no_event_gives_to_a_job_are_of_each_that_has_none(fin
     ],
 )
 def test_that_any_folder_down_to_a_session_may_be_named(below: str, names: set[str], find: Find) -> None:
-    assert set(held(find(_shared(), below))) == names
+    assert set(held(find(shared_session(), below))) == names
 
 
 def test_that_a_session_of_one_job_is_that_job(find: Find) -> None:
@@ -179,10 +185,119 @@ def test_that_a_session_of_one_job_is_that_job(find: Find) -> None:
     assert set(held(find(store, "log/"))) == {f"rayjob/ml/a/a-x/{SESSION}", f"rayservice/ml/c/c-x/{SESSION}"}
 
 
+def test_that_only_jobs_of_a_session_that_ended_since_are_taken(find: Find) -> None:
+    """By when Ray says that each ended; one of which nothing tells is taken."""
+    ended = datetime.fromtimestamp(1_790_000_600, UTC)
+    store = shared_session()
+    for since, names in (
+        (ended - timedelta(seconds=1), {"sft"}),
+        (ended + timedelta(seconds=1), set()),
+        (ended - timedelta(days=1), {"sft", "rl"}),
+    ):
+        found = [made for made in _names(find, store, since) if made]
+        assert {name.rpartition("/")[2] for name in found} == names
+    untold = {name: content for name, content in store.items() if "event_" not in name}
+    assert {name.rpartition("/")[2] for name in _names(find, untold, ended)} == {"sft", "rl", "eval"}
+
+
+def _names(find: Find, store: Store, since: datetime) -> list[str]:
+    try:
+        return [spec.name for spec in find(store, "", since).specs]
+    except InvalidRequestError:
+        return []  # no job at all
+
+
+def _first_layout() -> dict[str, str | bytes]:
+    """Give a session as the first releases kept it: arrays of events, the jobs' among the nodes'."""
+    session = f"root/shared_0b1c/{SESSION}"
+    store: dict[str, str | bytes] = {
+        "root/shared_0b1c/meta/restful__nodes_view_summary": "{}",
+        f"root/metadir/shared_0b1c/{SESSION}": "",
+        f"{session}/node_events/{NODES[0]}-2026-11-20-10": json.dumps(
+            [
+                {"eventType": "NODE_DEFINITION_EVENT"},
+                *(_driver(number, name) for number, name in enumerate(("sft", "rl"), 1)),
+                _submission("sft", "FAILED", 1),
+                _submission("rl", "SUCCEEDED", 0),
+            ]
+        ),
+    }
+    for number, name in enumerate(("sft", "rl"), 1):
+        store[f"{session}/logs/{NODES[0]}/job-driver-{name}.log"] = DIED
+        store[f"{session}/logs/{NODES[1]}/worker-{'c3' * 28}-0{number}000000-7.out"] = f"step of {name}\n"
+        store[f"{session}/job_events/{_core(number)}/{NODES[1]}-2026-11-20-10"] = "[]"
+    return store
+
+
+def _core(number: int) -> str:
+    """Write a core id as Ray's events do."""
+    return b64encode(bytes([number, 0, 0, 0])).decode()
+
+
+def _driver(number: int, submission: str = "") -> dict[str, object]:
+    metadata = {"job_submission_id": submission} if submission else {}
+    told = {"jobId": _core(number), "entrypoint": "python train.py", "config": {"metadata": metadata}}
+    return {"eventType": "DRIVER_JOB_DEFINITION_EVENT", "driverJobDefinitionEvent": told}
+
+
+def _submission(name: str, state: str, code: int) -> dict[str, object]:
+    rows = [
+        {"state": "RUNNING", "timestamp": "2026-11-20T10:00:00.123456789Z"},
+        {
+            "state": state,
+            "timestamp": "2026-11-20T10:10:00.123456789Z",
+            "message": "It ended, last available logs (truncated to 20,000 chars):\nquokka",
+            "driverExitCode": code,
+        },
+    ]
+    return {"submissionJobLifecycleEvent": {"submissionId": name, "stateTransitions": rows}}
+
+
+def test_that_the_layout_of_the_first_releases_is_read(find: Find) -> None:
+    """Core ids as the events have them, ends where Ray's own log of events is not there; no note is a log."""
+    found = find(_first_layout())
+    jobs = held(found)
+    (name,) = jobs
+    assert name.endswith(f"shared_0b1c/{SESSION}/sft")
+    assert [f"step of {each}\n" in jobs[name].values() for each in ("sft", "rl")] == [True, False]
+    assert jobs[name]["ray-job-status.log"] == "It ended\n"
+    (spec,) = found.specs
+    assert spec.outcome is not None
+    assert (spec.outcome.exit_code, spec.outcome.state) == (1, "FAILED")
+    assert spec.started is not None
+    assert spec.ended is not None
+    assert (spec.ended - spec.started).total_seconds() == 600
+
+
+@each_row("is_told", [True, False])
+def test_that_programs_that_nobody_submitted_are_jobs_by_rays_own_number(is_told: bool, find: Find) -> None:
+    """A notebook beside a submission; with no events at all each driver is one, and what starts jobs none."""
+    session = f"{CLUSTER}/{SESSION}/{NODES[0]}"
+    rows = [_driver(2, "sft"), _driver(3)]
+    heads = {1: ":actor_name:JobSupervisor\n", 2: "", 3: "", 4: ":actor_name:Learner\n"}
+    store: dict[str, str | bytes] = {
+        f"{session}/logs/worker-{'c3' * 28}-0{number}000000-7.err": f":job_id:0{number}000000\n{head}"
+        f"{DIED}of {number}\n"
+        for number, head in heads.items()
+    }
+    store |= {f"{session}/logs/raylet.out": "of all\n"}
+    if is_told:
+        store |= {f"{session}/node_events/x": _rows(*rows), f"{session}/logs/job-driver-sft.log": DIED}
+    jobs = held(find(store))
+    texts = {name.rpartition("/")[2]: "\n".join(files.values()) for name, files in jobs.items()}
+    numbers = {
+        name: [number for number in range(1, 5) if f"of {number}" in text] for name, text in texts.items()
+    }
+    told = {"sft": [2], "03000000": [3], "04000000": [4]}
+    untold = {f"0{number}000000": [number] for number in range(2, 5)}
+    assert numbers == (told if is_told else untold)
+    assert all("of all" in text for text in texts.values())
+
+
 def test_that_names_alone_make_a_job_of_each_session() -> None:
     """As of a folder or an archive; also with a folder a node below the logs, and beside other jobs."""
     names = [
-        *(name for name in _shared() if "metadata" not in name),
+        *(name for name in shared_session() if "metadata" not in name),
         f"{CLUSTER}/session_2026-11-21_10-00-00_123456_1/{NODES[0]}/logs/job-driver-x.log",
         f"shared_ml/{SESSION}/logs/{NODES[0]}/job-driver-x.log",
         f"shared_ml/{SESSION}/job_events/01000000/x.jsonl",
@@ -253,9 +368,27 @@ class _Collector(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
+def _run_alone(home: Path) -> None:
+    """Run a driver that nobody submits, as a notebook is."""
+    environment = {
+        **os.environ,
+        "RAY_ADDRESS": (home / "ray_current_cluster").read_text(encoding="utf-8").strip(),
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": TOKEN,
+        "RAY_enable_ray_event": "true",
+        "RAY_enable_core_worker_ray_event_to_aggregator": "true",
+    }
+    command = [sys.executable, home / "job.py", "alone"]
+    ended = subprocess.run(command, env=environment, check=False, capture_output=True)
+    assert b"the quokka of alone" in ended.stderr
+
+
 @pytest.mark.long
 def test_that_the_jobs_of_a_real_cluster_that_is_gone_are_found(find: Find, tmp_path: Path) -> None:
-    """Ray's own names and events, kept in the store's layout: of three jobs two failed, each in a worker."""
+    """Ray's own names and events, kept in the store's layout: of three jobs two failed, each in a worker.
+
+    One more was submitted by nobody: it is known by Ray's number.
+    """
     home = short_folder("wr-")
     (home / "job.py").write_text(_JOB)
     node = tmp_path / "node"
@@ -277,13 +410,14 @@ def test_that_the_jobs_of_a_real_cluster_that_is_gone_are_found(find: Find, tmp_
                 ids[name] = submitted(url, {"entrypoint": f"{sys.executable} {home}/job.py {name}"})
             ended = ("FAILED", "SUCCEEDED")
             jobs_waited_for(url, lambda jobs: sum(job["status"] in ended for job in jobs) == len(names))
+            _run_alone(home)
             session = (home / "session_latest").resolve()
             # Ray sends and writes its events a moment later.
             told = session / "logs" / "events" / "event_JOBS.log"
             jobs_waited_for(
                 url,
                 lambda _jobs: (
-                    len([*node.glob("job_events/*")]) >= len(names)
+                    len([*node.glob("job_events/*")]) == len(names) + len(("alone", "Ray's own"))
                     and told.read_text().count("Completed a ray job") == len(names)
                 ),
             )
@@ -293,11 +427,15 @@ def test_that_the_jobs_of_a_real_cluster_that_is_gone_are_found(find: Find, tmp_
     finally:
         shutil.rmtree(home, ignore_errors=True)
     jobs = {name.rpartition("/")[2]: "\n".join(files.values()) for name, files in held(found).items()}
+    (alone,) = set(jobs) - {ids["one"], ids["two"]}
+    # What it raised went to its driver, whose output nobody keeps.
+    assert "step of alone" in jobs.pop(alone)
     assert set(jobs) == {ids["one"], ids["two"]}
     for name, other in (("one", "two"), ("two", "one")):
         assert f"the quokka of {name}" in jobs[ids[name]]
         assert f"step of {name}" in jobs[ids[name]]
         assert f"quokka of {other}" not in jobs[ids[name]]
         assert f"step of {other}" not in jobs[ids[name]]
+        assert "step of alone" not in jobs[ids[name]]
     assert {spec.outcome.state for spec in found.specs if spec.outcome} == {"FAILED"}
     assert {spec.outcome.exit_code for spec in found.specs if spec.outcome} == {1}

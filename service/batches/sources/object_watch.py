@@ -1,0 +1,130 @@
+"""Jobs of an object store as they end: listed folder by folder, so that one folder is held at a time.
+
+Each object and each folder below the address is a job, whatever lies beside it; a folder named by a day is
+gone into, and each session that KubeRay's history server keeps of a Ray cluster is its jobs. A job is over
+once none of its logs was written for a while.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from ingest.logs.inputs.members import LIMITS, Skipped, kind_of
+from service.batches.sources.candidates import JobCandidate
+from service.batches.sources.found import shown_path
+from service.batches.sources.grouping import JobFiles, group_beside, group_entry, is_dated
+from service.batches.sources.object_listing import ObjectListing, list_below, open_store, read_folder, refused
+from service.batches.sources.object_reading import reading
+from service.batches.sources.object_store import StoredJob, jobs_of, limits_of
+from service.batches.sources.ray_history import HistoryJob
+from service.batches.sources.ray_layout import is_above_sessions
+from service.batches.sources.spool import SpooledJob
+from service.schemas.records import JobSpec
+from service.settings import Settings
+
+_LOG = logging.getLogger("whycrash.watch")
+# A folder's objects, and the jobs that they are.
+_Unit = tuple[ObjectListing, list[JobFiles]]
+
+
+class ObjectWatch:
+    """Looks at the store under an address; keeps how the sessions of Ray ended that it has read."""
+
+    def __init__(
+        self, url: str, settle: timedelta, settings: Settings, now: Callable[[], datetime] | None = None
+    ) -> None:
+        self.url = url
+        self._settle = settle
+        self._settings = settings
+        self._now = now or (lambda: datetime.now(UTC))
+        # The jobs of the sessions that the last whole look met, by what changes with any of their files.
+        self._sessions: dict[str, list[StoredJob]] = {}
+
+    def candidates(self, since: datetime) -> Iterator[JobCandidate]:
+        """Give the jobs that ended since a time and are over; raises InvalidRequestError."""
+        store, root = open_store(self.url)
+        until, met = self._now() - self._settle, set[str]()
+        for listed, grouped in self._units(store, root):
+            for files in grouped:
+                last = listed.last_written(files.logs)
+                # A mark of no bytes is no job's output.
+                if last is None or last < since or not any(listed.logs[log].size for log in files.logs):
+                    continue
+                for job in self._jobs(store, files, listed, met):
+                    ended = listed.last_written(job.made.own_logs)
+                    if ended is not None and ended <= until and job.is_since(since):
+                        yield self._candidate(store, job)
+        self._sessions = {key: self._sessions[key] for key in met}
+
+    def _jobs(self, store: Any, files: JobFiles, listed: ObjectListing, met: set[str]) -> Sequence[StoredJob]:
+        """Give a job, or those of a session of Ray, whose events are read once."""
+        if files.is_whole or files.folder is None:
+            return [StoredJob(store, listed, HistoryJob(files))]
+        names = [name for name in listed.logs if name.startswith(f"{files.folder}/")]
+        key = listed.fingerprint(files.folder, names or files.logs)
+        met.add(key)
+        if key not in self._sessions:
+            self._sessions[key] = jobs_of(store, [files], None, listed)
+        return self._sessions[key]
+
+    def _candidate(self, store: Any, job: StoredJob) -> JobCandidate:
+        def fetch(copies: SpooledJob, skipped: Skipped) -> JobSpec | None:
+            with reading(store, [log.path for log in job.logs]) as open_next:
+                return job.copy(open_next, copies, skipped, limits_of(self._settings))
+
+        return JobCandidate(job.key, job.made.files.name, fetch)
+
+    # Listing.
+
+    def _units(self, store: Any, root: str) -> Iterator[_Unit]:
+        """Give the objects that lie in each folder of jobs, then those of each folder in it."""
+        pending = [(root, 0)]
+        while pending:
+            place, depth = pending.pop()
+            listed, folders = self._beside(store, root, place)
+            name = place.removeprefix(root).strip("/")
+            has_own = listed.logs or any(folder.endswith("/.hydra") for folder in folders)
+            if depth and has_own and is_dated(name.rpartition("/")[2]):
+                # Of a day or a time, with logs of its own: it is a job, with all below it.
+                yield self._entry(store, root, place)
+                continue
+            yield listed, group_beside(listed.logs, listed.configs, name)
+            for folder in folders:
+                inner = folder.removeprefix(root).strip("/")
+                if kind_of(f"{inner}/") or depth + 1 >= LIMITS.depth:
+                    continue
+                if is_dated(inner.rpartition("/")[2]) or is_above_sessions(folder):
+                    pending.append((folder, depth + 1))
+                else:
+                    yield self._entry(store, root, folder)
+
+    def _beside(self, store: Any, root: str, place: str) -> tuple[ObjectListing, list[str]]:
+        listed = ObjectListing(10 * self._settings.max_jobs)
+        try:
+            inner = read_folder(store, root, place)
+        except Exception as error:
+            raise refused(self.url, error) from error
+        for file in inner.files:
+            if listed.is_full():
+                break
+            listed.seen += 1
+            listed.add(file)
+        _tell_full(listed, place)
+        return listed, inner.folders
+
+    def _entry(self, store: Any, root: str, folder: str) -> _Unit:
+        listed = ObjectListing(10 * self._settings.max_jobs)
+        try:
+            list_below(store, root, folder, listed)
+        except Exception as error:
+            raise refused(self.url, error) from error
+        _tell_full(listed, folder)
+        return listed, group_entry(listed.logs, listed.configs, folder.removeprefix(root).strip("/"))
+
+
+def _tell_full(listed: ObjectListing, folder: str) -> None:
+    if told := listed.skipped.omitted.get("beyond_limit"):
+        _LOG.warning("%s: of its objects not all are looked at (%s)", shown_path(folder), told)
