@@ -2,7 +2,9 @@
 
 On a server, a collection holds one generation of an index whole: vectors, and with them the documents, so
 that a machine with an empty home can take the index over. A collection is named after its content and never
-changed; a small one beside it names the collection that stands now, for each pair of model and corpus.
+changed, but that what is forgotten goes; a small one beside it names the collection that stands now, for each
+pair of model and corpus. One more holds a mark for each team that was forgotten: each home that shares the
+server forgets what it took in for that team before it met the mark.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import numpy as np
 
@@ -27,6 +30,9 @@ from ingest.errors import ChromaServerError
 from ingest.extras import advice
 
 COLLECTION = "documents"
+# How the names of collections begin that hold a generation; that of the marks, and those of pointers, do not.
+_GENERATION, _FORGOTTEN = "whycrash-", "forgotten-whycrash"
+_PAGE = 100
 BATCH = 2000
 # Seconds that a server may take for one request, and that one which failed is left alone.
 REQUEST_TIMEOUT = 20.0
@@ -84,7 +90,12 @@ def nearest_in_folder(
 def name_of(model: str, documents: Sequence[Document]) -> str:
     """Name a collection after what it holds, in whatever order."""
     rows = sorted(repr(tuple(document.record().items())) for document in documents)
-    return "whycrash-" + hashlib.sha256("\n".join([model, *rows]).encode()).hexdigest()[:24]
+    return _GENERATION + hashlib.sha256("\n".join([model, *rows]).encode()).hexdigest()[:24]
+
+
+def team_key(team: str) -> str:
+    """Name a team where it is not to be read that there was one of this name."""
+    return hashlib.sha256(f"whycrash team {team}".encode()).hexdigest()[:32]
 
 
 class ChromaServer:
@@ -148,6 +159,35 @@ class ChromaServer:
             before = str((pointer.metadata or {}).get("before", "")) if pointer else ""
             if before and _find(self._client, before):
                 self._client.delete_collection(before)
+
+    def forget(self, team: str) -> dict[str, str]:
+        """Mark a team as forgotten for all homes, and delete what all generations hold of it.
+
+        Gives the mark by the team's key.
+        """
+        mark = {team_key(team): uuid4().hex}
+        with self._translated():
+            marks = self._client.get_or_create_collection(_FORGOTTEN, embedding_function=None)
+            marks.upsert(ids=[*mark], embeddings=[[1.0]], metadatas=[{"mark": one} for one in mark.values()])
+            its = {"team": team}
+            for held in self._collections_held():
+                if held.name.startswith(_GENERATION) and held.get(where=its, limit=1, include=[])["ids"]:
+                    held.delete(where=its)
+        return mark
+
+    def forgotten(self) -> dict[str, str]:
+        """Give the marks of the teams that were forgotten, by the teams' keys."""
+        with self._translated():
+            marks = _find(self._client, _FORGOTTEN)
+            held = marks.get(include=["metadatas"]) if marks else {"ids": [], "metadatas": []}
+            pairs = zip(held["ids"], held["metadatas"], strict=True)
+            return {key: str(facts.get("mark", "")) for key, facts in pairs}
+
+    def _collections_held(self) -> Iterator[Any]:
+        begin = 0
+        while page := self._client.list_collections(limit=_PAGE, offset=begin):
+            yield from page
+            begin += len(page)
 
     def fetch(self, name: str) -> CollectionContents:
         """Load a whole generation."""

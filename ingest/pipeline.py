@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from uuid import uuid4
 
 from corpus import library
 from corpus.message import Message
-from ingest import bulk_ingest, default_model, documents, index, ingest_tasks, shipped, writeups
+from ingest import (
+    bulk_ingest,
+    chroma,
+    default_model,
+    documents,
+    forgotten_marks,
+    index,
+    ingest_tasks,
+    shipped,
+    writeups,
+)
 from ingest.chroma import ChromaServer, CollectionContents, server_at
 from ingest.documents import Document
 from ingest.embedder import Embedder, Vectors
@@ -54,6 +64,8 @@ HERE = IndexPlaces()
 def opened(home: Path, embedder_name: str, places: IndexPlaces = HERE) -> Index | None:
     """Open the index, if it is of this corpus and model and, with a Chroma server, the one that stands there.
 
+    None as well where another home has forgotten a team that this one may have files of.
+
     A server that gives no answer does not matter where this machine has the index itself; the index's note
     says so.
     """
@@ -65,6 +77,8 @@ def opened(home: Path, embedder_name: str, places: IndexPlaces = HERE) -> Index 
         return found
     try:
         standing = server.standing(embedder_name, library.digest())
+        if forgotten_marks.unmet(home, server.forgotten()):
+            return None
     except ChromaServerError as error:
         return found if found.manifest.collection else Index(found.folder, found.manifest, note=str(error))
     return found if standing and standing == found.manifest.collection else None
@@ -102,6 +116,8 @@ def ingest(
     that was taken in before stays whose it is, and a new one is theirs whose all others of its folder are.
     Raises MissingInputError, SearchIndexError, ModelError.
     """
+    # First: what is taken in from here on is not what another home has forgotten.
+    _forget_as_others(home, places.server)
     old = index.current(home)
     before = _before(old)
     tasks = list(_tasks_of(notes, logs, before, team))
@@ -122,6 +138,9 @@ def ingest(
         # Another run has put its index in place meanwhile: what this one took in comes on top of that.
         old = index.current(home)
     pool.finish()
+    # Again: another home may have forgotten what this run has just put on the server.
+    if _forget_as_others(home, places.server):
+        outcome.index = index.current(home, places.server) or outcome.index
     return outcome
 
 
@@ -139,22 +158,37 @@ class _KnownVectors:
 def forget_team(home: Path, team: str, places: IndexPlaces = HERE) -> int:
     """Take what is a team's out of the index, for all who share it; gives how many files of it were known.
 
-    The generation that held it goes too; whose the files were stays known. Another home that took files of
-    the team in brings them back until the team is forgotten there as well. Raises SearchIndexError, also
-    where a server cannot be told.
+    The generation that held it goes too; whose the files were stays known. Other homes that share the server
+    forget what they took in for the team when they next look at it. Raises SearchIndexError, also where a
+    server cannot be told.
     """
-    server, gone = places.server, 0
+    server = places.server
+    if server is None:
+        return _forget_here(home, {team}, None)
+    # Told first: where it is away, what stays there must not be told as gone.
+    mark = server.forget(team)
+    gone = _forget_here(home, {team}, server)
+    forgotten_marks.note(home, mark)
+    return gone
+
+
+def _forget_here(home: Path, teams: Collection[str], server: ChromaServer | None) -> int:
+    """Write the index without what this home took in for teams; gives how many files that were.
+
+    Of other homes' files a server's word counts: they may have been taken in anew.
+    """
+    gone = 0
     while (old := index.current(home, server)) is not None:
-        if server is not None:
-            # Asked first: where it is away, what stays there must not be told as gone.
-            server.standing(old.manifest.model, old.manifest.corpus)
-        shared = _shared(server, old.manifest.model, old)
-        held = shared.held.documents if shared.held else old.documents
-        left = [document for document in held if document.team != team]
+        standing = server.standing(old.manifest.model, old.manifest.corpus) if server else ""
+        held = server.fetch(standing) if server and standing else None
+        own = ("", _mark(home)) if server else ()
+        left = [one for one in old.documents if one.team not in teams and (one.home in own or server is None)]
+        left += [one for one in (held.documents if held else ()) if one.home not in own]
         # A later run over the same folder must not take them in for everybody.
-        taken = [IngestedFile(item.file, "", team=team) if item.team == team else item for item in old.taken]
-        gone = sum(item.team == team and bool(item.content) for item in old.taken)
-        if not gone and len(left) == len(held):
+        taken = [replace(item, content="", crash=None) if item.team in teams else item for item in old.taken]
+        gone = sum(item.team in teams and bool(item.content) for item in old.taken)
+        is_same = {one.id for one in left} == {one.id for one in old.documents}
+        if not gone and is_same and old.manifest.collection == standing:
             break
         try:
             made = index.write(
@@ -164,8 +198,8 @@ def forget_team(home: Path, team: str, places: IndexPlaces = HERE) -> int:
                 replace(old.manifest, documents=len(left), files={}, format=index.FORMAT, collection=""),
                 lambda _stage, _done, _total: None,
                 taken=taken,
-                server=shared.server,
-                known=shared.vectors,
+                server=server,
+                known=_SharedCollections(server, held).vectors,
                 upon=old.folder.name,
             )
         except OutdatedError:
@@ -178,6 +212,24 @@ def forget_team(home: Path, team: str, places: IndexPlaces = HERE) -> int:
         # Also where nothing was left to forget: a run before may have been broken off here.
         server.forget_before(old.manifest.model, old.manifest.corpus)
     return gone
+
+
+def _forget_as_others(home: Path, server: ChromaServer | None) -> bool:
+    """Forget the teams that another home has forgotten since this one looked; tells whether there were any.
+
+    Where the server is away, that is for the next look.
+    """
+    try:
+        if server is None or not (new := forgotten_marks.unmet(home, server.forgotten())):
+            return False
+        old = index.current(home, server)
+        known = {item.team for item in (*old.taken, *old.documents)} if old else set()
+        if teams := {team for team in known if team and chroma.team_key(team) in new}:
+            _forget_here(home, teams, server)
+    except ChromaServerError:
+        return False
+    forgotten_marks.note(home, new)
+    return True
 
 
 def _before(old: Index | None) -> dict[str, IngestedFile]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import subprocess
 import sys
@@ -10,7 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
+from urllib.parse import urlsplit
 
+import chromadb
 import numpy as np
 import pytest
 
@@ -245,6 +248,86 @@ def test_that_a_server_that_cannot_be_told_is_not_said_to_have_forgotten(
     assert opened is not None
     held = client.fetch(client.standing("hash", opened.manifest.corpus)).documents
     assert {one.team for one in (*held, *opened.documents)} == {""}
+
+
+def _texts(home: Path) -> str:
+    """Give all that a home keeps of its index, as text."""
+    kept = [path for path in home.rglob("*") if path.suffix in (".jsonl", ".json")]
+    return "".join(path.read_text(encoding="utf-8") for path in kept)
+
+
+def _held_by(url: str, team: str) -> list[str]:
+    """Name the collections of a server in which anything is a team's."""
+    parts = urlsplit(url)
+    client = chromadb.HttpClient(host=parts.hostname or "", port=parts.port or 0)
+    return [held.name for held in client.list_collections() if held.get(where={"team": team})["ids"]]
+
+
+def test_that_a_team_that_is_forgotten_on_one_home_is_forgotten_by_all(
+    tmp_path: Path, ingest: Ingest, server: Chroma
+) -> None:
+    """At once on the server, in old generations too; on each home when it next looks, and not told again."""
+    places = IndexPlaces(server.url)
+    notes = {home: tmp_path / home / "rl" / "note.md" for home in ("one", "two")}
+    for home, note in notes.items():
+        note.parent.mkdir(parents=True)
+        note.write_text(NOTE.replace("zebra", f"giraffe-{home}"))
+        ingest(home, notes=[note], team="rl")
+    other = tmp_path / "other.md"
+    other.write_text(NOTE)
+    ingest("two", notes=[other], team="nlp")
+    assert _held_by(server.url, "rl")
+    assert pipeline.forget_team(tmp_path / "one", "rl", places) == 1
+    assert _held_by(server.url, "rl") == []
+    assert "giraffe" not in _texts(tmp_path / "one" / "index")
+    # The other home looks: what it serves is not the current one, and nothing brings the team back.
+    assert pipeline.opened(tmp_path / "two", "hash", places) is None
+    shared = pipeline.refresh(tmp_path / "two", HashEmbedder(), silent, places).index
+    assert {one.team for one in shared.documents} == {"", "nlp"}
+    assert (_held_by(server.url, "rl"), "giraffe" in _texts(tmp_path / "two" / "index")) == ([], False)
+    assert pipeline.opened(tmp_path / "two", "hash", places) is not None
+    assert ingest("two").rebuilt is False
+    # What is taken in afterwards is kept, on either home and by a home that is new.
+    ingest("two", notes=[notes["two"]], team="rl")
+    ingest("three", notes=[notes["one"]], team="rl")
+    for home in ("one", "two", "three"):
+        found = ingest(home).index.documents
+        assert {one.origin for one in found if one.team == "rl"} == {str(note) for note in notes.values()}
+
+
+def test_that_a_home_from_a_backup_forgets_again(tmp_path: Path, ingest: Ingest, server: Chroma) -> None:
+    """It was copied before a team was forgotten, by itself or by another home."""
+    note = tmp_path / "rl.md"
+    note.write_text(NOTE)
+    ingest("one", notes=[note], team="rl")
+    shutil.copytree(tmp_path / "one", tmp_path / "backup")
+    pipeline.forget_team(tmp_path / "one", "rl", IndexPlaces(server.url))
+    shutil.rmtree(tmp_path / "one")
+    shutil.copytree(tmp_path / "backup", tmp_path / "one")
+    assert {one.team for one in ingest("one").index.documents} == {""}
+    assert _held_by(server.url, "rl") == []
+
+
+def test_that_a_run_that_meets_a_deletion_does_not_bring_it_back(
+    tmp_path: Path, ingest: Ingest, server: Chroma, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another home forgets the team while this one puts it on the server."""
+    note = tmp_path / "rl.md"
+    note.write_text(NOTE)
+    ingest("one")
+    client = server_at(server.url)
+    point = client.point
+
+    def forgotten_meanwhile(*given: str) -> None:
+        monkeypatch.setattr(client, "point", point)
+        pipeline.forget_team(tmp_path / "one", "rl", IndexPlaces(server.url))
+        point(*given)
+
+    monkeypatch.setattr(client, "point", forgotten_meanwhile)
+    made = ingest("two", notes=[note], team="rl").index
+    assert {one.team for one in made.documents} == {""}
+    assert _held_by(server.url, "rl") == []
+    assert {one.team for one in ingest("one").index.documents} == {""}
 
 
 def _away(*_given: object) -> NoReturn:
