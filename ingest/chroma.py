@@ -169,10 +169,12 @@ class ChromaServer:
         with self._translated():
             marks = self._client.get_or_create_collection(_FORGOTTEN, embedding_function=None)
             marks.upsert(ids=[*mark], embeddings=[[1.0]], metadatas=[{"mark": one} for one in mark.values()])
-            its = {"team": team}
-            for held in self._collections_held():
-                if held.name.startswith(_GENERATION) and held.get(where=its, limit=1, include=[])["ids"]:
-                    held.delete(where=its)
+            its, begin = {"team": team}, 0
+            while page := self._client.list_collections(limit=_PAGE, offset=begin):
+                begin += len(page)
+                for held in page:
+                    if held.name.startswith(_GENERATION) and held.get(where=its, limit=1, include=[])["ids"]:
+                        held.delete(where=its)
         return mark
 
     def forgotten(self) -> dict[str, str]:
@@ -182,12 +184,6 @@ class ChromaServer:
             held = marks.get(include=["metadatas"]) if marks else {"ids": [], "metadatas": []}
             pairs = zip(held["ids"], held["metadatas"], strict=True)
             return {key: str(facts.get("mark", "")) for key, facts in pairs}
-
-    def _collections_held(self) -> Iterator[Any]:
-        begin = 0
-        while page := self._client.list_collections(limit=_PAGE, offset=begin):
-            yield from page
-            begin += len(page)
 
     def fetch(self, name: str) -> CollectionContents:
         """Load a whole generation."""

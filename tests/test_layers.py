@@ -52,7 +52,7 @@ SEAMS: dict[str, str | tuple[str, ...]] = {
     "mcp_types": "ui/mcp",
     "ray": "ingest/workers/ray_driver.py",
     "opentelemetry": "service/signals/export.py",
-    "fsspec": "service/batches/sources/object_store.py",
+    "fsspec": "service/batches/sources/object_listing.py",
     "pynvml": "service/telemetry/nvml.py",
     "psutil": "service/telemetry/host.py",
     "langchain": "service/llm/models.py",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from ingest.logs.inputs.members import LIMITS, Skipped, kind_of
@@ -56,7 +57,7 @@ class ObjectWatch:
                 for job in self._jobs(store, files, listed, met):
                     ended = listed.last_written(job.made.own_logs)
                     if ended is not None and ended <= until and job.is_since(since):
-                        yield self._candidate(store, job)
+                        yield JobCandidate(job.key, job.made.files.name, partial(self._fetch, store, job))
         self._sessions = {key: self._sessions[key] for key in met}
 
     def _jobs(self, store: Any, files: JobFiles, listed: ObjectListing, met: set[str]) -> Sequence[StoredJob]:
@@ -70,12 +71,9 @@ class ObjectWatch:
             self._sessions[key] = jobs_of(store, [files], None, listed)
         return self._sessions[key]
 
-    def _candidate(self, store: Any, job: StoredJob) -> JobCandidate:
-        def fetch(copies: SpooledJob, skipped: Skipped) -> JobSpec | None:
-            with reading(store, [log.path for log in job.logs]) as open_next:
-                return job.copy(open_next, copies, skipped, limits_of(self._settings))
-
-        return JobCandidate(job.key, job.made.files.name, fetch)
+    def _fetch(self, store: Any, job: StoredJob, copies: SpooledJob, skipped: Skipped) -> JobSpec | None:
+        with reading(store, [log.path for log in job.logs]) as open_next:
+            return job.copy(open_next, copies, skipped, limits_of(self._settings))
 
     # Listing.
 

@@ -82,7 +82,12 @@ def read_events(ray_logs: Iterable[str], exported: Iterable[str], read: Read) ->
         _add_own(row, found)
     for name, row in _rows(exported, read):
         _add_definition(row.get("driverJobDefinitionEvent"), job_of_events(name), found)
-        _add_times(row.get("driverJobLifecycleEvent"), times)
+        told = row.get("driverJobLifecycleEvent")
+        if isinstance(told, dict) and (core_id := core_id_of(told.get("jobId"))):
+            # When a driver came and went; that it went does not tell how.
+            at = {state: moment for state, moment, _ in _transitions(told)}
+            end = RayJobEnd(started=at.get("CREATED"), ended=at.get("FINISHED"))
+            times[core_id] = times.get(core_id, NOTHING_TOLD).filled(end)
         _add_submission(row.get("submissionJobLifecycleEvent"), found)
     for core_id, end in times.items():
         if core_id in found.drivers:
@@ -129,14 +134,6 @@ def _add_definition(event: object, filed: str, found: RayEvents) -> None:
         found.core_ids[str(submission)] = core_id
     else:
         found.drivers.setdefault(core_id, NOTHING_TOLD)
-
-
-def _add_times(event: object, times: dict[str, RayJobEnd]) -> None:
-    """Take in when a driver came and went; that it went does not tell how."""
-    if isinstance(event, dict) and (core_id := core_id_of(event.get("jobId"))):
-        told = {state: at for state, at, _ in _transitions(event)}
-        end = RayJobEnd(started=told.get("CREATED"), ended=told.get("FINISHED"))
-        times[core_id] = times.get(core_id, NOTHING_TOLD).filled(end)
 
 
 def _add_submission(event: object, found: RayEvents) -> None:

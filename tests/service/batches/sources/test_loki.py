@@ -1,4 +1,4 @@
-"""The jobs of Loki, by a stand-in that answers as its published API says.
+"""The jobs of Loki, by a stand-in that answers as its published API says (`test_loki_api.py`).
 
 A line's time is within [start, end), an answer has `limit` lines of all streams together at most, and more
 than the server allows are refused.
@@ -135,11 +135,16 @@ def find(tmp_path: Path, make_settings: Callable[..., Settings]) -> Find:
     def of(
         url: str, selector: str = "", answered: Any = (), job_label: str = "", **settings: int
     ) -> FoundJobs:
-        made = make_settings(**settings)
-        spool = open_spool(tmp_path / f"copies{len(list(tmp_path.glob('copies*')))}", made)
-        return loki.find_jobs(LokiQuery(url, NOW - timedelta(days=1), selector, job_label), spool, made)
+        folder = tmp_path / f"copies{len(list(tmp_path.glob('copies*')))}"
+        return find_in(url, folder, make_settings(**settings), selector, job_label)
 
     return of
+
+
+def find_in(url: str, folder: Path, settings: Settings, selector: str = "", job_label: str = "") -> FoundJobs:
+    """Take the jobs of a day of an address, with copies in a folder."""
+    asked = LokiQuery(url, NOW - timedelta(days=1), selector, job_label)
+    return loki.find_jobs(asked, open_spool(folder, settings), settings)
 
 
 @each_row("selector", ["", '{namespace=~".+"}', '{namespace="train"}'])
