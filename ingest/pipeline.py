@@ -223,7 +223,7 @@ def _forget_as_others(home: Path, server: ChromaServer | None) -> bool:
         if server is None or not (new := forgotten_marks.unmet(home, server.forgotten())):
             return False
         old = index.current(home, server)
-        known = {item.team for item in (*old.taken, *old.documents)} if old else set()
+        known = {*(item.team for item in old.taken), *(one.team for one in old.documents)} if old else set()
         if teams := {team for team in known if team and chroma.team_key(team) in new}:
             _forget_here(home, teams, server)
     except ChromaServerError:
