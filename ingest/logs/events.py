@@ -236,6 +236,11 @@ class EventLog:
         """Tell whether a group is there (and was not cut)."""
         return key in self._groups
 
+    def holds_from_above(self, key: GroupKey, line: int) -> bool:
+        """Tell whether a group is there and began above a line."""
+        known = self._groups.get(key)
+        return known is not None and known.first.line < line
+
     def only_counts(self, key: GroupKey, kind: Kind, frames: Sequence[Frame], *, is_linked: bool) -> bool:
         """Tell whether one more event of a group, of such a kind and such calls, would only be counted."""
         known = self._groups.get(key)

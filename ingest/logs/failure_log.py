@@ -62,17 +62,18 @@ class FailureLog:
         if judged.lists_misfits:
             self._note_misfit(at)
         best = judged.within_traceback if traceback else judged.alone
-        if (
-            best.kind == "error"
-            and traceback is None
-            and tracebacks.ends_warning(at.block, at.offset, line, at.parsed)
-        ):
-            best = best.model_copy(update={"role": "wrapper"})
-        if ignored and best.role == "origin":
-            best = best.model_copy(update={"role": "collateral"})
-        sight.group = self._again(best, judged, line, traceback) or self._events.add(
-            self._event(best, line, traceback, fields, ranked)
-        )
+        sight.group = self._again(best, judged, line, traceback)
+        if sight.group is None:
+            # What a role tells is asked for the first of a group alone.
+            if (
+                best.kind == "error"
+                and traceback is None
+                and tracebacks.ends_warning(at.block, at.offset, line, at.parsed)
+            ):
+                best = best.model_copy(update={"role": "wrapper"})
+            if ignored and best.role == "origin":
+                best = best.model_copy(update={"role": "collateral"})
+            sight.group = self._events.add(self._event(best, line, traceback, fields, ranked))
         self._notes.progress.timeline.event(line.number, line.time)
         # Several frameworks share their checks' words: where the calls are shown, they say whose it is.
         frames = traceback.frames if traceback else ()
@@ -84,6 +85,44 @@ class FailureLog:
             shown = self._around.setdefault(line.number, ())
             if not shown and self._events.begins_in(sight.group, line.number):
                 self._around[line.number] = context_lines(at.block, at.offset, line.number)
+
+    def count(self, judged: FailureJudgement, at: PlacedLine, sight: Sighting) -> bool:
+        """Count a line that is like one which only counted; tell whether it was, else `add` has to read it.
+
+        What stands around it is asked whether it may make the line another, and taken for that if it may.
+        """
+        line = at.line
+        stack = self._tracebacks.ending(line)
+        group = judged.counted_in.get(stack is not None)
+        if group is None or not self._tracebacks.leave_alone(line, stack):
+            return False
+        best = judged.within_traceback if stack else judged.alone
+        if (
+            not self._events.holds_from_above(group, line.number)
+            or (judged.is_general_talk and (stack is not None or goes_on(line.body)))
+            or (judged.is_general and tracebacks.is_in_warning(at.block, at.offset, line, at.parsed))
+            or not (self._only_ends(stack.traceback, best, group, line) if stack else _has_no_calls(at))
+            or not self._masking.are_clear(line.text, line.body)
+        ):
+            return False
+        if stack:
+            stack.is_matched = True
+        sight.group = group
+        self._note_facts(judged.stating, line)
+        self._count_in(group, best, line)
+        self._notes.progress.timeline.event(line.number, line.time)
+        if len(self._around) < EventLog.LIMIT:
+            self._around.setdefault(line.number, ())
+        return True
+
+    def _only_ends(self, traceback: Traceback, best: Pattern, group: GroupKey, line: Line) -> bool:
+        """Tell whether a line that ends a traceback would only be counted with a group."""
+        # Of a row that several frameworks share the calls say whose it is.
+        return (
+            len(best.frameworks) < 2
+            and self._events.only_counts(group, best.kind, traceback.frames, is_linked=traceback.linked)
+            and _message(line, traceback) == line.body
+        )
 
     def _is_told(self, judged: FailureJudgement, line: Line) -> bool:
         """Tell whether general words of a failure are none.
@@ -107,9 +146,19 @@ class FailureLog:
             return None
         if _message(line, traceback) != line.body or not self._masking.are_clear(line.text, line.body):
             return None
+        if not judged.lists_misfits:
+            judged.counted_in[traceback is not None] = group
+        return self._count_in(group, best, line)
+
+    def _count_in(self, group: GroupKey, best: Pattern, line: Line) -> GroupKey:
         source = self._masking.clean(line.source)
         told = Told(best.kind, line.number, line.text, source, line.rank or line.told, line.time)
         return self._events.add_again(group, told, _times(line))
+
+    def _note_facts(self, stating: Sequence[Pattern], line: Line) -> None:
+        for row in stating:
+            if row.fact and (found := self._masking.fields(row, line)):
+                self._notes.add_fact(row.fact, line.number, found, line.rank or line.source)
 
     def _fields(self, telling: Sequence[Pattern], line: Line) -> dict[str, Value]:
         """Note the facts that the patterns find in a line; give all values, the best pattern's first."""
@@ -210,6 +259,11 @@ class FailureLog:
         for event in ranked[:WINDOWS]:
             found.update(self.surroundings(event.line))
         return tuple(sorted(found.items()))
+
+
+def _has_no_calls(at: PlacedLine) -> bool:
+    """Tell whether no calls stand above a line that would make it the end of a traceback without a header."""
+    return tracebacks.headless(at.block, at.offset, at.line, at.parsed) is None
 
 
 def _times(line: Line) -> int:

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from corpus.log_patterns import Pattern, PatternTable
 from ingest.digit_blind import told_apart
-from ingest.logs.events import masked
+from ingest.logs.events import GroupKey, masked
 from ingest.logs.lines import Line, shape_of
 from ingest.logs.samples import spoken_rows
 from ingest.logs.stacks import tracebacks
@@ -23,7 +23,7 @@ from ingest.logs.wording import COUNTS_FAILED, happened, has_many_clauses, holds
 # What loggers call a line that is no trouble; glog writes one letter.
 REMARKS = frozenset({"INFO", "DEBUG", "TRACE", "I", "D"})
 # So many judgements are remembered.
-REMEMBERED = 4096
+REMEMBERED = 8192
 
 _STRENGTH = {"states": 0, "suggests": 1, "hints": 2}
 _ROLE = {"origin": 0, "collateral": 1, "wrapper": 2, "none": 3}
@@ -45,6 +45,9 @@ class FailureJudgement:
         self._line = line
         self._known = [row for row in rows if not row.last_resort]
         self._rows = rows
+        # The group in which such a line was counted as one more of its events, outside of tracebacks and
+        # where it ended one.
+        self.counted_in: dict[bool, GroupKey] = {}
 
     @cached_property
     def ranked(self) -> Sequence[Pattern]:
@@ -68,7 +71,12 @@ class FailureJudgement:
         """Those of them that find values in the line; the others have no named groups."""
         return [row for row in self.ranked if row.compiled.groupindex]
 
-    @property
+    @cached_property
+    def stating(self) -> Sequence[Pattern]:
+        """Those of them whose values are facts."""
+        return [row for row in self.telling if row.fact]
+
+    @cached_property
     def is_general_talk(self) -> bool:
         """Tell whether only general words of a failure stand in the line."""
         return not self._known
@@ -141,6 +149,12 @@ class LineJudgement:
         return [row for row in self.rows if not row.fails and row.kind != "warning"]
 
     @cached_property
+    def only_failures(self) -> FailureJudgement | None:
+        """What `failures` gives where the line tells of nothing else, and Python ignores nothing in it."""
+        is_more = self.calm_rows or self.deaths or self.begins_traceback
+        return None if is_more else self.failures(ignored=False)
+
+    @cached_property
     def deaths(self) -> Sequence[Pattern]:
         """The patterns of failures by which a main program says that it dies."""
         return [row for row in self.rows if row.fails and row.dies]
@@ -165,30 +179,40 @@ class LineJudgement:
         return [row for row in failing if not any(fnmatchcase(row.id, name) for name in settled)]
 
 
+# The numbers of rows, and a line's text or what those have in common that are alike.
+_Key = tuple[tuple[int, ...], bytes]
+_Known = dict[_Key, LineJudgement]
+
+
 class Judgements:
     """The judgements of lines of shapes that were seen."""
 
     def __init__(self, table: PatternTable) -> None:
         self._table = table
-        self._known: dict[tuple[tuple[int, ...], bytes], LineJudgement] = {}
+        # By lines that are alike but for their digits, and by such whose digits tell more.
+        self._alike: _Known = {}
+        self._same: _Known = {}
         # Which digits the patterns of some rows take for the same.
         self._tables: dict[tuple[int, ...], bytes | None] = {}
 
     def of(self, numbers: tuple[int, ...], line: Line) -> LineJudgement:
         """Judge a line that the rows of some numbers match."""
-        shape, table = shape_of(line.text), self._table_of(numbers)
-        if shape is None or table is None or _HEXADECIMAL.search(shape):
-            return self._judged(numbers, line)
-        key = numbers, line.text.encode().translate(table)
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            found = self._known[key] = self._judged(numbers, line)
-        return found
+        table, text = self._table_of(numbers), line.text.encode("utf-8", "surrogatepass")
+        alike = numbers, text if table is None else text.translate(table)
+        found = self._alike.get(alike) if table is not None else None
+        if found is not None:
+            return found
+        # Asked of what is new alone: a line that differs from a known one in its digits does not in this.
+        shape = shape_of(line.text)
+        if table is None or shape is None or _HEXADECIMAL.search(shape):
+            return self._same.get((numbers, text)) or self._judged(self._same, (numbers, text), line)
+        return self._judged(self._alike, alike, line)
 
-    def _judged(self, numbers: tuple[int, ...], line: Line) -> LineJudgement:
-        return LineJudgement([self._table.rows[number] for number in numbers], line)
+    def _judged(self, known: _Known, key: _Key, line: Line) -> LineJudgement:
+        if len(known) >= REMEMBERED:
+            known.clear()
+        found = known[key] = LineJudgement([self._table.rows[number] for number in key[0]], line)
+        return found
 
     def _table_of(self, numbers: tuple[int, ...]) -> bytes | None:
         if numbers not in self._tables:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,13 @@ _WORD_BYTES = 8
 _PIECE = 1 << 18
 # From so many places on it pays to know where all newlines are.
 _MANY = 256
+# Lines are grouped in stretches of so many, as far as somebody asks for them.
+_GROUPED_BITS = 9
+
+
+# Gives the group of a line, told by where it begins and ends and how many lines stand above it; None where it
+# is of none.
+GroupOf = Callable[[int, int, int], "str | None"]
 
 
 class WordLines(NamedTuple):
@@ -33,13 +40,15 @@ class LineIndex:
     `places_of` gives where a word begins in some bytes, in order.
     """
 
-    __slots__ = ("_before", "_data", "_newlines", "_places_of", "_words")
+    __slots__ = ("_before", "_data", "_groups", "_newlines", "_places_of", "_words")
 
     def __init__(self, data: bytes, places_of: Callable[[bytes, bytes], list[int]]) -> None:
         self._data, self._places_of = data, places_of
         self._before: list[int] | None = None
         self._newlines: np.ndarray[tuple[int], np.dtype[np.intp]] | None = None
         self._words: dict[bytes, WordLines] = {}
+        # By name, word and stretch: the lines by their groups.
+        self._groups: dict[tuple[str, bytes, int], dict[str, list[int]]] = {}
 
     def before(self, place: int) -> int:
         """Count the newlines before a place."""
@@ -78,22 +87,37 @@ class LineIndex:
             found = self._words[word] = self._found(word)
         return found
 
-    def lines_above(self, offset: int, word: bytes, within: int) -> Iterator[tuple[int, int, int]]:
-        """Give the lines that hold a word among the next so many above one.
+    def stands_above(
+        self, name: str, word: bytes, group: str, lines: tuple[int, int], group_of: GroupOf
+    ) -> bool:
+        """Tell whether one of some lines holds a word and is of a group.
 
-        Of each: where it begins and ends, and how many lines it stands above. The nearest comes first;
-        `offset` is where the line below them begins.
+        `lines` are the first and the last of them, told by how many stand above each. `group_of` is called
+        once for each line that holds the word in a stretch that is asked for; `name` tells it from others.
         """
+        first, last = max(0, lines[0]), lines[1]
+        for stretch in range(first >> _GROUPED_BITS, (last >> _GROUPED_BITS) + 1):
+            key = name, word, stretch
+            groups = self._groups.get(key)
+            if groups is None:
+                groups = self._groups[key] = self._grouped(word, stretch, group_of)
+            numbers = groups.get(group)
+            if numbers is not None:
+                at = bisect_left(numbers, first)
+                if at < len(numbers) and numbers[at] <= last:
+                    return True
+        return False
+
+    def _grouped(self, word: bytes, stretch: int, group_of: GroupOf) -> dict[str, list[int]]:
         begins, numbers = self.lines_with(word)
-        at = bisect_left(begins, offset)
-        if not at:
-            return
-        below = self.before(offset)
-        for place in range(at - 1, -1, -1):
-            above = below - numbers[place]
-            if above > within:
-                return
-            yield begins[place], self._data.find(b"\n", begins[place]), above
+        groups: dict[str, list[int]] = {}
+        first, last = (bisect_left(numbers, at << _GROUPED_BITS) for at in (stretch, stretch + 1))
+        for begin, number in zip(begins[first:last], numbers[first:last], strict=True):
+            end = self._data.find(b"\n", begin)
+            group = group_of(begin, len(self._data) if end < 0 else end, number)
+            if group is not None:
+                groups.setdefault(group, []).append(number)
+        return groups
 
     def _found(self, word: bytes) -> WordLines:
         places = self._places_of(self._data, word)

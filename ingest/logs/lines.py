@@ -23,7 +23,7 @@ _FIELDS = ("actor", "pid", "node", "rank", "time", "level", "told")
 
 # Prefixes are read once for all lines that differ only in their digits: so many such shapes, of lines that
 # are no longer than this, are remembered.
-SHAPES, SHAPED = 4096, 2000
+SHAPES, SHAPED = 8192, 2000
 # Prefixes tell digits from each other only where they name a machine, an escape or a version by them.
 _SHAPE = bytes.maketrans(b"023456789", b"1" * 9)
 _VALUED = re.compile(rb"(?<![0-9A-Za-z])[ahAH]111|#111\[|<1")
@@ -107,6 +107,11 @@ def parse_line(raw: bytes, number: int, column: int | None = None) -> Line:
             _printed.clear()
         _printed[shape] = layout
     return line
+
+
+def is_plain(raw: bytes) -> bool:
+    """Tell whether a raw line is its own text, of a shape by which its parts are known once it was parsed."""
+    return len(raw) <= SHAPED and raw.translate(_SHAPE) in _printed
 
 
 def bare_text(raw: bytes) -> str | None:

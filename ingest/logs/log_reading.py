@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
-from itertools import groupby
 
 from corpus.frameworks import known_frameworks
 from corpus.log_patterns import PatternTable
@@ -25,7 +23,16 @@ from ingest.logs.masking import Masking
 from ingest.logs.placed_line import PlacedLine
 from ingest.logs.progress import log_end
 from ingest.logs.refinement import refine_events
-from ingest.logs.repeats import FULL, LINE_HEAD, STACKS, Repeats, Sighting, stack_wording
+from ingest.logs.repeats import (
+    FULL,
+    LINE_HEAD,
+    STACKS,
+    Repeats,
+    Sighting,
+    StackExtent,
+    stack_extent,
+    stack_wording,
+)
 from ingest.logs.report import CrashReport, Limits
 from ingest.logs.run_starts import RunStarts, runs_after_failures, with_runs
 from ingest.logs.samples import SampleMarks
@@ -110,43 +117,51 @@ class LogReading:
         samples = self._samples = SampleMarks(self._table, block, matches, parsed)
         telling = [match for match in matches if match.row not in self._table.samples]
         for number, begin, found in _pieces(block, telling):
-            sight = self._sighting(block, number, begin, tuple(match.row for match in found))
+            rows = tuple([match.row for match in found])
+            is_stack = not self._table.starts.isdisjoint(rows)
+            extent = stack_extent(block.data, begin) if is_stack else None
+            sight = self._sighting(block, number, begin, rows, extent)
             if sight is None:
                 continue
             offset = found[0].offset
-            line = parsed_at(block, offset, found[0].line, parsed)
-            judged = self._judgements.of(tuple(dict.fromkeys(match.row for match in found)), line)
+            line = parsed_at(block, offset, number, parsed)
+            judged = self._judgements.of(rows if len(rows) == 1 else tuple(dict.fromkeys(rows)), line)
             if judged.is_entered:
                 continue
             self._notes.see_line(line)
             if not samples.enclose(line.number, line.source) and judged.rows:
-                self._line(judged, PlacedLine(line, block, offset, parsed), sight)
+                self._line(judged, PlacedLine(line, block, offset, parsed), sight, extent)
         self._notes.curves.sample(block.data, block.line, block.start, block.stop)
         # A traceback that runs on beyond the block's own part meets its last line's patterns in the next.
         self._tracebacks.flush(before=block.number(block.stop))
         self._last = block
 
-    def _sighting(self, block: Block, number: int, begin: int, rows: tuple[int, ...]) -> Sighting | None:
+    def _sighting(
+        self, block: Block, number: int, begin: int, rows: tuple[int, ...], extent: StackExtent | None
+    ) -> Sighting | None:
         """Count the line; give None where it says what was read often enough."""
         if not self._table.alike.issuperset(rows):
             return Sighting()
-        is_stack = not self._table.starts.isdisjoint(rows)
-        if is_stack:
-            wording = stack_wording(block.data, begin)
+        if extent:
+            wording = stack_wording(block.data, extent)
         else:
             end = block.data.find(b"\n", begin, begin + LINE_HEAD)
             wording = block.data[begin : end if end >= 0 else begin + LINE_HEAD]
-        sight = self._repeats.sight(rows, wording, number, STACKS if is_stack else FULL)
-        if not (sight.is_known or self._repeats.is_spent(rows, counts=not is_stack)):
+        sight = self._repeats.sight(rows, wording, number, STACKS if extent else FULL)
+        if not (sight.is_known or self._repeats.is_spent(rows, counts=not extent)):
             return sight
         if sight.group:
             self._tracebacks.settle(number)
         return None
 
-    def _line(self, judged: LineJudgement, at: PlacedLine, sight: Sighting) -> None:
+    def _line(
+        self, judged: LineJudgement, at: PlacedLine, sight: Sighting, extent: StackExtent | None
+    ) -> None:
         line = at.line
+        if judged.only_failures is not None and self._failures.count(judged.only_failures, at, sight):
+            return
         if judged.begins_traceback:
-            self._tracebacks.begin(at, sight)
+            self._tracebacks.begin(at, sight, extent)
         if self._tracebacks.is_quoted_code(line):
             # What code a traceback quotes may tell what the job was doing; it never is a failure's message.
             self._notes.seen.update(row.id for row in judged.rows if row.kind == "fact")
@@ -271,17 +286,20 @@ def _pieces(block: Block, matches: list[Match]) -> Iterator[tuple[int, int, list
     Of one that is wider than what is read of it at a time, matches further apart are given apart: a failure
     far behind the step that it follows would else be looked for where it does not stand.
     """
-    for (number, begin), group in groupby(matches, key=partial(_segment_of, block)):
-        found: list[Match] = []
-        for match in group:
-            if found and match.offset - begin > lines.MAX_TEXT and match.offset - found[0].offset > _REACH:
-                yield number, begin, found
-                found = []
-            found.append(match)
-        yield number, begin, found
-
-
-def _segment_of(block: Block, match: Match) -> tuple[int, int]:
-    """Tell the part of a redrawn line that a match is in; parts of one line are lines of their own."""
-    begin = block.data.rfind(b"\n", 0, match.offset) + 1
-    return match.line, max(begin, block.data.rfind(b"\r", begin, match.offset) + 1)
+    found: list[Match] = []
+    line = begin = -1
+    for match in matches:
+        if found and match.line == line:
+            # Parts of a redrawn line are lines of their own.
+            redrawn = block.data.rfind(b"\r", found[-1].offset, match.offset)
+            is_wide = match.offset - begin > lines.MAX_TEXT and match.offset - found[0].offset > _REACH
+            if redrawn < 0 and not is_wide:
+                found.append(match)
+                continue
+        if found:
+            yield line, begin, found
+        found, line = [match], match.line
+        newline = block.data.rfind(b"\n", 0, match.offset) + 1
+        begin = max(newline, block.data.rfind(b"\r", newline, match.offset) + 1)
+    if found:
+        yield line, begin, found

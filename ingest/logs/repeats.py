@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ingest.logs.events import GroupKey
 
@@ -32,21 +33,45 @@ _BETWEEN = (b"During handling of the above", b"The above exception was")
 _DIGITS = b"0123456789"
 
 
-def stack_wording(data: bytes, begin: int) -> bytes:
+class StackExtent(NamedTuple):
+    """Where a traceback stands: its header's row, the header in it, and its last row, -1 where none ends it.
+
+    Lines of other processes may stand among its own, which all begin as the header's row does.
+    """
+
+    begin: int
+    header: int
+    last: int
+    end: int
+
+    @property
+    def is_ended(self) -> bool:
+        """Tell whether the row is known that ends it."""
+        return self.last >= 0
+
+
+def stack_extent(data: bytes, begin: int) -> StackExtent:
+    """Give where the traceback stands whose header's row begins at a place."""
+    header = data.find(_HEADER, begin, begin + LINE_HEAD)
+    newline = _last_row(data, begin, b"\n" + data[begin:header]) if header >= 0 else -1
+    if newline < 0:
+        return StackExtent(begin, header, -1, -1)
+    end = data.find(b"\n", newline + 1)
+    return StackExtent(begin, header, newline + 1, len(data) if end < 0 else end)
+
+
+def stack_wording(data: bytes, at: StackExtent) -> bytes:
     """Give what tells a traceback from others: how it begins, and the line that ends it.
 
-    Ranks that fail in the same deep calls differ in that line alone. `begin` is where the header's line
-    begins; lines of the same process begin with the same prefix. Where no end is found (a prefix with a
+    Ranks that fail in the same deep calls differ in that line alone. Where no end is found (a prefix with a
     clock), the beginning tells.
     """
-    head = data.find(_HEADER, begin, begin + LINE_HEAD)
-    last = _last_row(data, begin, b"\n" + data[begin:head]) if head >= 0 else -1
-    if last < 0:
-        return data[begin : begin + STACK_HEAD]
-    end = data.find(b"\n", last + 1)
+    if not at.is_ended:
+        return data[at.begin : at.begin + STACK_HEAD]
+    newline = at.last - 1
     return (
-        data[begin : min(last, begin + STACK_HEAD)]
-        + data[last : min(len(data) if end < 0 else end, last + LINE_HEAD)]
+        data[at.begin : min(newline, at.begin + STACK_HEAD)]
+        + data[newline : min(at.end, newline + LINE_HEAD)]
     )
 
 

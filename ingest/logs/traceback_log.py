@@ -17,11 +17,12 @@ from ingest.logs.job_notes import JobNotes
 from ingest.logs.lines import Line
 from ingest.logs.masking import SHOWN, Masking
 from ingest.logs.placed_line import PlacedLine
-from ingest.logs.repeats import Sighting
+from ingest.logs.repeats import Sighting, StackExtent
 from ingest.logs.samples import SampleMarks
 from ingest.logs.scanner import Block
 from ingest.logs.stacks import tracebacks
-from ingest.logs.stacks.open_tracebacks import Stacks
+from ingest.logs.stacks.known_stacks import KnownStacks
+from ingest.logs.stacks.open_tracebacks import Stack, Stacks
 from ingest.logs.stacks.own_calls import raised_by
 from ingest.logs.stacks.stack import LinesAbove, RememberedRows
 from ingest.logs.stacks.tracebacks import Traceback
@@ -44,6 +45,7 @@ class TracebackLog:
         self._notes = notes
         self._events = events
         self._stacks = Stacks()
+        self._known_stacks = KnownStacks()
         # By stream, the latest lines below which stands an exception that Python said it ignores.
         self._ignored: dict[str, deque[int]] = {}
         # By stream, the last line that ended one.
@@ -51,14 +53,18 @@ class TracebackLog:
         # The lines of a block, first and last, that are known to have no time.
         self._timeless: tuple[Block | None, int, int] = (None, 0, 0)
 
-    def begin(self, at: PlacedLine, sight: Sighting) -> None:
-        """Read the traceback that a line begins."""
+    def begin(self, at: PlacedLine, sight: Sighting, extent: StackExtent | None) -> None:
+        """Read the traceback that a line begins; `extent` tells where it stands, as far as that is known."""
         line = at.line
         if self._stacks.ending(line.source, line.number) or self.is_quoted_code(line):
             return  # the words stand in what another traceback says or shows
         # One that was read along with another, as it is woven into that.
         is_read = self._stacks.begins(line.source, line.number)
-        found = [] if is_read else tracebacks.at(at.block, at.offset, line.number, at.parsed)
+        known = self._known_stacks.like(at, extent) if extent and not is_read else None
+        read = partial(tracebacks.at, at.block, at.offset, line.number, at.parsed)
+        found = [known] if known else [] if is_read else read()
+        if extent and known is None:
+            self._known_stacks.learn(at, extent, found)
         own: Iterable[Line] = ()
         clock = line.time
         if found or is_read:
@@ -71,9 +77,11 @@ class TracebackLog:
             self.flush(line.source)
         for place, traceback in enumerate(found):
             look = partial(_with_rows_above, header=line, rows=own) if place == 0 else None
-            self._stacks.open(line.source, traceback, line.number, sight, look)
+            read_calls = (lambda: read()[0]) if known else None
+            self._stacks.open(line.source, traceback, line.number, sight, look, read_calls)
             self._notes.progress.timeline.event(traceback.end, clock)
-            self._notes.see_frames(traceback.frames, line.number)
+            if known is None:  # its files tell of the same frameworks as those that were read
+                self._notes.see_frames(traceback.frames, line.number)
 
     def _ignore_at(self, line: Line, own: Iterable[Line]) -> None:
         """Note a header below a line in which Python ignores what is raised, and maybe other headers."""
@@ -152,6 +160,20 @@ class TracebackLog:
         """Tell whether a line stands in the traceback that its stream printed last."""
         traceback = self._stacks.latest(line.source)
         return traceback is not None and traceback.start <= line.number <= traceback.end
+
+    def ending(self, line: Line) -> Stack | None:
+        """Give the open traceback that a line ends."""
+        return self._stacks.ending(line.source, line.number)
+
+    def leave_alone(self, line: Line, stack: Stack | None) -> bool:
+        """Tell whether nothing says more of a line than the traceback that it ends, where there is one.
+
+        That is neither a remark that something is ignored nor another traceback.
+        """
+        source = line.source
+        if source in self._ignored or source in self._last_ignored:
+            return False
+        return stack is not None or not self._stacks.reach(source, line.number)
 
     def flush(self, source: str | None = None, before: int | None = None) -> None:
         """Turn tracebacks whose last line no pattern knew into events of their own."""

@@ -21,9 +21,13 @@ class Stack:
     is_matched: bool = False
     # What looks above it for how it came, where nobody has looked yet.
     look_above: Callable[[Traceback], Traceback] | None = None
+    # What reads its calls, where they are those of another that is like it.
+    read_calls: Callable[[], Traceback] | None = None
 
     def whole(self) -> Traceback:
-        """Give the traceback with what stands above it."""
+        """Give the traceback with its own calls and what stands above it."""
+        if self.read_calls is not None:
+            self.traceback, self.read_calls = self.read_calls(), None
         if self.look_above is not None:
             self.traceback, self.look_above = self.look_above(self.traceback), None
         return self.traceback
@@ -44,10 +48,11 @@ class Stacks:
         start: int,
         sight: Sighting,
         look_above: Callable[[Traceback], Traceback] | None = None,
+        read_calls: Callable[[], Traceback] | None = None,
     ) -> None:
         """Note a traceback of a stream; `start` is the line that the whole chain begins with."""
-        self._latest[source] = replace(traceback, start=start)
-        stack = Stack(traceback, sight, is_matched=not traceback.is_event, look_above=look_above)
+        self._latest[source] = traceback if traceback.start == start else replace(traceback, start=start)
+        stack = Stack(traceback, sight, not traceback.is_event, look_above, read_calls)
         self._ends.setdefault(source, {})[traceback.end] = self._lines[traceback.end] = stack
 
     def latest(self, source: str) -> Traceback | None:
@@ -57,6 +62,13 @@ class Stacks:
     def ending(self, source: str, number: int) -> Stack | None:
         """Give the traceback that ends in a line."""
         return self._ends.get(source, {}).get(number)
+
+    def reach(self, source: str, number: int) -> bool:
+        """Tell whether a line may be of a traceback of its stream, or of the message that ends one."""
+        latest, ends = self._latest.get(source), self._ends.get(source)
+        if latest is not None and latest.start <= number <= latest.end:
+            return True
+        return ends is not None and not ends.keys().isdisjoint(range(number - MESSAGE_LINES, number + 1))
 
     def begins(self, source: str, number: int) -> bool:
         """Tell whether an open traceback of a stream begins in a line."""

@@ -6,7 +6,7 @@ import re
 import sys
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Literal
@@ -257,6 +257,50 @@ class LinesAbove(Iterator[Line]):
                 return self._left > 0
             stride = min(4 * stride, LONGEST_STRIDE)
         return False
+
+
+def nearest_above(block: Block, offset: int, line: Line, known: dict[int, Line]) -> Line | None:
+    """Give the nearest line above that the same process printed; None where none is near."""
+    if line.source:
+        return next(LinesAbove(block, offset, line.number, known).own(line), None)
+    # As `LinesAbove.own` does it, in fewer steps: it is asked of most lines that fail.
+    data, number = block.data, line.number
+    end = data.rfind(b"\n", 0, offset)
+    for _ in range(MAX_BACK):
+        if end < 0:
+            break
+        begin, number = data.rfind(b"\n", 0, end) + 1, number - 1
+        if begin in known or end - begin > SHAPED or not names_source(data[begin:end]):
+            row = parsed(block, begin, end, number, known)
+            if not row.source:
+                return row
+        end = begin - 1
+    return None
+
+
+def stand_above(
+    words: tuple[bytes, ...],
+    block: Block,
+    line: Line,
+    known: dict[int, Line],
+    within: int,
+    holds: Callable[[str], bool] | None = None,
+) -> bool:
+    """Tell whether a row of the same process with one of some words is among so many lines above.
+
+    Few rows hold the words, so that this is known long before all rows of the process are parsed; who printed
+    them is found out once.
+    """
+    above = line.number - block.line
+    lines = above - within, above - 1
+
+    def source_of(begin: int, end: int, number: int) -> str | None:
+        row = parsed(block, begin, end, block.line + number, known)
+        return row.source if holds is None or holds(row.body) else None
+
+    name = "" if holds is None else holds.__name__
+    source = line.source
+    return any(block.index.stands_above(name, word, source, lines, source_of) for word in words)
 
 
 class RememberedRows:

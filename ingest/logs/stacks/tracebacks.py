@@ -66,7 +66,7 @@ _WARNING_WORDS = (b"Warning:",)
 _FRAME_WORDS = (b"File",)
 _TELLING = (b"terminated with the following error:", b"During handling of", b"The above exception was")
 # Of lines below an exception that tell nothing of its message, none counts without one of these.
-_GOING_ON = (b"Traceback", b"File", b"above exception")
+GOING_ON = (b"Traceback", b"File", b"above exception")
 # How far from the end the last frame of a stack may stand that nothing announces.
 REACH = 16 << 10
 _REPEATED = re.compile(r"\s*\[Previous line repeated \d{1,9} more times?\]")
@@ -91,13 +91,28 @@ def at(block: Block, offset: int, number: int, known: dict[int, Line] | None = N
     if first is None:
         return []
     earlier = stack.of(first, stack.LinesAbove(block, offset, number, known), 6)
-    if _START.search(first.body) and not _stand_above(_TELLING, block, offset, first, known, stack.MAX_BACK):
+    if _START.search(first.body) and not may_come_of_another(block, first, known):
         earlier = iter(())
     for reader in _READERS:
         found = reader(first, lines, earlier)
         if found is not None:
             return found or _woven(block, offset, number, known)
     return []
+
+
+def is_header(body: str) -> bool:
+    """Tell whether a row is the first one of a traceback that Python prints."""
+    return _START.search(body) is not None
+
+
+def may_come_of_another(block: Block, first: Line, known: dict[int, Line]) -> bool:
+    """Tell whether a row above a stack's first line may say what it came of."""
+    return stack.stand_above(_TELLING, block, first, known, stack.MAX_BACK)
+
+
+def promises_more(message: str) -> bool:
+    """Tell whether an exception's message names nothing, since the lines below it do."""
+    return _OPENS.search(message) is not None
 
 
 def _woven(block: Block, offset: int, number: int, known: dict[int, Line]) -> list[Traceback]:
@@ -119,15 +134,15 @@ def headless(block: Block, offset: int, line: Line, known: dict[int, Line]) -> T
 
     The message may begin in the line below the exception's name.
     """
-    # Where any row may be the process's own, its nearest one above is found sooner than a frame.
-    is_near = stack.source_marks(line, block) is None
-    if not is_near and not _stand_above(_FRAME_WORDS, block, offset, line, known, 2 * stack.MAX_BACK):
+    if not stack.stand_above(_FRAME_WORDS, block, line, known, 2 * stack.MAX_BACK):
         return None
     end, exception = line, stack.EXCEPTION.match(line.body)
+    above = stack.nearest_above(block, offset, line, known)
+    if above is None or (exception is not None and not _is_inside(above)):
+        return None
     if exception is None:
-        above = next(stack.of(line, stack.LinesAbove(block, offset, line.number, known), 1), None)
-        exception = stack.EXCEPTION.match(above.body) if above else None
-        if above is None or exception is None or exception["message"]:
+        exception = stack.EXCEPTION.match(above.body)
+        if exception is None or exception["message"]:
             return None
         end = above
     begin = offset if end is line else max(0, block.line_bounds(offset)[0] - 1)
@@ -186,7 +201,7 @@ def ends_warning(block: Block, offset: int, line: Line, known: dict[int, Line]) 
     indented (CPython, `warnings.formatwarning`). The message may have several rows, blank ones too, and a
     progress bar may stand open before it or be drawn among them.
     """
-    if not _is_warned_above(block, offset, line, known, WARNED_AMONG):
+    if not _is_warned_above(block, line, known, WARNED_AMONG):
         return False
     near = islice(stack.LinesBelow(block, offset, line.number, known), 1, 1 + WARNED_AMONG)
     below = (row.body for row in stack.of(line, near, WARNED_OVER) if row.body.strip())
@@ -208,7 +223,7 @@ def is_in_warning(block: Block, offset: int, line: Line, known: dict[int, Line])
     Either the statement that warned closes it below, or the line is one of the details that are indented in
     it, with no record of a logger since the warning's first row.
     """
-    if not _is_warned_above(block, offset, line, known, stack.MAX_BACK):
+    if not _is_warned_above(block, line, known, stack.MAX_BACK):
         return False
     above = stack.of(line, stack.LinesAbove(block, offset, line.number, known), WARNED_WITHIN)
     found = next((row for row in above if row.time or row.level or _BOUND.match(row.body)), None)
@@ -222,49 +237,21 @@ def is_in_warning(block: Block, offset: int, line: Line, known: dict[int, Line])
     return _WARNED.match(next((row.body for row in below if _BOUND.match(row.body)), "")) is not None
 
 
-def _is_warned_above(block: Block, offset: int, line: Line, known: dict[int, Line], within: int) -> bool:
+def _is_warned_above(block: Block, line: Line, known: dict[int, Line], within: int) -> bool:
     """Tell whether a warning of the same process begins among so many lines above."""
-    return _stand_above(
-        _WARNING_WORDS,
-        block,
-        offset,
-        line,
-        known,
-        within,
-        lambda body: _WARNS.match(body.lstrip()) is not None,
-    )
-
-
-def _stand_above(
-    words: tuple[bytes, ...],
-    block: Block,
-    offset: int,
-    line: Line,
-    known: dict[int, Line],
-    within: int,
-    holds: Callable[[str], bool] = lambda _body: True,
-) -> bool:
-    """Tell whether a row of the same process with one of some words is among so many lines above.
-
-    Few rows hold the words, so that this is known long before all rows of the process are parsed.
-    """
-    source, (begin, _) = line.source, block.line_bounds(offset)
-    for word in words:
-        for start, end, above in block.index.lines_above(begin, word, within):
-            row = known.get(start) or stack.parsed(block, start, end, line.number - above, known)
-            if row.source == source and holds(row.body):
-                return True
-    return False
+    return stack.stand_above(_WARNING_WORDS, block, line, known, within, warns)
 
 
 def _inside(block: Block, offset: int, line: Line, known: dict[int, Line]) -> list[Line]:
     """Give the frames and code above a line of the same process, in their order."""
     above = stack.of(line, stack.LinesAbove(block, offset, line.number, known))
-    return list(
-        takewhile(
-            lambda row: row.body[:1].isspace() or _FRAME.match(row.body) or _PIECE.match(row.body), above
-        )
-    )[::-1]
+    return list(takewhile(_is_inside, above))[::-1]
+
+
+def _is_inside(row: Line) -> bool:
+    """Tell whether a row can stand between the first line of a traceback and its last."""
+    body = row.body
+    return body[:1].isspace() or _FRAME.match(body) is not None or _PIECE.match(body) is not None
 
 
 def _read(rows: list[Line]) -> tuple[Frame, ...]:
@@ -450,9 +437,9 @@ class _OpenTraceback:
     def _goes_on(self, lines: Iterator[Line]) -> bool:
         """Look below the exception; tell whether Ray's next part begins there."""
         is_linked = False
-        opens = _OPENS.search(self.found[-1].message) is not None
+        opens = promises_more(self.found[-1].message)
         until = stack.reach(self._start, self._last.number, len(self.frames))
-        if not opens and isinstance(lines, stack.LinesBelow) and not lines.has_below(_GOING_ON, until):
+        if not opens and isinstance(lines, stack.LinesBelow) and not lines.has_below(GOING_ON, until):
             return False
         for line in stack.near(lines, self._start, self._last, len(self.frames)):
             body = self.cut(line.body)

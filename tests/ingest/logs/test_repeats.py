@@ -36,6 +36,11 @@ def word(number: int) -> str:
     return "".join(chr(97 + number // 26**place % 26) for place in range(4))
 
 
+def worded(data: bytes) -> bytes:
+    """Give what tells the traceback from others that some bytes begin with."""
+    return repeats.stack_wording(data, repeats.stack_extent(data, 0))
+
+
 @each_row(
     ("first", "second", "same"),
     [
@@ -107,9 +112,9 @@ def test_a_tracebacks_wording_is_its_own_whatever_follows(behind: str, prefix: s
     rows = traceback("odd.Kind: of trouble").splitlines()
     rows = [*rows, "", above, "", *rows[:-1], "ValueError: the last"] if above else rows
     own, more = ("".join(f"{prefix}{row}\n" for row in part).encode() for part in (rows, behind.splitlines()))
-    wording = repeats.stack_wording(own, 0)
+    wording = worded(own)
     assert wording.endswith(rows[-1].encode())
-    assert repeats.stack_wording(own + more * 50, 0) == wording
+    assert worded(own + more * 50) == wording
 
 
 def test_the_exceptions_of_one_traceback_are_followed_a_bounded_way() -> None:
@@ -118,7 +123,7 @@ def test_the_exceptions_of_one_traceback_are_followed_a_bounded_way() -> None:
         traceback("ValueError: x")
         + "\nDuring handling of the above exception, another exception occurred:\n\n"
     )
-    short, long = (repeats.stack_wording((link * count).encode(), 0) for count in (100, 500))
+    short, long = (worded((link * count).encode()) for count in (100, 500))
     assert short == long
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpus.log_patterns import PatternTable
-from ingest.logs import scan_windows, scanner
+from ingest.logs import line_index, scan_windows, scanner
 from ingest.logs.line_index import LineIndex
 from ingest.logs.reader import Reader
 from ingest.logs.scan_windows import (
@@ -274,23 +274,36 @@ def test_that_lines_are_counted_as_python_counts_them(
 
 
 @given(
-    rows=st.lists(st.sampled_from([b"", b"word", b"a word, a word", b"wor", b"d", b"x" * 1500]), max_size=40),
+    rows=st.lists(
+        st.sampled_from([b"", b"1 word", b"2 word, a word", b"2 wor", b"d", b"x" * 1500]), max_size=40
+    ),
     ends=st.booleans(),
     within=st.integers(0, 12),
+    bits=st.integers(0, 4),
 )
 @settings(max_examples=200, deadline=None, derandomize=True)
-def test_that_lines_with_a_word_are_found_from_the_nearest_up(
-    rows: list[bytes], ends: bool, within: int
+def test_that_lines_with_a_word_are_found_by_their_groups(
+    rows: list[bytes], ends: bool, within: int, bits: int
 ) -> None:
-    """Above each line, with how far above it each stands."""
+    """Among so many lines above each, whatever stretches they are grouped in; each is grouped once."""
     data = b"\n".join(rows) + b"\n" * ends
-    index, begin = LineIndex(data, literal_places), 0
-    for number, row in enumerate(rows):
-        near = range(number - 1, max(-1, number - 1 - within), -1)
-        found = [(rows[above], number - above) for above in near if b"word" in rows[above]]
-        told = index.lines_above(begin, b"word", within)
-        assert [(data[first:last], above) for first, last, above in told] == found
-        begin += len(row) + 1
+    asked: list[int] = []
+
+    def group_of(begin: int, end: int, number: int) -> str | None:
+        asked.append(number)
+        assert data[begin:end] == rows[number]
+        return {b"1": "one", b"2": "two"}.get(data[begin : begin + 1])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(line_index, "_GROUPED_BITS", bits)
+        index = LineIndex(data, literal_places)
+        for number in range(len(rows)):
+            above = rows[max(0, number - within) : number]
+            for group, first in (("one", b"1"), ("two", b"2")):
+                held = any(row.startswith(first) and b"word" in row for row in above)
+                lines = number - within, number - 1
+                assert index.stands_above("", b"word", group, lines, group_of) == held
+    assert len(asked) == len(set(asked))
 
 
 @each_row("least", [0, 1 << 30])

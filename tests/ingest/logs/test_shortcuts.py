@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
+import re
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval import incidents
-from eval.bench.made_logs import FORMS
+from eval.bench.made_logs import FORMS, woven
 from ingest.logs import lines
+from ingest.logs.failure_log import FailureLog
 from ingest.logs.lines import Line, parse_line
 from ingest.logs.placed_line import PlacedLine
+from ingest.logs.repeats import stack_extent
 from ingest.logs.scanner import Block
-from ingest.logs.stacks import tracebacks
+from ingest.logs.stacks import stack, tracebacks
+from ingest.logs.stacks.known_stacks import KnownStacks
 from ingest.logs.stacks.stack import LinesAbove, LinesBelow, RememberedRows
 from ingest.logs.traceback_log import CLOCK_ABOVE, TracebackLog
 from tests.factories import OOM, ReadLog, traceback
@@ -152,7 +159,7 @@ def test_that_what_stands_above_is_the_same_where_every_row_is_parsed(
     for is_short in (True, False):
         with pytest.MonkeyPatch.context() as patch:
             if not is_short:
-                patch.setattr(tracebacks, "_stand_above", lambda *_words: True)
+                patch.setattr(stack, "stand_above", lambda *_words: True)
                 patch.setattr(LinesBelow, "has_below", lambda *_words: True)
             told.append(
                 [
@@ -166,6 +173,71 @@ def test_that_what_stands_above_is_the_same_where_every_row_is_parsed(
                 ]
             )
     assert told[0] == told[1]
+
+
+def counted_as_read(read: ReadLog, data: bytes) -> int:
+    """Give how many lines were only counted; the report has to be that of a reader which reads them all."""
+    counted, reports = list[bool](), []
+
+    def count(log: FailureLog, *given: Any, count: Callable[..., bool] = FailureLog.count) -> bool:
+        counted.append(count(log, *given))
+        return counted[-1]
+
+    for is_short in (True, False):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(FailureLog, "count", count if is_short else lambda *_given: False)
+            if not is_short:
+                patch.setattr(KnownStacks, "like", lambda *_given: None)
+            reports.append(read(data))
+    for field in dataclasses.fields(reports[0]):
+        assert getattr(reports[0], field.name) == getattr(reports[1], field.name), field.name
+    return sum(counted)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_that_what_is_only_counted_is_what_reading_it_would_count(read: ReadLog, form: str) -> None:
+    """Lines and tracebacks like known ones change no field of a report, in whatever company they stand."""
+    data = b"".join(woven(150_000, form, 7))
+    # Twice, so that the second half is like the first one but for its digits.
+    data += re.sub(rb"(?<=[ (=:])[1-9](?=[\n ),])", b"8", data)
+    assert counted_as_read(read, data) or form in ("json", "logfmt")  # records are read by their digits
+
+
+def test_that_general_words_at_the_end_of_a_traceback_are_its_exception(read: ReadLog) -> None:
+    """Also where the same line was counted below calls without a header, which no pattern but that knows."""
+    ended = traceback("ConnectionResetError: [Errno 803] Connection reset by peer")
+    cut = ended.partition("\n")[2]
+    counted_as_read(read, f"{cut}all is well\n{cut}well\n{cut}well\n{ended}{ended}{ended}".encode())
+
+
+@each_row("prefix", ["", "[rank3]: ", "(Worker pid=12) "])
+@each_row(
+    "behind", ["", "Traceback (most recent call last):", "\nThe above exception was the direct cause of"]
+)
+def test_that_a_traceback_like_a_known_one_is_read_as_itself(prefix: str, behind: str) -> None:
+    """With its own end, message and, for whoever asks, calls; one that another may join is none."""
+    known, told = KnownStacks(), []
+    for number, more in ((12, ""), (34, behind)):
+        rows = f"""Traceback (most recent call last):
+  File "/job/v1/train.py", line {number}, in main
+    run({number})
+  File "/job/v2/run.py", line 9{number}, in run
+    raise ValueError({number})
+ValueError: no {number}
+well
+{more}"""
+        at = placed(block_of([f"{prefix}{row}" for row in rows.split("\n")]))[0]
+        extent = stack_extent(at.block.data, 0)
+        found = tracebacks.at(at.block, at.offset, 1, {})
+        told.append((known.like(at, extent), found))
+        known.learn(at, extent, found)
+    (first, _), (like, (read, *_)) = told
+    assert first is None
+    if like is not None:
+        frames = [(frame.file, frame.function) for frame in read.frames]
+        assert dataclasses.replace(like, frames=read.frames) == read
+        assert [(frame.file, frame.function) for frame in like.frames] == frames
+    assert (like is None) == bool(behind)
 
 
 @pytest.mark.parametrize("seed", range(20))
