@@ -70,9 +70,10 @@ def _class(node: ast.ClassDef) -> _Class:
     arguments: dict[str, frozenset[str] | None] = {}
     for method in methods:
         given = method.args
-        # A decorator may take, or add, arguments of its own.
-        is_open = given.kwarg is not None or bool(method.decorator_list)
-        words = frozenset(f"({word.arg}" for word in (*given.args, *given.kwonlyargs) if word.arg != "self")
+        own = [word.arg for word in (*given.args, *given.kwonlyargs) if word.arg not in ("self", "cls")]
+        kept = [_kept(word) for word in method.decorator_list]
+        is_open = given.kwarg is not None or None in kept
+        words = frozenset(f"({name}" for name in (*own, *(name for names in kept for name in names or ())))
         arguments[method.name] = None if is_open else words
     if any("dataclass" in ast.unparse(word) for word in node.decorator_list):
         # Those of its bases are taken too; what came or went in the class itself is all that is asked for.
@@ -87,6 +88,22 @@ def _class(node: ast.ClassDef) -> _Class:
     }
     attributes |= {name for method in methods for name in _of_self(method)}
     return node.name, parents, frozenset(attributes), arguments
+
+
+# Decorators that leave a method's arguments as they are, but for such as they name: those of an earlier release.
+_PLAIN_DECORATORS = frozenset({"staticmethod", "classmethod", "abstractmethod", "override"})
+
+
+def _kept(decorator: ast.expr) -> frozenset[str] | None:
+    """Give the arguments that a decorator takes beside the method's own; None where it may take any."""
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    name = ast.unparse(called).rpartition(".")[2]
+    if name in _PLAIN_DECORATORS:
+        return frozenset()
+    if "deprecate" not in name:
+        return None
+    texts = (node.value for node in ast.walk(decorator) if isinstance(node, ast.Constant))
+    return frozenset(text for text in texts if isinstance(text, str) and text.isidentifier())
 
 
 def _of_self(method: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:

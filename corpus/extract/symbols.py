@@ -31,6 +31,8 @@ _STAR = re.compile(r"^ {0,8}from (?P<source>[\w.]+) import \*", re.MULTILINE)
 _DYNAMIC = re.compile(r"^def __getattr__", re.MULTILINE)
 _LISTED = re.compile(r"""__all__\s*=\s*[\[(](?P<names>[^\])]*)[\])]""")
 _LAZY = re.compile(r"\b_LazyModule\b|\battach\(")
+# Where such a module says itself what it offers, no list of a module below counts.
+_STATED = re.compile(r"\b_import_structure\s*(?::[^=\n]{1,80})?=\s*\{")
 _QUOTED = re.compile(r"""["'](\w+)["']""")
 _REMARK = re.compile(r"#[^\n]*")
 # Modules that take one another's names whole do so over few steps.
@@ -106,6 +108,7 @@ def modules(files: Iterable[tuple[str, str]], top: str) -> dict[str, frozenset[s
     """Give the names of each module; None where they cannot be told without running it."""
     found: dict[str, frozenset[str] | None] = {}
     lazy: dict[str, set[str]] = {}
+    stated: set[str] = set()
     stars: dict[str, list[str]] = {}
     listed: dict[str, set[str]] = {}
     for path, text in files:
@@ -117,12 +120,17 @@ def modules(files: Iterable[tuple[str, str]], top: str) -> dict[str, frozenset[s
             listed[name] = set(_QUOTED.findall(lists["names"]))
         if _LAZY.search(plain):
             lazy[name] = set(_QUOTED.findall(plain)) | set(_names(plain))
+            stated |= {name} if _STATED.search(plain) else set()
         else:
             found[name] = None if _DYNAMIC.search(plain) else frozenset(_names(plain))
             stars[name] = [_source(match["source"], name, path) for match in _STAR.finditer(plain)]
     for name, own in lazy.items():
-        # What a lazy package offers is listed in it, or in the modules below it.
-        below = (names for other, names in listed.items() if other.startswith(f"{name}."))
+        # What a lazy package offers is listed in it, or else in the modules below it.
+        below = (
+            names
+            for other, names in listed.items()
+            if name not in stated and other.startswith(f"{name}.")
+        )
         found[name] = frozenset(own.union(*below))
     for name in stars:
         found[name] = _with_stars(name, found, stars, listed)

@@ -170,7 +170,8 @@ _ROWS: tuple[PrefixForm, ...] = (
     _form("#", r"#033\[[\d;]{0,8}m"),
     # What people put before a line that they quote: Markdown's marks of quotation, code, stress and lists.
     _form(">", r"(?:> ?){1,4}(?=\S)"),
-    _form("`", r"`{1,3}(?=\S)"),
+    # A name in code that begins a sentence is the message's own.
+    _form("`", r"`{1,3}(?=\S)(?![\w.<>()]{1,80}` )"),
     _form("*", r"\*{1,3}(?=[\w`\[(])|\* (?=[A-Z`\[*])"),
     _form("-", r"- (?=[A-Z`\[*])"),
     _form("•·●", r"[•·●] ?(?=\S)"),

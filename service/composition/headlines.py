@@ -114,7 +114,7 @@ def quoted(message: str, title: str, *, is_general: bool) -> str:
         said = said[before.end() :]
     said = " ".join(said.split())
     # Python prints what a `KeyError` was given with marks around it.
-    if len(said) > 2 and said[0] in "'\"" and said.endswith(said[0]):
+    if len(said) > 2 and said[0] in "'\"" and said.find(said[0], 1) == len(said) - 1:
         said = said[1:-1]
     said = _cut(said).replace("`", "'")
     is_telling = is_general or _SPECIFIC.search(said) is not None

@@ -143,7 +143,8 @@ def _values(
         told[name] = next((value for field in fields if (value := fact_value(report, field))), None)
     if frame is not None:
         told |= {"function": frame.function, "code": frame.code.removeprefix("assert ")}
-        told["module"] = _module_of(frame)
+        # A module that the message names is the one that it is about, whichever file asks for it.
+        told["module"] = told.get("module") or _module_of(frame)
         frames = report.root.frames if report.root else ()
         told["raiser"] = None if frames[-1] is frame else frames[-1].function
         own = own_call(frames)

@@ -15,7 +15,7 @@ from ingest.logs.stacks.stack import Frame
 
 # CPython, Objects/object.c and typeobject.c.
 _ATTRIBUTE = re.compile(
-    r"AttributeError: (?P<itself>type object )?'(?P<owner>[\w.]+)' (?:object )?"
+    r"(?:AttributeError: |^)(?P<itself>type object )?'(?P<owner>[\w.]+)' (?:object )?"
     r"has no attribute '(?P<name>\w+)'"
 )
 _COMPOUND = re.compile(r"[A-Z]\w*[a-z0-9_][A-Z]")

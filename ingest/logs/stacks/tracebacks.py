@@ -76,6 +76,12 @@ _PROCESS = re.compile(r"-- (?P<call>Process \d+) terminated with the following e
 _MARKS = re.compile(r"\s*(?P<marks>~*\^+~*)")
 _SYNTAX = re.compile(r'^\s*File "[^"]+", line \d{1,9}\s*$')
 _QUOTED = re.compile(r"\s|[│|] |-+>? *\d+ ")
+# What classes of exceptions are called, by their module or by custom. Behind other rows anything else with a
+# capital and a colon may be a row of a table (`Platform: Linux-6.1`).
+_CLASS = re.compile(
+    r"\.|^[a-z]|(?:Error|Exception|Warning|Interrupt|Exit|Failure|Failed|Fault|Timeout|Empty|Full|Iteration|"
+    r"Abort|Aborted|Cancelled|Denied|Exceeded|Found|Exists|Refused|Died|Lost|Killed|Unavailable|Invalid)$"
+)
 # The statement that raised, whose type a capture may have cut off before the message.
 _RAISES = re.compile(r"raise (?P<type>(?:\w+\.)*[A-Z]\w*)\(")
 
@@ -415,6 +421,8 @@ class _OpenTraceback:
 
     def _end(self, line: Line, body: str) -> bool | None:
         exception = stack.EXCEPTION.match(body)
+        if exception is not None and self._noise and not _CLASS.search(exception["type"]):
+            exception = None
         if exception is None or not (self.frames or self.found):
             raised = _RAISES.match(self.frames[-1].code) if self.frames and not self._noise else None
             if raised and not (line.level or line.time):
