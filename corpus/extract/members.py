@@ -90,7 +90,7 @@ def _class(node: ast.ClassDef) -> _Class:
     return node.name, parents, frozenset(attributes), arguments
 
 
-# Decorators that leave a method's arguments as they are, but for such as they name: those of an earlier release.
+# Decorators that leave a method's arguments as they are, but for those of an earlier release that they name.
 _PLAIN_DECORATORS = frozenset({"staticmethod", "classmethod", "abstractmethod", "override"})
 
 

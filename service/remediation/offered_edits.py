@@ -1,4 +1,4 @@
-"""The one edit of the job's own files that is offered: of a slip, its code, else its launch script or JSON."""
+"""The one edit of the job's own files that is offered: of its code, else its launch script or JSON."""
 
 from __future__ import annotations
 
