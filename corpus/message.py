@@ -207,6 +207,14 @@ def words(id: str, language: Language, /, **values: object) -> str:  # noqa: A00
     return template.format(**{name: in_language(value, language) for name, value in values.items()})
 
 
+def joined(first: str, second: str, language: Language) -> str:
+    """Put two sentences together; one of a case or a remedy often lacks its full stop."""
+    stop, gap = (".", " ") if language == "en" else ("。", "")
+    if not first or not second:
+        return first or second
+    return f"{first}{'' if first.endswith(('.', '。', '!', '?', '！', '？')) else stop}{gap}{second}"
+
+
 def in_both(id: str, /, **values: object) -> Text:  # noqa: A002 - the word for it
     """Give the words of a message in both languages, as the records of the corpus hold them."""
     return Text(en=words(id, "en", **values), zh=words(id, "zh", **values))

@@ -127,9 +127,7 @@ def modules(files: Iterable[tuple[str, str]], top: str) -> dict[str, frozenset[s
     for name, own in lazy.items():
         # What a lazy package offers is listed in it, or else in the modules below it.
         below = (
-            names
-            for other, names in listed.items()
-            if name not in stated and other.startswith(f"{name}.")
+            names for other, names in listed.items() if name not in stated and other.startswith(f"{name}.")
         )
         found[name] = frozenset(own.union(*below))
     for name in stars:

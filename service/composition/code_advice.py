@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from corpus.message import words
+from corpus.message import joined, words
 from corpus.schema import Cause, Language
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own, own_call
@@ -83,7 +83,7 @@ def _told_changed(
         return change.model_copy(update={"to": phrase("code-row-mended", language, **now)})
     form = "code-row-still" if row.still else "code-row-changed" if row.line else "code-row-gone"
     told = phrase(form, language, **now)
-    return change.model_copy(update={"why": f"{change.why} {told}".strip()})
+    return change.model_copy(update={"why": joined(change.why, told, language)})
 
 
 def _as_now(row: ChangedRow) -> dict[str, str | int]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from corpus.keys import canonical
-from corpus.message import words
+from corpus.message import joined, words
 from corpus.schema import Language
 from ingest.configfiles import reader
 from ingest.configfiles.remarks import without_remarks
@@ -74,7 +74,7 @@ def with_switches(
                 "key": f"--{option.key.lstrip('-')}",
                 "from_": option.value,
                 "to": option.value.replace(path.name, name),
-                "why": f"{change.why} {why}".strip(),
+                "why": joined(change.why, why, language),
                 "status": "verified",
             }
         )

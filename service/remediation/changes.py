@@ -9,7 +9,7 @@ from functools import cached_property
 from corpus.frameworks import known_frameworks
 from corpus.keys import canonical
 from corpus.library import Library, fits
-from corpus.message import Message, in_both, message_id, words
+from corpus.message import Message, in_both, joined, message_id, words
 from corpus.schema import Case, Change, Language, Remedy, Scalar, SettingSpec
 from corpus.version_ranges import overlap
 from ingest.logs.conditions import applies
@@ -383,7 +383,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         key=change.key,
         from_=value.present if now is None else now,
         to=value.to,
-        why=_joined(change.why.to(job.language), value.because, job.language),
+        why=joined(change.why.to(job.language), value.because, job.language),
         costs=change.costs.to(job.language) if change.costs else "",
         from_case=wanted.case,
         status="verified" if spec is not None and reachable and not is_guidance(value.to) else "unverified",
@@ -497,9 +497,3 @@ def _following(also: DependentSetting, main: ProposedChange, job: _JobContext) -
             "bounds": None,
         }
     )
-
-
-def _joined(why: str, because: str, language: Language) -> str:
-    """Put two sentences together; a reason of a case often lacks its full stop."""
-    stop, gap = (".", " ") if language == "en" else ("。", "")
-    return f"{why}{'' if why.endswith(('.', '。')) else stop}{gap}{because}" if because else why

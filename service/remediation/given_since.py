@@ -9,7 +9,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from corpus.keys import canonical
-from corpus.message import words
+from corpus.message import joined, words
 from corpus.schema import Language
 from ingest.configfiles.settings import Setting
 from ingest.logs.report import CrashReport
@@ -70,7 +70,7 @@ def gone_since(
         is_set = any(each == key or each.endswith(f".{key}") for each in given) or key in report.command[1]
         if change.removes and change.kind == "setting" and not is_set:
             why = words("changes.gone-since", language, key=change.key)
-            change = change.model_copy(update={"why": f"{change.why} {why}".strip()})
+            change = change.model_copy(update={"why": joined(change.why, why, language)})
         found.append(change)
     return found
 
@@ -88,7 +88,7 @@ def listed_already(
         item = next(met, None) if change.kind == "package" else None
         if item is not None:
             why = words("changes.listed", language, file=item.file, spec=f"{item.key}{item.value}")
-            found.append(change.model_copy(update={"why": f"{change.why} {why}".strip(), "from_": None}))
+            found.append(change.model_copy(update={"why": joined(change.why, why, language), "from_": None}))
         else:
             found.append(change)
     return found

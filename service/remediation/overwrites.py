@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from corpus.keys import last_level, pattern
-from corpus.message import words
+from corpus.message import joined, words
 from corpus.schema import Language
 from ingest.configfiles.formats import CODE
 from ingest.logs.configs.launch import Setting
@@ -38,7 +38,7 @@ def tell_overwritten(
         place = overwriting_row(change, report)
         if place is not None:
             why = words("changes.overwritten", language, place=place[0], row=place[1])
-            change = change.model_copy(update={"why": f"{change.why} {why}".strip()})
+            change = change.model_copy(update={"why": joined(change.why, why, language)})
             option = _FROM_OPTION.search(place[1]) if change.kind == "env" else None
             if option is not None and value_of(option["name"], settings) is not None:
                 own = {"framework": "python", "kind": "flag", "key": f"--{option['name']}"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from corpus.keys import canonical
-from corpus.message import words
+from corpus.message import joined, words
 from corpus.schema import Language
 from ingest.configfiles.notebook import ENDING
 from ingest.configfiles.settings import Setting
@@ -37,4 +37,4 @@ def _told(change: ProposedChange, settings: Sequence[Setting], language: Languag
     if not 0 < len(rows) <= MOST_ROWS or any(place in change.why for place in rows):
         return change
     told = words("changes.set-at", language, key=change.key, places=", ".join(rows))
-    return change.model_copy(update={"why": f"{change.why} {told}".strip()})
+    return change.model_copy(update={"why": joined(change.why, told, language)})

@@ -11,7 +11,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from corpus.message import words
+from corpus.message import joined, words
 from corpus.releases import allows, releases_of, version_of
 from corpus.schema import Language, Scalar
 from corpus.symbols import PYTHON
@@ -118,7 +118,7 @@ def _installable(change: ProposedChange, report: CrashReport, language: Language
         newest=misfit.newest,
         package=change.key,
     )
-    why = f"{change.why}{told}" if language == "zh" else f"{change.why} {told}"
+    why = joined(change.why, told, language)
     return change.model_copy(update={"to": f"=={misfit.newest}", "why": why, "status": "unverified"})
 
 
