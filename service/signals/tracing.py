@@ -80,10 +80,9 @@ _NOTHING = _UnrecordedSpan()
 _installed: list[Recorder] = []
 
 
-def is_wanted(environment: Mapping[str, str] | None = None) -> bool:
+def is_wanted() -> bool:
     """Tell whether a collector's address is set; nothing is loaded for it otherwise."""
-    made = os.environ if environment is None else environment
-    return bool(made.get(ENDPOINT)) and made.get(DISABLED, "").lower() != "true"
+    return bool(os.environ.get(ENDPOINT)) and os.environ.get(DISABLED, "").lower() != "true"
 
 
 def install(recorder: Recorder | None) -> None:

@@ -32,13 +32,13 @@ class RayClusterState:
     nodes: tuple[ClusterNode, ...] = ()
 
 
-def read_ray_state(dashboard: str, token: str = "", timeout_s: float = TIMEOUT_S) -> RayClusterState:
+def read_ray_state(dashboard: str, token: str = "") -> RayClusterState:
     """Ask a dashboard such as http://127.0.0.1:8265; what it does not tell is not available."""
     import httpx  # slow to load, and most samplers have no dashboard to ask
 
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        with httpx.Client(base_url=dashboard, timeout=timeout_s, headers=headers, trust_env=False) as client:
+        with httpx.Client(base_url=dashboard, timeout=TIMEOUT_S, headers=headers, trust_env=False) as client:
             listed = _fetch_data(client, "/api/v0/nodes", {"detail": "1", "limit": str(MAX_NODES)})["result"][
                 "result"
             ]
