@@ -20,7 +20,7 @@ from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, is_of_fai
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.hinted_settings import MessageHint
 from service.remediation.named_changes import (
-    WAYS,
+    advised_value,
     as_own,
     is_about,
     kind_of,
@@ -44,7 +44,7 @@ from service.remediation.ranking import (
 )
 from service.remediation.renames import Rename
 from service.remediation.rules.context import CannotHelp, DependentSetting
-from service.remediation.setting_values import is_guidance, is_least, misfit_reason, number_of, typed_value
+from service.remediation.setting_values import is_guidance, is_least, misfit_reason, number_of
 from service.remediation.values import beyond_default, compute_value, leads_astray, rule_context, rule_for
 from service.schemas.diagnosis import Dropped, ProposedChange
 from service.schemas.value_bounds import ValueBounds
@@ -297,24 +297,10 @@ def _advised(item: MessageHint, job: _JobContext) -> ChangeGroup:
         framework=item.framework,
         kind=kind_of(item.spec),
         key=item.key,
-        to=_to(item, now, job.language),
+        to=advised_value(item, now, job.language),
         why=because,
     )
     return _checked(_CandidateChange(change, item.cause), job)[0]
-
-
-def _to(item: MessageHint, now: str | None, language: Language) -> Scalar:
-    """Give the value that the message names, or say in words which way to move it."""
-    value = typed_value(item.value) if item.value else item.bound(now)
-    if value is not None and not misfit_reason(value, item.spec):
-        return value
-    if item.spec.type == "bool" and item.way in ("on", "off", "set"):
-        return item.way != "off"
-    if now is not None and number_of(now, "float") is not None and item.way in ("up", "down"):
-        return words("changes.above" if item.way == "up" else "changes.below", language, now=now)
-    # A switch that is on has one other value.
-    is_on = item.spec.type == "bool" and item.way in ("named", "checked") and same("true", now or "")
-    return words(WAYS.get("off" if is_on else item.way, "changes.to-asked"), language)
 
 
 def _is_told(

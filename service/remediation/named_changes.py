@@ -13,7 +13,7 @@ from corpus.schema import ChangeKind, Language, Scalar, SettingSpec
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
-from service.remediation.feasibility import value_of
+from service.remediation.feasibility import same, value_of
 from service.remediation.framework_relations import settable_frameworks
 from service.remediation.hinted_settings import MessageHint
 from service.remediation.named_options import NamedOption
@@ -27,7 +27,7 @@ from service.schemas.diagnosis import ProposedChange
 # A single word may stand beside any number.
 LEAST_WORDS = 2
 # What to put there where a message names no value. Blanks mark it as guidance, in Chinese too.
-WAYS = {
+_WAYS = {
     "up": "changes.to-higher",
     "down": "changes.to-lower",
     "off": "changes.to-nothing",
@@ -42,6 +42,20 @@ _KIND: dict[str, ChangeKind] = {"flag": "flag", "env": "env", "package": "packag
 def kind_of(spec: SettingSpec) -> ChangeKind:
     """Give the kind of a change of a setting, as it is spelled."""
     return _KIND.get(spec.spelled, "setting")
+
+
+def advised_value(item: MessageHint, now: str | None, language: Language) -> Scalar:
+    """Give the value that the message names, or say in words which way to move it."""
+    value = typed_value(item.value) if item.value else item.bound(now)
+    if value is not None and not misfit_reason(value, item.spec):
+        return value
+    if item.spec.type == "bool" and item.way in ("on", "off", "set"):
+        return item.way != "off"
+    if now is not None and number_of(now, "float") is not None and item.way in ("up", "down"):
+        return words("changes.above" if item.way == "up" else "changes.below", language, now=now)
+    # A switch that is on has one other value.
+    is_on = item.spec.type == "bool" and item.way in ("named", "checked") and same("true", now or "")
+    return words(_WAYS.get("off" if is_on else item.way, "changes.to-asked"), language)
 
 
 def renamed_change(rename: Rename, language: Language) -> ProposedChange:
@@ -239,7 +253,7 @@ def _wanted(option: NamedOption, language: Language) -> Scalar:
             number if number is not None and "." in option.value else option.value if plain is None else plain
         )
     if option.way and not option.value:
-        return words(WAYS[option.way], language)
+        return words(_WAYS[option.way], language)
     if option.required:
         return words("changes.to-given", language)
     if option.nearest:
