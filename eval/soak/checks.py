@@ -15,7 +15,7 @@ from service.api.client import Client
 from service.schemas.errors import ServiceError
 
 # What a life's last quarter may hold beyond its second: one that is younger than this has not settled.
-SETTLED_S = 60.0
+SETTLED_S = 180.0
 GROWS_MB = 1.25
 GROWS_FILES = 16
 LATE = timedelta(seconds=15)

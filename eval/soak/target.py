@@ -42,6 +42,8 @@ class SoakTarget:
     workers: int
     # SQLAlchemy's URL of an empty database; empty is SQLite in the home.
     database: str = ""
+    # Where the vectors are kept; empty is this machine alone.
+    chroma: str = ""
     lives: int = 0
     kills: list[tuple[float, str]] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
@@ -88,6 +90,8 @@ class SoakTarget:
         }
         if self.database:
             made["WHYCRASH_DATABASE"] = self.database
+        if self.chroma:
+            made["WHYCRASH_CHROMA_URL"] = self.chroma
         if embedder := os.environ.get("WHYCRASH_EMBEDDING_MODEL"):
             made["WHYCRASH_EMBEDDING_MODEL"] = embedder
         self.home.mkdir(parents=True, exist_ok=True)
@@ -114,21 +118,22 @@ class SoakTarget:
         if found:
             with suppress(ProcessLookupError):
                 os.kill(dice.choice(found), signal.SIGKILL)
-            self._note("a worker")
+            self.note("a worker")
 
     def kill_server(self) -> None:
         """Kill it with all of its processes, and start it again."""
         os.killpg(self._pid, signal.SIGKILL)
         if self._process:
             self._process.wait()
-        self._note("the server")
+        self.note("the server")
         self.start()
 
     @property
     def _pid(self) -> int:
         return self._process.pid if self._process else 0
 
-    def _note(self, what: str) -> None:
+    def note(self, what: str) -> None:
+        """Note that something was killed or disturbed just now."""
         self.kills.append((time.monotonic() - self.began, what))
 
     def _answers(self) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,8 @@ import pytest
 
 from eval.soak.checks import growth, memory_slope
 from eval.soak.target import Sample
+from tests.ports import free_port
+from tests.service.persistence.cluster import Cluster, programs
 from tests.warm import ROOT
 
 SECONDS = 400
@@ -51,3 +55,52 @@ def test_that_a_short_soak_holds(tmp_path: Path) -> None:
     page = (tmp_path / "soak.html").read_text(encoding="utf-8")
     assert "All held." in page
     assert page.count("<svg") == 3
+
+
+_DATABASE = """
+import subprocess, sys
+program, data, user = sys.argv[1:]
+command = [program, "-D", data, "-w", "-m", "immediate", "restart"]
+quiet = subprocess.DEVNULL
+subprocess.run(command, check=True, user=user, cwd="/", stdin=quiet, stdout=quiet, stderr=quiet)
+"""
+_CHROMA = """
+import os, pathlib, signal, subprocess, sys
+known = pathlib.Path("chroma.pid")
+if known.exists():
+    os.kill(int(known.read_text()), signal.SIGKILL)
+quiet = subprocess.DEVNULL
+started = subprocess.Popen(sys.argv[1:], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+known.write_text(str(started.pid))
+"""
+
+
+@pytest.mark.long
+def test_that_a_soak_holds_while_its_database_and_its_chroma_end(tmp_path: Path) -> None:
+    """Both are started anew, one after the other, with no time to say so."""
+    found = programs()
+    if found is None:
+        pytest.skip("PostgreSQL is not installed")
+    (tmp_path / "database.py").write_text(_DATABASE)
+    (tmp_path / "vectors.py").write_text(_CHROMA)
+    cluster, port = Cluster(found), free_port()
+    served = [Path(sys.executable).with_name("chroma"), "run", "--path", tmp_path / "chroma", "--port", port]
+    database = [sys.executable, tmp_path / "database.py", found / "pg_ctl", cluster.data, cluster.user]
+    vectors = [sys.executable, tmp_path / "vectors.py", *served]
+    words = [sys.executable, "-m", "eval.soak", "--minutes", "1.5", "--out", "soak.html", "--every", "8"]
+    for command in (database, vectors):
+        words += ["--disturb", shlex.join(map(str, command))]
+    made = os.environ | {"WHYCRASH_EMBEDDING_MODEL": "hash", "PYTHONPATH": str(ROOT)}
+    cluster.start()
+    subprocess.run(list(map(str, vectors)), cwd=tmp_path, check=True)
+    try:
+        words += ["--database", cluster.database(), "--chroma", f"http://127.0.0.1:{port}"]
+        ended = subprocess.run(words, cwd=tmp_path, env=made, capture_output=True, check=False, text=True)
+    finally:
+        os.kill(int((tmp_path / "chroma.pid").read_text(encoding="utf-8")), signal.SIGKILL)
+        cluster.remove()
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "jobs done" in ended.stdout
+    page = (tmp_path / "soak.html").read_text(encoding="utf-8")
+    assert "database.py" in page
+    assert "vectors.py" in page

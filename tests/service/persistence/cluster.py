@@ -32,22 +32,22 @@ class Cluster:
 
     def __init__(self, programs: Path) -> None:
         self._programs = programs
-        self._user = "postgres" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
+        self.user = "postgres" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
         # Not pytest's folder: it lets nobody else in, and is too long a path for a socket.
         self.folder = short_folder("whycrash-pg-")
         if os.geteuid() == 0:
-            shutil.chown(self.folder, self._user)
-        self._data = self.folder / "data"
+            shutil.chown(self.folder, self.user)
+        self.data = self.folder / "data"
         self._count = 0
 
     def start(self) -> None:
         """Make the cluster if need be, and start it."""
-        if not self._data.exists():
+        if not self.data.exists():
             self._run(
                 "initdb",
                 [
                     "-D",
-                    str(self._data),
+                    str(self.data),
                     "-U",
                     "postgres",
                     "-A",
@@ -59,12 +59,12 @@ class Cluster:
             )
         options = f"{_FAST} -c unix_socket_directories={self.folder}"
         self._run(
-            "pg_ctl", ["-D", str(self._data), "-w", "-o", options, "-l", str(self.folder / "log"), "start"]
+            "pg_ctl", ["-D", str(self.data), "-w", "-o", options, "-l", str(self.folder / "log"), "start"]
         )
 
     def stop(self) -> None:
         """Stop it at once, as a power cut would."""
-        self._run("pg_ctl", ["-D", str(self._data), "-w", "-m", "immediate", "stop"])
+        self._run("pg_ctl", ["-D", str(self.data), "-w", "-m", "immediate", "stop"])
 
     def remove(self) -> None:
         """Stop it and delete all of it."""
@@ -84,7 +84,7 @@ class Cluster:
         return psycopg.connect(host=str(self.folder), user="postgres", dbname=name, autocommit=True)
 
     def _run(self, program: str, arguments: Sequence[str]) -> None:
-        user = self._user if os.geteuid() == 0 else None
+        user = self.user if os.geteuid() == 0 else None
         quiet = subprocess.DEVNULL
         subprocess.run(
             [str(self._programs / program), *arguments],
