@@ -228,6 +228,8 @@ class MessageForm(Record):
     `headline` where these fill its blanks.
     `listed` tells that the group `choices` lists what there is: of the names that the group `named` quotes,
     the first that is like one of these fills `given`, and that one `nearest`.
+    `empties` tells that something is empty, and fills `empties` by what the statement is given and the job's
+    files make with no entry, with the rows that do.
     `differences` fills names by the first of two groups less the second, where that is above zero.
     `options` fills names by the options among the words of a group, without their values.
     `acts` say what to change in the job's own code, for its own innermost call:
@@ -251,6 +253,7 @@ class MessageForm(Record):
     shape: bool = False
     axes: bool = False
     listed: bool = False
+    empties: bool = False
     differences: Mapping[str, tuple[str, str]] = Field(default_factory=dict)
     options: Mapping[str, str] = Field(default_factory=dict)
     exact_headline: Text | None = None

@@ -21,6 +21,7 @@ from ingest.logs.stacks.stack import EXCEPTION, Frame
 from ingest.logs.stacks.statements import statement_part
 from service.composition.phrases import phrase
 from service.composition.shape_arithmetic import misfit, missing_axes
+from service.composition.value_origins import made_empty
 from service.remediation.named_options import closest
 from service.remediation.rules.packages import distribution
 
@@ -39,6 +40,7 @@ _HANDS_ON = re.compile(r"\(\s*\*\w+,\s*\*\*\w+\s*\)$")
 _COMMAND = re.compile(r"/bin/[^/]+$")
 # What the calls of a traceback fill, besides the message itself.
 LISTED_BLANKS = frozenset({"given", "nearest"})
+EMPTY_BLANKS = frozenset({"empties"})
 FRAME_BLANKS = frozenset({THERE, "function", "code", "raiser", "module", "distribution"})
 
 
@@ -157,7 +159,7 @@ def _values(
         told |= misfit(groups["shape"] or "", groups["size"] or "0")
     if form.axes:
         told |= missing_axes(groups["target"] or "", groups["sizes"] or "")
-    told |= _computed(groups, form)
+    told |= _computed(groups, form, report)
     for name, text in told.items():
         # A group that matched nothing, such as the part below a package, leaves nothing out.
         if text == "" and name in groups:
@@ -174,9 +176,11 @@ def _module_of(frame: Frame) -> str | None:
     return ".".join(names) if path.suffix == ".py" and all(map(str.isidentifier, names)) else None
 
 
-def _computed(groups: Mapping[str, str | None], form: MessageForm) -> Mapping[str, str | None]:
-    """Give what follows from a message's own numbers and names."""
-    told: dict[str, str | None] = {}
+def _computed(
+    groups: Mapping[str, str | None], form: MessageForm, report: CrashReport
+) -> Mapping[str, str | None]:
+    """Give what follows from a message's own numbers and names, and what is made with no entry."""
+    told: dict[str, str | None] = {"empties": made_empty(report) if form.empties else None}
     for name, (whole, part) in form.differences.items():
         left = int(groups[whole] or 0) - int(groups[part] or 0)
         told[name] = str(left) if left > 0 else None

@@ -20,6 +20,9 @@ from service.remediation.own_edits import job_files
 # So many rows are told of a statement, and so many steps are gone back from it.
 MOST_ROWS, MOST_STEPS = 4, 4
 LONGEST_ROW = 90
+# So much of what may be empty is named, and what makes an array of a shape.
+MOST_EMPTY = 2
+_MAKES = frozenset({"zeros", "ones", "empty", "full"})
 # A longer row of a file is data, and no statement that people write.
 LONGEST_READ = 300
 _NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){0,3}(?![\w(=.'\"])")
@@ -62,6 +65,34 @@ def _rows_of(steps: Sequence[Step]) -> tuple[ValueRow, ...]:
             code = f"{code[:LONGEST_ROW]}…" if len(code) > LONGEST_ROW else code
             found[step.place] = ValueRow(step.place, code, step.name if step.handed else "")
     return tuple(found.values())[:MOST_ROWS]
+
+
+def made_empty(report: CrashReport) -> str:
+    """Name what a failing statement is given and the job's files make with no entry; empty where nothing is.
+
+    A list that begins empty, an array of no row: what was to fill it may not have run.
+    """
+    found = [
+        f"{ast.unparse(step.statement.targets[0])} ({step.place})"
+        for step in origins(report) or ()
+        if isinstance(step.statement, ast.Assign) and step.place and _is_empty(step.statement.value)
+    ]
+    return ", ".join(dict.fromkeys(found[:MOST_EMPTY]))
+
+
+def _is_empty(node: ast.expr) -> bool:
+    """Tell whether an expression makes something with no entry: `[]`, `dict()`, `zeros((0, 4))`."""
+    match node:
+        case ast.List(elts=[]) | ast.Tuple(elts=[]) | ast.Dict(keys=[]):
+            return True
+        case ast.Call(func=ast.Name(id="list" | "dict" | "set" | "tuple"), args=[], keywords=[]):
+            return True
+        case ast.Call(func=ast.Attribute(attr=name), args=[shape, *_]) if name in _MAKES:
+            sizes = shape.elts if isinstance(shape, ast.Tuple | ast.List) else [shape]
+            return not sizes or any(isinstance(size, ast.Constant) and size.value == 0 for size in sizes)
+        case ast.Call(func=ast.Attribute(attr="array" | "tensor"), args=[inner, *_]):
+            return _is_empty(inner)
+    return False
 
 
 def _hands_on(step: Step) -> bool:

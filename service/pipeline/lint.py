@@ -28,7 +28,7 @@ from ingest.logs.derived_facts import DERIVED_FIELDS
 from ingest.logs.scanner import Block, Scanner
 from service.composition.blanks import OTHER_VALUES
 from service.composition.headlines import ADDED_BLANKS
-from service.composition.message_forms import FRAME_BLANKS, LISTED_BLANKS
+from service.composition.message_forms import EMPTY_BLANKS, FRAME_BLANKS, LISTED_BLANKS
 from service.composition.shape_arithmetic import AXES_BLANKS, SHAPE_BLANKS
 from service.remediation.code_edits.checks import code_edit_findings
 from service.remediation.rules.checks import rule_findings
@@ -146,6 +146,7 @@ def _message_form(form: MessageForm, library: Library, table: PatternTable) -> I
     groups |= SHAPE_BLANKS if form.shape else set()
     groups |= AXES_BLANKS if form.axes else set()
     groups |= LISTED_BLANKS if form.listed else set()
+    groups |= EMPTY_BLANKS if form.empties else set()
     groups |= form.differences.keys() | form.options.keys()
     told = (form.headline, form.exact_headline, form.means, form.look, *form.acts)
     for text in filter(None, told):

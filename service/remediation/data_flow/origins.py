@@ -224,10 +224,10 @@ class _Walk:
         is_source = called(node) in _CASTS or _READS.fullmatch(called(node)) is not None
         handed = [] if is_source else [*node.args, *(word.value for word in words)]
         for value in [*handed, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]:
-            given = value.value if isinstance(value, ast.Starred) else value
+            part = value.value if isinstance(value, ast.Starred) else value
             # A module is no value.
-            if ast.unparse(given).partition(".")[0] not in sought.scope.module.imports:
-                yield None, replace(sought, node=given, key=None)
+            if ast.unparse(part).partition(".")[0] not in sought.scope.module.imports:
+                yield None, replace(sought, node=part, key=None)
 
     def _own(self, node: ast.Call, scope: Scope) -> Scope | None:
         """Give the scope of the job's own function that a call calls."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from ingest.logs.stacks.stack import Frame
-from service.composition.value_origins import value_rows
+from service.composition.value_origins import made_empty, value_rows
 from tests.service.factories import failed, report
 from tests.tables import each_row
 
@@ -80,3 +80,24 @@ def test_a_file_of_another_name_is_not_looked_at() -> None:
 def test_the_row_is_found_where_it_moved_to() -> None:
     """An edit above it moves the row that failed."""
     assert made(SCORES, "area = roc_auc(names, scores)", line=9)
+
+
+GATHERED = """
+    class Bank:
+        def __init__(self, width):
+            self.hits = np.zeros((0, width))
+            self.rows = []
+            self.full = np.zeros((4, width))
+
+        def test(self):
+            other = np.array([])
+            return np.vstack((self.hits, self.rows, other, self.full))
+"""
+
+
+def test_that_what_begins_empty_is_named() -> None:
+    """Two of what the statement is given, with the rows that make them without an entry."""
+    statement = "return np.vstack((self.hits, self.rows, other, self.full))"
+    frame = Frame("/job/run.py", 10, "test", statement)
+    told = report(failed(frames=(frame,)), launches=(f"{textwrap.dedent(GATHERED)}\nrun.py",))
+    assert made_empty(told) == "self.hits (run.py:4), self.rows (run.py:5)"
