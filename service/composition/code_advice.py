@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from corpus.message import joined, words
@@ -51,7 +52,8 @@ def with_code_advice(
     if (edit := offered_edit(report, variables=variables)) is not None:
         made = _told_changed(edit_change(edit, language), changed, language, edit)
         is_first = is_first or (edit.is_sure and not is_proved)
-        return _placed(made, _beside_edit(changes) if is_first else changes, is_first=is_first)
+        is_mended = is_first and edit.is_sure
+        return _placed(made, _beside_edit(changes) if is_mended else changes, is_first=is_first)
     act = message.act(language) if message is not None else ""
     if own is None or message is None or not act:
         other = _another(report, place_of(own), changed, language) if own is not None else None
@@ -134,7 +136,10 @@ def edit_change(edit: OwnEdit, language: Language) -> ProposedChange:
 
 
 def _beside_edit(changes: Sequence[ProposedChange]) -> list[ProposedChange]:
-    """Leave out options that lead to a statement which is mended, and for which no value is known."""
+    """Leave out options that lead to a statement which is mended, and for which no value is known.
+
+    A number may be what is wrong all the same, such as one that makes a divisor 0.
+    """
     return [
         change
         for change in changes
@@ -144,6 +149,7 @@ def _beside_edit(changes: Sequence[ProposedChange]) -> list[ProposedChange]:
         or change.proof is not None
         or change.tier
         or not is_guidance(change.to)
+        or re.fullmatch(r"-?\d[\d.e+-]*", str(change.from_))
     ]
 
 

@@ -236,11 +236,11 @@ def test_a_place_in_a_package_stands_in_no_headline_beside_a_title(triage: Triag
         (FULL_OF_RANK, "en", "(rank 3, load.py:12)"),
         (FULL_OF_RANK, "zh", "（rank 3，load.py:12）"),
         (FULL, "en", "(load.py:12)"),
-        # The apostrophe of a title, and the marks around a quote, make no name of it.
+        # An exception without words of its own has those of its form.
         (
             FULL.replace("OSError: [Errno 24] Too many open files", "bdb.BdbQuit"),
             "en",
-            "own code (load.py:12)",
+            "ends it (load.py:12)",
         ),
         ("OSError: [Errno 24] Too many open files\n", "en", "reached"),
     ],
