@@ -328,7 +328,7 @@ def framework_range(argument: str) -> tuple[tuple[str, ...], str]:
 # another package than the one whose code asks for it, or of the same; an argument that a package's class does
 # not take, a model that only some releases know by name, a name in a text that a package ran as code.
 WHOSE = (
-    "own", "release", "other-package", "same-package", "package", "argument", "model", "generated"
+    "own", "release", "other-package", "same-package", "package", "argument", "model", "generated", "shadowed"
 )  # fmt: skip
 
 

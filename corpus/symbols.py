@@ -42,6 +42,12 @@ class SymbolHistory:
         known = [place for place, one in enumerate(self.versions) if one <= version]
         return bool(known) and any(first <= known[-1] <= last for first, last in self.runs)
 
+    def surely_has(self, version: Version) -> bool:
+        """Tell whether a version has the name, and the next one that was read has not lost it since."""
+        behind = [place for place, one in enumerate(self.versions) if one >= version]
+        is_kept = not behind or any(first <= behind[0] <= last for first, last in self.runs)
+        return self.has(version) and (is_kept or self.every)
+
     def specifier(self, present: Version | None) -> str:
         """Say which versions have the name: the run next to the present version, else the last one."""
         last_place = len(self.versions) - 1

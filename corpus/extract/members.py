@@ -90,7 +90,7 @@ def _class(node: ast.ClassDef) -> _Class:
     return node.name, parents, frozenset(attributes), arguments
 
 
-# Decorators that leave a method's arguments as they are, but for those of an earlier release that they name.
+# Decorators that leave a method's arguments as they are; `deprecate...` adds those that it names.
 _PLAIN_DECORATORS = frozenset({"staticmethod", "classmethod", "abstractmethod", "override"})
 
 

@@ -164,9 +164,16 @@ def _values(
         # A group that matched nothing, such as the part below a package, leaves nothing out.
         if text == "" and name in groups:
             yield name, ""
-        value = (text or "").replace("`", "'").strip()
+        value = _shown(name, text or "")
         if value and len(value) <= (LONGEST_SAID if name == "said" else LONGEST) and value.isprintable():
             yield name, value
+
+
+def _shown(name: str, text: str) -> str:
+    """Give a value as it stands in a sentence; of a long path its end."""
+    value = text.replace("`", "'").strip()
+    is_long = name == "file" and len(value) > LONGEST
+    return "…/" + "/".join(value.split("/")[-3:]) if is_long else value
 
 
 def _module_of(frame: Frame) -> str | None:

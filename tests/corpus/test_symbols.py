@@ -157,6 +157,9 @@ def test_that_the_versions_with_a_name_are_those_next_to_the_job(
         ("transformers", "transformers.modeling_layers", "", "4.50.3", "4.53.3"),
         ("accelerate", "Accelerator.unwrap_model", "(keep_torch_compile", "1.2.1", "1.3.0"),
         ("trl", "DPOTrainer.compute_loss", "(num_items_in_batch", "0.11.4", "0.12.2"),
+        ("trl", "trl", "AutoModelForCausalLMWithValueHead", "0.29.1", "0.27.2"),
+        ("trl", "DPOTrainer.__init__", "(loss_type", "0.13.0", "0.9.6"),
+        ("trl", "DPOTrainer.get_batch_logps", "(average_log_prob", "0.9.6", "0.8.6"),
         ("transformers", "transformers", "NoSuchNameEver", None, None),
     ],
 )
@@ -170,6 +173,39 @@ def test_that_names_are_found_in_the_releases_that_have_them(
         return
     assert found is not None
     assert (found.has(Version(lacks)), found.has(Version(has))) == (False, True)
+
+
+@each_row(
+    ("runs", "version", "expected"),
+    [
+        ([(0, 1)], "2.0", True),
+        ([(0, 1)], "2.5", False),
+        ([(0, 2)], "2.5", True),
+        ([(0, 3)], "4.5", True),
+        ([(2, 3)], "2.5", False),
+    ],
+)
+def test_that_a_version_before_one_that_lost_a_name_may_have_lost_it(
+    runs: list[tuple[int, int]], version: str, expected: bool
+) -> None:
+    """One that was itself read is known; behind the last one that was read nothing is lost."""
+    known = SymbolHistory(tuple(map(Version, ("1.0", "2.0", "3.0", "4.0"))), tuple(runs))
+    assert known.surely_has(Version(version)) is expected
+
+
+def test_that_a_decorator_hides_arguments_only_where_it_may_take_others() -> None:
+    text = """
+class Net:
+    @staticmethod
+    def read(path): ...
+    @deprecate_kwarg("old_name", "2.0")
+    def fit(self, name): ...
+    @cached
+    def run(self, step): ...
+"""
+    found = members([text])
+    expected = (frozenset({"(path"}), frozenset({"(name", "(old_name"}), None)
+    assert (found["Net.read"], found["Net.fit"], found["Net.run"]) == expected
 
 
 STUBS = """

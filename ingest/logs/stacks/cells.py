@@ -39,6 +39,8 @@ _CALL = re.compile(
 )
 # `<ipython-input-3-5c1f> in fit(x)`, `/job/a.py in step(x)`: until IPython 7.
 _OLD_CALL = re.compile(rf"(?P<file><[^>]{{1,200}}>|\S.{{0,400}}?\.\w{{1,5}}) in {_FUNCTION}$")
+# What took a page for markup lost `<module>`.
+_NO_NAME = re.compile(r"(?<= in )(?=\(.{0,80}\)$)")
 _CODE = re.compile(r"(?P<arrow>-*>)? *(?P<line>\d{1,9})(?:$| (?P<code>.*))")
 # How many calls a page of Colab shows only when it is asked to.
 _FOLDED = re.compile(r"\d{1,3} frames$")
@@ -141,6 +143,7 @@ class _TracebackRows:
 
     def see(self, row: str) -> None:
         """Take in a row: a call's head, or code of its file."""
+        row = _NO_NAME.sub("<module>", row)
         code = None if _FOLDED.match(row) else _CODE.match(row.lstrip())
         if code is not None and self._calls:
             call, number = self._calls[-1], int(code["line"])

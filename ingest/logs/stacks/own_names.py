@@ -8,8 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from packaging.utils import canonicalize_name
+
+from corpus.frameworks import known_frameworks
 from corpus.package_classes import everybodys_modules, modules_with
-from corpus.symbols import MODELS, packages_with
+from corpus.symbols import MODELS, packages_told, packages_with
 from ingest.logs.stacks.own_calls import is_own, own_call, raised_for
 from ingest.logs.stacks.stack import Frame
 
@@ -28,6 +31,12 @@ _MADE = re.compile(r"(?<![\w.])(?P<module>[a-z_]\w{0,40}\.)?(?P<owner>[A-Z]\w{2,
 _CAPITAL = re.compile("[A-Z]")
 _KEY = re.compile(r"KeyError: ['\"](?P<key>[\w.-]{2,60})['\"]")
 _MODEL = re.compile(r"\w{5}|\w*[\d_-]")
+# CPython, Python/ceval.c, import_from: the file that a module was loaded from.
+_SHADOWING = re.compile(
+    r"cannot import name '\w{1,80}' from '(?P<module>[A-Za-z_]\w{0,60}(?:\.\w{1,60}){0,8})' "
+    r"\((?P<file>[^()\n]{1,400}\.py)\)"
+)
+_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python3\.\d+[/\\]")
 # What Python calls a text that ran as code.
 _TEXT = "<string>"
 
@@ -136,6 +145,21 @@ def misses_in_generated_code(_message: str, frames: Sequence[Frame]) -> bool:
     return bool(above) and frames[-1].file == _TEXT and not is_own(above[-1])
 
 
+def misses_shadowed(message: str, _frames: Sequence[Frame]) -> bool:
+    """Tell whether a file of the job's own is imported in the place of a known package, which lacks a name.
+
+    What Ray unpacks of the job's folder is its own. A clone of the package's repository is the package.
+    """
+    match = _SHADOWING.search(message)
+    if match is None or _INSTALLED.search(match["file"]):
+        return False
+    top = match["module"].partition(".")[0]
+    is_known = top in known_frameworks().modules or canonicalize_name(top) in packages_told()
+    above = match["file"].replace("\\", "/").rpartition(f"/{top}/")[0].rpartition("/")[2]
+    is_clone = above == "src" or top.replace("_", "-") in above.lower().replace("_", "-")
+    return is_known and not is_clone
+
+
 def _is_of(frame: Frame, modules: frozenset[str]) -> bool:
     """Tell whether a call is in a file of one of the packages, by their top modules."""
     steps = frame.file.replace("\\", "/").split("/")
@@ -152,4 +176,5 @@ WHOSE: Mapping[str, Callable[[str, Sequence[Frame]], bool]] = {
     "argument": misses_argument,
     "model": misses_model,
     "generated": misses_in_generated_code,
+    "shadowed": misses_shadowed,
 }

@@ -14,6 +14,7 @@ from packaging.version import Version
 from corpus.frameworks import known_frameworks
 from corpus.library import Library
 from corpus.message import in_both
+from corpus.package_classes import everybodys_modules, modules_with
 from corpus.releases import known_packages, version_of
 from corpus.schema import Change, Text
 from corpus.symbols import PYTHON, packages_giving
@@ -83,6 +84,7 @@ def fitting_changes(
             list(_passing(report))
             or list(_as_listed(report, seen, settings))
             or list(_of_package_code(report, seen))
+            or list(_of_class(report, seen))
         )
     return [
         _change(
@@ -141,6 +143,23 @@ def _of_package_code(report: CrashReport, seen: Mapping[str, Version]) -> Iterat
                 why,
                 seen.get(giver),
             )
+            return
+
+
+def _of_class(report: CrashReport, seen: Mapping[str, Version]) -> Iterator[PackageChange]:
+    """Offer another release of the one package that has the class in which an attribute is missed."""
+    for fact in report.facts:
+        told = str(fact.fields.get("type", "")).rpartition(".")[2]
+        if fact.kind != "attribute" or report.root is None or fact.line != report.root.line:
+            continue
+        owners = {canonicalize_name(distribution(module)) for module in modules_with(told)}
+        # Of several packages with a class of that name it is the one that the job shows.
+        owners = owners & seen.keys() or owners
+        if len(owners) == 1 and not modules_with(told) & everybodys_modules():
+            package = owners.pop()
+            why = in_both("packages.class-of", type=told, package=package, name=fact.fields["symbol"])
+            to = "the release that the importing package was made for (see its requirements)"
+            yield _change(package, to, why, seen.get(package))
             return
 
 

@@ -63,7 +63,7 @@ def missing_names(
             if history is None and (own := history_of(PYTHON, sought.owner, sought.name)) is not None:
                 package, history = PYTHON, own
             present = python if package == PYTHON else seen.get(package)
-            if history is None or (present is not None and history.has(present)):
+            if history is None or (present is not None and history.surely_has(present)):
                 continue
             versions = history.specifier(present)
             if package in found or (present is not None and present in SpecifierSet(versions)):

@@ -100,16 +100,14 @@ def _named(cause: str, report: CrashReport, library: Library) -> Iterator[Packag
             # The job may have what the message asks for.
             is_met = present is not None and bool(asked.specifier) and present in asked.specifier
             if is_known and not is_met:
-                yield PackageChange(
-                    Change(
-                        framework=installer,
-                        kind="package",
-                        key=package,
-                        to=str(asked.specifier) or "install",
-                        why=in_both("packages.message-installs"),
-                    ),
-                    None,
-                )
+                # What the job shows to be there is not missing: whoever asks for it wants a newer one.
+                is_there = present is not None and not asked.specifier and "[" not in package
+                to, why = str(asked.specifier) or "install", in_both("packages.message-installs")
+                if is_there:
+                    to = f">{present}"
+                    why = in_both("packages.is-there", package=package, version=present)
+                change = Change(framework=installer, kind="package", key=package, to=to, why=why)
+                yield PackageChange(change, str(present) if is_there else None)
 
 
 def _listed(first: re.Match[str]) -> Iterator[str]:

@@ -39,6 +39,14 @@ def test_that_a_notebooks_calls_are_read_behind_the_links_of_its_page(
         assert root.cause == cause
 
 
+def test_that_a_notebooks_calls_are_read_where_markup_took_the_names(read: ReadLog) -> None:
+    """What stands in pointed brackets is gone from a page: a cell, and the top level of a module."""
+    call = CALL.replace(" in grow(rings)", " in ()")
+    root = read(f"{HEAD}in ()\n----> 1 import quux\n\n3 frames\n{call}{END}").root
+    assert root is not None
+    assert [(frame.function, frame.code) for frame in root.frames] == [("<module>", "return rings[0]")]
+
+
 SET = (
     'ValueError: Trying to set a tensor of shape torch.Size([8, 4]) in "weight" (which has shape '
     "torch.Size(%s)), this look incorrect."

@@ -9,6 +9,7 @@ from tests.factories import ReadLog
 from tests.tables import each_row
 
 SITE = "/env/lib/python3.11/site-packages"
+UNKNOWN = "cannot import name 'Net' from"
 LOCAL = "TypeError: Net.forward.<locals>.wrapped() got an unexpected keyword argument 'mask'"
 ASKED = Frame("/job/modules/trainer.py", 9, "train", "self._print_best()")
 CHECKPOINT = Frame(f"{SITE}/torch/utils/checkpoint.py", 40, "checkpoint", "return run(*args, **kwargs)")
@@ -118,6 +119,13 @@ RAISES = Frame(f"{SITE}/torch/nn/modules/module.py", 7, "__getattr__", "raise At
         ("KeyError: 'mistral'", _asked(f"{SITE}/transformers/models/auto.py", "MAPPING[kind]"), {"model"}),
         ("KeyError: 'phi'", (), set()),
         ("KeyError: 'answer'", (), set()),
+        # A folder of the own job in the place of a package; a clone of it is the package.
+        (f"ImportError: {UNKNOWN} 'datasets' (/job/datasets/__init__.py)", (), {"shadowed"}),
+        (f"ImportError: {UNKNOWN} 'datasets.utils' (/job/datasets/utils.py)", (), {"shadowed"}),
+        (f"ImportError: {UNKNOWN} 'datasets' ({SITE}/datasets/__init__.py)", (), set()),
+        (f"ImportError: {UNKNOWN} 'datasets' (/job/datasets-main/src/datasets/__init__.py)", (), set()),
+        (f"ImportError: {UNKNOWN} 'verl' (/job/verl/verl/__init__.py)", (), set()),
+        (f"ImportError: {UNKNOWN} 'own_tools' (/job/own_tools/__init__.py)", (), set()),
         # The class itself is asked by whoever imported it.
         (
             "AttributeError: type object 'GRPOTrainer' has no attribute 'from_args'",

@@ -601,7 +601,17 @@ def test_a_traceback_without_its_last_line_keeps_its_frames() -> None:
     assert summary(found) == [(1, 5, "", ["main", "step"])]
 
 
-@each_row(("noise", "end"), [("", 5), ("some words\n" * 3, 5), ("    more code\n", 6), ("\n\n", 5)])
+@each_row(
+    ("noise", "end"),
+    [
+        ("", 5),
+        ("some words\n" * 3, 5),
+        ("    more code\n", 6),
+        ("\n\n", 5),
+        # Rows of a table look like an exception with its message.
+        ("### Environment\n\nPlatform: Linux-6.1.0-x86_64\nPython: 3.11\n", 5),
+    ],
+)
 def test_that_a_cut_traceback_ends_with_its_last_call(noise: str, end: int) -> None:
     """What others print below it is not its own: work that goes on there is work after it."""
     assert summary(first(traceback("").rstrip() + "\n" + noise)) == [(1, end, "", ["main", "step"])]
