@@ -22,7 +22,7 @@ from service.llm.printed_commands import printed_command
 from service.llm.prompt_context import Prompt, PromptContext
 from service.llm.prompt_injection import addresses_a_model, neutralize
 from service.llm.prose import is_in, is_safe
-from service.llm.proved_values import is_file_at_hand, is_proved
+from service.llm.proved_values import LIBRARY, is_file_at_hand, is_proved
 from service.remediation.code_edits.edits import code_edit
 from service.remediation.feasibility import same as is_value
 from service.remediation.framework_relations import option_owner, settable_frameworks
@@ -193,8 +193,8 @@ def _free(
     of_code = is_code(pick)
     key, to = neutralize(pick.key).strip(), neutralize(pick.to).strip()
     why = is_safe(neutralize(pick.why, 300))
-    # Addresses of nodes among themselves lead nowhere.
-    if addresses_a_model(f"{key} {to} {why}") or (not of_code and lead(NODES.sub("", to))):
+    # Addresses of nodes among themselves lead nowhere, and neither do the files of shared libraries.
+    if addresses_a_model(f"{key} {to} {why}") or (not of_code and lead(LIBRARY.sub("", NODES.sub("", to)))):
         return Message("model.leads-reader-elsewhere")
     language = prompt_context.language
     own = own_advice(prompt_context.library, (cause,), prompt.cases, prompt_context.offered)

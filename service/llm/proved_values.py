@@ -45,6 +45,8 @@ _VALUE_WORDS = re.compile(
     r"without|not|no|left?|leave|true|false|enough|several|all|what|where|how many)\b|^\W*\d"
 )
 _LITERALS = re.compile(r"'([^'\n]{1,120})'|\"([^\"\n]{1,120})\"")
+# `libcudnn.so.9` looks like a host.
+LIBRARY = re.compile(r"(?<![\w./-])lib[\w+-]{1,60}\.so(?:\.\d{1,4}){0,3}(?![\w./-])")
 _PLACE = re.compile(r"[^\s/]*(?:/[^\s/]+)+/?")
 # Files whose texts are looked through for literals, in characters.
 _LONGEST_FILE = 400_000
@@ -191,7 +193,10 @@ def _is_said(
         *(text.rpartition("\n")[2] for text in report.launches),
     }
     said.update(stems(re.sub(r"[\W_]", " ", " ".join(names))))
-    foreign = [word for word in stems(re.sub(r"[\W_]", " ", to)) if word not in said]
+    # The library that the failing line misses is what a folder is named by.
+    told = "\n".join(event.text for event in report.standing)
+    plain = LIBRARY.sub(lambda match: "" if match[0] in told else match[0], to)
+    foreign = [word for word in stems(re.sub(r"[\W_]", " ", plain)) if word not in said]
     digits = re.findall(r"\d{5,}", to)
     return not foreign and all(_is_measure(number, report) for number in digits)
 

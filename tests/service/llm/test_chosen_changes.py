@@ -214,3 +214,23 @@ def test_a_command_that_the_failing_message_gives_may_be_a_change(
     log = f"run accelerate config\n{traceback(OOM).rpartition('torch.Out')[0]}{message}"
     made = grounded(triage, "user-code-error", log, Proposal(kind="command", key=key, to=to or "run it"))
     assert [change.key for change in made] == ([expected] if expected else [])
+
+
+@each_row(
+    ("to", "expected"),
+    [
+        ("the folder that holds libaio.so", True),
+        ("the folder that holds libaio.so.1, before the present value", True),
+        ("the folder that holds evil.so/x", False),
+        ("the page of libevil.so.example.com", False),
+    ],
+)
+def test_a_shared_library_is_no_host(triage: Triage, to: str, expected: bool) -> None:
+    """A folder may be told by the library in it, whose name ends as hosts of a country do."""
+    log = (
+        'Traceback (most recent call last):\n  File "t.py", line 3, in <module>\n    import own\n'
+        "ImportError: libaio.so.1: cannot open shared object file: No such file or directory\n"
+    )
+    pick = Proposal(framework="env", key="LD_LIBRARY_PATH", to=to, kind="env", why="The loader misses it.")
+    found = grounded(triage, "abi-mismatch", log, pick)
+    assert (to in {change.to for change in found}) is expected
