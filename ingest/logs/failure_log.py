@@ -101,7 +101,12 @@ class FailureLog:
             not self._events.holds_from_above(group, line.number)
             or (judged.is_general_talk and (stack is not None or goes_on(line.body)))
             or (judged.is_general and tracebacks.is_in_warning(at.block, at.offset, line, at.parsed))
-            or not (self._only_ends(stack.traceback, best, group, line) if stack else _has_no_calls(at))
+            or not (
+                self._only_ends(stack.traceback, best, group, line)
+                if stack
+                # No calls stand above it that would make it the end of a traceback without a header.
+                else tracebacks.headless(at.block, at.offset, at.line, at.parsed) is None
+            )
             or not self._masking.are_clear(line.text, line.body)
         ):
             return False
@@ -259,11 +264,6 @@ class FailureLog:
         for event in ranked[:WINDOWS]:
             found.update(self.surroundings(event.line))
         return tuple(sorted(found.items()))
-
-
-def _has_no_calls(at: PlacedLine) -> bool:
-    """Tell whether no calls stand above a line that would make it the end of a traceback without a header."""
-    return tracebacks.headless(at.block, at.offset, at.line, at.parsed) is None
 
 
 def _times(line: Line) -> int:

@@ -47,8 +47,8 @@ _LISTED = re.compile(r"(?m)^[ \t]*-[ \t]+(?:[\w.-]+::)?([A-Za-z][\w.-]*)")
 _STARTS = re.compile(r"\s*(?:srun\s+(?:--?\S+\s+)*)?(?:python3?|torchrun|accelerate\s+launch|deepspeed)\s")
 # Whatever brings an interpreter of its own.
 _ENTERS = re.compile(
-    r"\bactivate\b|\b(?:conda|mamba|micromamba|poetry|uv|pipenv)\s+run\b|\b(?:apptainer|singularity|docker|podman)\s|"
-    r"--container-image|/bin/python|\bPATH="
+    r"\bactivate\b|\b(?:conda|mamba|micromamba|poetry|uv|pipenv)\s+run\b|"
+    r"\b(?:apptainer|singularity|docker|podman)\s|--container-image|/bin/python|\bPATH="
 )
 _DIRECTIVE = re.compile(
     r"^#SBATCH\s+--(?P<option>[a-z-]{2,40})[= ](?P<value>[\w./-]{1,80})\s*$", re.MULTILINE

@@ -113,7 +113,7 @@ def _add_own(row: Row, found: RayEvents) -> None:
     submission = str(fields.get("submission_id") or "") if isinstance(fields, dict) else ""
     if row.get("source_type") != "JOBS" or not submission:
         return
-    known, at = found.ends.get(submission, NOTHING_TOLD), _seconds(row.get("timestamp"))
+    known, at = found.ends.get(submission, NOTHING_TOLD), _time(row.get("timestamp"))
     message = str(row.get("message", ""))
     match = _ENDED.match(message)
     if match is None:
@@ -161,7 +161,7 @@ def _transitions(event: Row) -> Iterator[tuple[str, datetime | None, Row]]:
     rows = event.get("stateTransitions")
     for row in rows if isinstance(rows, list) else ():
         if isinstance(row, dict):
-            yield str(row.get("state", "")), _moment(row.get("timestamp")), row
+            yield str(row.get("state", "")), _time(row.get("timestamp")), row
 
 
 def _rows(names: Iterable[str], read: Read) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -179,14 +179,13 @@ def _rows(names: Iterable[str], read: Read) -> Iterator[tuple[str, dict[str, Any
             yield from ((name, row) for row in rows if isinstance(row, dict))
 
 
-def _seconds(told: object) -> datetime | None:
+def _time(told: object) -> datetime | None:
+    """Read seconds since 1970, or a time as ISO 8601 writes it, which is in UTC where it names no zone."""
     text = str(told)
-    return read_time(1000 * int(text)) if text.isascii() and text.isdecimal() and len(text) < 12 else None
-
-
-def _moment(told: object) -> datetime | None:
+    if text.isascii() and text.isdecimal():
+        return read_time(1000 * int(text)) if len(text) < 12 else None
     try:
-        found = datetime.fromisoformat(str(told))
+        found = datetime.fromisoformat(text)
     except ValueError:
         return None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
