@@ -162,6 +162,8 @@ class _Walk:
         found = definitions.of_name(name, scope)
         yield from self._assigned(name, found, sought)
         function = scope.function
+        if not found and (function is None or name not in definitions.names_taken(function)):
+            yield from self._assigned(name, self._imported(name, scope), sought)
         if found or function is None or name not in definitions.names_taken(function):
             return
         handed = list(self._program.arguments(name, scope)) or self._through_library(scope)
@@ -174,6 +176,18 @@ class _Walk:
             else:
                 place = self._place(outer, statement)
                 yield Step(name, outer, statement, place, handed=value), further
+
+    def _imported(self, name: str, scope: Scope) -> list[Definition]:
+        """Give what another of the job's files assigns to a name that is imported from it, also by a star."""
+        imports = (node for node in scope.module.nodes if isinstance(node, ast.ImportFrom) and node.module)
+        for node in imports:
+            brought = {alias.asname or alias.name: alias.name for alias in node.names}
+            module = self._program.module_named(node.module or "") if {name, "*"} & brought.keys() else None
+            is_other = module is not None and module is not scope.module
+            found = definitions.of_name(brought.get(name, name), Scope(module)) if module and is_other else []
+            if found:
+                return found
+        return []
 
     def _through_library(self, scope: Scope) -> list[tuple[ast.expr, Scope]]:
         """Give the one thing that the own call above hands to the library which calls a function."""

@@ -76,6 +76,17 @@ TWICE = """
             self.parts = split(rows)
             return join(self.parts)
 """
+PLOTS = """
+    colours = {"loss": "red"}
+    marks = ["x"]
+"""
+DRAWN = """
+    from {how}
+
+    def draw(rows):
+        return rows, colours["step"]
+"""
+DRAWN_CALLS = [("draw.py", 5, "draw", 'return rows, colours["step"]')]
 TWICE_CALLS = [("net.py", 8, "fit", "return join(self.parts)")]
 
 
@@ -136,6 +147,21 @@ def rows_of(
             "TypeError: join() got a list",
             [("net.py:7", "self.parts = split(rows)", "")],
             ["self.parts = None"],
+        ),
+        # What another file sets, imported by its name or with all others.
+        (
+            DRAWN_CALLS,
+            {"draw.py": DRAWN.format(how="plots import *"), "plots.py": PLOTS},
+            "KeyError: 'step'",
+            [("plots.py:2", "colours = {'loss': 'red'}", "")],
+            ["marks = ['x']"],
+        ),
+        (
+            DRAWN_CALLS,
+            {"draw.py": DRAWN.format(how="lib.plots import colours"), "lib/plots.py": PLOTS},
+            "KeyError: 'step'",
+            [("plots.py:2", "colours = {'loss': 'red'}", "")],
+            [],
         ),
         # A name that is missed is no value.
         (
