@@ -87,9 +87,9 @@ class FailureLog:
                 self._around[line.number] = context_lines(at.block, at.offset, line.number)
 
     def count(self, judged: FailureJudgement, at: PlacedLine, sight: Sighting) -> bool:
-        """Count a line that is like one which only counted; tell whether it was, else `add` has to read it.
+        """Count a line like one that was only counted before; where this gives False, `add` has to read it.
 
-        What stands around it is asked whether it may make the line another, and taken for that if it may.
+        It does wherever something around the line might make it another than that one.
         """
         line = at.line
         stack = self._tracebacks.ending(line)

@@ -1,4 +1,4 @@
-"""Tracebacks that differ from one that was read in their digits alone: counted by that, not read again.
+"""Tracebacks whose calls differ from known ones in their digits alone: counted by those, not read again.
 
 What a traceback's rows say follows from their text, so that rows which are alike but for digits fall into the
 same calls. Its last line, its number and its stream are read of each; the numbers in its calls are those of
@@ -19,6 +19,8 @@ from ingest.logs.stacks.stack import Traceback
 
 # So many stacks of at most so many bytes are remembered.
 REMEMBERED, LONGEST = 2048, 16 << 10
+# Where in a file a call stands is a number of any length that `tracebacks` reads.
+_PLACE = re.compile(rb'(?<=", line )[0-9]{1,9}(?=[,\n])')
 # Files tell of frameworks by their digits, too: `vllm/v1`.
 _FILES = re.compile(rb'File "([^"\n]*)"')
 
@@ -50,7 +52,6 @@ class KnownStacks:
         read = found[0]
         if (
             _with_last_line(at, extent, read) != read
-            or tracebacks.promises_more(read.message)
             or not _stands_alone(at, extent, len(read.frames))
             or not all(map(is_plain, at.block.data[extent.begin : extent.end].split(b"\n")))
         ):
@@ -64,26 +65,30 @@ def _with_last_line(at: PlacedLine, extent: StackExtent, like: Traceback) -> Tra
     """Give the traceback that stands somewhere and has the calls of another; None where its end is none."""
     number = at.line.number + at.block.data.count(b"\n", extent.begin, extent.last)
     last = stack.parsed(at.block, extent.last, extent.end, number, at.parsed)
-    raised = stack.EXCEPTION.match(last.body)
-    if raised is None:
+    raised = tracebacks.plain_end(last.body)
+    if raised is None or last.source != at.line.source:
         return None
     name, message = raised["type"] + (raised["inner"] or ""), raised["message"] or ""
     return Traceback(at.line.number, number, at.line.source, like.frames, name, message, last.text)
 
 
 def _shape_of(at: PlacedLine, extent: StackExtent) -> _Shape | None:
-    """Give what stacks that are read alike have in common; None where rows of others stand among its own."""
-    begin, header, _, end = extent
+    """Give what stacks whose calls are read alike have in common, whatever their last lines say.
+
+    None where rows of others stand among a stack's own.
+    """
+    begin, header, last, end = extent
     if not extent.is_ended or end - begin > LONGEST:
         return None
-    raw = at.block.data[begin:end]
-    prefix = raw[: header - begin]
+    data = at.block.data
+    prefix, calls = data[begin:header], data[header:last]
     if prefix:
         mark = b"\n" + prefix
-        if raw.count(b"\n") != raw.count(mark):
+        if data.count(b"\n", begin, end) != data.count(mark, begin, end):
             return None
-        raw = raw[len(prefix) :].replace(mark, b"\n")
-    return prefix.translate(MASK), raw.translate(MASK), tuple(_FILES.findall(raw))
+        calls = calls.replace(mark, b"\n")
+    files = tuple(_FILES.findall(calls))
+    return prefix.translate(MASK), _PLACE.sub(b"0", calls).translate(MASK), files
 
 
 def _stands_alone(at: PlacedLine, extent: StackExtent, frames: int) -> bool:

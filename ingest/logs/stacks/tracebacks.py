@@ -116,9 +116,17 @@ def may_come_of_another(block: Block, first: Line, known: dict[int, Line]) -> bo
     return stack.stand_above(_TELLING, block, first, known, stack.MAX_BACK)
 
 
-def promises_more(message: str) -> bool:
-    """Tell whether an exception's message names nothing, since the lines below it do."""
-    return _OPENS.search(message) is not None
+def plain_end(body: str) -> re.Match[str] | None:
+    """Give the exception of a row that ends a traceback whatever stands below; None where it may go on."""
+    raised = stack.EXCEPTION.match(body)
+    if (
+        raised is None
+        or _START.search(body)
+        or _REMOTE.search(body)
+        or _OPENS.search(raised["message"] or "")
+    ):
+        return None
+    return raised
 
 
 def _woven(block: Block, offset: int, number: int, known: dict[int, Line]) -> list[Traceback]:
@@ -445,7 +453,7 @@ class _OpenTraceback:
     def _goes_on(self, lines: Iterator[Line]) -> bool:
         """Look below the exception; tell whether Ray's next part begins there."""
         is_linked = False
-        opens = promises_more(self.found[-1].message)
+        opens = _OPENS.search(self.found[-1].message) is not None
         until = stack.reach(self._start, self._last.number, len(self.frames))
         if not opens and isinstance(lines, stack.LinesBelow) and not lines.has_below(GOING_ON, until):
             return False

@@ -212,32 +212,49 @@ def test_that_general_words_at_the_end_of_a_traceback_are_its_exception(read: Re
 
 @each_row("prefix", ["", "[rank3]: ", "(Worker pid=12) "])
 @each_row(
-    "behind", ["", "Traceback (most recent call last):", "\nThe above exception was the direct cause of"]
+    ("end", "is_like"),
+    [
+        ("ValueError: no 7", True),
+        ("job.errors.Odd: of trouble", True),
+        # Another one may be joined to it, or it goes on below.
+        ("ValueError: no 7\n{}Traceback (most recent call last):", False),
+        ("ValueError: no 7\n{}\n{}The above exception was the direct cause of", False),
+        ("ValueError: the following:", False),
+        ("job.errors.Odd", False),
+        ("RayTaskError(Odd): ray::Worker.run() (pid=7, ip=10.0.0.1)", False),
+        ("ValueError: Traceback (most recent call last):", False),
+        # No end of it at all.
+        ("all is well", False),
+        # Whose it is hangs on what stands before it.
+        ("[rank5]: [rank5]: ValueError: no 7", None),
+    ],
 )
-def test_that_a_traceback_like_a_known_one_is_read_as_itself(prefix: str, behind: str) -> None:
-    """With its own end, message and, for whoever asks, calls; one that another may join is none."""
+def test_that_a_traceback_like_a_known_one_is_read_as_itself(
+    prefix: str, end: str, is_like: bool | None
+) -> None:
+    """With its own end, message and, for whoever asks, calls."""
     known, told = KnownStacks(), []
-    for number, more in ((12, ""), (34, behind)):
+    for number, last in ((12, "ValueError: no"), (3456, end.replace("{}", prefix))):
         rows = f"""Traceback (most recent call last):
   File "/job/v1/train.py", line {number}, in main
-    run({number})
+    run(2)
   File "/job/v2/run.py", line 9{number}, in run
-    raise ValueError({number})
-ValueError: no {number}
-well
-{more}"""
-        at = placed(block_of([f"{prefix}{row}" for row in rows.split("\n")]))[0]
-        extent = stack_extent(at.block.data, 0)
-        found = tracebacks.at(at.block, at.offset, 1, {})
+    raise ValueError(4)
+{last}
+well"""
+        data = "".join(f"{prefix}{row.removeprefix(prefix)}\n" for row in rows.split("\n"))
+        block = Block(data.encode(), 1, 0, len(data))
+        at = placed(block)[0]
+        extent = stack_extent(block.data, 0)
+        found = tracebacks.at(block, at.offset, 1, {})
         told.append((known.like(at, extent), found))
         known.learn(at, extent, found)
-    (first, _), (like, (read, *_)) = told
+    (first, _), (like, found) = told
     assert first is None
+    assert is_like in (like is not None, None)
     if like is not None:
-        frames = [(frame.file, frame.function) for frame in read.frames]
-        assert dataclasses.replace(like, frames=read.frames) == read
-        assert [(frame.file, frame.function) for frame in like.frames] == frames
-    assert (like is None) == bool(behind)
+        assert dataclasses.replace(like, frames=found[0].frames) == found[0]
+        assert [frame.file for frame in like.frames] == [frame.file for frame in found[0].frames]
 
 
 @pytest.mark.parametrize("seed", range(20))
