@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from service.remediation.chinese_advice import in_english
-from service.remediation.stated_rows import without_subjects
+from service.remediation.stated_rows import NEEDING
 from service.remediation.worded_names import MOST_WORDS, spellings, words_naming
 
 Way = Literal["up", "down", "on", "off", "set", "denied", "named", "checked"]
@@ -184,7 +184,7 @@ class NamedSetting:
 
 def read_hints(message: str) -> list[NamedSetting]:
     """Read the names of a message that it advises to change, and those that it only names."""
-    told = without_subjects(_APPENDED.sub("", in_english(message[:_LONGEST_READ])))
+    told = NEEDING.sub(r"\g<needs>", _APPENDED.sub("", in_english(message[:_LONGEST_READ])))
     advised = [
         named
         for sentence in _SENTENCE.split(told)

@@ -30,8 +30,9 @@ _TELLS = re.compile(
 )
 _BULLET = re.compile(r"\s*(?:[-*•]|\d[.)])\s")
 
-# What a sentence says to need something else.
-_NEEDING = re.compile(
+# What a sentence says to need something else, which is the option that fails and none to set: of
+# `Using device_map requires accelerate` the first half.
+NEEDING = re.compile(
     r"(?im)(?:^|(?<=[.:!] ))\W{0,3}(?:using|setting|passing|enabling|specifying|loading)\b[^.:;\n]{1,160}?"
     r"(?P<needs>\b(?:requires?|needs?)\b)"
 )
@@ -44,14 +45,6 @@ class StatedRow:
     line: int
     text: str
     field: str = ""
-
-
-def without_subjects(message: str) -> str:
-    """Give a message without what it says to need something: the option that fails is none to set.
-
-    Of `Using device_map requires accelerate` that is the first half.
-    """
-    return _NEEDING.sub(r"\g<needs>", message)
 
 
 def stated_rows(cause: str, report: CrashReport) -> list[StatedRow]:
