@@ -164,16 +164,17 @@ def _values(
         # A group that matched nothing, such as the part below a package, leaves nothing out.
         if text == "" and name in groups:
             yield name, ""
-        value = _shown(name, text or "")
-        if value and len(value) <= (LONGEST_SAID if name == "said" else LONGEST) and value.isprintable():
+        if value := _shown(name, text or ""):
             yield name, value
 
 
 def _shown(name: str, text: str) -> str:
-    """Give a value as it stands in a sentence; of a long path its end."""
+    """Give a value as it stands in a sentence, of a long path its end; empty where it does not fit one."""
     value = text.replace("`", "'").strip()
-    is_long = name == "file" and len(value) > LONGEST
-    return "…/" + "/".join(value.split("/")[-3:]) if is_long else value
+    longest = LONGEST_SAID if name == "said" else LONGEST
+    if name == "file" and len(value) > longest:
+        value = "…/" + "/".join(value.split("/")[-3:])
+    return value if len(value) <= longest and value.isprintable() else ""
 
 
 def _module_of(frame: Frame) -> str | None:
