@@ -24,25 +24,34 @@ _FILE = re.compile(r"\.json$", re.IGNORECASE)
 # A larger file is data, and not what a person wrote.
 _LONGEST = 1_000_000
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
-_WORDS = re.compile(r"(?<![\w\"'])(?:True|False|None)(?![\w\"'])")
+# A text in quotes, which stays as it is, or a word of Python's.
+_WORDS = re.compile(r"\"(?:[^\"\\]|\\.)*\"|(?<![\w\"'])(?:True|False|None)(?![\w\"'])")
+# What may stand within one number or word: a comma put there would make two of it.
+_INSIDE = re.compile(r"[\w.+-]")
 
 
 def json_repair(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | None:
     """Give the edit of the file that the failing line's place fits; None where no edit lets it parse."""
     bodies = [event.text for event in report.standing if event.kind == "error"]
-    for stopped in filter(None, map(_STOPPED.search, bodies)):
-        place = (int(stopped["line"]), int(stopped["column"]))
-        fitting = [file for file in files if _FILE.search(file.name) and _is_of(file.text, place)]
+    stopped = dict.fromkeys(
+        (int(found["line"]), int(found["column"])) for found in map(_STOPPED.search, bodies) if found
+    )
+    broken = [
+        (file, stops)
+        for file in files
+        if stopped and _FILE.search(file.name) and (stops := _stops_at(file.text)) is not None
+    ]
+    for place in stopped:
+        fitting = [file for file, stops in broken if stops == place or _is_comma(file.text, place)]
         if len(fitting) == 1:
             return _edit(fitting[0], *place)
     return None
 
 
-def _is_of(text: str, place: tuple[int, int]) -> bool:
-    """Tell whether a parser stops at a place; from Python 3.13 on, at a comma that nothing follows itself."""
-    stops = _stops_at(text)
+def _is_comma(text: str, place: tuple[int, int]) -> bool:
+    """Tell whether a comma stands at a place: Python 3.13 names the one that nothing follows itself."""
     row = "".join(text.split("\n")[place[0] - 1 : place[0]])
-    return stops == place or (stops is not None and row[place[1] - 1 : place[1]] == ",")
+    return row[place[1] - 1 : place[1]] == ","
 
 
 def _stops_at(text: str) -> tuple[int, int] | None:
@@ -53,7 +62,7 @@ def _stops_at(text: str) -> tuple[int, int] | None:
         json.loads(text)
     except json.JSONDecodeError as error:
         return error.lineno, error.colno
-    except RecursionError:
+    except (RecursionError, ValueError):  # nested too deep, or a number of more digits than Python reads
         return None
     return None
 
@@ -78,9 +87,9 @@ def _tried(rows: Sequence[str], at: int, column: int) -> Iterator[tuple[int, str
         yield at, row[:column] + row[column + 1 :]
     if before.endswith(","):
         yield at, before[:-1] + row[column:]
-    if before:
+    if before and not (_INSIDE.match(row, column - 1) and _INSIDE.match(row, column)):
         yield at, f"{before}, {row[column:]}"
     if not before and above is not None:
         yield above, rows[above].rstrip().removesuffix(",")
         yield above, f"{rows[above].rstrip()},"
-    yield at, _WORDS.sub(lambda match: _PYTHON[match[0]], row)
+    yield at, _WORDS.sub(lambda match: _PYTHON.get(match[0], match[0]), row)

@@ -26,11 +26,26 @@ def _said(text: str) -> str:
         ('{\n  "a": 1\n  "b": 2\n}\n', "ds.json:2", '"a": 1,'),
         ('{"a": 1 "b": 2}\n', "ds.json:1", '{"a": 1, "b": 2}'),
         ('{\n  "a": True,\n  "b": "True"\n}\n', "ds.json:2", '"a": true,'),
+        ('{"q": "None or True", "b": True}\n', "ds.json:1", '{"q": "None or True", "b": true}'),
+        ('{"betas": [0.9, 00.999]}\n', None, None),
+        ('{"from": [3-5]}\n', None, None),
         ("{\n  'a': 1\n}\n", None, None),
         ('{"a": 1}\n', None, None),
         ('{\n  "a": 1,\n', None, None),
     ],
-    ids=["behind-the-last", "in-a-list", "between-rows", "in-a-row", "a-word", "quotes", "whole", "cut"],
+    ids=[
+        "behind-the-last",
+        "in-a-list",
+        "between-rows",
+        "in-a-row",
+        "a-word",
+        "beside-a-text",
+        "a-number",
+        "a-range",
+        "quotes",
+        "whole",
+        "cut",
+    ],
 )
 def test_that_a_row_is_written_so_that_the_file_parses(
     text: str, place: str | None, after: str | None
@@ -48,6 +63,15 @@ def test_that_a_file_which_stops_elsewhere_is_left_alone() -> None:
     assert json_repair(log, [JobFile("a.json", '{"b": 1,}\n')]) is None
     twice = [JobFile(name, '{\n  "a": 1,\n}\n') for name in ("a.json", "b.json")]
     assert json_repair(log, twice) is None
+
+
+def test_that_a_number_which_python_does_not_read_is_no_error() -> None:
+    """A file beside the broken one may hold a number of more digits than Python takes."""
+    text = '{\n  "a": 1,\n}\n'
+    files = [JobFile("long.json", f'{{"b": {"1" * 5000}}}'), JobFile("ds.json", text)]
+    found = json_repair(report(failed(text=_said(text))), files)
+    assert found is not None
+    assert found.place == "ds.json:2"
 
 
 def test_that_the_place_of_a_newer_parser_is_known() -> None:
