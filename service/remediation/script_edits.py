@@ -26,7 +26,9 @@ from collections.abc import Sequence
 from packaging.utils import canonicalize_name
 
 from corpus.message import in_both
+from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.formats import CODE
+from ingest.configfiles.shell.syntax import parse
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.own_edits import OwnEdit, job_files
@@ -43,12 +45,16 @@ _UNBOUND = re.compile(
     r"(?P<name>(?:SLURM_(?P<option>[A-Z_]{2,40})|[A-Za-z_]\w{0,60})): (?:unbound variable|parameter not set)"
 )
 _ENVIRONMENT = re.compile(r"(?m)^name:[ \t]*['\"]?(?P<name>[A-Za-z][\w.-]{0,60})['\"]?[ \t]*(?:#.*)?$")
+_DEPENDENCIES = re.compile(r"(?m)^dependencies:[ \t]*$")
 _LISTED = re.compile(r"(?m)^[ \t]*-[ \t]+(?:[\w.-]+::)?([A-Za-z][\w.-]*)")
-_STARTS = re.compile(r"\s*(?:srun\s+(?:--?\S+\s+)*)?(?:python3?|torchrun|accelerate\s+launch|deepspeed)\s")
-# Whatever brings an interpreter of its own.
+_ABSENT = re.compile(r"No module named '?\w+'?(?![\w.'])")
+_STARTS = re.compile(
+    r"(?:srun\s+(?:-\S+\s+(?:\d+\s+)?)*)?(?:python3?|torchrun|accelerate\s+launch|deepspeed)\s"
+)
+# Whatever brings an interpreter of its own, or sets up the one that is there.
 _ENTERS = re.compile(
-    r"\bactivate\b|\b(?:conda|mamba|micromamba|poetry|uv|pipenv)\s+run\b|"
-    r"\b(?:apptainer|singularity|docker|podman)\s|--container-image|/bin/python|\bPATH="
+    r"\bactivate\b|\b(?:conda|mamba|micromamba|poetry|uv|pipenv)\s+run\b|\b(?:apptainer|singularity|docker|podman)\s|"
+    r"--container-image|/bin/python|\bPATH=|\bpip3?\s+install\b"
 )
 _DIRECTIVE = re.compile(
     r"^#SBATCH\s+--(?P<option>[a-z-]{2,40})[= ](?P<value>[\w./-]{1,80})\s*$", re.MULTILINE
@@ -157,30 +163,50 @@ def _in_foreground(file: JobFile, name: str) -> OwnEdit | None:
 def _activated(files: Sequence[JobFile], report: CrashReport) -> OwnEdit | None:
     """Activate the environment that a file at hand defines with the missing package; no script does."""
     root = report.root
+    # A package that lacks a name or a module is there: another release of it is asked for.
+    if root is None or not _ABSENT.search(root.body):
+        return None
     missing = {
-        canonicalize_name(str(fact.fields.get("name", "")).split(".")[0])
+        canonicalize_name(str(fact.fields.get("name", "")))
         for fact in report.facts
-        if fact.kind == "package" and root is not None and fact.line == root.line
+        if fact.kind == "package" and fact.line == root.line
     }
     defining = {
         found["name"]: file.name
         for file in files
         if (found := _ENVIRONMENT.search(file.text)) is not None
-        and not missing.isdisjoint(map(canonicalize_name, _LISTED.findall(file.text)))
+        and (begin := _DEPENDENCIES.search(file.text)) is not None
+        and not missing.isdisjoint(map(canonicalize_name, _LISTED.findall(file.text, begin.end())))
     }
     scripts = [file for file in files if _SCRIPT.search(file.name)]
-    starting = [file for file in scripts if any(map(_STARTS.match, file.text.split("\n")))]
+    starting = [(file, at) for file in scripts if (at := _first_start(file.text)) is not None]
     if len(defining) != 1 or len(starting) != 1 or any(_ENTERS.search(file.text) for file in scripts):
         return None
-    file, (name, listing) = starting[0], defining.popitem()
-    if root is None or any(f"/envs/{name}/" in frame.file for frame in root.frames):
+    (file, at), (name, listing) = starting[0], defining.popitem()
+    if any(f"/envs/{name}/" in frame.file for frame in root.frames):
         return None
     rows = file.text.split("\n")
-    at = next(place for place, row in enumerate(rows) if _STARTS.match(row))
     put = f'source "$(conda info --base)/etc/profile.d/conda.sh" && conda activate {name}'
     text = "\n".join([*rows[:at], put, *rows[at:]])
     why = in_both("changes.environment-not-entered", file=listing, name=name)
     return OwnEdit("insert-before", f"{_base(file)}:{at + 1}", rows[at].strip(), put, why, file, text)
+
+
+def _first_start(text: str) -> int | None:
+    """Give the row, from 0, at which the statement begins that starts a program first; None where none does.
+
+    What a command is given as a text, or a row of a command that goes on from the row above, is none.
+    """
+    try:
+        script = parse(text)
+    except NotPatchableError:
+        return None
+    starts = [
+        command.statement
+        for command in script.commands
+        if _STARTS.match(" ".join([*(word.text for word in command.words), ""]))
+    ]
+    return script.line(min(starts)) - 1 if starts else None
 
 
 def _joined(file: JobFile, line: int, option: str) -> OwnEdit | None:

@@ -154,12 +154,29 @@ dependencies:
     [
         ("#!/bin/bash\nmodule load cuda\nsrun --gres=gpu:1 python train.py\n", "torch", 3),
         ("#!/bin/bash\ntorchrun train.py\n", "einops", 2),
+        ("#!/bin/bash\nsrun -n 4 \\\n  python train.py \\\n  --lr 1\n", "einops", 2),
+        ("#!/bin/bash\nif true; then\n  python train.py\nfi\n", "einops", 2),
+        ("#!/bin/bash\ncat > x.py <<EOF\npython a.py\nEOF\npython x.py\n", "einops", 5),
+        ('#!/bin/bash\nsrun bash -c "\n  python train.py\n"\n', "einops", None),
+        ("#!/bin/bash\npip install -r more.txt\npython train.py\n", "einops", None),
         ("#!/bin/bash\nsource activate vqa\npython train.py\n", "torch", None),
         ("#!/bin/bash\nuv run python train.py\n", "torch", None),
         ("#!/bin/bash\n/opt/vqa/bin/python train.py\n", "torch", None),
         ("#!/bin/bash\npython train.py\n", "timm", None),
     ],
-    ids=["below-srun", "a-launcher", "entered", "run-in-one", "an-interpreter-named", "not-listed"],
+    ids=[
+        "below-srun",
+        "a-launcher",
+        "over-rows",
+        "in-a-branch",
+        "below-a-document",
+        "a-text-to-a-shell",
+        "installs-itself",
+        "entered",
+        "run-in-one",
+        "an-interpreter-named",
+        "not-listed",
+    ],
 )
 def test_that_a_script_enters_the_environment_that_has_the_package(
     script: str, missing: str, row: int | None
@@ -172,3 +189,20 @@ def test_that_a_script_enters_the_environment_that_has_the_package(
     assert (found.place if found is not None else None) == (row and f"job.sh:{row}")
     if found is not None:
         assert found.text.split("\n")[found.text.split("\n").index(found.before) - 1] == found.after
+
+
+@each_row(
+    ("said", "listing"),
+    [
+        ("module 'torch' has no attribute 'xpu'", _DEFINED),
+        ("No module named 'torch.xpu'", _DEFINED),
+        ("No module named 'torch'", "name: base\nlayers:\n  - torch\n"),
+    ],
+    ids=["a-name-lacks", "a-module-lacks", "no-environment"],
+)
+def test_that_an_environment_is_entered_for_a_package_that_is_not_there(said: str, listing: str) -> None:
+    """What lacks a part is there; and a list of a configuration under a name is no environment."""
+    root = failed(body=said)
+    fact = Fact("package", root.line, {"name": "torch"})
+    files = [JobFile("job.sh", "python train.py\n"), JobFile("environment.yml", listing)]
+    assert script_edit(report(root, facts=[fact]), files) is None
