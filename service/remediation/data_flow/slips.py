@@ -84,8 +84,9 @@ def _slips(step: Step, message: str, files: Sequence[JobFile]) -> Iterator[OwnEd
         yield from _edited(place, statement, [edit], "changes.slip-comma", name=step.name)
     elif _TUPLE.search(message) and isinstance(value, ast.Call) and step.made.is_whole:
         count = _count_given_back(value, files)
-        # Another branch that does the same fails as well.
-        kept = [each for each in ast.walk(place.source.tree) if _keeps_whole(each, statement)]
+        # Another branch that does the same fails as well; another function may take the values apart.
+        rows = _own_nodes(step.scope.function or place.source.tree)
+        kept = [each for each in rows if _keeps_whole(each, statement)]
         if count > 1 and kept:
             ends = [place.source.end(each.targets[0]) for each in kept if isinstance(each, ast.Assign)]
             edits = [TextEdit(end, end, ", *_") for end in ends]
@@ -117,12 +118,16 @@ def _keeps_whole(node: ast.AST, like: ast.Assign) -> bool:
 
 def _returns(function: Function) -> Iterator[ast.Return]:
     """Give the statements by which a function itself gives something back."""
-    waiting: list[ast.AST] = list(function.body)
+    return (node for node in _own_nodes(function) if isinstance(node, ast.Return))
+
+
+def _own_nodes(holder: Function | ast.Module) -> Iterator[ast.AST]:
+    """Give what a function or a module holds, without what the functions and classes in it do."""
+    waiting: list[ast.AST] = list(holder.body)
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.Return):
-            yield node
-        elif not isinstance(node, Function | ast.ClassDef | ast.Lambda):
+        yield node
+        if not isinstance(node, Function | ast.ClassDef | ast.Lambda):
             waiting.extend(ast.iter_child_nodes(node))
 
 

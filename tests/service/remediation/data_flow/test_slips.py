@@ -142,6 +142,29 @@ def test_every_branch_that_keeps_the_values_as_one_is_mended() -> None:
     assert edit.text.count("code, *_ = self.encode(image)") == 2
 
 
+def test_a_function_that_takes_the_values_apart_stays_as_it_is() -> None:
+    """The same call under the same name is kept whole there, and read as the tuple that it is."""
+    taken = """
+    def pair(n):
+        return n, n + 1
+
+    def other():
+        got = pair(1)
+        first, second = got
+        return first
+
+    def run():
+        got = pair(2)
+        return got.real
+    """
+    edit = flow_edit(
+        crashed(taken, "return got.real", "AttributeError: 'tuple' object has no attribute 'real'")
+    )
+    assert edit is not None
+    assert edit.text.count("got, *_ = pair(2)") == 1
+    assert "got = pair(1)" in edit.text
+
+
 @each_row(
     ("code", "statement", "body"),
     [
