@@ -10,6 +10,7 @@ from corpus.schema import Scalar
 from service.remediation.rules.context import CannotHelp, ComputedValue
 from service.schemas.value_bounds import ValueBounds
 from tests.service.remediation.test_values import answer, given_of
+from tests.tables import each_row
 
 OOM: Mapping[str, Any] = {"gpu_oom": {"asked_gib": 4.0, "free_gib": 1.0}}
 HELD: Mapping[str, Any] = {"host_oom": {"used_gib": 250.0, "limit_gib": 256.0}}
@@ -99,6 +100,26 @@ def test_that_a_proof_says_what_it_asks_of_any_value() -> None:
     made = answer(given_of("context-length", "kv-cache-too-small", 131072, fits, type="int"))
     assert isinstance(made, ComputedValue)
     assert (made.value, made.bounds) == (40960, ValueBounds(at_most=40970))
+
+
+@each_row(
+    ("others", "world", "proves"),
+    [
+        ({"tensor_model_parallel_size": 4}, 16, True),
+        ({"tensor_model_parallel_size": 2, "context_parallel_size": 4}, 8, False),
+        ({"rollout.tensor_model_parallel_size": 4, "actor.tensor_model_parallel_size": 2}, 8, False),
+    ],
+    ids=["tensor-alone", "with-context", "an-engine-beside"],
+)
+def test_that_stages_are_proved_where_all_degrees_are_known(
+    others: dict[str, object], world: int, proves: bool
+) -> None:
+    """A third degree divides the ranks too, and an engine's degree is not the trainer's."""
+    facts = {"parallel": {"world": world}}
+    key = "x.pipeline_model_parallel_size"
+    made = answer(given_of("parallel-degree", "parallelism-invalid", 3, facts, others, key, type="int"))
+    assert isinstance(made, ComputedValue)
+    assert made.proves is proves
 
 
 def test_that_a_request_for_logits_is_told_in_tokens_times_vocabulary() -> None:
