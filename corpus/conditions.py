@@ -74,6 +74,8 @@ class Token(NamedTuple):
 @lru_cache(maxsize=8192)
 def parse(text: str) -> Node:
     """Parse a condition or value; raises ValueError with the place of what is wrong."""
+    if "\b" in text:  # matches nothing, unseen
+        raise ValueError(f"{text!r} holds a backspace: in double quotes YAML wants \\\\b for a word's border")
     if match := _ONE_TEST.match(text):
         return Predicate(match[1], match[2])
     parser = _Parser(text)

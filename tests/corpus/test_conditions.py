@@ -178,6 +178,8 @@ def test_the_readings_that_decided_are_told() -> None:
         ("known()", "known takes one argument"),
         ("gpu_oom.free_gib <1x", "'1x'"),
         ("word == 'open", '"\'open"'),
+        # What `"message:'\\bopen'"` is in YAML without a second backslash.
+        ("message:'\bopen'", "holds a backspace"),
     ],
 )
 def test_what_is_no_condition_is_refused_with_its_place(text: str, told: str) -> None:
