@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from corpus.message import in_both
 from ingest.logs.report import CrashReport
@@ -23,6 +24,8 @@ _STOPPED = re.compile(
 _FILE = re.compile(r"\.json$", re.IGNORECASE)
 # A larger file is data, and not what a person wrote.
 _LONGEST = 1_000_000
+# So many messages are held against the files.
+_MOST = 8
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 # A text in quotes, which stays as it is, or a word of Python's.
 _WORDS = re.compile(r"\"(?:[^\"\\]|\\.)*\"|(?<![\w\"'])(?:True|False|None)(?![\w\"'])")
@@ -33,25 +36,24 @@ _INSIDE = re.compile(r"[\w.+-]")
 def json_repair(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | None:
     """Give the edit of the file that the failing line's place fits; None where no edit lets it parse."""
     bodies = [event.text for event in report.standing if event.kind == "error"]
-    stopped = dict.fromkeys(
-        (int(found["line"]), int(found["column"])) for found in map(_STOPPED.search, bodies) if found
-    )
+    told = (found for found in map(_STOPPED.search, bodies) if found)
+    stopped = dict.fromkeys((int(found["line"]), int(found["column"])) for found in islice(told, _MOST))
     broken = [
         (file, stops)
         for file in files
         if stopped and _FILE.search(file.name) and (stops := _stops_at(file.text)) is not None
     ]
-    for place in stopped:
-        fitting = [file for file, stops in broken if stops == place or _is_comma(file.text, place)]
+    for line, column in stopped:
+        # Python 3.13 names a comma that nothing follows itself.
+        fitting = [
+            file
+            for file, stops in broken
+            if stops == (line, column)
+            or "".join(file.text.split("\n")[line - 1 : line])[column - 1 : column] == ","
+        ]
         if len(fitting) == 1:
-            return _edit(fitting[0], *place)
+            return _edit(fitting[0], line, column)
     return None
-
-
-def _is_comma(text: str, place: tuple[int, int]) -> bool:
-    """Tell whether a comma stands at a place: Python 3.13 names the one that nothing follows itself."""
-    row = "".join(text.split("\n")[place[0] - 1 : place[0]])
-    return row[place[1] - 1 : place[1]] == ","
 
 
 def _stops_at(text: str) -> tuple[int, int] | None:

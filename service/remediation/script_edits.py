@@ -53,8 +53,8 @@ _STARTS = re.compile(
 )
 # Whatever brings an interpreter of its own, or sets up the one that is there.
 _ENTERS = re.compile(
-    r"\bactivate\b|\b(?:conda|mamba|micromamba|poetry|uv|pipenv)\s+run\b|\b(?:apptainer|singularity|docker|podman)\s|"
-    r"--container-image|/bin/python|\bPATH=|\bpip3?\s+install\b"
+    r"\bactivate\b|\b(?:conda|mamba|micromamba|poetry|uv|pipenv)\s+run\b|"
+    r"\b(?:apptainer|singularity|docker|podman)\s|--container-image|/bin/python|\bPATH=|\bpip3?\s+install\b"
 )
 _DIRECTIVE = re.compile(
     r"^#SBATCH\s+--(?P<option>[a-z-]{2,40})[= ](?P<value>[\w./-]{1,80})\s*$", re.MULTILINE
