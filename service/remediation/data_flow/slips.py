@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from corpus.message import in_both
 from ingest.configfiles.notebook import place_in
@@ -91,7 +91,9 @@ def _slips(step: Step, message: str, files: Sequence[JobFile]) -> Iterator[OwnEd
             ends = [place.source.end(each.targets[0]) for each in kept if isinstance(each, ast.Assign)]
             edits = [TextEdit(end, end, ", *_") for end in ends]
             told: dict[str, str | int] = {"name": step.name, "callee": called(value), "count": count}
-            yield from _edited(place, statement, edits, "changes.slip-several", **told)
+            # Which of the values is meant is not told.
+            made = _edited(place, statement, edits, "changes.slip-several", **told)
+            yield from (replace(edit, is_sure=False) for edit in made)
 
 
 def _count_given_back(call: ast.Call, files: Sequence[JobFile]) -> int:

@@ -26,14 +26,13 @@ from tests.service.batches.sources.stores import UnreliableStore, unreliable
 from tests.service.batches.sources.test_ray_history import shared_session
 from tests.tables import each_row
 
-NOW = datetime.now(UTC)
-LONG_AGO = NOW - timedelta(days=300)
+LONG_AGO = datetime.now(UTC) - timedelta(days=300)
 Place = Callable[[str], WatchedPlace]
 
 
 def ago(**span: float) -> datetime:
-    """Give a moment before now."""
-    return NOW - timedelta(**span)
+    """Give a moment before now: the time when this file was read may lie minutes back."""
+    return datetime.now(UTC) - timedelta(**span)
 
 
 @pytest.fixture
@@ -161,7 +160,7 @@ class _Many:
         if path == "x":
             return [{"name": f"x/{number}", "type": "directory"} for number in range(self._folders)]
         return [
-            {"name": f"{path}/{number}.log", "type": "file", "size": 9, "created": NOW}
+            {"name": f"{path}/{number}.log", "type": "file", "size": 9, "created": ago()}
             for number in range(200)
         ]
 
@@ -188,6 +187,8 @@ def test_that_a_store_that_is_away_is_asked_again_in_the_next_round(
     """And tells each job once, also after a restart, a week later, and of what was written before."""
     store.put("runs/a.log", DIED, ago(hours=1))
     seen: list[str] = []
+    begun = datetime.now(UTC)
+    since = begun - timedelta(days=1)
 
     def watcher() -> Watcher:
         known = KnownJobs(tmp_path, "runs")
@@ -195,16 +196,16 @@ def test_that_a_store_that_is_away_is_asked_again_in_the_next_round(
         return Watcher(triage, watched("unreliable://runs"), known, (), shown)
 
     first = watcher()
-    first.known.since = ago(days=1)
+    first.known.since = since
     store.left = 1000
     assert (first.run_once(), first.reached) == (0, False)
     store.left = 0
-    assert (first.run_once(), first.reached, first.known.since) == (1, True, ago(days=1))
+    assert (first.run_once(), first.reached, first.known.since) == (1, True, since)
     first.known.since = ago(days=20)
     first.known.save()
     second = watcher()
     assert (second.run_once(), seen) == (0, ["a"])
-    assert second.known.since >= NOW - LONGEST_WRITE
+    assert second.known.since >= begun - LONGEST_WRITE
 
 
 @each_row("url", ["http://127.0.0.1/logs/", "https://logs.example.org/"])
