@@ -45,7 +45,9 @@ def load_settings() -> Settings:
     """
     loaded = read()
     use_extra(loaded.settings.redact_extra)
-    save_prefilter(loaded.settings.home / "cache")
+    # A command that keeps nothing leaves no home behind.
+    if loaded.settings.home.is_dir():
+        save_prefilter(loaded.settings.home / "cache")
     chosen = language(loaded.settings.lang)
     for item in loaded.ignored[:MOST_IGNORED]:
         told = words(f"cli.ignored-{item.trouble}", chosen, file=item.file, name=item.name, own=own_file())
