@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -96,7 +96,7 @@ def answered(
     return scored, missing
 
 
-def laid_out(found: Round, source: Source) -> Iterator[Incident]:
+def laid_out(found: Round, source: Source) -> Generator[Incident]:
     """Give each log of a round as an incident, whose files are there until the next is asked for.
 
     Raises FetchError where a text cannot be had.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import httpx
 import pytest
 import yaml
 
+from eval import seat
 from eval.answers import Answer
 from eval.errors import EvalError, FetchError, InvalidRoundError
 from eval.fresh import __main__ as command
@@ -121,6 +124,37 @@ def test_a_round_is_scored_and_its_texts_are_gone(
     assert "cause, top 1: 1.00 [1.00, 1.00] of 1" in told
     assert "healthy runs recognised: 1.00" in told
     assert "failed jobs called healthy: 0.00" in told
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_reader_in_the_seat_sees_a_job_of_a_round_with_its_files_and_is_scored(
+    scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the reader says of a log and its script is what `--words` scores."""
+    folder, words = a_round(tmp_path), tmp_path / "words"
+    named = ["--round", "7", "--rounds", str(folder), "--from", str(folder / "texts"), "--words", str(words)]
+    assert seat.main([*named, "--list"]) == 0
+    assert capsys.readouterr().out.split() == [seat.seat_name("r7-01")]
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    assert seat.main([seat.seat_name("r7-01"), *named]) == 0
+    assert "#SBATCH --time=00:10:00" in capsys.readouterr().out
+    change = {
+        "framework": "slurm",
+        "key": "time",
+        "to": "00:20:00",
+        "kind": "setting",
+        "why": "It ends in time.",
+    }
+    quote = {"line": "L3", "text": "DUE TO TIME LIMIT"}
+    said = {"cause": "scheduler-terminated", "certainty": "high", "quotes": [quote], "cases": []}
+    line = json.dumps({**said, "changes": [change], "explanation": "The time ended [L3]."})
+    monkeypatch.setattr("sys.stdin", io.StringIO(line + "\n"))
+    assert seat.main([seat.seat_name("r7-01"), *named]) == 0
+    assert "the answer is kept" in capsys.readouterr().out
+    assert run(folder, "--words", str(words)) == 0
+    assert "first change right: 1.00" in capsys.readouterr().out
+    assert run(folder, "--words", str(words), "--record") == 2
+    assert "leave out --words" in capsys.readouterr().err
     assert list(scratch.iterdir()) == []
 
 
