@@ -176,6 +176,11 @@ class Prefilter:
         except InvalidExpressionError:
             return None
 
+    def compile_all(self) -> None:
+        """Compile and store what is asked for once much was redacted."""
+        self.shapes  # noqa: B018 - to make it is what is wanted
+        self._clear.compile()
+
     def is_known_clear(self, data: bytes) -> bool:
         """Tell whether a short text is known to hold no secret."""
         return len(data) <= SHORT and self._clear.hold(data)
