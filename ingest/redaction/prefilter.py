@@ -210,7 +210,7 @@ class Prefilter:
             return self._spots(data, len(data))
         begins = row_begins(data)
         live = shapes.live_rows(plain, begins if plain is data else row_begins(plain))
-        part = part_of(data, live)
+        part = part_of(data, live, begins)
         found = self._spots(part.text, len(data), AROUND)
         if any(spot.flood for spot in found):
             return self._spots(data, len(data))
