@@ -298,8 +298,32 @@ def test_what_was_not_scored_has_no_figure(tmp_path: Path) -> None:
     kept = FirstSight.model_validate(
         {"round": 1, "scored": "2026-03-03", "program": "abc", "figures": found, "answers": []}
     )
-    assert "cause, top 1" not in curve.table([kept])
-    assert "| healthy runs recognised | 1.00 [1.00, 1.00] of 1 |" in curve.table([kept])
+    assert "| 1 (0 logs, 2026-03-03) | - | - | - | - | - |" in curve.tables([kept])
+    assert "| 1 (0 logs, 2026-03-03) | 1.00 [1.00, 1.00] of 1 | - | - | - | - |" in curve.tables([kept])
+
+
+def test_the_latest_rounds_are_pooled_log_by_log() -> None:
+    """A round of many logs weighs more than one of few; older rounds than are needed stay out."""
+
+    def score(number: int, *right: float) -> FirstSight:
+        answers = [{"score": {"cause_top1": value}} for value in right]
+        data = {"round": number, "scored": "2026-03-03", "program": "abc", "figures": {}, "answers": answers}
+        return FirstSight.model_validate(data)
+
+    scores = [score(1, *[0.0] * 99), score(2, *[1.0] * 60), score(3, *[1.0] * 20, *[0.0] * 20)]
+    told = curve.tables(scores)
+    assert "| **last 100** (2 to 3) | 0.80 [" in told
+    # All rounds together hold fewer than the next row asks for.
+    assert told.count("**last") == 2
+
+
+@each_row(
+    ("value", "told"), [(None, "-"), (0.0, "0.00 [0.00, 0.02] of 300"), (0.003, "0.003 [0.00, 0.02] of 300")]
+)
+def test_a_cell_tells_what_is_next_to_nothing_from_nothing(value: float | None, told: str) -> None:
+    """One job of three hundred that was told green is not none."""
+    low, high = (None, None) if value is None else (0.0, 0.02)
+    assert curve.cell(Figure(value=value, low=low, high=high, count=300)) == told
 
 
 def test_the_curve_has_a_point_for_each_scored_round() -> None:
