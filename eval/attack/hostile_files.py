@@ -30,7 +30,6 @@ FAILURE = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
     "79.15 GiB of which 1.25 GiB is free.\n"
 )
-CAUSE = "gpu-oom-training"
 # What a pickle leaves in the folder that it is read in, should anybody load it.
 RAN = "was-run"
 # A call of os.open in a pickle's opcodes (Lib/pickletools.py), protocol 0; nothing here makes pickles.

@@ -39,6 +39,12 @@ _BEFORE = re.compile(
     r"(?:(?:\w{1,60}\.)+_?[A-Z]\w{0,60}|\w{0,60}(?:Error|Exception|Warning|Interrupt|Exit|Fault)):\s+|"
     r"\[[^\[\]\n]{1,200}\][\s.:-]*"
 )
+# What a connection failed of: the innermost of the exceptions that urllib3 prints one in another.
+_CAUSED_BY = re.compile(
+    r"ConnectionPool\(host='(?P<host>[^'\n]{1,200})', port=(?P<port>\d{1,5})\)[^\n]{0,500}?"
+    r"\(Caused by \w{1,60}\(['\"]?(?:<[^<>\n]{1,200}>|HTTPS?Connection\([^()\n]{1,200}\))(?:, ['\"]|: )"
+    r"(?P<why>[^\"\n]{8,300}?)(?:['\"]\)|$)"
+)
 # What tells one job from another: numbers, paths, quoted texts, names in code.
 _SPECIFIC = re.compile(r"\d|(?<!\w)['\"`]\w|\w/\w|[a-z]_[a-z]|[a-z][A-Z]|\w\.\w|::|--\w")
 _SENTENCE = re.compile(r"[.!?](?=\s+[A-Z])|[。！？；]")
@@ -110,6 +116,9 @@ def quoted(message: str, title: str, *, is_general: bool) -> str:
     that `is_general`. Cut behind a sentence or a part of one, so that no number and no name is cut.
     """
     said = message_of(message)
+    if (caused := _CAUSED_BY.search(said)) is not None:
+        at = "" if caused["host"] in caused["why"] else f"{caused['host']}:{caused['port']}: "
+        said = at + caused["why"]
     while (before := _BEFORE.match(said)) is not None:
         said = said[before.end() :]
     said = " ".join(said.split())

@@ -345,12 +345,13 @@ def submission_name(asked: TriageForm) -> str:
     """Name a submission in lists of past triages: by its log, or by the example that it is."""
     if asked.example:
         return f"{EXAMPLE}{asked.example}"
-    if not asked.files:
-        return PASTED
     # A job is known by its log, and not by the configuration that came with it.
-    first = next((file for file in asked.files if kind_of(file.name) != CONFIG), asked.files[0])
-    rest = f" (+{len(asked.files) - 1})" if len(asked.files) > 1 else ""
-    return first.name[:200] + rest
+    logs = [file.name for file in asked.files if kind_of(file.name) != CONFIG]
+    if not logs and (asked.text.strip() or not asked.files):
+        name, others = PASTED, len(asked.files)
+    else:
+        name, others = (logs or [file.name for file in asked.files])[0], len(asked.files) - 1
+    return name[:200] + (f" (+{others})" if others else "")
 
 
 def _submission(asked: TriageForm, files: SubmittedFiles) -> Submission:

@@ -17,8 +17,8 @@ def say(name: str, language: Language, /, **values: object) -> str:
 
 def named(source: str, language: Language) -> str:
     """Give what a triage's log is called in a page's language; a file's name is its own."""
-    if source == PASTED:
-        return say("pasted", language)
+    if source.partition(" (+")[0] == PASTED:
+        return source.replace(PASTED, say("pasted", language), 1)
     example = f"example-{source.removeprefix(EXAMPLE)}"
     return say(example, language) if source.startswith(EXAMPLE) and is_message(f"chat.{example}") else source
 

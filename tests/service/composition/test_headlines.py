@@ -125,6 +125,34 @@ def test_a_message_is_quoted_without_what_stands_before_it(message: str, is_gene
     assert quoted(message, "no slots are left", is_general=is_general) == said
 
 
+OBJECT = "<urllib3.connection.HTTPSConnection object at 0x7f>"
+
+
+@each_row(
+    ("caused", "said"),
+    [
+        (
+            f"ConnectTimeoutError({OBJECT}, 'Connection to h.example timed out. (connect timeout=9)'",
+            "Connection to h.example timed out. (connect timeout=9)",
+        ),
+        (f"NewConnectionError('{OBJECT}: [Errno 111] refused'", "h.example:443: [Errno 111] refused"),
+        (
+            f"NameResolutionError(\"{OBJECT}: Failed to resolve 'h.example' ([Errno -2] no such name)\"",
+            "Failed to resolve 'h.example' ([Errno -2] no such name)",
+        ),
+        (
+            "NewConnectionError(\"HTTPConnection(host='h.example', port=443): [Errno 111] refused\"",
+            "h.example:443: [Errno 111] refused",
+        ),
+    ],
+)
+def test_a_connection_is_told_by_what_it_failed_of(caused: str, said: str) -> None:
+    """Of exceptions that are printed one in another the innermost tells, with whom was not reached."""
+    pool = "HTTPSConnectionPool(host='h.example', port=443): Max retries exceeded with url: /a/b"
+    message = f"ConnectTimeout: (MaxRetryError(\"{pool} (Caused by {caused}))\"), '(Request ID: 1)')"
+    assert quoted(message, "no slots are left", is_general=False) == said
+
+
 @each_row(
     ("below", "end"),
     [

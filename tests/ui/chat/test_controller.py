@@ -36,6 +36,7 @@ from ui.chat.controller import (
 )
 from ui.chat.guard import Sessions
 from ui.chat.uploads import GoneError, Uploaded, Uploads
+from ui.chat.words import named
 
 NOW = datetime.now(UTC)
 SNAPSHOT = '{"schema": "whycrash.snapshot/1", "taken_at": "2025-01-01T00:00:00Z"}'
@@ -366,16 +367,27 @@ def test_that_an_error_is_told_in_the_pages_language(page: ModuleType, controlle
 
 
 @each_row(
-    ("names", "expected"),
+    ("names", "text", "expected"),
     [
-        (("config.yaml", "log.txt"), "log.txt (+1)"),
-        (("run.sh",), "run.sh"),
-        (("a.log", "b.log", "c.log"), "a.log (+2)"),
+        (("config.yaml", "log.txt"), "", "log.txt (+1)"),
+        (("run.sh",), "", "run.sh"),
+        (("a.log", "b.log", "c.log"), "", "a.log (+2)"),
+        ((), "OSError: x", "pasted text"),
+        (("run.sh", "config.yaml"), "OSError: x", "pasted text (+2)"),
+        (("a.log",), "OSError: x", "a.log"),
     ],
 )
-def test_that_a_job_is_called_by_its_log(names: tuple[str, ...], expected: str) -> None:
-    """Files come in the order of their names, and a configuration is often first."""
-    assert submission_name(TriageForm(files=[Uploaded(place="/x", name=name) for name in names])) == expected
+def test_that_a_job_is_called_by_its_log(names: tuple[str, ...], text: str, expected: str) -> None:
+    """Files come in the order of their names, and a configuration is often first or stands beside a paste."""
+    files = [Uploaded(place="/x", name=name) for name in names]
+    assert submission_name(TriageForm(files=files, text=text)) == expected
+
+
+def test_that_a_paste_is_called_so_in_a_pages_language() -> None:
+    """A file's name stays as it is."""
+    assert named("pasted text (+1)", "en") == "pasted text (+1)"
+    assert named("pasted text (+1)", "zh") == "粘贴的文本 (+1)"
+    assert named("pasted text.log (+1)", "zh") == "pasted text.log (+1)"
 
 
 def test_that_an_answer_is_shown_as_it_is_kept_where_it_cannot_be_told_anew(
