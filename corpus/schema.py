@@ -421,11 +421,13 @@ class SettingSpec(Record):
     does, the log shows that a switch is on, whatever the job's settings say: its code may turn it on. Where
     one of `implied_by` does, the failure itself shows that its framework starts the job: a container has
     64 MB of shared memory, a machine half of its RAM. Where it is turned on, those that it `excludes` must be
-    off. A setting that only shows more of a failure has the
-    purpose `find-out`; `last_resort` is one that takes a check or a fast path away, or frees so little that
-    all else is tried first. `in_code` tells of an environment variable that a program's own first rows may
-    set: what reads it are libraries that it imports, not the loader or what starts it. A setting that was
-    only read from the source, because no failure turns on it, has an empty `effect`.
+    off. Where a file of another framework gives the same, as one of DeepSpeed beside the Trainer's arguments,
+    it must have the value too: `matches` names those settings (`framework:key`). A setting that only shows
+    more of a failure has the purpose `find-out`; `last_resort` is one that takes a check or a fast path away,
+    or frees so little that all else is tried first. `in_code` tells of an environment variable that a
+    program's own first rows may set: what reads it are libraries that it imports, not the loader or what
+    starts it. A setting that was only read from the source, because no failure turns on it, has an empty
+    `effect`.
     """
 
     framework: str
@@ -446,6 +448,7 @@ class SettingSpec(Record):
     on_when: tuple[LogCondition, ...] = ()
     implied_by: tuple[LogCondition, ...] = ()
     excludes: tuple[str, ...] = ()
+    matches: tuple[Annotated[str, Field(pattern=r"^[a-z-]+:\S+$")], ...] = ()
     purpose: Purpose = "cure"
     last_resort: bool = False
     in_code: bool = False

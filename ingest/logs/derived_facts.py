@@ -47,11 +47,13 @@ def derive_facts(
     *,
     serves: bool = False,
     world: int = 0,
+    counted_from: int | None = 0,
 ) -> tuple[Fact, ...]:
     """Give all facts with what follows from several of them.
 
     `ranks` names the stream of each fact's line where the line tells it; `serves` tells that the job runs an
     engine alone; `world` is how many ranks it has, as far as the log shows.
+    `counted_from` is the line from which on steps are counted, None for a job that was only set up.
     """
     owned = gpu_memory.with_owners(facts, {stream for _, stream in ranks})
     found = []
@@ -73,7 +75,9 @@ def derive_facts(
     fits = gpu_memory.weights_beside_cards(found, settings, serves=serves)
     states = gpu_memory.states_beside_cards(found)
     spread = _spread(found, dict(ranks), world)
-    return (*found, *fits, *states, *spread, *_apart(found), *_growth(found), *_ray_versions(found))
+    # What a job takes while it is set up rises from one part of that to the next, and not from step to step.
+    growth = [] if counted_from is None else _growth(found, counted_from)
+    return (*found, *fits, *states, *spread, *_apart(found), *growth, *_ray_versions(found))
 
 
 def _spread(facts: Sequence[Fact], ranks: dict[int, str], world: int) -> list[Fact]:
@@ -185,10 +189,12 @@ def _ray_versions(facts: Iterable[Fact]) -> list[Fact]:
     return [Fact("ray_versions", first - 1, fields)] if fields else []
 
 
-def _growth(facts: Iterable[Fact]) -> list[Fact]:
-    """Tell how the host's memory rose over the readings that the log prints, if it rose all along."""
+def _growth(facts: Iterable[Fact], counted_from: int) -> list[Fact]:
+    """Tell how the host's memory rose over the readings that the log prints while steps are counted."""
     told = [fact for fact in facts if fact.kind == "host_memory"]
-    readings = [fact for fact in told if number_in(fact.fields, "used_gib") is not None]
+    readings = [
+        fact for fact in told if fact.line >= counted_from and number_in(fact.fields, "used_gib") is not None
+    ]
     sizes = [size for fact in told if (size := number_in(fact.fields, "limit_gib"))]
     if len(readings) < MIN_READINGS - bool(sizes):
         return []

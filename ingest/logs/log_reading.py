@@ -51,6 +51,8 @@ SHORT = 120
 NOVEL = 8
 # So many of a file's last bytes are read for the progress bars that it ends with.
 LAST_BYTES = 8192
+# So many of its first rows are looked at for when it began.
+FIRST_ROWS, FIRST_BYTES = 40, 8192
 # Of a wide line so much is read around the first of some matches that the others stand in it, too.
 _REACH = lines.MAX_TEXT // 3
 NOTHING = Templates(frozenset(), frozenset())
@@ -113,6 +115,9 @@ class LogReading:
     def feed(self, block: Block, matches: list[Match]) -> None:
         """Take in a block with its matches, which are ordered by place."""
         self._starts.see(block)
+        if block.line == self._notes.progress.first:
+            # What a launcher prints first tells of nothing, and yet when the job began.
+            self._note_times(block.data[:FIRST_BYTES].split(b"\n")[:FIRST_ROWS])
         parsed: dict[int, lines.Line] = {}
         samples = self._samples = SampleMarks(self._table, block, matches, parsed)
         telling = [match for match in matches if match.row not in self._table.samples]
@@ -135,6 +140,11 @@ class LogReading:
         # A traceback that runs on beyond the block's own part meets its last line's patterns in the next.
         self._tracebacks.flush(before=block.number(block.stop))
         self._last = block
+
+    def _note_times(self, rows: Iterable[bytes]) -> None:
+        for raw in rows:
+            if time := lines.parse_line(raw, 0).time:
+                self._notes.progress.timeline.note(time)
 
     def _sighting(
         self, block: Block, number: int, begin: int, rows: tuple[int, ...], extent: StackExtent | None
@@ -243,7 +253,17 @@ class LogReading:
         notes = self._notes
         shown = {found.name for found in notes.frameworks.all()}
         serves = bool(shown & known_frameworks().engines) and not shown & known_frameworks().trainers
-        return derive_facts(notes.facts, notes.streams, notes.settings, serves=serves, world=notes.world)
+        counted_from = notes.progress.phases.counted_from
+        if notes.progress.timeline.has_parts and counted_from:
+            counted_from = 0  # a file of its own has lines of its own
+        return derive_facts(
+            notes.facts,
+            notes.streams,
+            notes.settings,
+            serves=serves,
+            world=notes.world,
+            counted_from=counted_from,
+        )
 
     def _limits(self, source: LogSource | JobSource) -> Limits:
         omitted = {

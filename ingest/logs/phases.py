@@ -71,6 +71,15 @@ class Phases:
             counts and timeline.number(at) != part for at, counts in self._changes
         )
 
+    @property
+    def counted_from(self) -> int | None:
+        """Give the first line that counts a step.
+
+        None where no line does and the job told that it was setting up, 0 where it told neither.
+        """
+        first = next((at for at, counts in self._changes if counts), 0)
+        return None if not first and any(_is_set_up(told.name) for told in self._told) else first
+
     def before(self, line: int, *, has_begun: bool) -> str:
         """Name the phase that was told last before a failure, unless the job has left it behind."""
         last = next((told for told in reversed(self._told) if told.line <= line), None)
@@ -105,6 +114,11 @@ def sets_up(frames: Sequence[Frame]) -> bool:
     if all(frame.function == "<module>" or "importlib" in frame.file for frame in frames):
         return True
     phase = phases.load().by_name.get(of_frames(frames, has_begun=False))
+    return phase is not None and phase.sets_up
+
+
+def _is_set_up(name: str) -> bool:
+    phase = phases.load().by_name.get(name)
     return phase is not None and phase.sets_up
 
 

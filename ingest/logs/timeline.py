@@ -92,6 +92,10 @@ class Timeline:
         if not time:
             return
         self._clock = time
+        self.note(time)
+
+    def note(self, time: str) -> None:
+        """Count a time towards how long the job printed, whatever its line tells of."""
         form = f"{len(self.parts)} {time.translate(_DIGITS) if time.isascii() else _DIGIT.sub('0', time)}"
         if form in self._clocks or len(self._clocks) < FORMS:
             count, first, _ = self._clocks.get(form, (0, time, ""))

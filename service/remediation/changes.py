@@ -15,7 +15,7 @@ from corpus.version_ranges import overlap
 from ingest.logs.conditions import applies
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
-from service.remediation.exclusions import excluded
+from service.remediation.exclusions import excluded, speak_for_matched, with_matched
 from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, is_of_failed, refused, same, value_of
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.hinted_settings import MessageHint
@@ -118,9 +118,8 @@ def propose_changes(
     """Give the changes of cases and remedies that apply to this job, and those dropped with the reason.
 
     The right name of a key that the log calls unknown comes first, or that it is to go, and the versions of
-    packages that fit one another, then the options that the program refuses (`refusals`) and what the failing
-    message itself advises; what a case says of a setting outranks what the remedies say of it, and both what
-    the message says of its value.
+    packages that fit one another, then the options that the program refuses (`refusals`) and what the message
+    advises; what a case says of a setting outranks the remedies, and both what the message says of its value.
     """
     job = _JobContext(report, library, settings, language, advice)
     dropped: list[Dropped] = []
@@ -133,6 +132,7 @@ def propose_changes(
             # What a case says of the setting whose value the failing line tells comes before its others.
             for group in groups:
                 group.situated |= key in {(item.framework, item.key) for item in group.changes[:1]}
+        speak_for_matched(wanted.change, groups, job.grounds)
         if (
             _is_settled(wanted, settled)
             or _is_told(wanted, kept, job)
@@ -378,7 +378,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         purpose=change.purpose or (spec.purpose if spec is not None else "cure"),
         removes=now is not None and change.kind in ("setting", "flag") and value.to == _LEFT_OUT,
     )
-    also = (*value.also, *excluded(main, spec, job.grounds))
+    also = with_matched(main, (*value.also, *excluded(main, spec, job.grounds)), job.grounds)
     following = [made for each in also if (made := _following(each, main, job)) is not None]
     return ChangeGroup(
         [main, *following],
@@ -466,13 +466,16 @@ def _following(also: DependentSetting, main: ProposedChange, job: _JobContext) -
 
     None where the version has no such setting or the job the value.
     """
-    spec = job.library.setting(main.framework, also.key, job.report.version(main.framework))
-    now = job.grounds.value(main.framework, also.key)
+    framework = also.framework or main.framework
+    spec = job.library.setting(framework, also.key, job.report.version(framework))
+    now = job.grounds.value(framework, also.key)
     if spec is None or misfit_reason(also.value, spec) or (now is not None and same(now, also.value)):
         return None
     why = also.because.to(job.language)
     return main.model_copy(
         update={
+            "framework": framework,
+            "kind": main.kind if framework == main.framework else kind_of(spec),
             "key": also.key,
             "from_": now,
             "to": also.value,

@@ -22,11 +22,15 @@ GIB = 1024**3
 
 @dataclass(frozen=True)
 class DependentSetting:
-    """Another setting of the same framework that must follow, so that the first change keeps its meaning."""
+    """Another setting that must follow, so that the first change keeps its meaning.
+
+    It is one of the same framework where `framework` names none.
+    """
 
     key: str
     value: Scalar
     because: Text
+    framework: str = ""
 
 
 @dataclass(frozen=True)

@@ -48,3 +48,33 @@ def test_that_a_fork_is_told_by_the_files_alone() -> None:
     assert [found.name for found in forks] == ["simplerl-reason", "verl"]
     assert with_forks((base,), ["python -m verl.trainer.main_ppo trainer.nnodes=1"]) == (base,)
     assert with_forks((), ["cd simpleRL-reason"]) == ()
+
+
+def placed(*used: float) -> str:
+    """Write what DeepSpeed prints of the host's memory between the parts of its start."""
+    return "".join(
+        f"[2026-02-03 08:0{minute}:00,114] [INFO] [utils.py:789:see_memory_usage] CPU Virtual Memory:  used "
+        f"= {value} GB, percent = 9.3%\n"
+        for minute, value in enumerate(used)
+    )
+
+
+LOADED = "Loading checkpoint shards: 100%|##########| 9/9 [01:41<00:00,  9.51s/it]\n"
+SET_UP = "Loading checkpoint shards:  50%|#####     | 4/9 [00:41<00:51,  9.51s/it]\n"
+
+
+def test_that_what_a_start_takes_is_no_growth(read: ReadLog) -> None:
+    """Memory that is taken part by part before any step was counted rises from no step to another."""
+    report = read(SET_UP + LOADED + placed(40.1, 40.2, 71.5, 120.0, 121.2, 180.9))
+    assert not [fact for fact in report.facts if fact.kind == "host_growth"]
+
+
+def test_that_a_start_does_not_count_beside_steps(read: ReadLog) -> None:
+    """Readings from before the first counted step tell nothing of those that follow."""
+    steps = "".join(
+        f"step:{number} - actor/pg_loss:0.1 - perf/cpu_memory_used_gb:{180 + number / 10}\n"
+        for number in range(1, 9)
+    )
+    report = read(placed(40.1, 40.2, 71.5, 120.0, 121.2, 180.0) + steps)
+    growth = next((fact for fact in report.facts if fact.kind == "host_growth"), None)
+    assert growth is None or float(str(growth.fields["ratio"])) < 1.1

@@ -13,7 +13,7 @@ from ingest.logs.inputs import jobs
 from ingest.logs.reader import Reader
 from ingest.logs.report import CrashReport
 from ingest.logs.timeline import JITTER, LAST_LINES, MIN_STEPS, Place, Timeline
-from tests.factories import OOM, STRANGE, event, traceback
+from tests.factories import OOM, STRANGE, ReadLog, event, traceback
 from tests.tables import each_row
 
 ReadFolder = Callable[[dict[str, str]], CrashReport]
@@ -256,3 +256,12 @@ def test_a_message_alone_still_is_a_root(read_folder: ReadFolder) -> None:
     """What no pattern knows and only one file says, after the others ended well."""
     report = read_folder({"rank0.log": NOTHING, "rank1.log": traceback(STRANGE)})
     assert root_of(report)[0] == "rank1.log:L6"
+
+
+def test_that_a_launcher_s_first_rows_tell_when_the_job_began(read: ReadLog) -> None:
+    """What torchrun prints first is of glog's form and tells nothing else."""
+    head = "W0302 10:00:05.118000 4077 torch/distributed/run.py:792] \nmodel: 632.0M parameters\n"
+    where = "torch/distributed/elastic/multiprocessing/api.py:869]"
+    ended = f"E0302 10:06:05.118000 4077 {where} failed (exitcode: 1)"
+    report = read(f"{head}{NOTHING * 60}{ended} local_rank: 0 (pid: 71) of binary: /usr/bin/python\n")
+    assert report.timeline.seconds == 360
