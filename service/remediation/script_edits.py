@@ -14,6 +14,10 @@ Under `set -u` a row that extends a variable nobody has set ends the script (bas
 A script of a scheduler does not know the environment of the shell that submitted it, or has another one:
 where a file at hand defines an environment that has the missing package, the script is to activate it.
 
+A build of extensions asks for the toolkit of PyTorch's CUDA (torch/utils/cpp_extension.py,
+`_check_cuda_version`; DeepSpeed's op_builder/builder.py, `assert_no_cuda_mismatch`) and names both versions:
+the script that loads the other one, as a module of the environment or by its folder, is to load this one.
+
 A launcher may give each process an option that its program does not take (`passes` in
 `corpus/frameworks.yaml`).
 """
@@ -59,6 +63,11 @@ _ENTERS = re.compile(
 _DIRECTIVE = re.compile(
     r"^#SBATCH\s+--(?P<option>[a-z-]{2,40})[= ](?P<value>[\w./-]{1,80})\s*$", re.MULTILINE
 )
+_TOOLKITS = re.compile(
+    r"(?i)(?:installed|detected) CUDA version \(?(?P<loaded>\d{1,2}\.\d{1,2})\)? "
+    r"(?:does not match|mismatches) the version "
+    r"(?:that was used to compile\s+PyTorch \(|torch was compiled with )(?P<wanted>\d{1,2}\.\d{1,2})"
+)
 
 
 def script_edit(
@@ -81,6 +90,7 @@ def script_edit(
         *(_passing_nothing(file, option.key, report) for option in unknown_options(report) for file in given),
         *(_in_foreground(file, name) for file in given for name in variables),
         _activated(given, report),
+        *(_with_toolkit(file, said) for body in bodies if (said := _TOOLKITS.search(body)) for file in given),
     ]
     return next((edit for edit in made if edit is not None), None)
 
@@ -190,6 +200,23 @@ def _activated(files: Sequence[JobFile], report: CrashReport) -> OwnEdit | None:
     text = "\n".join([*rows[:at], put, *rows[at:]])
     why = in_both("changes.environment-not-entered", file=listing, name=name)
     return OwnEdit("insert-before", f"{_base(file)}:{at + 1}", rows[at].strip(), put, why, file, text)
+
+
+def _with_toolkit(file: JobFile, said: re.Match[str]) -> OwnEdit | None:
+    """Load the toolkit of PyTorch's CUDA where a script loads another version of it."""
+    loaded = re.compile(
+        rf"(?i)(?P<name>\bcuda(?:toolkit)?[/-]){re.escape(said['loaded'])}(?:\.\d{{1,2}})?(?![\w.])"
+    )
+    rows = file.text.split("\n")
+    places = [at for at, row in enumerate(rows) if loaded.search(row) and not _COMMENT.match(row)]
+    if not places or not _SCRIPT.search(file.name):
+        return None
+    put = {at: loaded.sub(lambda match: match["name"] + said["wanted"], rows[at]) for at in places}
+    text = "\n".join(put.get(at, row) for at, row in enumerate(rows))
+    first = places[0]
+    why = in_both("changes.toolkit-of-another-version", loaded=said["loaded"], wanted=said["wanted"])
+    place = f"{_base(file)}:{first + 1}"
+    return OwnEdit("replace", place, rows[first].strip(), put[first].strip(), why, file, text)
 
 
 def _first_start(text: str) -> int | None:

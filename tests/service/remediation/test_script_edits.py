@@ -206,3 +206,32 @@ def test_that_an_environment_is_entered_for_a_package_that_is_not_there(said: st
     fact = Fact("package", root.line, {"name": "torch"})
     files = [JobFile("job.sh", "python train.py\n"), JobFile("environment.yml", listing)]
     assert script_edit(report(root, facts=[fact]), files) is None
+
+
+EXTENSION = (
+    "RuntimeError: The detected CUDA version (11.7) mismatches the version that was used to compile\n"
+    "PyTorch (12.6). Please make sure to use the same CUDA versions."
+)
+OPTIMIZER = (
+    "CUDAMismatchException: >- Op Builder: Installed CUDA version 12.1 does not match the version "
+    "torch was compiled with 11.8, unable to compile"
+)
+
+
+@each_row(
+    ("said", "script", "expected"),
+    [
+        (
+            EXTENSION,
+            "# cuda/11.7 is usual\nmodule load gcc/12 cuda/11.7.1\nexport CUDA_HOME=/usr/local/cuda-11.7\n",
+            "# cuda/11.7 is usual\nmodule load gcc/12 cuda/12.6\nexport CUDA_HOME=/usr/local/cuda-12.6\n",
+        ),
+        (OPTIMIZER, "module load CUDA/12.1\npython train.py\n", "module load CUDA/11.8\npython train.py\n"),
+        (OPTIMIZER, "module load cuda/12.10\npython train.py\n", None),
+    ],
+    ids=["of-a-package", "of-an-optimizer", "another-toolkit"],
+)
+def test_that_a_script_loads_the_toolkit_of_pytorch(said: str, script: str, expected: str | None) -> None:
+    """Of the two versions that a build names, the script's own row is exchanged for PyTorch's."""
+    found = script_edit(report(failed(body=said)), [JobFile("job/node.sbatch", script)])
+    assert (found.text if found is not None else None) == expected

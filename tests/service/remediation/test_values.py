@@ -87,6 +87,9 @@ SHORT = {
 KILL = {"host_oom": {"used_gib": 97.5, "limit_gib": 100.0, "threshold": 0.95}}
 TRAINING, LOGITS, ROLLOUT = "gpu-oom-training", "gpu-oom-logits", "gpu-oom-rollout"
 SMALL, LONG, INVALID = "kv-cache-too-small", "sequence-too-long", "config-key-invalid"
+NODES = {"n_gpus_per_node": 8}
+RANKS = {"n_gpus_per_node": 8, "nnodes": 2, "ppo_micro_batch_size_per_gpu": 2}
+LENGTHS = {"max_prompt_length": 1000, "max_response_length": 6000}
 BATCH, PARALLEL, WAIT = "batch-not-divisible", "parallelism-invalid", "collective-straggler"
 PROMPT = {"data.max_prompt_length": 1024, "data.max_response_length": 3072}
 
@@ -406,6 +409,40 @@ def test_sizes_are_written_as_their_owner_reads_them(
         ("gpus", "gpu-not-visible", 4, {}, {"CUDA_VISIBLE_DEVICES": "all"}, None),
         ("gpus", "checkpoint-mismatch", 16, {"parallel": {"saved_n": 32, "world_n": 16}}, {}, 32),
         ("gpus", "checkpoint-mismatch", 16, {}, {}, None),
+        ("gpus", "checkpoint-mismatch", 8, {"parallel": {"saved_n": 32}}, {"trainer.nnodes": 2}, None),
+        ("gpus", "checkpoint-mismatch", 4, {"parallel": {"saved_n": 8}}, {"trainer.nnodes": 1}, 8),
+        *(
+            (
+                "nodes",
+                "checkpoint-mismatch",
+                now,
+                {"parallel": {"saved_n": saved}},
+                NODES | {"nnodes": now},
+                to,
+            )
+            for now, saved, to in ((1, 24, 3), (4, 16, 2), (2, 16, None), (2, 20, None), (2, 4, None))
+        ),
+        # What a card is left with is the mini batch times the answers of a prompt, over the ranks.
+        *(
+            ("mini-batch", BATCH, now, {"batch": {"size": left, "divisor": 0}}, RANKS | more, to)
+            for now, left, more, to in (
+                (8, 0, {}, 32),
+                (8, 1, {"rollout.n": 2}, 16),
+                (8, 0, {"ulysses_sequence_parallel_size": 4}, None),
+                (8, 0, {"train_batch_size": 16}, None),
+                (8, 3, {}, None),
+            )
+        ),
+        ("micro-batch", BATCH, 4, {"batch": {"size": 0, "divisor": 0}}, {}, None),
+        *(
+            ("batched-tokens", "sequence-too-long", now, {}, LENGTHS | more, to)
+            for now, more, to in (
+                (4096, {}, 7168),
+                (8192, {}, None),
+                (4096, {"max_model_len": 9000, "enable_chunked_prefill": "False"}, 9216),
+                (4096, {"max_model_len": 9000, "enable_chunked_prefill": "True"}, 7168),
+            )
+        ),
         ("port", "port-in-use", None, {"port": {"port": 29500}}, {}, 29601),
         ("port", "port-in-use", 8000, {}, {}, 8101),
         ("port", "port-in-use", 6379, {"port": {"port": 29500}}, {}, None),
