@@ -345,6 +345,8 @@ def _with_changes(
     if answer.verdict != "diagnosed" or not picked:
         return answer
     names = {(change.framework, change.key) for change in picked}
+    # What the model chose rests on more than the cause.
+    picked = [change.model_copy(update={"guess": False}) for change in picked]
     rest = [change for change in answer.changes if (change.framework, change.key) not in names]
     # What only helps to find out stays behind the cures, and what nothing proves behind what is proved: the
     # patch is of the first. What the model proposes of itself is only weighed against the rules' where they
@@ -367,7 +369,9 @@ def _with_changes(
             return 0
         return 2 if own and not (may_lead and is_of_job(change, fused, triage_context.library)) else 0
 
-    ordered = sorted((*picked, *rest), key=lambda change: (change.purpose == "find-out", place(change)))
+    ordered = sorted(
+        (*picked, *rest), key=lambda change: (change.purpose == "find-out", change.guess, place(change))
+    )
     chosen = answer.model_copy(update={"changes": tuple(ordered[:MAX_CHANGES])})
     return triage_context.repatch(chosen, is_chosen=ordered[0] in picked)
 

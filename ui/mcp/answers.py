@@ -190,6 +190,13 @@ def shortened(diagnosis: Diagnosis) -> TriageAnswer:
     )
 
 
+def _apart(change: ProposedChange) -> str:
+    """Say of what is no plain cure what it is for."""
+    if change.purpose != "cure":
+        return "to find out more: "
+    return "a guess from the cause alone: " if change.guess else ""
+
+
 def brief(answer: TriageAnswer) -> str:
     """Put an answer into a page of Markdown, for clients that show text."""
     likely = likely_words(answer.confidence, answer.verdict, "en")
@@ -202,8 +209,7 @@ def brief(answer: TriageAnswer) -> str:
         ]
     # Cures come first, as they do in every answer.
     rows += [
-        f"- {'' if change.purpose == 'cure' else 'to find out more: '}{as_written(change)} "
-        f"({change.framework}, {change.status}): {change.why}"
+        f"- {_apart(change)}{as_written(change)} ({change.framework}, {change.status}): {change.why}"
         for change in answer.changes
     ]
     rows.append(answer.explanation)
