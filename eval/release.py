@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 from ingest import default_model, shipped
@@ -59,8 +60,8 @@ def pack(folder: Path, home: Path) -> None:
     with closing(sources.from_text(SAMPLE.read_text(encoding="utf-8"))) as source:
         triage.diagnose(triage.read(source))
     # These are compiled where much is redacted.
-    load_prefilter().shapes  # noqa: B018 - to make it is what is wanted
-    for made in (home / "cache").glob("patterns-*.hsdb"):
+    load_prefilter().compile_all()
+    for made in chain(*map((home / "cache").glob, shipped.COMPILED)):
         shutil.copy2(made, folder)
 
 

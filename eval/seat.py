@@ -4,7 +4,8 @@ Each run shows where the talk about an incident stands: first the prompt, then w
 line of JSON on the standard input is the reader's next word: a call of a tool, `{"tool": "read_lines",
 "arguments": {"first": "L10", "last": "L40"}}`, or the answer, the object that the prompt asks for. Several
 lines are taken in turn. Words are kept at once, a file an incident, and replayed when the next run begins;
-`--collect` puts what is answered into a cassette.
+`--collect` puts what is answered into a cassette. `--round N` takes the logs of a round, each with its job's
+files as `python -m eval.fresh` lays them out, which scores the answers by `--words`.
 """
 
 from __future__ import annotations
@@ -13,16 +14,20 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
 from eval import incidents
+from eval.answers import Answer
 from eval.cassette import FOLDER, Cassette, ReplayedModel
 from eval.errors import EvalError
 from eval.explained import UNHURRIED, Explained
+from eval.fresh import rounds, texts
+from eval.fresh.scoring import laid_out
 from eval.incidents import Incident
 from service.llm.chain import explain_with_model
 from service.llm.claims import Claims, parse
@@ -118,6 +123,7 @@ class Seat:
     settings: Settings
     folder: Path
     may_look: bool = True
+    name: str = "seat"
 
     def words(self, incident: Incident) -> Cassette:
         """Open what a reader has said of an incident so far."""
@@ -145,7 +151,11 @@ class Seat:
         kept.save()
         return None if reader.is_waiting else final
 
-    def asked(self, found: Sequence[Incident]) -> Iterator[str]:
+    def answer(self, incident: Incident) -> Answer:
+        """Answer with what a reader has said; by the rules alone where it said nothing."""
+        return Explained(self.triage, self.settings, self.words(incident)).answer(incident)
+
+    def asked(self, found: Iterable[Incident]) -> Iterator[str]:
         """Give the names of the incidents to measure by that a model is asked about."""
         system = Explained(self.triage, self.settings, Cassette("seat", self.folder))
         for incident in found:
@@ -153,7 +163,7 @@ class Seat:
             if is_measured and not system.diagnose(incident).first.ended_well:
                 yield seat_name(incident.id)
 
-    def collect(self, found: Sequence[Incident], name: str, folder: Path = FOLDER) -> tuple[int, int]:
+    def collect(self, found: Iterable[Incident], name: str, folder: Path = FOLDER) -> tuple[int, int]:
         """Put all talks that ended in an answer into a cassette; gives how many did, and how many did not."""
         cassette = Cassette.load(name, folder)
         ended, open_ = 0, 0
@@ -177,6 +187,15 @@ def _options(words: list[str]) -> argparse.Namespace:
     parser.add_argument("name", nargs="?", help="the incident, by the name that --list gives")
     parser.add_argument(
         "--incidents", type=Path, default=incidents.FOLDER, help="folder of labelled incidents"
+    )
+    parser.add_argument("--round", type=int, metavar="N", help="the logs of a round in place of incidents")
+    parser.add_argument("--rounds", type=Path, default=rounds.ROUNDS, help="folder of rounds, yours or ours")
+    parser.add_argument(
+        "--from",
+        dest="folder",
+        type=Path,
+        metavar="DIR",
+        help="take a round's texts from files named by their SHA-256 instead of from the public host",
     )
     parser.add_argument("--words", type=Path, default=WORDS, help="folder for what readers say")
     parser.add_argument("--single", action="store_true", help="without tools: one answer to the prompt")
@@ -206,7 +225,24 @@ def _run(options: argparse.Namespace) -> int:
         sys.stdout.write("".join(f"{json.dumps(tool, ensure_ascii=False)}\n" for tool in schemas("en")))
         return 0
     settings = load_settings()
-    found = incidents.load(options.incidents)
+    with _incidents(options) as found:
+        return _seated(options, settings, found)
+
+
+@contextmanager
+def _incidents(options: argparse.Namespace) -> Iterator[Iterable[Incident]]:
+    """Give the incidents; those of a round are there one at a time, as their texts are fetched."""
+    if options.round is None:
+        yield incidents.load(options.incidents)
+        return
+    with (
+        texts.opened(options.folder) as source,
+        closing(laid_out(rounds.load(options.round, options.rounds), source)) as found,
+    ):
+        yield found
+
+
+def _seated(options: argparse.Namespace, settings: Settings, found: Iterable[Incident]) -> int:
     seat = Seat(Triage(settings), settings, options.words, may_look=not options.single)
     if options.collect:
         ended, waiting = seat.collect(found, options.collect)

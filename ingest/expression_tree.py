@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ingest.errors import InvalidExpressionError
 
@@ -79,6 +80,8 @@ class Repeat:
 Node = Chars | Anchor | Chain | Choice | Repeat
 
 
+# The same expressions are asked for several forms, and a few sets of bytes stand in most of their places.
+@lru_cache(1024)
 def parse(expression: str) -> Node:
     """Give the tree of an expression; raises InvalidExpressionError where it uses what is not known here."""
     reader = _Reader(expression.encode())
@@ -103,6 +106,7 @@ def written(node: Node) -> str:
             return f"(?:{written(part)}){{{least},{'' if most is None else most}}}"
 
 
+@lru_cache(1024)
 def _written_set(bits: int) -> str:
     codes = [code for code in range(256) if bits >> code & 1]
     if len(codes) == 1:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from ingest import digit_blind, expression_tree
+from ingest import digit_blind, expression_tree, shipped
 from ingest.logs.scanner import Finder
 
 
@@ -24,29 +24,30 @@ class MadeFinder:
 
     @cached_property
     def is_at_hand(self) -> bool:
-        """Tell whether the expressions were made and stored before."""
-        return self._stored is not None and self._stored.exists()
+        """Tell whether the expressions were made and stored before, or came with the wheel."""
+        return any(place.exists() for place in self._places)
 
     @cached_property
     def finder(self) -> Finder:
         """The finder; raises InvalidExpressionError where an expression cannot be made, or compiled."""
-        if self._stored is not None:
+        for place in self._places:
             with contextlib.suppress(OSError, ValueError):
-                return Finder(json.loads(self._stored.read_bytes()), self._cache)
+                return Finder(json.loads(place.read_bytes()), self._cache)
         expressions = self._make(self._sources)
-        if self._stored is not None:
+        if self._cache is not None:
             with contextlib.suppress(OSError):  # a folder that cannot be written costs time at the next start
-                self._stored.parent.mkdir(parents=True, exist_ok=True)
-                part = self._stored.with_suffix(".part")
+                stored = self._places[0]
+                stored.parent.mkdir(parents=True, exist_ok=True)
+                part = stored.with_suffix(".part")
                 part.write_text(json.dumps(expressions))
-                part.replace(self._stored)
+                part.replace(stored)
         return Finder(expressions, self._cache)
 
     @cached_property
-    def _stored(self) -> Path | None:
-        if self._cache is None:
-            return None
+    def _places(self) -> list[Path]:
+        """Where the expressions may be stored, the one first that they are written to."""
         # Whoever changes how they are made makes others.
         makers = [Path(str(module.__file__)).read_bytes() for module in (digit_blind, expression_tree)]
         told = repr((self._make.__name__, self._sources, makers)).encode()
-        return self._cache / f"expressions-{hashlib.sha256(told).hexdigest()[:16]}.json"
+        name = f"expressions-{hashlib.sha256(told).hexdigest()[:16]}.json"
+        return [folder / name for folder in (self._cache, shipped.FOLDER) if folder is not None]

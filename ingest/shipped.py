@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 FOLDER = Path(__file__).with_name("shipped_files")
+# What is stored of expressions: compiled, and as they were made of others.
+COMPILED = ("patterns-*.hsdb", "expressions-*.json")
 _VECTORS = "vectors.npz"
 
 

@@ -8,7 +8,6 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-import httpx
 from rich.console import Console
 
 from eval.__main__ import bars
@@ -17,12 +16,12 @@ from eval.errors import EvalError
 from eval.fresh import curve, rounds, texts
 from eval.fresh.rounds import FirstSight
 from eval.fresh.scoring import FIGURES, ScoredLog, answered, figures
+from eval.seat import Seat
 from service.pipeline.triage import Triage
 from service.schemas.errors import ServiceError
 from service.settings import load_settings
 
 ROOT = Path(__file__).parent.parent.parent
-_SECONDS = 30.0
 # Figures of which none is good.
 _HARMS = frozenset({"forbidden", "failed_called_healthy", "failed_told_green", "sure_and_wrong"})
 
@@ -55,6 +54,12 @@ def _options(words: list[str]) -> argparse.Namespace:
         help="take the texts from files named by their SHA-256 instead of from the public host",
     )
     parser.add_argument(
+        "--words",
+        type=Path,
+        metavar="DIR",
+        help="score the answers with what readers said in a model's seat (`python -m eval.seat --words`)",
+    )
+    parser.add_argument(
         "--record",
         action="store_true",
         help="keep the figures as those of first sight; once for each round, as its logs are new only once",
@@ -66,16 +71,19 @@ def _options(words: list[str]) -> argparse.Namespace:
 
 
 def _scored(options: argparse.Namespace) -> int:
+    if options.record and options.words:
+        raise EvalError("--record keeps the figures without a model: leave out --words.")
     console = Console(width=150)
-    triage = Triage(load_settings())
+    settings = load_settings()
+    triage = Triage(settings)
+    system = Seat(triage, settings, options.words) if options.words else Composer(triage)
     found = [
         rounds.load(number, options.rounds) for number in options.numbers or rounds.numbers(options.rounds)
     ]
     complete = True
-    with httpx.Client(timeout=_SECONDS) as client, bars() as progress:
-        source = texts.from_folder(options.folder) if options.folder else texts.from_host(client)
+    with texts.opened(options.folder) as source, bars() as progress:
         for item in found:
-            rows, missing = answered(item, source, Composer(triage), triage.library, progress)
+            rows, missing = answered(item, source, system, triage.library, progress)
             _print_round(item.round, rows, missing, console)
             complete = complete and not missing
             if options.record:

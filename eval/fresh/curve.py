@@ -1,14 +1,15 @@
-"""Draw the score of each round at first sight, and write its table into the documentation."""
+"""Draw the score of each round at first sight, and write its tables into the documentation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from eval import charts
 from eval.errors import EvalError
 from eval.fresh.rounds import Figure, FirstSight
-from eval.fresh.scoring import FIGURES
+from eval.fresh.scoring import FIGURES, pooled
 
 PAGE = Path("docs/evaluation.md")
 PLOT = Path("docs/first-sight.svg")
@@ -26,8 +27,32 @@ text { font: 12px system-ui, "Noto Sans", sans-serif; fill: var(--ink); }
 .c3 { fill: var(--c3); stroke: var(--c3); } .c4 { fill: var(--c4); stroke: var(--c4); }
 .c5 { fill: var(--c5); stroke: var(--c5); }
 """
-# What the curve shows, with the colour's class; the other figures stand in the table.
+# So many logs, at least, are taken together, in whole rounds.
+POOLED = (100, 300)
+# What the curve shows, with the colour's class; the other figures stand in the tables.
 _CURVES = {"cause_top1": "c1", "setting": "c2", "first_change": "c3", "healthy": "c4", "abstained": "c5"}
+# The tables by what their rows' first column is called, with the words above each figure.
+_TABLES: Mapping[str, Mapping[str, str]] = {
+    "jobs that failed": {
+        "cause_top1": "cause",
+        "root_line_5": "root line",
+        "setting": "setting",
+        "first_change": "first change",
+        "sure_and_wrong": "sure and wrong",
+    },
+    "how jobs ended": {
+        "healthy": "healthy",
+        "failed_called_healthy": "called healthy",
+        "failed_told_green": "told green",
+        "abstained": "abstained",
+        "left_open": "left open",
+    },
+}
+
+
+class _Row(NamedTuple):
+    head: str
+    figures: Mapping[str, Figure]
 
 
 def plot(scores: Sequence[FirstSight]) -> str:
@@ -45,23 +70,45 @@ def plot(scores: Sequence[FirstSight]) -> str:
     return str(charts.learning_curve(curves, colours, _STYLE)) + "\n"
 
 
-def table(scores: Sequence[FirstSight]) -> str:
-    """Write the figures of all rounds as a table of Markdown."""
-    heads = [f"round {score.round} ({len(score.answers)} logs, {score.scored})" for score in scores]
+def tables(scores: Sequence[FirstSight]) -> str:
+    """Write the figures as tables of Markdown: the latest rounds together, then each, the newest first."""
+    groups = [_latest(scores, least) for least in POOLED if _count(scores) > least]
     rows = [
-        [words, *(cell(score.figures.get(name)) for score in scores)]
-        for name, words in FIGURES
-        if any((found := score.figures.get(name)) is not None and found.count for score in scores)
+        *(
+            _Row(f"**last {_count(some)}** ({some[0].round} to {some[-1].round})", pooled(some))
+            for some in groups
+        ),
+        *(_Row(f"{one.round} ({len(one.answers)} logs, {one.scored})", one.figures) for one in scores[::-1]),
     ]
-    lines = [["figure", *heads], ["---"] * (len(heads) + 1), *rows]
+    return "\n".join(_table(head, columns, rows) for head, columns in _TABLES.items())
+
+
+def _table(head: str, columns: Mapping[str, str], rows: Sequence[_Row]) -> str:
+    lines = [
+        [head, *columns.values()],
+        ["---"] * (len(columns) + 1),
+        *([row.head, *(cell(row.figures.get(name)) for name in columns)] for row in rows),
+    ]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _latest(scores: Sequence[FirstSight], least: int) -> Sequence[FirstSight]:
+    """Give the latest rounds that hold so many logs together."""
+    first = max(place for place in range(len(scores)) if _count(scores[place:]) >= least)
+    return scores[first:]
+
+
+def _count(scores: Sequence[FirstSight]) -> int:
+    return sum(len(score.answers) for score in scores)
 
 
 def cell(figure: Figure | None) -> str:
     """Write a figure with its interval and the number of logs."""
     if figure is None or figure.value is None:
         return "-"
-    return f"{figure.value:.2f} [{figure.low:.2f}, {figure.high:.2f}] of {figure.count}"
+    # A share that is next to nothing is not nothing.
+    digits = 3 if 0 < figure.value < 0.005 else 2
+    return f"{figure.value:.{digits}f} [{figure.low:.2f}, {figure.high:.2f}] of {figure.count}"
 
 
 def written(text: str, scores: Sequence[FirstSight]) -> str:
@@ -70,4 +117,4 @@ def written(text: str, scores: Sequence[FirstSight]) -> str:
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise EvalError(f"the page has no {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{table(scores)}{END}{after}"
+    return f"{before}{BEGIN}\n{tables(scores)}{END}{after}"

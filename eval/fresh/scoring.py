@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -11,13 +11,13 @@ from tempfile import TemporaryDirectory
 from corpus.library import Library
 from eval.answers import NO_FAILURE, Answer, System
 from eval.errors import FetchError
-from eval.fresh.rounds import Figure, FreshLog, Round
+from eval.fresh.rounds import Figure, FirstSight, FreshLog, Round
 from eval.fresh.texts import Source, shown
 from eval.incidents import LOGS, Incident
 from eval.metrics import Score, is_among, mean, score, settable
 from eval.run import Progress
 
-# The rows of the table: field of FreshScore, and its words.
+# What is told of a round: field of FreshScore, and its words.
 FIGURES: tuple[tuple[str, str], ...] = (
     ("cause_top1", "cause, top 1"),
     ("root_line_5", "root line in first 5"),
@@ -96,7 +96,7 @@ def answered(
     return scored, missing
 
 
-def laid_out(found: Round, source: Source) -> Iterator[Incident]:
+def laid_out(found: Round, source: Source) -> Generator[Incident]:
     """Give each log of a round as an incident, whose files are there until the next is asked for.
 
     Raises FetchError where a text cannot be had.
@@ -147,11 +147,18 @@ def fresh_score(incident: Incident, log: FreshLog, answer: Answer, library: Libr
 
 def figures(scored: Sequence[ScoredLog]) -> dict[str, Figure]:
     """Give the mean of each figure with its interval; None where nothing was scored, as JSON has no NaN."""
-    found = {}
-    for name, _ in FIGURES:
-        row = mean([getattr(item.score, name) for item in scored])
-        value, low, high = (
-            None if math.isnan(part) else round(part, 3) for part in (row.value, row.low, row.high)
-        )
-        found[name] = Figure(value=value, low=low, high=high, count=row.count)
-    return found
+    return {name: _figure([getattr(item.score, name) for item in scored]) for name, _ in FIGURES}
+
+
+def pooled(scores: Sequence[FirstSight]) -> dict[str, Figure]:
+    """Give the figures over all logs of several rounds, as they were answered at first sight."""
+    answers = [answer["score"] for score in scores for answer in score.answers]
+    return {name: _figure([answer.get(name) for answer in answers]) for name, _ in FIGURES}
+
+
+def _figure(values: Sequence[float | None]) -> Figure:
+    row = mean(values)
+    value, low, high = (
+        None if math.isnan(part) else round(part, 3) for part in (row.value, row.low, row.high)
+    )
+    return Figure(value=value, low=low, high=high, count=row.count)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,6 +16,17 @@ from eval.fresh.rounds import HOSTS, FreshLog, Pointer
 
 # Gives the bytes of a pointer of a log's repository.
 Source = Callable[[FreshLog, Pointer], bytes]
+_SECONDS = 30.0
+
+
+@contextmanager
+def opened(folder: Path | None) -> Iterator[Source]:
+    """Take texts from a folder where one is given, else from the public host."""
+    if folder is not None:
+        yield from_folder(folder)
+        return
+    with httpx.Client(timeout=_SECONDS) as client:
+        yield from_host(client)
 
 
 def from_folder(folder: Path) -> Source:

@@ -18,6 +18,7 @@ from corpus import curves
 from corpus.curves import CurveKind, Spellings, Tell
 from corpus.log_patterns import Pattern
 from ingest.logs.lines import Line, parse_line
+from ingest.logs.scanner import Block
 
 Finding = Literal["broken", "zero", "jump", "rise", "slow", "behind"]
 # So many rows show a log's course, so much of one is looked at, and so many sources are told apart.
@@ -86,20 +87,17 @@ class CurveLog:
         if self._put(line, step):
             self._progress_pattern = pattern
 
-    def sample(self, data: bytes, line: int, start: int, stop: int) -> None:
-        """Read rows of a block between those that are searched for; `line` is the number of its first row."""
+    def sample(self, block: Block) -> None:
+        """Read rows of a block between those that are searched for."""
         if self._progress_pattern is None:
             return
-        self._distance = self._distance or max(1, (stop - start) // COURSE)
-        counted, place, number = 0, start, line
-        while place < stop:
+        data, place = block.data, block.start
+        self._distance = self._distance or max(1, (block.stop - place) // COURSE)
+        while place < block.stop:
             begin = data.rfind(b"\n", 0, place) + 1
             end = data.find(b"\n", place)
             end = len(data) if end < 0 else end
-            raw = data[begin : min(end, begin + LONGEST)]
-            number += data.count(b"\n", counted, begin)
-            counted = begin
-            text = parse_line(raw, number)
+            text = parse_line(data[begin : min(end, begin + LONGEST)], block.number(begin))
             if match := self._progress_pattern.compiled.search(text.text):
                 step = match.groupdict().get("step")
                 self._put(text, float(step) if step else -1.0)

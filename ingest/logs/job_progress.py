@@ -11,7 +11,7 @@ from corpus.frameworks import known_frameworks
 from corpus.log_patterns import Pattern
 from ingest.logs.checkpoints import Checkpoint, checkpoint_of
 from ingest.logs.facts import Value
-from ingest.logs.last_rows import leave_open
+from ingest.logs.last_rows import leave_open, leave_uncounted
 from ingest.logs.lines import Line
 from ingest.logs.phases import Phases
 from ingest.logs.progress import Progress, ProgressMark, SurvivalSign
@@ -64,6 +64,7 @@ class JobProgress:
         rows = list(last)
         self.runs[-1].bars.draw_last(rows)
         self.runs[-1].is_left_open = leave_open(rows)
+        self.runs[-1].is_uncounted = leave_uncounted(rows)
         self.timeline.end(tally.lines)
         if self.timeline.has_parts:
             self.runs[-1].trim(first_failure)

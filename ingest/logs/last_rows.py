@@ -1,4 +1,4 @@
-"""What a file's last rows leave open: calls of an exception that is not named, work that was announced."""
+"""What a file's last rows leave open: calls of an unnamed exception, announced work, a count."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ _LEAVES = re.compile(
 )
 # A count of some that is not at its last, in a row that goes on.
 _COUNTED = re.compile(r"(?<![\d./:-])(?P<step>\d{1,6}) ?(?:/|of) ?(?P<total>\d{1,6})(?![\d./:-])")
+_DIGITS = re.compile(r"\d+")
 _GOES_ON = re.compile(r"(?:\.{3}|…)\W{0,4}$")
 
 
@@ -31,10 +32,34 @@ def leave_open(rows: Iterable[tuple[int, bytes]]) -> bool:
 
     Such a file ends amid something, whatever its program had done before.
     """
-    bodies = [
+    bodies = _bodies(rows)
+    return bool(bodies) and (_is_amid_calls(bodies) or _is_announced(bodies[-1]))
+
+
+def leave_uncounted(rows: Iterable[tuple[int, bytes]]) -> bool:
+    """Tell whether a file's numbered last rows count something in like words that is far from its last.
+
+    Whoever writes its results amid such a count wrote those of a part.
+    """
+    last: dict[str, tuple[int, int]] = {}
+    is_short = False
+    for body in _bodies(rows):
+        if (counted := _COUNTED.search(body)) is None:
+            continue
+        words, now = _DIGITS.sub("", body[: counted.start()]), (int(counted["step"]), int(counted["total"]))
+        before = last.get(words)
+        if before is not None and before[1] == now[1]:
+            # By as much as it went on here the next one would come.
+            is_short = before[0] < now[0] and 2 * now[0] - before[0] < now[1]
+        last[words] = now
+    return is_short
+
+
+def _bodies(rows: Iterable[tuple[int, bytes]]) -> list[str]:
+    """Give the last rows that say something, as they were drawn last."""
+    return [
         body for number, raw in rows if (body := parse_line(raw.rsplit(b"\r", 1)[-1], number).body).strip()
     ][-_LOOKED_AT:]
-    return bool(bodies) and (_is_amid_calls(bodies) or _is_announced(bodies[-1]))
 
 
 def _is_amid_calls(bodies: list[str]) -> bool:

@@ -131,7 +131,7 @@ class LogReading:
             self._notes.see_line(line)
             if not samples.enclose(line.number, line.source) and judged.rows:
                 self._line(judged, PlacedLine(line, block, offset, parsed), sight, extent)
-        self._notes.curves.sample(block.data, block.line, block.start, block.stop)
+        self._notes.curves.sample(block)
         # A traceback that runs on beyond the block's own part meets its last line's patterns in the next.
         self._tracebacks.flush(before=block.number(block.stop))
         self._last = block

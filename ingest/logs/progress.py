@@ -75,7 +75,8 @@ class Progress:
     that it had; `died` is where its main program said that it dies of an exception, `part_ended` where a
     part of its work ended well, `worked` where it last printed a result of its work without counting. 0
     where there is none. `counts_from_zero` tells that the steps of the whole begin with 0, so that the
-    last one is one less than their number; `is_left_open` that the last rows break off what they tell.
+    last one is one less than their number; `is_left_open` that the last rows break off what they tell,
+    `is_uncounted` that they count what is far from its last.
     """
 
     LATEST = 4096
@@ -99,6 +100,7 @@ class Progress:
     epochs: Epochs = field(default_factory=Epochs)
     counts_from_zero: bool = False
     is_left_open: bool = False
+    is_uncounted: bool = False
     _last: dict[str, float] = field(default_factory=dict)
     _since: Counter[str] = field(default_factory=Counter)
     _again: dict[str, float] = field(default_factory=dict)
@@ -204,7 +206,9 @@ class Progress:
         """
         if self.is_left_open or self.bars.is_amid(self.closed, last_line):
             return True
-        # What ended was a part, and steps of the whole are counted behind it.
+        # What ended was a part of what is counted around it, or steps of the whole are counted behind it.
+        if self.part_ended and self.is_uncounted:
+            return True
         if self.part_ended and self._is_before_last and self.whole and self.whole.line > self.part_ended:
             return True
         return last_line - self.closed > LAST_WORDS

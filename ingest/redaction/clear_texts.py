@@ -7,6 +7,7 @@ its shape.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ingest.digit_blind import MASK, blind_texts
@@ -30,6 +31,11 @@ class ClearTexts:
         self._texts: set[bytes] = set()
         self._shapes: set[bytes] = set()
         self._missed = 0
+
+    def compile(self) -> None:
+        """Compile what asks shapes, or load it; nothing where a user's expression does not allow it."""
+        with suppress(InvalidExpressionError):
+            self._finder.finder  # noqa: B018 - to make it is what is wanted
 
     def hold(self, text: bytes) -> bool:
         """Tell whether a text is known to hold nothing."""

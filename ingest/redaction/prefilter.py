@@ -176,6 +176,11 @@ class Prefilter:
         except InvalidExpressionError:
             return None
 
+    def compile_all(self) -> None:
+        """Compile and store what is asked for once much was redacted."""
+        self.shapes  # noqa: B018 - to make it is what is wanted
+        self._clear.compile()
+
     def is_known_clear(self, data: bytes) -> bool:
         """Tell whether a short text is known to hold no secret."""
         return len(data) <= SHORT and self._clear.hold(data)
@@ -205,7 +210,7 @@ class Prefilter:
             return self._spots(data, len(data))
         begins = row_begins(data)
         live = shapes.live_rows(plain, begins if plain is data else row_begins(plain))
-        part = part_of(data, live)
+        part = part_of(data, live, begins)
         found = self._spots(part.text, len(data), AROUND)
         if any(spot.flood for spot in found):
             return self._spots(data, len(data))

@@ -134,13 +134,13 @@ def has_link(data: bytes) -> bool:
     return has_title and _LINK.search(data) is not None
 
 
-def part_of(text: bytes, rows: Sequence[int]) -> RowReading:
-    """Give some rows of a text, with the newline that ends each.
+def part_of(text: bytes, rows: Sequence[int], begins: Sequence[int] = ()) -> RowReading:
+    """Give some rows of a text, with the newline that ends each; `begins` is where its rows begin, if known.
 
     A row of a semicolon, whose number is APART, stands between those where others are left out: no condition
     begins before it or behind it and goes over it, and no name is cut so.
     """
-    begins = [*row_begins(text), len(text)]
+    begins = [*(begins or row_begins(text)), len(text)]
     parts, numbers, last = list[bytes](), list[int](), -1
     for row in rows:
         if numbers and row > last + 1:

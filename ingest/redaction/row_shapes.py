@@ -13,6 +13,9 @@ from itertools import accumulate, repeat
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ingest.digit_blind import MASK, Beginning, blind_beginnings, blind_expressions, fillers_of
 from ingest.logs.scanner import Finder
 from ingest.redaction.readings import SIGNS
@@ -29,6 +32,8 @@ _LIVE = _HOLDS | _ALL_ROWS << _ROWS
 LONGEST = 4096
 # So many bytes of shapes are remembered.
 REMEMBERED = 4 << 20
+
+Numbers = NDArray[np.int64]
 
 
 class RowCut(NamedTuple):
@@ -66,7 +71,10 @@ class RowShapes:
         self._escaped = Finder([*coded, *written_out], cache)
         self._farthest = farthest << _ROWS
         self._unknown = _HOLDS | _BEGINS_CUT | _WRITTEN_OUT | _CODED | self._farthest
-        self._cut = cut
+        self._cut_begin, self._joins, self._longest = cut.begin, cut.joins, cut.longest
+        self._pairs = np.zeros((256, 256), np.bool_)
+        for above, below in cut.pairs:
+            self._pairs[above, below] = True
         # A mask makes noughts.
         sets = (b"[0%b]*" % re.escape(filler) for filler in sorted(fillers_of(reaching)))
         self._is_filler = re.compile(b"|".join(sets)).fullmatch
@@ -85,34 +93,41 @@ class RowShapes:
             told = [learnt[shape] if tells < 0 else tells for shape, tells in zip(shapes, told, strict=True)]
         # What its match needs behind it may be the end of the text.
         told[-1] = self._unknown
+        tells = np.array(told)
+        if bool((tells & _CODED).any()):
+            tells[tells & _WRITTEN_OUT != 0] |= self._farthest
+        is_live = tells & _LIVE != 0
+        may_go_on = np.flatnonzero(~is_live & (tells & _BEGINS_CUT != 0))
+        is_live[self._continuing(plain, begins, tells, may_go_on)] = True
         last, live = -1, list[int]()
-        telling = [row for row, tells in enumerate(told) if tells]
-        is_coded = any(told[row] & _CODED for row in telling)
-        for row in telling:
-            tells = told[row]
-            if is_coded and tells & _WRITTEN_OUT:
-                tells |= self._farthest
-            if not tells & _LIVE and not (
-                tells & _BEGINS_CUT and row and self._continues(plain, begins, row, tells >> _BEGIN)
-            ):
-                continue
+        for row in np.flatnonzero(is_live).tolist():
             first = row - 1
             # What stands above an empty row is what the one below it goes on with.
             while first > last and not shapes[first]:
                 first -= 1
-            until = self._until(shapes, row, tells >> _ROWS & _ALL_ROWS)
+            until = self._until(shapes, row, int(tells[row]) >> _ROWS & _ALL_ROWS)
             live += range(max(last + 1, first, 0), until + 1)
             last = max(last, until)
         return live
 
-    def _continues(self, plain: bytes, begins: Sequence[int], row: int, begin: int) -> bool:
-        """Tell whether a row may go on with a name that the one above it cuts."""
-        end = begins[row]
-        place = end + begin
-        first = plain[place : place + 1]
-        if plain[end - 2 : end - 1] + first not in self._cut.pairs:
-            return False
-        return self._cut.joins(plain[max(begins[row - 1], end - 1 - self._cut.longest) : end - 1], first)
+    def _continuing(self, plain: bytes, begins: Sequence[int], tells: Numbers, rows: Numbers) -> list[int]:
+        """Give those of some rows that may go on with a name that the one above them cuts."""
+        text = np.frombuffer(plain, np.uint8)
+        ends = np.asarray(begins)[rows]
+        places = ends + (tells[rows] >> _BEGIN)
+        # The two bytes on both sides of a cut tell of most rows that nothing is cut there.
+        is_within = (ends >= 2) & (places < len(text))
+        rows, ends, places = rows[is_within], ends[is_within], places[is_within]
+        is_pair = self._pairs[text[ends - 2], text[places]]
+        return [
+            row
+            for row, end, place in zip(
+                rows[is_pair].tolist(), ends[is_pair].tolist(), places[is_pair].tolist(), strict=True
+            )
+            if self._joins(
+                plain[max(begins[row - 1], end - 1 - self._longest) : end - 1], plain[place : place + 1]
+            )
+        ]
 
     def _until(self, shapes: Sequence[bytes], row: int, rows: int) -> int:
         """Give the last row that a match may reach which begins in a row; the next is always looked at."""
@@ -139,7 +154,7 @@ class RowShapes:
         for number, end in self._escaped.ends(text):
             told[bisect_left(ends, end)] |= self._escapes[number]
         for row in {bisect_left(ends, end) for _, end in self._beginning_cut.ends(text)}:
-            told[row] |= _BEGINS_CUT | self._cut.begin(asked[row]) << _BEGIN
+            told[row] |= _BEGINS_CUT | self._cut_begin(asked[row]) << _BEGIN
         fresh = dict(zip(asked, told, strict=True))
         if self._size > REMEMBERED:
             self._told, self._size = {}, 0

@@ -39,7 +39,7 @@ from service.llm.stages import DraftStage, FinalStage, LookStage, Stage, TextSta
 from service.llm.streaming_json import growing_text, whole_fields
 from service.llm.tools import schemas
 from service.llm.triage_context import TriageContext
-from service.remediation.free_proposals import is_of_job, sets_what_loads_code
+from service.remediation.free_proposals import is_of_job
 from service.remediation.proposals import MAX_CHANGES
 from service.schemas.diagnosis import Diagnosis, Dropped, Evidence, ProposedChange, Tokens, TraceStep, Votes
 from service.schemas.errors import ModelError
@@ -348,26 +348,15 @@ def _with_changes(
     # What the model chose rests on more than the cause.
     picked = [change.model_copy(update={"guess": False}) for change in picked]
     rest = [change for change in answer.changes if (change.framework, change.key) not in names]
-    # What only helps to find out stays behind the cures, and what nothing proves behind what is proved: the
-    # patch is of the first. What the model proposes of itself is only weighed against the rules' where they
-    # have found this cause: of one that the model found, or chose of two, they propose what helps in general.
-    # A value of its own for what they propose too is held to be theirs.
-    cures = [change for change in (*picked, *rest) if change.purpose != "find-out"]
-    is_found = fused.vote is not None and (fused.vote.against or triage_context.first.verdict != "diagnosed")
-    is_found_by_model = is_found and not any(item.proof for item in cures)
+    # What only helps to find out stays behind the cures. The model has read the rules' changes with their
+    # proofs: its order stands, but for what it proposes of itself for what this job is not shown to have.
     theirs = {(change.framework, change.key) for change in answer.changes}
-    leads = is_found_by_model or all(change.status != "verified" for change in cures)
-    # Where the rules have nothing that cures, a library's variable stands where the model has it.
-    is_alone = all(change.purpose == "find-out" for change in rest)
 
     def place(change: ProposedChange) -> int:
         if change in rest:
-            return 1 if change.status == "verified" else 2
-        own = change.by == "model" and change.status == "unverified"
-        may_lead = leads or (change.framework, change.key) in theirs
-        if is_alone and change.kind == "env" and not sets_what_loads_code(f"{change.key}="):
-            return 0
-        return 2 if own and not (may_lead and is_of_job(change, fused, triage_context.library)) else 0
+            return 1
+        own = change.by == "model" and (change.framework, change.key) not in theirs
+        return 2 if own and not is_of_job(change, fused, triage_context.library) else 0
 
     ordered = sorted(
         (*picked, *rest), key=lambda change: (change.purpose == "find-out", change.guess, place(change))

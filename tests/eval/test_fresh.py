@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import httpx
 import pytest
 import yaml
 
+from eval import seat
 from eval.answers import Answer
 from eval.errors import EvalError, FetchError, InvalidRoundError
 from eval.fresh import __main__ as command
@@ -121,6 +124,37 @@ def test_a_round_is_scored_and_its_texts_are_gone(
     assert "cause, top 1: 1.00 [1.00, 1.00] of 1" in told
     assert "healthy runs recognised: 1.00" in told
     assert "failed jobs called healthy: 0.00" in told
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_reader_in_the_seat_sees_a_job_of_a_round_with_its_files_and_is_scored(
+    scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the reader says of a log and its script is what `--words` scores."""
+    folder, words = a_round(tmp_path), tmp_path / "words"
+    named = ["--round", "7", "--rounds", str(folder), "--from", str(folder / "texts"), "--words", str(words)]
+    assert seat.main([*named, "--list"]) == 0
+    assert capsys.readouterr().out.split() == [seat.seat_name("r7-01")]
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    assert seat.main([seat.seat_name("r7-01"), *named]) == 0
+    assert "#SBATCH --time=00:10:00" in capsys.readouterr().out
+    change = {
+        "framework": "slurm",
+        "key": "time",
+        "to": "00:20:00",
+        "kind": "setting",
+        "why": "It ends in time.",
+    }
+    quote = {"line": "L3", "text": "DUE TO TIME LIMIT"}
+    said = {"cause": "scheduler-terminated", "certainty": "high", "quotes": [quote], "cases": []}
+    line = json.dumps({**said, "changes": [change], "explanation": "The time ended [L3]."})
+    monkeypatch.setattr("sys.stdin", io.StringIO(line + "\n"))
+    assert seat.main([seat.seat_name("r7-01"), *named]) == 0
+    assert "the answer is kept" in capsys.readouterr().out
+    assert run(folder, "--words", str(words)) == 0
+    assert "first change right: 1.00" in capsys.readouterr().out
+    assert run(folder, "--words", str(words), "--record") == 2
+    assert "leave out --words" in capsys.readouterr().err
     assert list(scratch.iterdir()) == []
 
 
@@ -264,8 +298,32 @@ def test_what_was_not_scored_has_no_figure(tmp_path: Path) -> None:
     kept = FirstSight.model_validate(
         {"round": 1, "scored": "2026-03-03", "program": "abc", "figures": found, "answers": []}
     )
-    assert "cause, top 1" not in curve.table([kept])
-    assert "| healthy runs recognised | 1.00 [1.00, 1.00] of 1 |" in curve.table([kept])
+    assert "| 1 (0 logs, 2026-03-03) | - | - | - | - | - |" in curve.tables([kept])
+    assert "| 1 (0 logs, 2026-03-03) | 1.00 [1.00, 1.00] of 1 | - | - | - | - |" in curve.tables([kept])
+
+
+def test_the_latest_rounds_are_pooled_log_by_log() -> None:
+    """A round of many logs weighs more than one of few; older rounds than are needed stay out."""
+
+    def score(number: int, *right: float) -> FirstSight:
+        answers = [{"score": {"cause_top1": value}} for value in right]
+        data = {"round": number, "scored": "2026-03-03", "program": "abc", "figures": {}, "answers": answers}
+        return FirstSight.model_validate(data)
+
+    scores = [score(1, *[0.0] * 99), score(2, *[1.0] * 60), score(3, *[1.0] * 20, *[0.0] * 20)]
+    told = curve.tables(scores)
+    assert "| **last 100** (2 to 3) | 0.80 [" in told
+    # All rounds together hold fewer than the next row asks for.
+    assert told.count("**last") == 2
+
+
+@each_row(
+    ("value", "told"), [(None, "-"), (0.0, "0.00 [0.00, 0.02] of 300"), (0.003, "0.003 [0.00, 0.02] of 300")]
+)
+def test_a_cell_tells_what_is_next_to_nothing_from_nothing(value: float | None, told: str) -> None:
+    """One job of three hundred that was told green is not none."""
+    low, high = (None, None) if value is None else (0.0, 0.02)
+    assert curve.cell(Figure(value=value, low=low, high=high, count=300)) == told
 
 
 def test_the_curve_has_a_point_for_each_scored_round() -> None:

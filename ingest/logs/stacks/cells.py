@@ -143,13 +143,14 @@ class _TracebackRows:
 
     def see(self, row: str) -> None:
         """Take in a row: a call's head, or code of its file."""
-        row = _NO_NAME.sub("<module>", row)
         code = None if _FOLDED.match(row) else _CODE.match(row.lstrip())
         if code is not None and self._calls:
             call, number = self._calls[-1], int(code["line"])
             call.rows[number] = code["code"] or ""
             call.arrow = number if code["arrow"] else call.arrow
-        elif head := _OLD_CALL.match(row) or _CALL.match(row):
+            return
+        row = _NO_NAME.sub("<module>", row)
+        if head := _OLD_CALL.match(row) or _CALL.match(row):
             found = head.groupdict()
             # An old form names no line, and neither form does one that it shows with an arrow.
             if found.get("line") or found.get("number") or found["function"]:

@@ -30,7 +30,7 @@ ANSWER = (
     """\
 You find out why a GPU training or serving job died, or whether it died at all, and what to change. Rules \
 have read the whole log and given a first answer, right in about four of five. You see the lines \
-that matter, and what is known of such failures. Judge yourself.
+that matter. Judge yourself.
 The first unrecovered failure is the cause; watchdogs, exit codes, lost connections and tear-down after it \
 follow from it. An error that the run goes on after is none. Among causes that fit, the one that lies \
 deepest and that somebody can act on is meant. A bare signal, exit code or lost peer, with nothing else that \
@@ -51,9 +51,10 @@ ended it is a cause too, unless a failure led to it.
 count, unless telemetry shows it. For `no-failure`, lines of the good end, or none.
 `changes`, at most four, first the one to make now. Take an offered change where it fits, by its \
 framework, key and value (a better value counts where ours has no arithmetic); else your own, with the key \
-as the job's program spells it and a value that it has not, in words where only its user knows it. An \
-option of the job's own script or file is of framework `script`. Of commands offered ones count, a failing \
-line's, and installs (key `pip install`, value `name==version`). Of the job's own code: kind and framework \
+as the job's program spells it and a value that it has not, in words where only its user knows it. A \
+value with a name in the job's own script or file goes by that name, framework `script`; `code` where none \
+cures. Of commands offered ones count, a failing line's, \
+and installs (key `pip install`, value `name==version`). Of the job's own code: kind and framework \
 `code`, key \
 `<file>:<row>` as numbered below, `before` the statement there, copied, `to` what it is to be; where you \
 do not see it, `to` in words. Where something else cures (free a disk, reboot a node), our steps are \

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from corpus import log_patterns
+from ingest.logs.refinement import refine_by_files
 from tests.factories import ReadLog
 from tests.tables import each_row
 
@@ -140,3 +144,31 @@ def test_that_ranks_which_ask_for_different_communicators_never_met(
     root = read(text).root
     assert root is not None
     assert root.cause == expected
+
+
+STUCK = (
+    "[rank0]:[F ProcessGroupNCCL.cpp:1224] [PG 0 (default_pg) Rank 0] ProcessGroupNCCL's watchdog got stuck "
+    "for 600 seconds without making progress in monitoring enqueued collectives.\n"
+)
+
+
+@each_row(
+    ("script", "cause"),
+    [
+        ("export NCCL_P2P_DISABLE=0\n", "nccl-p2p-topology"),
+        ("export NCCL_P2P_LEVEL=NVL\n", "nccl-p2p-topology"),
+        ('os.environ["NCCL_P2P_LEVEL"] = "SYS"\n', "nccl-p2p-topology"),
+        # What is switched off, or only talked of, did not hang.
+        ("export NCCL_P2P_DISABLE=1\n", "collective-straggler"),
+        ("export NCCL_P2P_LEVEL=NVL NCCL_P2P_DISABLE=1\n", "collective-straggler"),
+        ("export NCCL_P2P_LEVEL=LOC\n", "collective-straggler"),
+        ("# NCCL_P2P_DISABLE=0 once hung here\n", "collective-straggler"),
+    ],
+)
+def test_that_a_stuck_watchdog_is_of_the_direct_way_only_where_the_job_asks_for_it(
+    script: str, cause: str, read: ReadLog
+) -> None:
+    """With the direct way between cards switched off nothing can hang in it."""
+    told = refine_by_files(replace(read(STUCK), launches=(script,)), log_patterns.load())
+    assert told.root is not None
+    assert told.root.cause == cause

@@ -10,6 +10,7 @@ import pytest
 from corpus import job_kinds
 from corpus.library import KNOWLEDGE
 from ingest.logs.conditions import ReportView, holds
+from ingest.logs.facts import Fact
 from ingest.logs.frameworks import Framework
 from ingest.logs.stacks.stack import Frame
 from tests.factories import event
@@ -75,6 +76,25 @@ def test_a_folder_of_knowledge_adds_kinds_before_those_that_ship(
     assert holds("job:training", job)
     monkeypatch.setenv(KNOWLEDGE, str(tmp_path))
     assert holds("job:simulation", view(command="simulate train.py"))
+
+
+@each_row(
+    ("size", "job", "is_counted"),
+    [
+        (32, view(command="torchrun --nproc_per_node=2 train.py"), True),
+        (32, view(launch="accelerate launch train.py"), True),
+        (32, view(command="deepspeed --num_gpus 1 train.py"), False),
+        (32, view(launch="accelerate launch --num_processes=1 train.py"), False),
+        (32, view(command="python train.py"), False),
+        # No number of processes makes the sum come out.
+        (8, view(command="torchrun --nproc_per_node=2 train.py"), False),
+    ],
+)
+def test_that_one_process_is_counted_of_several(size: int, job: ReportView, is_counted: bool) -> None:
+    """DeepSpeed's sum says one process; batch sizes are to blame where no more were asked for."""
+    told = Fact("batch", 3, {"size_n": size, "micro_n": 4, "accumulation_n": 4, "world_n": 1})
+    failed = replace(job, facts=(told,), seen=frozenset({"deepspeed.batch-triple"}))
+    assert holds("job:counted-one", failed) == is_counted
 
 
 @each_row(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.logs.last_rows import leave_open
+from ingest.logs.last_rows import leave_open, leave_uncounted
 from tests.factories import ReadLog
 
 ENDED = "step 10/10 | loss: 1.2\nTraining complete!\n"
@@ -44,3 +44,30 @@ def test_that_an_end_counts_only_where_the_log_ends_with_it(read: ReadLog, rows:
 @pytest.mark.parametrize("last", [b"", b"\n", b"a row that just ends", b"loss: 0.1...", b"\r\r"])
 def test_that_rows_which_announce_nothing_leave_nothing_open(last: bytes) -> None:
     assert not leave_open([(1, b"Training complete!"), (2, last)])
+
+
+COUNTS = "Answering {0}/900 questions\nAnswering {1}/900 questions\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind"),
+    [
+        (COUNTS.format(41, 42), "open"),
+        ("scored 300 of 900\nscored 400 of 900\nMean so far: 0.4\n", "open"),
+        # By hundreds, or from 0, the last that is told is not the total.
+        (COUNTS.format(700, 800), "closed"),
+        (COUNTS.format(898, 899), "closed"),
+        # One row alone may count anything, and so do rows in other words.
+        ("Correct: 42/900\n", "closed"),
+        ("Correct: 42/900\nSkipped: 43/900\n", "closed"),
+        ("Fold 2/5\nCorrect: 41/900\nFold 3/5\nCorrect: 40/900\nFold 4/5\nFold 5/5\n", "closed"),
+    ],
+)
+def test_that_results_amid_a_count_are_those_of_a_part(read: ReadLog, rows: str, kind: str) -> None:
+    """A script that saves after some of its questions and is killed then has not come to its end."""
+    assert read(f"{rows}Results saved to out/scores.json\n").log_end.kind == kind
+
+
+def test_that_counts_of_other_totals_are_not_one() -> None:
+    """Two loops in like words count apart."""
+    assert not leave_uncounted([(1, b"row 4/10"), (2, b"row 5/90")])

@@ -47,6 +47,14 @@ def test_that_a_notebooks_calls_are_read_where_markup_took_the_names(read: ReadL
     assert [(frame.function, frame.code) for frame in root.frames] == [("<module>", "return rings[0]")]
 
 
+def test_that_a_notebooks_code_keeps_its_brackets_behind_a_word(read: ReadLog) -> None:
+    """What markup took is a name in the head of a call, never one of the code below it."""
+    code = "assert size in (16, 32)"
+    root = read(f"{HEAD}{CELL.format(code=code)}{CALL.replace('return rings[0]', code)}{END}").root
+    assert root is not None
+    assert [frame.code for frame in root.frames] == [code, code]
+
+
 SET = (
     'ValueError: Trying to set a tensor of shape torch.Size([8, 4]) in "weight" (which has shape '
     "torch.Size(%s)), this look incorrect."

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest import shipped
 from ingest.redaction import clear_texts
 from ingest.redaction.clear_texts import ClearTexts
 
@@ -56,3 +57,18 @@ def test_what_asks_shapes_is_made_once(
         texts.add(b"step 1")
     assert later.hold(b"step 2")
     assert not elsewhere.hold(b"step 2")
+
+
+def test_what_the_wheel_brings_along_is_at_hand(
+    asked: ClearTexts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that stores nothing, or has stored nothing yet, need not make it either."""
+    asked.compile()
+    monkeypatch.setattr(clear_texts, "PAYS_TO_COMPILE", 1000)
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path)
+    assert not [made for made in tmp_path.iterdir() if not any(map(made.match, shipped.COMPILED))]
+    for cache in (None, tmp_path / "none"):
+        installed = ClearTexts([CONDITION], cache)
+        installed.add(b"step 1")
+        assert installed.hold(b"step 2")
+    assert not (tmp_path / "none").exists()

@@ -65,6 +65,33 @@ def test_the_rows_that_are_looked_at_hold_what_all_rows_hold(
         assert secrets[0] == secrets[1]
 
 
+def test_a_name_that_a_rows_end_cuts_is_found_wherever_it_stands(
+    shaped: Prefilter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the text's first byte or behind other rows, its half below at the text's end or before a value."""
+    dice = random.Random(28)  # noqa: S311 - a made log, no secret
+    starts = [start for kind in KINDS for start in kind.starts if len(start) > 1]
+    monkeypatch.setattr(prefilter, "PAYS", 0)
+    cut = 0
+    for _ in range(400):
+        name = dice.choice(starts)
+        at = dice.choice((1, len(name) - 1, dice.randrange(1, len(name))))
+        above = [dice.choice(("", "x", "step 1 of 9", "  ")) for _ in range(dice.randrange(3))]
+        rows = [
+            *above,
+            dice.choice(("", "", "- ")) + name[:at],
+            name[at:] + dice.choice(("", "=hunter2", ": ")),
+        ]
+        text = "\n".join(rows + dice.choice(([], ["", "step 2 of 9"]))).encode()
+        monkeypatch.setattr(prefilter, "SHAPED_FROM", len(text) + 1)
+        whole = {(spot.begin, spot.end): (spot.kinds, spot.open) for spot in shaped.spots(text)}
+        monkeypatch.setattr(prefilter, "SHAPED_FROM", 1)
+        live = {(spot.begin, spot.end): (spot.kinds, spot.open) for spot in shaped.spots(text)}
+        assert whole.items() <= live.items(), text
+        cut += bool(whole)
+    assert cut > 100
+
+
 def test_most_rows_of_a_log_that_repeats_itself_are_passed_over(shaped: Prefilter) -> None:
     text = "\n".join(
         f"2026-05-03 10:00:{n % 60:02} INFO step {n} loss 0.{n:04}" for n in range(5000)
