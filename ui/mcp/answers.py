@@ -190,13 +190,6 @@ def shortened(diagnosis: Diagnosis) -> TriageAnswer:
     )
 
 
-def _apart(change: ProposedChange) -> str:
-    """Say of what is no plain cure what it is for."""
-    if change.purpose != "cure":
-        return "to find out more: "
-    return "a guess from the cause alone: " if change.guess else ""
-
-
 def brief(answer: TriageAnswer) -> str:
     """Put an answer into a page of Markdown, for clients that show text."""
     likely = likely_words(answer.confidence, answer.verdict, "en")
@@ -208,10 +201,10 @@ def brief(answer: TriageAnswer) -> str:
             for other in answer.alternatives[:2]
         ]
     # Cures come first, as they do in every answer.
-    rows += [
-        f"- {_apart(change)}{as_written(change)} ({change.framework}, {change.status}): {change.why}"
-        for change in answer.changes
-    ]
+    for change in answer.changes:
+        what = "a guess from the cause alone: " if change.guess else ""
+        what = what if change.purpose == "cure" else "to find out more: "
+        rows.append(f"- {what}{as_written(change)} ({change.framework}, {change.status}): {change.why}")
     rows.append(answer.explanation)
     if answer.model_explanation:
         rows.append(f"What the model ({answer.model}) says, beside the rules:\n\n{answer.model_explanation}")
