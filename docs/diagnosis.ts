@@ -210,9 +210,12 @@ export interface ProcedureStep {
  * says so in words. `goes_with` names the change without which this one makes no sense. `purpose` tells a
  * change that can cure from one that only helps to find out; `proof` is the log's own arithmetic by which
  * the value suffices, where there is any, and `bounds` what it asks of any value, where it is of such a
- * kind. `tier` is how firmly it stands, the lowest first: changes of one tier are equally good. A change
- * of the kind `code` is for the job's own source: `key` is the place, `to` says what to do there. `by`
- * tells who proposes it: of what a model proposes, only what is verified is ever written to a file.
+ * kind. `tier` is how firmly it stands, the lowest first: changes of one tier are equally good. `guess`
+ * tells that nothing in this job calls for it but the cause, and that few such changes were right: it is
+ * told behind the others and never written to a file; `is_bare` only that the cause alone calls for it and
+ * that the job is not seen to set it. A change of the kind `code` is for the job's own source: `key` is
+ * the place, `to` says what to do there. `by` tells who proposes it: of what a model proposes, only what
+ * is verified is ever written to a file.
  */
 export interface ProposedChange {
   framework: string;
@@ -230,6 +233,7 @@ export interface ProposedChange {
   purpose: "cure" | "find-out";
   proof: string | null;
   bounds: ValueBounds | null;
+  guess: boolean;
   by: "rules" | "model";
 }
 

@@ -15,6 +15,7 @@ from service.composition.phrases import phrase
 from service.remediation.code_edits.changed_rows import ChangedRow, changed_row
 from service.remediation.code_edits.defined_since import defined_since
 from service.remediation.code_edits.edits import LONGEST_SHOWN
+from service.remediation.guesses import is_advised
 from service.remediation.offered_edits import offered_edit
 from service.remediation.own_edits import OwnEdit, job_files
 from service.remediation.ranking import MOST_CURES, shown
@@ -159,5 +160,6 @@ def _placed(
     """Put a change of the code first, or behind the others where there is room."""
     if is_first:
         return shown([advice, *changes])
-    cures = sum(change.purpose == "cure" for change in changes)
-    return shown([*changes, advice]) if cures < MOST_CURES else tuple(changes)
+    advised = [change for change in changes if is_advised(change)]
+    others = [change for change in changes if not is_advised(change)]
+    return shown([*advised, advice, *others]) if len(advised) < MOST_CURES else tuple(changes)

@@ -22,6 +22,7 @@ from service.composition.job_end import JobEnd
 from service.composition.phrases import phrase
 from service.composition.resumption import resumption_of
 from service.composition.source_places import read_statements, source_places
+from service.remediation.guesses import is_advised, with_guesses
 from service.remediation.proposals import Proposals, propose
 from service.schemas.diagnosis import (
     UNKNOWN_CAUSE,
@@ -69,7 +70,8 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
     telemetry = reasons.translate_readings(said, language)
     is_diagnosed = judged.verdict == "diagnosed"
     proposals = propose(assessment, judged.cases, library, language) if is_diagnosed else Proposals()
-    cures = [change for change in proposals.changes if change.purpose == "cure" and change.kind != "code"]
+    proposed = with_guesses(proposals.changes, judged.standing, library)
+    cures = [change for change in proposed if is_advised(change) and change.kind != "code"]
     words = Explanation(assessment, judged, end, telemetry, library, language, tuple(cures))
     return Diagnosis(
         id=str(ULID()),
@@ -88,9 +90,7 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
         statements=read_statements(assessment, library),
         cascade=cascade_of(report),
         cases=tuple(_hit(item, library, language) for item in assessment.retrieval.ranked[:MAX_CASES]),
-        changes=with_code_advice(proposals.changes, words.message, cause, assessment, language)
-        if cause
-        else (),
+        changes=with_code_advice(proposed, words.message, cause, assessment, language) if cause else (),
         checks=_checks(judged, end, library, language, LogValues(report, library, words.message)),
         frameworks=_frameworks(report),
         curves=curves_of(report),

@@ -13,6 +13,7 @@ from corpus.schema import Action, ChangeKind, Language, Scalar
 from ingest.logs.lines import message_of
 from service.composition import phrases, shortening
 from service.composition.curves import curve_words
+from service.remediation.guesses import is_advised
 from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import (
     Alternative,
@@ -220,7 +221,8 @@ class DiagnosisView:
     `confirmed_words` tell that a person confirmed the named cause for the same crash, empty where nobody did.
     `changes` are all that may cure, in the order of their worth; `first_changes` those that the patch makes,
     else the first few, and `other_changes` the rest, those that read the same for several
-    frameworks put together. `looks` are the settings that only help to find out more. `cited` are the cases
+    frameworks put together. `guesses` may cure too, but nothing in this job calls for them. `looks` are the
+    settings that only help to find out more. `cited` are the cases
     that the explanation rests on. `checks_come_first` tells that looking closer is all that there is to do.
     """
 
@@ -244,6 +246,7 @@ class DiagnosisView:
     changes: tuple[ChangeView, ...]
     first_changes: tuple[ChangeView, ...]
     other_changes: tuple[ChangeView, ...]
+    guesses: tuple[ChangeView, ...]
     looks: tuple[ChangeView, ...]
     patch: str | None
     suggestion: str | None
@@ -336,7 +339,9 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
     """Give what is shown of a diagnosis, in its own language where none is given."""
     language = language or diagnosis.language
     names_cause = diagnosis.verdict in ("diagnosed", "ambiguous")
-    cures = _distinct(change for change in diagnosis.changes if change.purpose == "cure")
+    cures = _distinct(change for change in diagnosis.changes if is_advised(change))
+    guesses = [change for change in diagnosis.changes if change.guess]
+    looks = [change for change in diagnosis.changes if change.purpose == "find-out"]
     made = [change for change in cures if _is_made(change, diagnosis.patch or "")]
     first = made or cures[:AT_ONCE]
     others = [change for change in cures if change not in first]
@@ -362,7 +367,8 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
         changes=tuple(change_view(change, language) for change in cures),
         first_changes=_merged(first, language),
         other_changes=_merged(others, language),
-        looks=_merged([change for change in diagnosis.changes if change not in cures], language),
+        guesses=_merged(guesses, language),
+        looks=_merged(looks, language),
         patch=diagnosis.patch,
         suggestion=diagnosis.suggestion,
         command=diagnosis.command,

@@ -345,6 +345,8 @@ def _with_changes(
     if answer.verdict != "diagnosed" or not picked:
         return answer
     names = {(change.framework, change.key) for change in picked}
+    # What the model chose rests on more than the cause.
+    picked = [change.model_copy(update={"guess": False}) for change in picked]
     rest = [change for change in answer.changes if (change.framework, change.key) not in names]
     # What only helps to find out stays behind the cures. The model has read the rules' changes with their
     # proofs: its order stands, but for what it proposes of itself for what this job is not shown to have.
@@ -356,7 +358,9 @@ def _with_changes(
         own = change.by == "model" and (change.framework, change.key) not in theirs
         return 2 if own and not is_of_job(change, fused, triage_context.library) else 0
 
-    ordered = sorted((*picked, *rest), key=lambda change: (change.purpose == "find-out", place(change)))
+    ordered = sorted(
+        (*picked, *rest), key=lambda change: (change.purpose == "find-out", change.guess, place(change))
+    )
     chosen = answer.model_copy(update={"changes": tuple(ordered[:MAX_CHANGES])})
     return triage_context.repatch(chosen, is_chosen=ordered[0] in picked)
 

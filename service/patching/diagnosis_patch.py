@@ -38,6 +38,7 @@ from service.patching.used_files import program_of, to_be_patched
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.feasibility import same
 from service.remediation.fed_options import fed_by
+from service.remediation.guesses import is_advised
 from service.remediation.offered_edits import offered_edit
 from service.remediation.own_edits import job_files
 from service.remediation.own_names import own_option
@@ -177,7 +178,7 @@ def writable_first(
 ) -> tuple[ProposedChange, ...]:
     """Put first, of the changes as good as the first one, one that can be written into the files."""
     steps = group_steps(changes)
-    equals = [step for step in steps if step[0].tier == steps[0][0].tier and step[0].purpose == "cure"]
+    equals = [step for step in steps if step[0].tier == steps[0][0].tier and is_advised(step[0])]
     made = (_patch_targets(patch_targets(step, report, library), files) for step in equals)
     chosen = next((step for step, patched in zip(equals, made, strict=True) if patched.edits), None)
     ordered = steps if chosen is None else [chosen, *(step for step in steps if step is not chosen)]
@@ -202,7 +203,7 @@ def _first_targets(
     changes: Sequence[ProposedChange], report: CrashReport, library: Library
 ) -> list[PatchTarget]:
     step = next(iter(group_steps(changes)), [])
-    return patch_targets(step, report, library) if step and step[0].purpose == "cure" else []
+    return patch_targets(step, report, library) if step and is_advised(step[0]) else []
 
 
 def suggested_edits(

@@ -37,6 +37,7 @@ from service.remediation.ranking import (
     ENOUGH_CHANGES,
     ChangeGroup,
     argument_of,
+    asks_words,
     is_situated,
     ranked,
     without_repeats,
@@ -146,7 +147,7 @@ def propose_changes(
         dropped.extend(item for item in lost if item not in dropped)
         if new := [item for item in made.changes if (item.framework, item.key) not in kept]:
             kept.update({(item.framework, item.key): item for item in new})
-            groups.append(replace(made, changes=new))
+            groups.append(replace(made, changes=new, worded=_is_worded(wanted, job)))
     refused_keys = {canonical(key) for option in refusals for key in (option.key, option.argument) if key}
     groups = [group for group in groups if canonical(group.changes[0].key) not in refused_keys]
     groups = with_refusals(groups, refusals, report, library, settings, language)
@@ -159,7 +160,7 @@ def propose_changes(
         if group.held and not is_guidance(group.changes[0].to):
             group.advised = BEFORE_OTHERS
     return [
-        _worded(item, job).model_copy(update={"tier": group.tier})
+        _worded(item, job).model_copy(update={"tier": group.tier, "is_bare": group.is_bare})
         for group in ranked(groups)
         for item in group.changes
     ], dropped
@@ -393,6 +394,15 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         yields=isinstance(change, Remedy) and change.yields,
         rule=rule.id if spec is not None and (rule := rule_for(change, spec, wanted.cause)) else "",
     ), []
+
+
+def _is_worded(wanted: _CandidateChange, job: _JobContext) -> bool:
+    """Tell whether words of the log call for a change: by its own row, the table's, or as a known bug's."""
+    case, change = job.library.cases.get(wanted.case or ""), wanted.change
+    rows = [row for row in job.library.remedies.get(wanted.cause, ()) if row.key == change.key]
+    return (case is not None and case.signatures.quotes_message) or any(
+        asks_words(row.when) and applies(row.when, row.unless, job.grounds.view) for row in (change, *rows)
+    )
 
 
 def _worded(change: ProposedChange, job: _JobContext) -> ProposedChange:

@@ -24,8 +24,12 @@ _ARGUMENT = re.compile(r"[A-Z]\w*\.\w")
 UNADVISED = 4
 # Tests of what the job did and how it was started.
 _OF_JOB = frozenset({"phase", "launch", "command"})
+# Tests of what the log says.
+_OF_LOG = frozenset({"message", "pattern", "root"})
 # The last tier of what the job's own settings or the log's figures call for.
 UNPROVED = 8 + UNADVISED
+# From this tier on a change is left to try when all else fails.
+LAST_RESORTS = 16
 # Cures that an answer offers, and looks beside them; what must follow a change is not counted.
 MOST_CURES, MOST_LOOKS = 3, 3
 
@@ -41,7 +45,8 @@ class ChangeGroup:
     own program by which this one was found, empty where it is none of these; `held` tells that the failing
     line tells this setting's very value; `of_failed` that it is a setting of the very part of the job that
     failed, such as its evaluation; `yields` that others of the same standing leave the job more; `rule` is
-    the one that its value follows, empty where it follows none; `told` that the failing message names this
+    the one that its value follows, empty where it follows none; `worded` that its row asks for words of the
+    log; `told` that the failing message names this
     setting together with the job's value of it.
     """
 
@@ -57,6 +62,7 @@ class ChangeGroup:
     of_failed: bool = False
     yields: bool = False
     rule: str = ""
+    worded: bool = False
     told: bool = False
 
     @property
@@ -88,6 +94,13 @@ class ChangeGroup:
         return not is_near and self.changes[0].kind in ("flag", "setting")
 
     @property
+    def is_bare(self) -> bool:
+        """Tell whether the cause alone calls for it, and the job is not seen to set it."""
+        first = self.changes[0]
+        is_near = self.situated or self.held or self.of_failed or self.worded or bool(self.own)
+        return not (is_near or self.advised is not None or first.proof or first.from_ is not None)
+
+    @property
     def _origin(self) -> int:
         """Tell how near to this job the change is: its own setting, a case's, one that any job may have."""
         is_near = self.situated or self.of_failed or self.advised is not None
@@ -98,7 +111,8 @@ class ChangeGroup:
     def tier(self) -> int:
         """How firmly the change stands, in coarse steps: within one of them none is better than another."""
         finds_out, last_resort, unproved, unadvised, _, origin, *_ = self.rank
-        return 32 * finds_out + 16 * last_resort + 8 * unproved + UNADVISED * unadvised + origin
+        kind = LAST_RESORTS * (2 * finds_out + last_resort)
+        return kind + 8 * unproved + UNADVISED * unadvised + origin
 
 
 def argument_of(key: str) -> str:
@@ -113,6 +127,12 @@ def is_situated(conditions: Iterable[str]) -> bool:
         isinstance(node, Name | Comparison) or (isinstance(node, Predicate) and node.subject in _OF_JOB)
         for node in nodes
     )
+
+
+def asks_words(conditions: Iterable[str]) -> bool:
+    """Tell whether one of some conditions asks what the log says."""
+    nodes = (node for condition in conditions for node in parse(condition).walk())
+    return any(isinstance(node, Predicate) and node.subject in _OF_LOG for node in nodes)
 
 
 def without_repeats(groups: Sequence[ChangeGroup], told: Sequence[tuple[str, str]] = ()) -> list[ChangeGroup]:

@@ -91,6 +91,9 @@ class ProposedChange(Part):
     that only helps to find out; `proof` is the log's own arithmetic by which the value suffices, where there
     is any, and `bounds` what it asks of any value, where it is of such a kind. `tier` is how firmly it
     stands, the lowest first: changes of one tier are equally good.
+    `guess` tells that nothing in this job calls for it but the cause, and that few such changes were right:
+    it is told behind the others and never written to a file; `is_bare` only that the cause alone calls for it
+    and that the job is not seen to set it.
     A change of the kind `code` is for the job's own source: `key` is the place, `to` says what to do there.
     `by` tells who proposes it: of what a model proposes, only what is verified is ever written to a file.
     """
@@ -113,6 +116,8 @@ class ProposedChange(Part):
     proof: str | None = None
     bounds: ValueBounds | None = None
     tier: int = Field(default=0, exclude=True)
+    guess: bool = False
+    is_bare: bool = Field(default=False, exclude=True)
     by: Literal["rules", "model"] = "rules"
 
 

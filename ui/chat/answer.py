@@ -133,16 +133,18 @@ def changes(view: TriageView) -> Html:
         return EMPTY
     language = view.language
     if answer.checks_come_first and not answer.steps:
-        return _section("wc-changes", answer.words("look"), _checks(answer), _looks(answer))
+        return _section("wc-changes", answer.words("look"), _checks(answer), *_apart(answer))
     title = say("what-to-change", language)
     steps = _steps(answer)
     if not answer.changes and answer.steps:
-        return _section("wc-changes", title, steps, _looks(answer))
+        return _section("wc-changes", title, steps, *_apart(answer))
     if not answer.changes and answer.verdict == "no-failure":
         # The next step says that there is nothing to do.
         return EMPTY
     if not answer.changes:
-        return _section("wc-changes", title, element("p", say("nothing-to-change", language)), _looks(answer))
+        return _section(
+            "wc-changes", title, element("p", say("nothing-to-change", language)), *_apart(answer)
+        )
     patch = (
         diff.render(answer.patch, language)
         if answer.patch
@@ -158,14 +160,16 @@ def changes(view: TriageView) -> Html:
             key="more-changes",
         )
     first = element("ul", *map(_change, answer.first_changes), class_="changes")
-    return _section("wc-changes", title, first, patch, command, steps, more, _looks(answer))
+    return _section("wc-changes", title, first, patch, command, steps, more, *_apart(answer))
 
 
-def _looks(answer: DiagnosisView) -> Html | None:
-    if not answer.looks:
-        return None
-    looks = element("ul", *map(_change, answer.looks), class_="changes")
-    return folded(answer.words("find-out"), looks, key="find-out")
+def _apart(answer: DiagnosisView) -> Iterator[Html]:
+    """Give what is guessed and what only helps to find out, folded."""
+    for name, changes in (("guesses", answer.guesses), ("find-out", answer.looks)):
+        if changes:
+            yield folded(
+                answer.words(name), element("ul", *map(_change, changes), class_="changes"), key=name
+            )
 
 
 def _steps(answer: DiagnosisView) -> Html | None:

@@ -401,8 +401,12 @@ def _beside_places(rows: Iterable[tuple[str, Text]]) -> Table:
 
 
 def changes(view: DiagnosisView) -> list[RenderableType]:
-    """Give what may cure, and what helps to find out more, as a block each; nothing where there is none."""
-    blocks = ((view.words("changes"), view.changes), (view.words("find-out"), view.looks))
+    """Give what may cure, what is guessed, and what helps to find out more, each as a block."""
+    blocks = (
+        (view.words("changes"), view.changes),
+        (view.words("guesses"), view.guesses),
+        (view.words("find-out"), view.looks),
+    )
     return [
         Group(Text(title, style="bold"), *(row for change in changes for row in _change(change)))
         for title, changes in blocks

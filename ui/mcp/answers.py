@@ -201,11 +201,10 @@ def brief(answer: TriageAnswer) -> str:
             for other in answer.alternatives[:2]
         ]
     # Cures come first, as they do in every answer.
-    rows += [
-        f"- {'' if change.purpose == 'cure' else 'to find out more: '}{as_written(change)} "
-        f"({change.framework}, {change.status}): {change.why}"
-        for change in answer.changes
-    ]
+    for change in answer.changes:
+        what = "a guess from the cause alone: " if change.guess else ""
+        what = what if change.purpose == "cure" else "to find out more: "
+        rows.append(f"- {what}{as_written(change)} ({change.framework}, {change.status}): {change.why}")
     rows.append(answer.explanation)
     if answer.model_explanation:
         rows.append(f"What the model ({answer.model}) says, beside the rules:\n\n{answer.model_explanation}")

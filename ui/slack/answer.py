@@ -89,7 +89,15 @@ def answer(diagnosis: Diagnosis, settings: Settings, extras: AnswerExtras = Answ
     ]
     foot = [context(from_markdown(clip(note, _NOTE))) for note in notes[:_NOTES]]
     pieces = [*_leading(view, extras)]
-    several = (view.evidence, view.changes, view.checks, view.looks, view.alternatives, view.cited)
+    several = (
+        view.evidence,
+        view.changes,
+        view.checks,
+        view.guesses,
+        view.looks,
+        view.alternatives,
+        view.cited,
+    )
     # The whole answer says more than this message.
     has_more = any(len(part) > 1 for part in several) or len(paragraphs(view.unquoted)) > 1
     buttons = _buttons(diagnosis, page, view.language, has_more=has_more)
@@ -231,6 +239,8 @@ def crash_state(note: CrashNote | None, language: Language, *, is_back: bool) ->
 def _changes(view: DiagnosisView, _extras: AnswerExtras) -> Iterator[AnswerPiece]:
     for place, change in enumerate(view.changes):
         yield AnswerPiece(say("change", view.language), 90 - 4 * place, _change(change))
+    for place, change in enumerate(view.guesses):
+        yield AnswerPiece(view.words("guesses"), 47 - 4 * place, _change(change))
     for place, change in enumerate(view.looks):
         yield AnswerPiece(view.words("find-out"), 45 - 4 * place, _change(change))
 

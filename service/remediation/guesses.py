@@ -1,0 +1,93 @@
+"""Changes for which nothing speaks but the cause: of some kinds so few were right that they are guesses.
+
+How many were right was counted over labelled incidents and public logs answered at first sight, and stands in
+a file that `python -m eval.guess_odds` writes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from corpus.library import Library
+from corpus.schema import ChangeKind, Record
+from service.remediation.ranking import LAST_RESORTS
+from service.schemas.diagnosis import ProposedChange, Standing
+
+FILE = Path(__file__).parent / "guess_odds.json"
+# Below this a change is more often wrong than a reader who follows it should bear.
+LEAST_ODDS = 0.4
+# More time for what does not come: it cures only where somebody is slow, and hides what ails the others.
+_WAITS = re.compile(r"(?i)time_?-?out|health_check|heartbeat|retry|retries|_wait(?![a-z])|grace_?period")
+
+# A call of a library, written out as what is to be done.
+_CALL = re.compile(r"^[\w.]+\(")
+
+
+class GuessCount(Record):
+    """How many changes of a kind were right, of so many that the cause alone called for.
+
+    `kind` is a change's own, `wait` for a limit of time, or `argument` for what a library's class takes in
+    code; `stated` tells that the log states the cause.
+    """
+
+    kind: str
+    stated: bool
+    right: int
+    of: int
+
+
+class GuessOdds(Record):
+    """The counts of all kinds."""
+
+    rows: tuple[GuessCount, ...]
+
+    def odds(self, kind: str, *, stated: bool) -> float:
+        """Give the chance that such a change is right; even where none was counted (Laplace's rule)."""
+        found = [row for row in self.rows if (row.kind, row.stated) == (kind, stated)]
+        return (sum(row.right for row in found) + 1) / (sum(row.of for row in found) + 2)
+
+
+@cache
+def shipped() -> GuessOdds:
+    """Load the counts, once a process."""
+    return GuessOdds.model_validate_json(FILE.read_bytes())
+
+
+def kind_of_guess(framework: str, key: str, kind: ChangeKind, library: Library) -> str:
+    """Name the kind by which a change is counted."""
+    if _WAITS.search(key):
+        return "wait"
+    spec = library.setting(framework, key) if kind in ("setting", "flag") else None
+    is_in_code = spec.spelled == "python" if spec is not None else kind == "command" and _CALL.search(key)
+    return "argument" if is_in_code else kind
+
+
+def is_advised(change: ProposedChange) -> bool:
+    """Tell whether a change is to mend the job and more than a guess."""
+    return change.purpose == "cure" and not change.guess
+
+
+def with_guesses(
+    changes: Sequence[ProposedChange], standing: Standing, library: Library, odds: GuessOdds | None = None
+) -> tuple[ProposedChange, ...]:
+    """Mark what only the cause calls for where the like was seldom right, and put it behind the other cures.
+
+    So are last resorts, and what must follow a guess.
+    """
+    table, stated = odds or shipped(), standing == "established"
+
+    def is_guess(change: ProposedChange) -> bool:
+        if not change.is_bare or change.purpose != "cure":
+            return False
+        kind = kind_of_guess(change.framework, change.key, change.kind, library)
+        return change.tier >= LAST_RESORTS or table.odds(kind, stated=stated) < LEAST_ODDS
+
+    keys = {change.key for change in changes if change.goes_with is None and is_guess(change)}
+    marked = [
+        change.model_copy(update={"guess": True}) if keys & {change.key, change.goes_with} else change
+        for change in changes
+    ]
+    return tuple(sorted(marked, key=lambda change: (change.purpose == "find-out", change.guess)))
