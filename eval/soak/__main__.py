@@ -31,7 +31,7 @@ WORKER_EVERY = 20.0
 # Seconds for each batch that is still worked on afterwards.
 PATIENCE = 600.0
 # Seconds between two harms at most; in a short soak each comes once.
-REST = 120.0
+REST = 60.0
 # How much of the time harms last, and what comes back after them, as far as that can be planned.
 _LASTING = 60.0
 # Words of a command that the report shows.
@@ -51,6 +51,8 @@ def main() -> int:
             around = stack.enter_context(everything(folder, draws))
         else:
             around = Surroundings(folder, folder / "home", database=given.database, chroma=given.chroma)
+        if given.warm:
+            around.take_over(given.warm)
         with around.target(given.workers) as target:
             context = LoadContext(target.url, folder / "logs")
             load = Load(context, [make(context) for make in around.kinds], given.seed, given.slower)
@@ -77,6 +79,9 @@ def _parser() -> argparse.ArgumentParser:
         help="with page, Slack, a model, PostgreSQL, Chroma and a Ray cluster, and what can happen to each",
     )
     parser.add_argument("--slower", type=float, default=1.0, help="how much rarer is asked (default: 1)")
+    parser.add_argument(
+        "--warm", type=Path, metavar="HOME", help="a home whose index, models and caches are copied first"
+    )
     parser.add_argument("--database", default="", help="URL of an empty database (default: SQLite)")
     parser.add_argument("--chroma", default="", help="URL of a Chroma server to use (default: none)")
     parser.add_argument(

@@ -29,6 +29,7 @@ WHOLE_SERVER = "ui.soaked_server"
 # MiB of the home's disk: index, model and caches take half of it.
 DISK = 320
 NODES = 2
+_MADE_ONCE = ("index", "models", "cache")
 # libfaketime will not do: where the time since the start is to stay, it breaks Python's waits.
 CLOCK = Path(__file__).with_name("clock.c")
 
@@ -51,6 +52,11 @@ class Surroundings:
     harms: list[Harm] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
 
+    def take_over(self, home: Path) -> None:
+        """Copy what another home has made once, so that the server need not."""
+        for name in _MADE_ONCE:
+            shutil.copytree(home / name, self.home / name)
+
     def target(self, workers: int) -> SoakTarget:
         """Make the server."""
         log = self.folder / "server.log"
@@ -69,6 +75,7 @@ def everything(folder: Path, draws: random.Random) -> Iterator[Surroundings]:
         _add_model(found, stack)
         _add_clock(found)
         _add_page_and_slack(found, stack)
+        draws.shuffle(found.harms)
         yield found
 
 
@@ -137,7 +144,7 @@ def _add_model(found: Surroundings, stack: ExitStack) -> None:
         "OPENAI_API_KEY": "none",
     }
     found.kinds.append(ModelLoad)
-    found.harms.append(ModelMood(model, ModelLoad.deadline))
+    found.harms.append(ModelMood(model))
 
 
 def _add_clock(found: Surroundings) -> None:

@@ -57,6 +57,7 @@ class SoakTarget:
     samples: list[Sample] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     _process: subprocess.Popen[bytes] | None = None
+    _is_up: bool = False
     _over: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -108,6 +109,8 @@ class SoakTarget:
             self._process = subprocess.Popen(  # noqa: S603 - a module of ours
                 [sys.executable, "-m", self.program], env=made, stdout=log, stderr=log, start_new_session=True
             )
+        # What it takes while it starts says nothing of how it grows.
+        self._is_up = False
         ends = time.monotonic() + STARTS_WITHIN
         while not self._answers():
             if time.monotonic() > ends or self._process.poll() is not None:
@@ -116,6 +119,7 @@ class SoakTarget:
                 raise RuntimeError(f"the server does not start: {log_end}")
             time.sleep(0.2)
         self.lives += 1
+        self._is_up = True
 
     def kill_worker(self, dice: random.Random) -> None:
         """Kill one of its processes with -9."""
@@ -138,8 +142,10 @@ class SoakTarget:
         return self._process.pid if self._process else 0
 
     def note(self, what: str) -> None:
-        """Note that something was killed or disturbed just now."""
-        self.kills.append((time.monotonic() - self.began, what))
+        """Note that something was killed or disturbed just now, and tell whoever watches."""
+        at = time.monotonic() - self.began
+        self.kills.append((at, what))
+        sys.stderr.write(f"{at:.0f} s: {what}\n")
 
     def is_ready(self) -> bool:
         """Ask whether it takes work, by its own word."""
@@ -160,6 +166,8 @@ class SoakTarget:
     def _sample(self) -> None:
         while not self._over.wait(LOOK_S):
             server = self._pid
+            if not self._is_up:
+                continue
             with suppress(OSError, ValueError, IndexError):
                 files = len(os.listdir(f"/proc/{server}/fd"))  # noqa: PTH208 - a Path of each would be made
                 own = _resident(server)
