@@ -53,7 +53,7 @@ class Harm(ABC):
 
 
 def answered(target: SoakTarget, *expected: type[ServiceError]) -> list[str]:
-    """Ask for an answer; gives what is wrong: a refusal of a kind that is not expected, or no word in time."""
+    """Ask for an answer; gives what is wrong: an unexpected kind of refusal, or no word in time."""
     began = time.monotonic()
     try:
         with Client(target.url) as client:
