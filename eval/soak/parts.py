@@ -228,7 +228,7 @@ class SmallDisk(SoakPart):
 
     def fill(self) -> None:
         """Leave no room on it."""
-        with self._filler.open("wb", buffering=0) as stream:
+        with self._filler.open("ab", buffering=0) as stream:
             for size in (1 << 20, 1 << 12, 1):
                 with suppress(OSError):
                     while True:
