@@ -56,7 +56,9 @@ def main() -> int:
         with around.target(given.workers) as target:
             context = LoadContext(target.url, folder / "logs")
             load = Load(context, [make(context) for make in around.kinds], given.seed, given.slower)
-            schedule = HarmSchedule(target, around.harms, _rest(given.minutes * 60, len(around.harms)))
+            # Each is to come once at least.
+            most = given.minutes * 60 / (len(around.harms) + 1) - _LASTING
+            schedule = HarmSchedule(target, around.harms, min(REST, max(1.0, most)))
             disturbed = _Disturbed(itertools.cycle(given.disturb), given.every)
             _Soaking(target, load, draws, disturbed, schedule).run(given.minutes * 60)
             found = checks.check(target.url, context.asked, target.samples, PATIENCE)
@@ -97,11 +99,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("out/soak.html"), help="where the report goes")
     return parser
-
-
-def _rest(seconds: float, harms: int) -> float:
-    """Give the seconds between two harms: each is to come once at least."""
-    return min(REST, max(1.0, seconds / (harms + 1) - _LASTING)) if harms else REST
 
 
 def _tell(soak: report.Soak, out: Path) -> None:

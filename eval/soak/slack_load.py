@@ -100,7 +100,8 @@ class SlackLoad(LoadKind):
     def counts(self) -> dict[str, int]:
         """Count the threads, by whether they end with an answer or with why there is none."""
         told = [self._slack.threads[stamp].said for stamp in self._taken if stamp in self._slack.threads]
-        answered = sum(any(_has_buttons(item) for item in said.values()) for said in told)
+        # An answer has buttons, which are actions.
+        answered = sum('"actions"' in json.dumps(list(said.values())).replace("\\", "") for said in told)
         return {"threads answered": answered, "threads told why not": len(told) - answered}
 
     def _open(self) -> list[str]:
@@ -113,9 +114,3 @@ class SlackLoad(LoadKind):
             elif any(begun in json.dumps(said[0], ensure_ascii=False) for begun in self._interim):
                 found.append(f"thread {stamp} ends with {str(said[0].get('text'))[:80]!r}")
         return found
-
-
-def _has_buttons(message: dict[str, Any]) -> bool:
-    blocks = message.get("blocks") or []
-    rows = json.loads(blocks) if isinstance(blocks, str) else blocks
-    return any(block.get("type") == "actions" for block in rows)

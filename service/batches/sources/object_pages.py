@@ -62,7 +62,8 @@ def _s3_pages(store: Any, folder: str) -> Iterator[Sequence[_Row]]:
     asked: dict[str, Any] = {"Bucket": bucket, "Prefix": prefix, "Delimiter": "/", "MaxKeys": PAGE}
     while True:
         told = again(partial(store.call_s3, "list_objects_v2", **asked))
-        rows = [*_objects(told, bucket, prefix), *_folders(told, bucket)]
+        folders = [f"{bucket}/{row['Prefix'].rstrip('/')}" for row in told.get("CommonPrefixes", ())]
+        rows = [*_objects(told, bucket, prefix), *({"name": name, "type": _FOLDER} for name in folders)]
         if rows:
             yield sorted(rows, key=lambda row: str(row["name"]))
         if not told.get("IsTruncated"):
@@ -80,8 +81,3 @@ def _objects(told: _Row, bucket: str, prefix: str) -> Iterator[_Row]:
                 "size": row["Size"],
                 "LastModified": row["LastModified"],
             }
-
-
-def _folders(told: _Row, bucket: str) -> Iterator[_Row]:
-    for row in told.get("CommonPrefixes", ()):
-        yield {"name": f"{bucket}/{row['Prefix'].rstrip('/')}", "type": _FOLDER}

@@ -123,10 +123,6 @@ class ObjectWatch:
             list_below(store, root, folder, listed)
         except Exception as error:
             raise refused(self.url, error) from error
-        _tell_full(listed, folder)
+        if told := listed.skipped.omitted.get("beyond_limit"):
+            _LOG.warning("%s: of its objects not all are looked at (%s)", shown_path(folder), told)
         return listed, group_entry(listed.logs, listed.configs, folder.removeprefix(root).strip("/"))
-
-
-def _tell_full(listed: ObjectListing, folder: str) -> None:
-    if told := listed.skipped.omitted.get("beyond_limit"):
-        _LOG.warning("%s: of its objects not all are looked at (%s)", shown_path(folder), told)
