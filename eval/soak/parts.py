@@ -136,11 +136,16 @@ class ProgramPart(SoakPart):
                 self.command, cwd=self.folder, stdin=_QUIET, stdout=log, stderr=log, start_new_session=True
             )
         ends = time.monotonic() + _STARTS_WITHIN
-        while self.port and not _listens(self.port):
+        while self.port and not self._listens():
             if time.monotonic() > ends or self._process.poll() is not None:
                 said = (self.folder / "log").read_text(encoding="utf-8", errors="replace")[-2000:]
                 raise RuntimeError(f"{self.command[0]} does not start: {said}")
             time.sleep(0.2)
+
+    def _listens(self) -> bool:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            return True
+        return False
 
     def kill(self) -> None:
         """Kill it with -9, and what it started."""
@@ -202,12 +207,6 @@ def _ray(*words: str) -> tuple[str, ...]:
     return (program, "start", *words, *fixed, *ports, "--node-ip-address=127.0.0.1")
 
 
-def _listens(port: int) -> bool:
-    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-        return True
-    return False
-
-
 class SmallDisk(SoakPart):
     """A disk of its own, in memory, that can be filled; needs the right to mount."""
 
@@ -219,8 +218,9 @@ class SmallDisk(SoakPart):
     def start(self) -> None:
         """Mount it; raises CalledProcessError where this user may not."""
         words = ["mount", "-t", "tmpfs", "-o", f"size={self._megabytes}m", "tmpfs", str(self.folder)]
-        quiet = {"stdin": _QUIET, "stdout": _QUIET, "stderr": _QUIET}
-        subprocess.run(words, check=True, **quiet)  # noqa: S603 - a folder of ours
+        subprocess.run(  # noqa: S603 - a folder of ours
+            words, check=True, stdin=_QUIET, stdout=_QUIET, stderr=_QUIET
+        )
 
     def kill(self) -> None:
         """Take it away."""

@@ -15,6 +15,8 @@ from urllib.parse import parse_qsl
 BOT_USER, BOT_ID, TEAM = "UBOT", "BBOT", "T1"
 # How a model behaves: it answers, answers too late, answers with an error, breaks off in mid-answer.
 Mood = Literal["quick", "late", "failing", "cut"]
+# Seconds that a late one takes; whoever asked has long given up.
+_LATE_S = 300.0
 # What it says; of a log it knows nothing, so that nothing of this can be led back to one.
 _SAID = json.dumps(
     {
@@ -101,9 +103,11 @@ class ModelStandIn(StandIn):
             send(handler, b'{"error": {"message": "overloaded", "code": null}}', 500)
             return
         if mood == "late":
-            self._over.wait(3600)
+            self._over.wait(_LATE_S)
         if not json.loads(body).get("stream"):
-            send(handler, json.dumps(_whole()).encode())
+            message = {"role": "assistant", "content": _SAID}
+            choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            send(handler, json.dumps({**_HEAD, "object": "chat.completion", "choices": [choice]}).encode())
             return
         events = list(_events())
         handler.send_response(200)
@@ -126,13 +130,6 @@ def _events() -> Iterator[str]:
     for delta, finish in begun:
         yield json.dumps({**_HEAD, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
     yield "[DONE]"
-
-
-def _whole() -> dict[str, Any]:
-    message = {"role": "assistant", "content": _SAID}
-    usage = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050}
-    choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    return {**_HEAD, "object": "chat.completion", "choices": [choice], "usage": usage}
 
 
 @dataclass
