@@ -69,8 +69,8 @@ bench: $(STAMP)  ## Measure speed and memory.
 	@$(BIN)/python -m eval.bench
 
 SOAK_MINUTES ?= $(if $(CI),10,120)
-soak: $(STAMP)  ## Load a server and kill parts of it for SOAK_MINUTES; nothing may be lost, done twice, or grow.
-	@$(BIN)/python -m eval.soak --minutes $(SOAK_MINUTES) $(if $(SOAK_DATABASE),--database '$(SOAK_DATABASE)')
+soak: $(STAMP)  ## Load a server, and let all happen to it and its parts for SOAK_MINUTES; nothing may be lost, done twice, or grow.
+	@$(BIN)/python -m eval.soak --minutes $(SOAK_MINUTES) $(if $(SOAK_DATABASE),--database '$(SOAK_DATABASE)',--everything)
 
 fuzz: $(STAMP)  ## Throw damaged input at the reader, the archives and the launch files.
 	@$(BIN)/python -m eval.fuzz --seconds 180

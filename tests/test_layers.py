@@ -66,6 +66,7 @@ SEAMS: dict[str, str | tuple[str, ...]] = {
         "service/monitoring",
         "eval/fresh",
         "eval/attack",
+        "eval/soak",
         "ui/slack",
     ),
     "jwt": "service/api/oidc.py",

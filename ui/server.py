@@ -24,15 +24,15 @@ MAX_PORT = 65535
 _LOG = logging.getLogger("whycrash.server")
 
 
-def build(settings: Settings, triage_service: TriageService) -> FastAPI:
-    """Make the whole app over an open triage service."""
+def build(settings: Settings, triage_service: TriageService, slack_api: str = "") -> FastAPI:
+    """Make the whole app over an open triage service; `slack_api` is another Slack's address, for a trial."""
     # The page and Slack have packages of their own; the API is served without them.
     page = _chat_page()
     app = create_app(settings, triage_service, policies=page.POLICIES if page else None)
     if settings.slack_bot_token.get_secret_value() and not settings.slack_app_token.get_secret_value():
         from ui.slack import http
 
-        http.mount(app, triage_service, settings)
+        http.mount(app, triage_service, settings, *filter(None, [slack_api]))
     # Last: the page takes every path that is left.
     if page:
         page.mount(app, triage_service, settings)
@@ -51,14 +51,14 @@ def _chat_page() -> ModuleType | None:
     return page
 
 
-def serve(settings: Settings, report: Report, started: Callable[[str], None]) -> None:
+def serve(settings: Settings, report: Report, started: Callable[[str], None], slack_api: str = "") -> None:
     """Serve until told to stop; `started` gets the address.
 
     Raises SettingsError where it cannot be bound, or has no key.
     """
     with _bound(settings) as bound, TriageService(settings, report) as triage_service:
         serving.check_binding(settings, triage_service.store.keys.all())
-        server = serving.server(build(settings, triage_service), settings)
+        server = serving.server(build(settings, triage_service, slack_api), settings)
         started(address(settings, bound.getsockname()[1]))
         server.run(sockets=[bound])
 

@@ -1,25 +1,26 @@
-"""Who asks: people who paste, who hand in files, who listen to streams, and programs with batches."""
+"""Who asks while a soak lasts: threads, each of one kind of load, and what was handed in and accepted."""
 
 from __future__ import annotations
 
 import random
 import threading
-import time
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
-from service.api.client import Client
 from service.schemas.errors import ServiceError
-from service.schemas.events import Accepted
 
 INCIDENTS = Path(__file__).parents[1] / "incidents"
 LOGS = 40
-JOBS = 25
-# Seconds between two requests of one of them.
-PAUSE = 0.5
+# Bytes of a log that are handed in: its end.
+TAIL = 20_000
+# Seconds until what was refused is asked again.
 AGAIN = 1.0
+# What no part that is away excuses: the server itself made a mistake.
+_FAULTS = frozenset({"UnexpectedError", "CorpusError"})
 
 
 @dataclass
@@ -31,28 +32,66 @@ class SubmissionCounts:
     answered: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     twice: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+
+@dataclass
+class LoadContext:
+    """What all kinds of load share: the server's address, a folder for files, logs, and when it is over."""
+
+    url: str
+    folder: Path
+    asked: SubmissionCounts = field(default_factory=SubmissionCounts)
+    over: threading.Event = field(default_factory=threading.Event)
+    _logs: list[bytes] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Read the logs once."""
+        self._logs = [path.read_bytes() for path in sorted(INCIDENTS.glob("*/log.txt"))[:LOGS]]
+
+    def log(self, draws: random.Random, turn: int) -> bytes:
+        """Give the end of a log; each turn's is another one."""
+        return draws.choice(self._logs)[-TAIL:] + f"\njob {turn}\n".encode()
+
+    def text(self, draws: random.Random, turn: int) -> str:
+        """Give the end of a log as a text."""
+        return self.log(draws, turn).decode("utf-8", "replace")
+
+
+class LoadKind(ABC):
+    """Asks in one way; `pause` is how many seconds at most pass between two times."""
+
+    name: ClassVar[str]
+    pause: ClassVar[float] = 0.5
+
+    def __init__(self, context: LoadContext) -> None:
+        self.context = context
+
+    @abstractmethod
+    def ask(self, draws: random.Random, turn: int) -> None:
+        """Ask once; raises ServiceError where nothing came of it."""
+
+    def wrong(self) -> Sequence[str]:
+        """Say, once the load is over, what did not come out as it should have."""
+        return ()
+
+    def counts(self) -> Mapping[str, int]:
+        """Count what the report is to show beside triages and jobs."""
+        return {}
 
 
 class Load:
     """Threads that ask until they are told to stop."""
 
-    def __init__(self, url: str, folder: Path, seed: int) -> None:
-        self.asked = SubmissionCounts()
-        self._url = url
-        self._folder = folder
-        self._over = threading.Event()
-        self._logs = [path.read_bytes() for path in sorted(INCIDENTS.glob("*/log.txt"))[:LOGS]]
-        kinds: tuple[Callable[[random.Random, int], None], ...] = (
-            self._paste,
-            self._paste,
-            self._upload,
-            self._listen,
-            self._batch,
-        )
+    def __init__(self, context: LoadContext, kinds: Sequence[LoadKind], seed: int, slower: float = 1) -> None:
+        """`slower` is by what each pause is multiplied."""
+        self._context = context
+        self._kinds = kinds
+        self._slower = slower
         seeds = range(seed, seed + len(kinds))
-        dice = [random.Random(each) for each in seeds]  # noqa: S311 - load, and no secret
+        draws = [random.Random(each) for each in seeds]  # noqa: S311 - load, and no secret
         self._threads = [
-            threading.Thread(target=self._ask, args=(kind, dice[number], number))
+            threading.Thread(target=self._ask, args=(kind, draws[number], number), name=kind.name)
             for number, kind in enumerate(kinds)
         ]
 
@@ -63,71 +102,32 @@ class Load:
 
     def stop(self) -> None:
         """Let each end what it is at."""
-        self._over.set()
+        self._context.over.set()
         for thread in self._threads:
             thread.join()
 
-    def _ask(self, kind: Callable[[random.Random, int], None], dice: random.Random, number: int) -> None:
-        turn = 0
-        name = kind.__name__.strip("_")
-        while not self._over.is_set():
+    def wrong(self) -> list[str]:
+        """Say what the kinds found wrong, and mistakes of the server's own."""
+        asked = self._context.asked
+        told = [f"{kind.name}: {row}" for kind in self._kinds for row in kind.wrong()]
+        return [*told, *(f"a fault of the server's own: {row}" for row in asked.faults)]
+
+    def counts(self) -> dict[str, int]:
+        """Count what the kinds count."""
+        return {name: count for kind in self._kinds for name, count in kind.counts().items()}
+
+    def _ask(self, kind: LoadKind, draws: random.Random, number: int) -> None:
+        asked, over, turn = self._context.asked, self._context.over, 0
+        while not over.is_set():
             turn += 1
             try:
-                kind(dice, number * 1_000_000 + turn)
-                self.asked.answered[name] += 1
+                kind.ask(draws, number * 1_000_000 + turn)
+                asked.answered[kind.name] += 1
             except ServiceError as error:
                 # A server that is being killed answers nobody; what it had accepted is looked for afterwards.
-                self.asked.refused[f"{name}: {type(error).__name__}"] += 1
-                self._over.wait(AGAIN)
-            self._over.wait(PAUSE * dice.random())
-
-    def _log(self, dice: random.Random, turn: int) -> bytes:
-        return dice.choice(self._logs)[-20_000:] + f"\njob {turn}\n".encode()
-
-    def _paste(self, dice: random.Random, turn: int) -> None:
-        with Client(self._url) as client:
-            text = self._log(dice, turn).decode("utf-8", "replace")
-            self.asked.triages.append(client.triage(text, name=f"paste {turn}", model=False).id)
-
-    def _upload(self, dice: random.Random, turn: int) -> None:
-        path = self._folder / f"upload-{turn}.log"
-        path.write_bytes(self._log(dice, turn) * 50)
-        try:
-            with Client(self._url) as client:
-                self.asked.triages.append(client.triage(path, model=False).id)
-        finally:
-            path.unlink()
-
-    def _listen(self, dice: random.Random, turn: int) -> None:
-        with Client(self._url) as client:
-            for event in client.stream(self._log(dice, turn).decode("utf-8", "replace"), model=False):
-                if isinstance(event, Accepted):
-                    self.asked.triages.append(event.id)
-
-    def _accepted(self, client: Client, paths: list[Path], turn: int) -> str:
-        """Hand in until it is known to be accepted; a server that was killed may have accepted it unheard."""
-        while True:
-            try:
-                return client.batch(paths, idempotency_key=f"soak-{turn}").id
-            except ServiceError:
-                if self._over.wait(AGAIN):
-                    raise
-
-    def _batch(self, dice: random.Random, turn: int) -> None:
-        """Hand a batch in until it is accepted, and once more: that makes no second one."""
-        folder = self._folder / f"batch-{turn}"
-        folder.mkdir()
-        paths = [folder / f"job-{turn}-{number}.log" for number in range(JOBS)]
-        for number, path in enumerate(paths):
-            path.write_bytes(self._log(dice, turn * 100 + number))
-        with Client(self._url) as client:
-            taken = self._accepted(client, paths, turn)
-            self.asked.batches[taken] = {path.stem for path in paths}
-            again = client.batch(paths, idempotency_key=f"soak-{turn}").id
-            if again != taken:
-                self.asked.twice.append(f"{taken} and {again}")
-            # As a person would, before the next one.
-            ends = time.monotonic() + 60
-            while client.progress(taken).state == "running" and time.monotonic() < ends:
-                if self._over.wait(0.5):
-                    return
+                told = type(error).__name__
+                asked.refused[f"{kind.name}: {told}"] += 1
+                if told in _FAULTS:
+                    asked.faults.append(f"{kind.name}: {error}")
+                over.wait(AGAIN)
+            over.wait(kind.pause * self._slower * draws.random())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from eval.soak.checks import SoakFindings
 from eval.soak.load import SubmissionCounts
@@ -18,13 +19,27 @@ _STYLE = (
 )
 
 
-def page(target: SoakTarget, asked: SubmissionCounts, found: SoakFindings, minutes: float) -> str:
+@dataclass(frozen=True)
+class Soak:
+    """What there is to tell of a soak: `recoveries` are seconds after the end of each harm."""
+
+    target: SoakTarget
+    asked: SubmissionCounts
+    found: SoakFindings
+    minutes: float
+    recoveries: Sequence[tuple[str, float]] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
+def page(soak: Soak) -> str:
     """Give the page."""
+    target, asked, found = soak.target, soak.asked, soak.found
     verdict = "All held." if not found.wrong else f"{len(found.wrong)} did not hold."
     samples = target.samples
+    recovered = [(what, f"{after:.0f}") for what, after in soak.recoveries]
     return markup.document(
         "whycrash: soak",
-        markup.element("h1", f"A soak of {minutes:g} minutes"),
+        markup.element("h1", f"A soak of {soak.minutes:g} minutes"),
         paragraph(verdict),
         section("wrong", "What did not hold", *(paragraph(row) for row in found.wrong))
         if found.wrong
@@ -32,6 +47,12 @@ def page(target: SoakTarget, asked: SubmissionCounts, found: SoakFindings, minut
         markup.table("What was asked, and answered", ("what", "times"), _rows(asked.answered)),
         markup.table("What was refused or cut off", ("what", "times"), _rows(asked.refused)),
         markup.table("What became of all that was accepted", ("what", "number"), _rows(found.counts)),
+        markup.table("Seconds until work was taken again after a harm", ("what", "seconds"), recovered)
+        if recovered
+        else "",
+        markup.table("What could not be tried here", ("what", "why"), list(soak.missing.items()))
+        if soak.missing
+        else "",
         markup.table(
             "What was killed", ("second", "what"), [(f"{at:.0f}", what) for at, what in target.kills]
         ),

@@ -10,8 +10,11 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -39,16 +42,22 @@ class SoakTarget:
     """A server on loopback; a context manager."""
 
     home: Path
+    # What the server says; not in the home, whose disk may be full.
+    log: Path
     workers: int
     # SQLAlchemy's URL of an empty database; empty is SQLite in the home.
     database: str = ""
     # Where the vectors are kept; empty is this machine alone.
     chroma: str = ""
+    # The module that serves, and variables of its environment beside those here.
+    program: str = "eval.bench.server"
+    more: Mapping[str, str] = field(default_factory=dict)
     lives: int = 0
     kills: list[tuple[float, str]] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     _process: subprocess.Popen[bytes] | None = None
+    _is_up: bool = False
     _over: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -94,23 +103,23 @@ class SoakTarget:
             made["WHYCRASH_CHROMA_URL"] = self.chroma
         if embedder := os.environ.get("WHYCRASH_EMBEDDING_MODEL"):
             made["WHYCRASH_EMBEDDING_MODEL"] = embedder
+        made |= self.more
         self.home.mkdir(parents=True, exist_ok=True)
-        with (self.home / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "eval.bench.server"],
-                env=made,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - a module of ours
+                [sys.executable, "-m", self.program], env=made, stdout=log, stderr=log, start_new_session=True
             )
+        # What it takes while it starts says nothing of how it grows.
+        self._is_up = False
         ends = time.monotonic() + STARTS_WITHIN
         while not self._answers():
             if time.monotonic() > ends or self._process.poll() is not None:
                 self._end()
-                log_end = (self.home / "server.log").read_text(encoding="utf-8", errors="replace")[-2000:]
+                log_end = self.log.read_text(encoding="utf-8", errors="replace")[-2000:]
                 raise RuntimeError(f"the server does not start: {log_end}")
             time.sleep(0.2)
         self.lives += 1
+        self._is_up = True
 
     def kill_worker(self, dice: random.Random) -> None:
         """Kill one of its processes with -9."""
@@ -133,8 +142,18 @@ class SoakTarget:
         return self._process.pid if self._process else 0
 
     def note(self, what: str) -> None:
-        """Note that something was killed or disturbed just now."""
-        self.kills.append((time.monotonic() - self.began, what))
+        """Note that something was killed or disturbed just now, and tell whoever watches."""
+        at = time.monotonic() - self.began
+        self.kills.append((at, what))
+        sys.stderr.write(f"{at:.0f} s: {what}\n")
+
+    def is_ready(self) -> bool:
+        """Ask whether it takes work, by its own word."""
+        try:
+            with urllib.request.urlopen(f"{self.url}/readyz", timeout=10.0) as told:  # noqa: S310 - loopback
+                return bool(told.status == HTTPStatus.OK)
+        except OSError:
+            return False
 
     def _answers(self) -> bool:
         try:
@@ -147,6 +166,8 @@ class SoakTarget:
     def _sample(self) -> None:
         while not self._over.wait(LOOK_S):
             server = self._pid
+            if not self._is_up:
+                continue
             with suppress(OSError, ValueError, IndexError):
                 files = len(os.listdir(f"/proc/{server}/fd"))  # noqa: PTH208 - a Path of each would be made
                 own = _resident(server)

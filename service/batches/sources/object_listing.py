@@ -1,7 +1,7 @@
 """List an object store by its address: s3://, gs://, az://, oss://, http://.
 
 Asked through fsspec, whose driver for the store takes credentials from where the store's own tools take them.
-They need no more rights than to list and to read. A folder at a time is listed.
+They need no more rights than to list and to read. A page of a folder at a time is listed.
 https://filesystem-spec.readthedocs.io/en/latest/api.html
 """
 
@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from functools import partial
-from typing import Any, NamedTuple
+from datetime import datetime
+from typing import Any
 
 from corpus.message import Message
 from ingest.errors import InputError
@@ -20,7 +19,9 @@ from ingest.extras import advice
 from ingest.logs.inputs.members import CONFIG, LIMITS, Skipped, kind_of
 from ingest.logs.inputs.sources import LogSource
 from service.batches.sources.found import shown_path
-from service.batches.sources.object_reading import ObjectStream, again
+from service.batches.sources.object_files import ObjectFile
+from service.batches.sources.object_pages import read_pages
+from service.batches.sources.object_reading import ObjectStream
 from service.schemas.errors import InvalidRequestError
 
 # fsspec's driver for each kind of address. Others are not asked: among them are the files of this machine,
@@ -37,17 +38,6 @@ DRIVERS: Mapping[str, str] = {
     "http": "aiohttp",
     "https": "aiohttp",
 }
-# Where drivers tell when an object was written.
-_WRITTEN = ("LastModified", "last_modified", "mtime", "updated", "created")
-
-
-class ObjectFile(NamedTuple):
-    """An object: its name below the address, its path in the store, when it was written, and its bytes."""
-
-    name: str
-    path: str
-    written: datetime | None
-    size: int
 
 
 @dataclass
@@ -87,13 +77,6 @@ class ObjectListing:
         return f"{job}|{last.isoformat()}|{sum(self.logs[log].size for log in logs)}" if last else ""
 
 
-class StoreFolder(NamedTuple):
-    """What lies in one folder of a store: objects, and the paths of the folders in it."""
-
-    files: list[ObjectFile]
-    folders: list[str]
-
-
 def check_url(url: str) -> str:
     """Give an address's kind, such as `s3`; raises InvalidRequestError where it is of none that is known."""
     kind, mark, rest = url.partition("://")
@@ -130,39 +113,26 @@ def refused(url: str, error: Exception) -> InvalidRequestError:
     )
 
 
-def read_folder(store: Any, root: str, folder: str) -> StoreFolder:
-    """List one folder, in the order of names; raises what the store's driver does."""
-    found = StoreFolder([], [])
-    for row in sorted(again(partial(store.ls, folder, detail=True)), key=lambda row: str(row["name"])):
-        path = str(row["name"]).rstrip("/")
-        if row["type"] != "directory":
-            name = path.removeprefix(root).strip("/") or path.rpartition("/")[2]
-            found.files.append(ObjectFile(name, path, time_written(row), int(row.get("size") or 0)))
-        elif path != folder:  # else a mark that the folder is there
-            found.folders.append(path)
-    return found
-
-
 def list_below(store: Any, root: str, begin: str, listed: ObjectListing) -> None:
-    """List a folder and those in it, or the one object that the path names."""
+    """List a folder and those in it, or the one object that the path names, until `listed` is full."""
     pending = [(begin, 0)]
     while pending:
         folder, depth = pending.pop()
-        inner = read_folder(store, root, folder)
-        for file in inner.files:
-            if listed.is_full():
-                return
-            listed.seen += 1
-            listed.add(file)
-        for path in inner.folders:
-            if listed.is_full():
-                return
-            listed.seen += 1
-            name = path.removeprefix(root).strip("/")
-            if depth + 1 >= LIMITS.depth or kind_of(f"{name}/"):
-                listed.skipped.add(kind_of(f"{name}/") or "too_deep", f"{name}/")
-            else:
-                pending.append((path, depth + 1))
+        for page in read_pages(store, root, folder):
+            for file in page.files:
+                if listed.is_full():
+                    return
+                listed.seen += 1
+                listed.add(file)
+            for path in page.folders:
+                if listed.is_full():
+                    return
+                listed.seen += 1
+                name = path.removeprefix(root).strip("/")
+                if depth + 1 >= LIMITS.depth or kind_of(f"{name}/"):
+                    listed.skipped.add(kind_of(f"{name}/") or "too_deep", f"{name}/")
+                else:
+                    pending.append((path, depth + 1))
 
 
 def reader_of(store: Any, listed: ObjectListing) -> Callable[[str, int], bytes]:
@@ -181,17 +151,3 @@ def reader_of(store: Any, listed: ObjectListing) -> Callable[[str, int], bytes]:
         return bytes(held[:most])
 
     return beginning
-
-
-def time_written(row: Mapping[str, Any]) -> datetime | None:
-    """Give when an object was last written, as its store's driver tells it; None where it does not."""
-    told = next((row[key] for key in _WRITTEN if row.get(key)), None)
-    try:
-        if isinstance(told, int | float):
-            return datetime.fromtimestamp(told, UTC)
-        found = datetime.fromisoformat(told) if isinstance(told, str) else told
-    except (ValueError, OverflowError, OSError):
-        return None
-    if not isinstance(found, datetime):
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)

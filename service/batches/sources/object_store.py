@@ -13,14 +13,8 @@ from ingest.logs.inputs.members import LIMITS, JobLimits, Member, Skipped
 from service.batches.sources.copies import keep_config, keep_log, label
 from service.batches.sources.found import FoundJobs, check_limits, collect_jobs, shown_path
 from service.batches.sources.grouping import JobFiles, group_files
-from service.batches.sources.object_listing import (
-    ObjectFile,
-    ObjectListing,
-    list_below,
-    open_store,
-    reader_of,
-    refused,
-)
+from service.batches.sources.object_files import ObjectFile
+from service.batches.sources.object_listing import ObjectListing, list_below, open_store, reader_of, refused
 from service.batches.sources.object_reading import ObjectStream, reading
 from service.batches.sources.ray_history import HistoryJob, split_sessions
 from service.batches.sources.ray_jobs import STATUS_LOG

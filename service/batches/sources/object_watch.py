@@ -1,4 +1,4 @@
-"""Jobs of an object store as they end: listed folder by folder, so that one folder is held at a time.
+"""Jobs of an object store as they end: listed page by page, so that of no folder of jobs all is held.
 
 Each object and each folder below the address is a job, whatever lies beside it; a folder named by a day is
 gone into, and each session that KubeRay's history server keeps of a Ray cluster is its jobs. A job is over
@@ -16,10 +16,12 @@ from typing import Any
 from ingest.logs.inputs.members import LIMITS, Skipped, kind_of
 from service.batches.sources.candidates import JobCandidate
 from service.batches.sources.found import shown_path
-from service.batches.sources.grouping import JobFiles, group_beside, group_entry, is_dated
-from service.batches.sources.object_listing import ObjectListing, list_below, open_store, read_folder, refused
+from service.batches.sources.grouping import JobFiles, group_entry, is_dated
+from service.batches.sources.object_listing import ObjectListing, list_below, open_store, refused
+from service.batches.sources.object_pages import StorePage, read_pages
 from service.batches.sources.object_reading import reading
 from service.batches.sources.object_store import StoredJob, jobs_of, limits_of
+from service.batches.sources.object_window import FolderWindow, Unit
 from service.batches.sources.ray_history import HistoryJob
 from service.batches.sources.ray_layout import is_above_sessions
 from service.batches.sources.spool import SpooledJob
@@ -27,8 +29,6 @@ from service.schemas.records import JobSpec
 from service.settings import Settings
 
 _LOG = logging.getLogger("whycrash.watch")
-# A folder's objects, and the jobs that they are.
-_Unit = tuple[ObjectListing, list[JobFiles]]
 
 
 class ObjectWatch:
@@ -77,52 +77,52 @@ class ObjectWatch:
 
     # Listing.
 
-    def _units(self, store: Any, root: str) -> Iterator[_Unit]:
-        """Give the objects that lie in each folder of jobs, then those of each folder in it."""
+    def _units(self, store: Any, root: str) -> Iterator[Unit]:
+        """Give the objects of each folder of jobs, window by window, and those of each folder in it."""
         pending = [(root, 0)]
         while pending:
             place, depth = pending.pop()
-            listed, folders = self._beside(store, root, place)
             name = place.removeprefix(root).strip("/")
-            has_own = listed.logs or any(folder.endswith("/.hydra") for folder in folders)
-            if depth and has_own and is_dated(name.rpartition("/")[2]):
+            if depth and is_dated(name.rpartition("/")[2]) and self._has_own(store, root, place):
                 # Of a day or a time, with logs of its own: it is a job, with all below it.
                 yield self._entry(store, root, place)
                 continue
-            yield listed, group_beside(listed.logs, listed.configs, name)
-            for folder in folders:
-                inner = folder.removeprefix(root).strip("/")
-                if kind_of(f"{inner}/") or depth + 1 >= LIMITS.depth:
-                    continue
-                if is_dated(inner.rpartition("/")[2]) or is_above_sessions(folder):
-                    pending.append((folder, depth + 1))
-                else:
-                    yield self._entry(store, root, folder)
+            window = FolderWindow(name)
+            for page in self._pages(store, root, place):
+                if (unit := window.add(page.files)) is not None:
+                    yield unit
+                for folder in page.folders:
+                    inner = folder.removeprefix(root).strip("/")
+                    if kind_of(f"{inner}/") or depth + 1 >= LIMITS.depth:
+                        continue
+                    if is_dated(inner.rpartition("/")[2]) or is_above_sessions(folder):
+                        pending.append((folder, depth + 1))
+                    else:
+                        yield self._entry(store, root, folder)
+            yield window.rest()
 
-    def _beside(self, store: Any, root: str, place: str) -> tuple[ObjectListing, list[str]]:
-        listed = ObjectListing(10 * self._settings.max_jobs)
+    def _pages(self, store: Any, root: str, place: str) -> Iterator[StorePage]:
         try:
-            inner = read_folder(store, root, place)
+            yield from read_pages(store, root, place)
         except Exception as error:
             raise refused(self.url, error) from error
-        for file in inner.files:
-            if listed.is_full():
-                break
-            listed.seen += 1
-            listed.add(file)
-        _tell_full(listed, place)
-        return listed, inner.folders
 
-    def _entry(self, store: Any, root: str, folder: str) -> _Unit:
+    def _has_own(self, store: Any, root: str, place: str) -> bool:
+        """Tell whether logs lie in a folder itself, or what Hydra writes beside them."""
+        for page in self._pages(store, root, place):
+            listed = ObjectListing(len(page.files))
+            for file in page.files:
+                listed.add(file)
+            if listed.logs or any(folder.endswith("/.hydra") for folder in page.folders):
+                return True
+        return False
+
+    def _entry(self, store: Any, root: str, folder: str) -> Unit:
         listed = ObjectListing(10 * self._settings.max_jobs)
         try:
             list_below(store, root, folder, listed)
         except Exception as error:
             raise refused(self.url, error) from error
-        _tell_full(listed, folder)
+        if told := listed.skipped.omitted.get("beyond_limit"):
+            _LOG.warning("%s: of its objects not all are looked at (%s)", shown_path(folder), told)
         return listed, group_entry(listed.logs, listed.configs, folder.removeprefix(root).strip("/"))
-
-
-def _tell_full(listed: ObjectListing, folder: str) -> None:
-    if told := listed.skipped.omitted.get("beyond_limit"):
-        _LOG.warning("%s: of its objects not all are looked at (%s)", shown_path(folder), told)

@@ -12,7 +12,7 @@ from typing import Any
 import fsspec
 import pytest
 
-from service.batches.sources import object_listing, object_store
+from service.batches.sources import object_files, object_store
 from service.batches.sources.found import FoundJobs
 from service.batches.sources.object_store import ObjectQuery
 from service.batches.sources.spool import open_spool
@@ -199,7 +199,7 @@ def test_that_jobs_of_before_are_left_out(find: Find, store: type[UnreliableStor
     ],
 )
 def test_that_each_drivers_time_is_read(row: dict[str, Any], told: datetime | None) -> None:
-    assert object_listing.time_written(row) == told
+    assert object_files.time_written(row) == told
 
 
 def test_that_more_jobs_than_a_batch_holds_are_refused(find: Find, store: type[UnreliableStore]) -> None:
