@@ -72,7 +72,12 @@ def plot(scores: Sequence[FirstSight]) -> str:
 
 def tables(scores: Sequence[FirstSight]) -> str:
     """Write the figures as tables of Markdown: the latest rounds together, then each, the newest first."""
-    groups = [_latest(scores, least) for least in POOLED if _count(scores) > least]
+    # Of all tails of the rounds with so many logs, the shortest.
+    groups = [
+        scores[max(place for place in range(len(scores)) if _count(scores[place:]) >= least) :]
+        for least in POOLED
+        if _count(scores) > least
+    ]
     rows = [
         *(
             _Row(f"**last {_count(some)}** ({some[0].round} to {some[-1].round})", pooled(some))
@@ -90,12 +95,6 @@ def _table(head: str, columns: Mapping[str, str], rows: Sequence[_Row]) -> str:
         *([row.head, *(cell(row.figures.get(name)) for name in columns)] for row in rows),
     ]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-
-
-def _latest(scores: Sequence[FirstSight], least: int) -> Sequence[FirstSight]:
-    """Give the latest rounds that hold so many logs together."""
-    first = max(place for place in range(len(scores)) if _count(scores[place:]) >= least)
-    return scores[first:]
 
 
 def _count(scores: Sequence[FirstSight]) -> int:

@@ -136,16 +136,13 @@ class ProgramPart(SoakPart):
                 self.command, cwd=self.folder, stdin=_QUIET, stdout=log, stderr=log, start_new_session=True
             )
         ends = time.monotonic() + _STARTS_WITHIN
-        while self.port and not self._listens():
+        while self.port:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+                break
             if time.monotonic() > ends or self._process.poll() is not None:
                 said = (self.folder / "log").read_text(encoding="utf-8", errors="replace")[-2000:]
                 raise RuntimeError(f"{self.command[0]} does not start: {said}")
             time.sleep(0.2)
-
-    def _listens(self) -> bool:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
-            return True
-        return False
 
     def kill(self) -> None:
         """Kill it with -9, and what it started."""
