@@ -53,12 +53,13 @@ def page(soak: Soak) -> str:
         markup.table("What could not be tried here", ("what", "why"), list(soak.missing.items()))
         if soak.missing
         else "",
-        markup.table(
-            "What was killed", ("second", "what"), [(f"{at:.0f}", what) for at, what in target.kills]
-        ),
         _over_time("Memory of the server, MiB", samples, lambda sample: sample.server_mb),
         _over_time("Memory of all its processes, MiB", samples, lambda sample: sample.all_mb),
         _over_time("Open files of the server", samples, lambda sample: float(sample.files)),
+        # The longest comes last.
+        markup.table(
+            "What was killed", ("second", "what"), [(f"{at:.0f}", what) for at, what in target.kills]
+        ),
         style=_STYLE,
     )
 
