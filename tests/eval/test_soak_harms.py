@@ -25,7 +25,6 @@ from eval.soak.surroundings import CLOCK
 from eval.soak.target import SoakTarget
 from service.schemas.errors import BusyError, ServiceError, UnexpectedError
 from tests.tables import each_row
-from tests.warm import ROOT
 
 
 @dataclass
@@ -230,22 +229,3 @@ def test_that_a_clock_is_set_wrong_and_right_again_while_a_program_runs(tmp_path
     assert 3 * 3600 <= wrong - right < 4 * 3600
     assert now == pytest.approx(wrong, abs=60)
     assert 0 < after - right < 3600
-
-
-@pytest.mark.long
-def test_that_a_soak_of_everything_holds(tmp_path: Path) -> None:
-    """A minute of all kinds of load; what cannot be had here is named."""
-    words = [sys.executable, "-m", "eval.soak", "--everything", "--minutes", "1", "--slower", "2"]
-    made = os.environ | {"WHYCRASH_EMBEDDING_MODEL": "hash"}
-    ended = subprocess.run(
-        [*words, "--out", str(tmp_path / "soak.html")],
-        cwd=ROOT,
-        env=made,
-        capture_output=True,
-        check=False,
-        text=True,
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "threads answered" in ended.stdout
-    assert "work was taken" in ended.stdout
-    assert "All held." in (tmp_path / "soak.html").read_text(encoding="utf-8")
