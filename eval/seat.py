@@ -189,14 +189,7 @@ def _options(words: list[str]) -> argparse.Namespace:
         "--incidents", type=Path, default=incidents.FOLDER, help="folder of labelled incidents"
     )
     parser.add_argument("--round", type=int, metavar="N", help="the logs of a round in place of incidents")
-    parser.add_argument("--rounds", type=Path, default=rounds.ROUNDS, help="folder of rounds, yours or ours")
-    parser.add_argument(
-        "--from",
-        dest="folder",
-        type=Path,
-        metavar="DIR",
-        help="take a round's texts from files named by their SHA-256 instead of from the public host",
-    )
+    texts.add_options(parser)
     parser.add_argument("--words", type=Path, default=WORDS, help="folder for what readers say")
     parser.add_argument("--single", action="store_true", help="without tools: one answer to the prompt")
     parser.add_argument("--whole", action="store_true", help="show the talk from its beginning")

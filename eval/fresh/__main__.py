@@ -45,14 +45,7 @@ def main(words: list[str]) -> int:
 def _options(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m eval.fresh", description=__doc__)
     parser.add_argument("numbers", nargs="*", type=int, metavar="ROUND", help="all rounds unless named")
-    parser.add_argument("--rounds", type=Path, default=rounds.ROUNDS, help="folder of rounds, yours or ours")
-    parser.add_argument(
-        "--from",
-        dest="folder",
-        type=Path,
-        metavar="DIR",
-        help="take the texts from files named by their SHA-256 instead of from the public host",
-    )
+    texts.add_options(parser)
     parser.add_argument(
         "--words",
         type=Path,

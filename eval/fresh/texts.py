@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,11 +13,23 @@ import httpx
 
 from corpus.library import read_yaml
 from eval.errors import FetchError
-from eval.fresh.rounds import HOSTS, FreshLog, Pointer
+from eval.fresh.rounds import HOSTS, ROUNDS, FreshLog, Pointer
 
 # Gives the bytes of a pointer of a log's repository.
 Source = Callable[[FreshLog, Pointer], bytes]
 _SECONDS = 30.0
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Let a command be told where rounds lie, and their texts: as `rounds` and `folder`."""
+    parser.add_argument("--rounds", type=Path, default=ROUNDS, help="folder of rounds, yours or ours")
+    parser.add_argument(
+        "--from",
+        dest="folder",
+        type=Path,
+        metavar="DIR",
+        help="take a round's texts from files named by their SHA-256 instead of from the public host",
+    )
 
 
 @contextmanager

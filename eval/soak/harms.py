@@ -15,7 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from eval.soak.api_load import ANSWERS_WITHIN
-from eval.soak.parts import ChromaPart, PostgresPart, RayHeadPart, RayNodePart, SmallDisk
+from eval.soak.parts import RayHeadPart, RayNodePart, SmallDisk, SoakPart
 from eval.soak.standin import ModelStandIn, Mood
 from eval.soak.target import SoakTarget
 from service.api.client import Client
@@ -72,12 +72,10 @@ def answered(target: SoakTarget, *expected: type[ServiceError]) -> list[str]:
 _EXCUSED = (WorkerLostError, BusyError, LateError)
 
 
-class DatabaseAway(Harm):
-    """PostgreSQL ends without a word, and is started again."""
+class PartAway(Harm):
+    """A part that the server needs ends without a word, and is started again."""
 
-    name = "PostgreSQL away"
-
-    def __init__(self, part: PostgresPart) -> None:
+    def __init__(self, part: SoakPart) -> None:
         self._part = part
 
     def strike(self) -> str:
@@ -88,6 +86,12 @@ class DatabaseAway(Harm):
     def mend(self) -> None:
         """Start it."""
         self._part.start()
+
+
+class DatabaseAway(PartAway):
+    """PostgreSQL is away."""
+
+    name = "PostgreSQL away"
 
     def look(self, target: SoakTarget) -> Sequence[str]:
         """Look whether it refuses for its database, and is not ready."""
@@ -95,22 +99,10 @@ class DatabaseAway(Harm):
         return [*told, *(["the server is ready without its database"] if target.is_ready() else [])]
 
 
-class VectorsAway(Harm):
-    """Chroma is killed, and started again; vectors of the server's own answer meanwhile."""
+class VectorsAway(PartAway):
+    """Chroma is away; vectors of the server's own answer meanwhile."""
 
     name = "Chroma away"
-
-    def __init__(self, part: ChromaPart) -> None:
-        self._part = part
-
-    def strike(self) -> str:
-        """Kill it."""
-        self._part.kill()
-        return self.name
-
-    def mend(self) -> None:
-        """Start it."""
-        self._part.start()
 
 
 class DiskFull(Harm):

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -42,20 +43,20 @@ def descendants(pid: int) -> list[int]:
     return [*found, *(below for child in found for below in descendants(child))]
 
 
-class SoakPart:
+class SoakPart(ABC):
     """A part that runs beside the server, in a folder that is deleted with it."""
 
     def __init__(self) -> None:
         # A short path: sockets lie below.
         self.folder = Path(tempfile.mkdtemp(prefix="ws-", dir="/tmp"))
 
+    @abstractmethod
     def start(self) -> None:
         """Start it, also after it was killed."""
-        raise NotImplementedError
 
+    @abstractmethod
     def kill(self) -> None:
         """End it at once."""
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         self.start()

@@ -113,8 +113,7 @@ def sets_up(frames: Sequence[Frame]) -> bool:
         return False
     if all(frame.function == "<module>" or "importlib" in frame.file for frame in frames):
         return True
-    phase = phases.load().by_name.get(of_frames(frames, has_begun=False))
-    return phase is not None and phase.sets_up
+    return _is_set_up(of_frames(frames, has_begun=False))
 
 
 def _is_set_up(name: str) -> bool:
