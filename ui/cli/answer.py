@@ -182,8 +182,14 @@ def _short_blocks(view: DiagnosisView, width: int, rows_of_patch: int, rows_each
         is_told = first.why.replace("`", "") in view.part("why").replace("`", "")
         first = replace(first, why="" if is_told else _shortened(first.why, _ROWS_WHY * width))
         yield _Block([Text(view.words("changes"), style="bold"), *_change(first)])
-        others = [row for change in view.changes[1:_CHANGES] for row in list(_change(change))[:1]]
-        yield _Block(others, goes_on=True, spare=1)
+        # What the patch below makes is told as well, however little room there is.
+        made = {change.key for change in view.first_changes} if view.patch else set()
+        others = view.changes[1:_CHANGES]
+        for is_made, spare in ((True, 0), (False, 1)):
+            told = [change for change in others if (change.key in made) == is_made]
+            yield _Block(
+                [row for change in told for row in list(_change(change))[:1]], goes_on=True, spare=spare
+            )
     elif not view.steps and (advice := _shortened(view.part("do"), _ROWS_ADVICE * width)):
         yield _Block([Text(phrase("do", view.language), style="bold"), markdown(advice)])
     yield from _to_use(view, _Room(rows_of_patch, rows_each * width, _ROWS_COMMAND * width))

@@ -40,6 +40,8 @@ def test_that_an_answer_fits_a_screen_and_holds_what_one_acts_on(language: Langu
         rows = sum(max(1, -(-cell_len(row) // COLUMNS)) for row in text.splitlines())
         wanted = [answer.headline, words("cli.full", language)]
         wanted += [as_written(change_view(answer.changes[0], language))] if view.changes else []
+        # What the patch makes is told, and not only shown.
+        wanted += [as_written(change) for change in view.first_changes if answer.patch]
         wanted += [answer.root.place] if answer.root else []
         missing = [item for item in wanted if "".join(item.split()) not in flat]
         if missing or rows > ROWS:
