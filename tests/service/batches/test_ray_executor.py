@@ -139,7 +139,8 @@ class Under:
         def are_done() -> bool:
             for path in self.paths:
                 for _, handle in reader_now(path):
-                    with suppress(BrokenPipeError):  # it was gone since
+                    # It was gone since, or stands still before a pipe that is full of logs.
+                    with suppress(BrokenPipeError, BlockingIOError):
                         os.write(handle, crash(99).encode())
                     os.close(handle)
             counts = self.store.batches.get(self.batch).counts
