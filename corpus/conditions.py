@@ -357,6 +357,15 @@ def _handed(argument: str) -> None:
         raise ValueError(f"handed:{argument} is not known; a key that is handed on is {' or '.join(HANDED)}")
 
 
+# Whose program was started: one that a known package brings, and no code of the user's own is seen to run.
+PACKAGE = "package"
+
+
+def _started(argument: str) -> None:
+    if argument != PACKAGE:
+        raise ValueError(f"started:{argument} is not known; whose program was started is a `{PACKAGE}`'s")
+
+
 # What a job is seen to have counted before it failed.
 STEPS = "steps"
 
@@ -379,6 +388,7 @@ LOG = Vocabulary(
         "guard": _led_by,
         "counted": _counted,
         "handed": _handed,
+        "started": _started,
     },
     is_known=lambda name: "." in name,
 )

@@ -12,6 +12,7 @@ from corpus import job_kinds
 from corpus.condition_nodes import UNKNOWN, ConditionResult, EvaluationContext
 from corpus.conditions import framework_range, parse
 from corpus.expressions import compiled
+from corpus.frameworks import cued_frameworks
 from corpus.job_kinds import JobSigns
 from corpus.keys import canonical, last_level
 from corpus.library import fits
@@ -21,10 +22,13 @@ from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.facts import Fact
 from ingest.logs.frameworks import Framework
+from ingest.logs.stacks.own_calls import own_call
 from ingest.logs.stacks.own_names import WHOSE
 from ingest.source_code.guarded_statement import GuardedStatement
 from ingest.source_code.refused_choice import is_option, refused_choices
 
+# A file of code that a command names, or a statement that it has itself.
+_FILE = re.compile(r"\.(?:py|sh|ipynb|sbatch|slurm)\b|\bpython[\d.]*\s+-c\b")
 # A shorter text is a value of too much.
 _LEAST_CHOICE = 3
 
@@ -236,6 +240,13 @@ def _refuses_handed(what: str, view: ReportView) -> bool:
     return bool(found(message, root.frames, view.settings))
 
 
+def _runs_package(_whose: str, view: ReportView) -> bool:
+    """Tell whether a known package's own program was started, and nothing of the user's own shows."""
+    is_own = any(own_call(event.frames) for event in view.events)
+    is_own = is_own or bool(view.launches or _FILE.search(view.command))
+    return not is_own and bool(view.command) and bool(cued_frameworks(view.command))
+
+
 # What tells whether a test by name holds.
 _TESTS: Mapping[str, Callable[[str, ReportView], bool]] = {
     # Most conditions name a pattern as it is called; only the others need to be matched against each.
@@ -264,6 +275,8 @@ _TESTS: Mapping[str, Callable[[str, ReportView], bool]] = {
     "guard": lambda _choice, view: _refuses_choice(view),
     # What the root's call refuses of the keys that a file hands on to it.
     "handed": lambda what, view: _refuses_handed(what, view),
+    # Whose program was started, where no code of the user's own shows.
+    "started": _runs_package,
     # Whether steps were counted before the failure, and since the last start.
     "counted": lambda _steps, view: view.has_begun,
     "stack": lambda expression, view: _finds(expression, view.stacks),

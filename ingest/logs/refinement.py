@@ -23,7 +23,7 @@ from ingest.logs.stacks.stack import Frame
 # How long a message is that two failures hardly have in common by chance.
 TELLING = 24
 # What a condition on the job's own files begins with.
-_OF_FILES = re.compile("launch:|guard:|handed:")
+_OF_FILES = re.compile("launch:|guard:|handed:|started:")
 # The kind of fact that tells how a process ended: its exit code, its signal.
 EXIT = "exit"
 

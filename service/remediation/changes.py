@@ -10,7 +10,7 @@ from corpus.frameworks import known_frameworks
 from corpus.keys import canonical
 from corpus.library import Library, fits
 from corpus.message import Message, in_both, joined, message_id, words
-from corpus.schema import Case, Change, Language, Remedy, Scalar, SettingSpec
+from corpus.schema import Case, Change, Language, Remedy, SettingSpec
 from corpus.version_ranges import overlap
 from ingest.logs.conditions import applies
 from ingest.logs.configs.launch import Setting
@@ -31,6 +31,7 @@ from service.remediation.named_changes import (
 from service.remediation.named_options import NamedOption
 from service.remediation.own_values import with_divisors
 from service.remediation.packages.changes import PackageChange
+from service.remediation.proposed_values import proposed_value
 from service.remediation.ranking import (
     BEFORE_ADVICE,
     BEFORE_OTHERS,
@@ -44,11 +45,10 @@ from service.remediation.ranking import (
     without_unset,
 )
 from service.remediation.renames import Rename
-from service.remediation.rules.context import CannotHelp, DependentSetting
+from service.remediation.rules.context import DependentSetting
 from service.remediation.setting_values import is_guidance, is_least, misfit_reason, number_of
-from service.remediation.values import beyond_default, compute_value, leads_astray, rule_context, rule_for
+from service.remediation.values import rule_for
 from service.schemas.diagnosis import Dropped, ProposedChange
-from service.schemas.value_bounds import ValueBounds
 
 _SAID = {"named": "changes.named", "checked": "changes.checked"}
 
@@ -89,19 +89,6 @@ class _CandidateChange:
     cause: str
     case: str | None = None
     serves: Collection[str] = ()
-
-
-@dataclass(frozen=True)
-class _ProposedValue:
-    """The value to propose, in what words, and why it would not help after all."""
-
-    to: Scalar
-    because: str = ""
-    also: tuple[DependentSetting, ...] = ()
-    useless: str = ""
-    proof: str | None = None
-    bounds: ValueBounds | None = None
-    present: str | None = None
 
 
 def propose_changes(
@@ -351,7 +338,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
     if reason := _unknown(change, spec, version, job.report):
         return nothing, [Dropped(what=f"{change.framework}: {change.key}", why=reason)]
     now = job.grounds.value(change.framework, change.key)
-    value = _value(change, spec, now, wanted.cause, job)
+    value = proposed_value(change, spec, now, wanted.cause, job)
     if own and not value.because and not is_guidance(value.to):
         return nothing, []
     if isinstance(change, Remedy) and change.lowers and is_least(now, spec):
@@ -446,29 +433,6 @@ def _unknown(change: Change, spec: SettingSpec | None, version: str | None, repo
             return Message("changes.not-catalogue-version-unknown")
         return Message("changes.not-catalogue-version", version=version)
     return ""
-
-
-def _value(
-    change: Change, spec: SettingSpec | None, now: str | None, cause: str, job: _JobContext
-) -> _ProposedValue:
-    """Compute the value where a rule does; else the case's own stands."""
-    rule = rule_for(change, spec, cause) if spec is not None else None
-    if spec is None or rule is None:
-        return _ProposedValue(change.to)
-    # What failed is the log's value; the job's own file may hold another by now, such as this answer's.
-    failed = value_of(change.key, job.report.settings) or now
-    made = compute_value(rule, rule_context(change, spec, failed, cause, job.report, job.settings))
-    if isinstance(made, CannotHelp):
-        return _ProposedValue(change.to, useless=made.because.to(job.language))
-    if made is None or misfit_reason(made.value, spec) or leads_astray(rule, spec, now, made.value):
-        if leads_astray(rule, spec, now, change.to):
-            useless = Message("changes.job-further-direction", now=now)
-            return _ProposedValue(change.to, useless=useless)
-        return _ProposedValue(beyond_default(change, spec, now, rule, job.language))
-    because = made.because.to(job.language)
-    present = None if made.present is None else str(made.present)
-    proof, bounds = (because, made.bounds) if made.proves else (None, None)
-    return _ProposedValue(made.value, because, made.also, proof=proof, bounds=bounds, present=present)
 
 
 def _following(also: DependentSetting, main: ProposedChange, job: _JobContext) -> ProposedChange | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from functools import cache
 
+from corpus.expressions import compiled
+from corpus.keys import last_level, unsigned
 from corpus.message import words
 from corpus.rules import ValueRule, known_rules
 from corpus.schema import Change, Language, Scalar, SettingSpec
@@ -13,6 +16,10 @@ from ingest.logs.report import CrashReport
 from service.remediation.gpu_cards import largest_gib
 from service.remediation.rules.context import Answer, ComputedValue, RuleContext, gib_of, parsed
 from service.remediation.rules.evaluation import apply_rule
+
+_DECIMAL = r"\d{1,12}(?:\.\d{1,20})?(?:[eE]-?\d{1,3})?"
+# A count of tokens that a message states.
+_NUMBER = re.compile(r"(?<![\w.:/-])\d{3,7}(?![\w:/-]|\.\d)")
 
 
 @cache
@@ -85,6 +92,25 @@ def beyond_default(
     if default == (spec.min if falls else spec.max) or not leads_astray(rule, spec, str(default), change.to):
         return change.to
     return words(f"changes.to-{'below' if falls else 'above'}-present", language)
+
+
+def printed_number(key: str, texts: Iterable[str]) -> str | None:
+    """Give the largest number that the log's own rows of measures print under a setting's last name.
+
+    A schedule prints less than what is set, and never more.
+    """
+    leaf = re.escape(last_level(unsigned(key)))
+    wanted = compiled(rf"(?<![\w.-])['\"]?{leaf}['\"]?\s?[:=]\s?(?P<number>{_DECIMAL})(?![\w.])")
+    found = [match["number"] for text in texts for match in wanted.finditer(text)]
+    return max(found, key=float, default=None)
+
+
+def at_least_told(rule: ValueRule, spec: SettingSpec, value: Scalar, message: str) -> Scalar:
+    """Give a length that holds the largest number of the failing message, where a rise is what helps."""
+    if rule.direction != "up" or spec.unit != "tokens" or isinstance(value, bool | float | str):
+        return value
+    told = max((int(number) for number in _NUMBER.findall(message)), default=0)
+    return value if value >= told else -(-told // 64) * 64
 
 
 def measured_gib(value: Scalar | None, spec: SettingSpec) -> float | None:

@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 
 from corpus.frameworks import known_frameworks
 from corpus.package_classes import everybodys_modules, modules_with
+from corpus.releases import known_packages
 from corpus.symbols import MODELS, packages_told, packages_with
 from ingest.logs.stacks.own_calls import is_own, own_call, raised_for
 from ingest.logs.stacks.stack import Frame
@@ -109,10 +110,25 @@ def misses_argument(message: str, frames: Sequence[Frame]) -> bool:
     """
     if frames and not is_own(frames[-1]):
         return False
+    if not frames and naming_package(message):
+        return True
     return any(
         bool(modules_with(owner)) and (is_qualified or len(_CAPITAL.findall(owner)) > 1)
         for owner, is_qualified in refusing_classes(message, frames).items()
     )
+
+
+def naming_package(message: str) -> str:
+    """Name the package after whose module the refusing function is called: `flash_attn_func` of `flash_attn`.
+
+    A module of one word is no name of its own (`ray_`, `torch_`). Empty where there is none.
+    """
+    match = _ARGUMENT.search(message)
+    name = match["callee"].rpartition(".")[2] if match is not None else ""
+    modules = {each.replace("-", "_") for each in (*known_packages(), *known_frameworks().modules)}
+    fitting = (each for each in modules if "_" in each and name.startswith(f"{each}_"))
+    module = max(fitting, key=len, default="")
+    return canonicalize_name(known_frameworks().modules.get(module, module))
 
 
 def refusing_classes(message: str, frames: Sequence[Frame]) -> Mapping[str, bool]:

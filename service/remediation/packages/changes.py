@@ -11,15 +11,17 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from corpus.frameworks import known_frameworks
+from corpus.frameworks import cued_frameworks, known_frameworks
 from corpus.library import Library
 from corpus.message import in_both
 from corpus.package_classes import everybodys_modules, modules_with
 from corpus.releases import known_packages, version_of
 from corpus.schema import Change, Text
-from corpus.symbols import PYTHON, packages_giving
+from corpus.symbols import PYTHON, packages_giving, packages_told
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
+from ingest.logs.stacks.own_calls import is_own
+from ingest.logs.stacks.own_names import misses_shadowed, naming_package
 from service.remediation.packages import builds
 from service.remediation.packages.fit import python_version
 from service.remediation.packages.missing_names import missing_arguments, missing_names
@@ -38,7 +40,8 @@ class PackageChange:
 
 # Of several moves that are as small, the second is worth telling; a third is a choice too many.
 MOST = 2
-
+_FITTING = "the release that the importing package was made for (see its requirements)"
+_LACKS = re.compile(r"has no attribute '|got an unexpected keyword argument '|missing \d+ required ")
 
 _UNKNOWN_KEYWORD = re.compile(
     r"(?P<callee>[\w.<>]{1,100})\(\) got an unexpected keyword argument '(?P<argument>\w{1,80})'"
@@ -85,6 +88,9 @@ def fitting_changes(
             or list(_as_listed(report, seen, settings))
             or list(_of_package_code(report, seen))
             or list(_of_class(report, seen))
+            or list(_of_callee(report, seen))
+            or list(_of_module(report, seen))
+            or list(_of_program(report, seen))
         )
     return [
         _change(
@@ -161,6 +167,59 @@ def _of_class(report: CrashReport, seen: Mapping[str, Version]) -> Iterator[Pack
             to = "the release that the importing package was made for (see its requirements)"
             yield _change(package, to, why, seen.get(package))
             return
+
+
+def _of_callee(report: CrashReport, seen: Mapping[str, Version]) -> Iterator[PackageChange]:
+    """Offer another release of the package that the refusing function is named after."""
+    body = report.root.body if report.root is not None else ""
+    match, package = _UNKNOWN_KEYWORD.search(body), naming_package(body)
+    if match is not None and package:
+        why = in_both(
+            "packages.callee-of", callee=match["callee"], argument=match["argument"], package=package
+        )
+        yield _change(package, _FITTING, why, seen.get(package))
+
+
+def _of_module(report: CrashReport, seen: Mapping[str, Version]) -> Iterator[PackageChange]:
+    """Offer another release of the package whose module lacks the name that is taken from it.
+
+    Of packages whose names are known by release a name that never came or went is none of a release. What the
+    job's own code takes may as well be mended there.
+    """
+    root = report.root
+    for fact in report.facts:
+        if fact.kind != "package" or root is None or fact.line != root.line or "symbol" not in fact.fields:
+            continue
+        module = str(fact.fields.get("name", ""))
+        top = module.partition(".")[0]
+        package = canonicalize_name(distribution(top))
+        is_known = package in known_packages() or top in known_frameworks().modules
+        is_own_call = bool(root.frames) and is_own(root.frames[-1])
+        if (
+            is_known
+            and package not in packages_told()
+            and not is_own_call
+            and not misses_shadowed(root.body, ())
+        ):
+            why = in_both("packages.module-of", module=module, name=fact.fields["symbol"], package=package)
+            yield _change(package, _FITTING, why, seen.get(package))
+            return
+
+
+def _of_program(report: CrashReport, seen: Mapping[str, Version]) -> Iterator[PackageChange]:
+    """Offer a newer release of the package whose program was started, where its own code tripped."""
+    root, command = report.root, report.command[1]
+    if root is None or not _LACKS.search(root.body) or not report.view().test("started", "package").value:
+        return
+    rows = [known_frameworks().row(name) for name in cued_frameworks(command)]
+    for row in rows[:1]:
+        package = canonicalize_name(row.package or row.id)
+        yield _change(
+            package,
+            "newer than what is installed",
+            in_both("packages.program", package=package),
+            seen.get(package),
+        )
 
 
 def _as_listed(

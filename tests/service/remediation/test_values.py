@@ -30,7 +30,15 @@ from service.remediation.rules.context import (
 from service.remediation.rules.evaluation import apply_rule
 from service.remediation.rules.operators import divisor_at_most
 from service.remediation.setting_values import misfit_reason
-from service.remediation.values import compute_value, leads_astray, measured_gib, rule_for, rule_ids
+from service.remediation.values import (
+    at_least_told,
+    compute_value,
+    leads_astray,
+    measured_gib,
+    printed_number,
+    rule_for,
+    rule_ids,
+)
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
 from tests.factories import traceback
 from tests.service.factories import case, change, failed, library, report, setting, spec
@@ -1122,3 +1130,49 @@ def test_that_a_process_for_one_card_gets_the_first_of_those_that_it_has(
 ) -> None:
     """The copies of `DataParallel` are made on all cards that it sees."""
     assert value(given_of("first-card", "placement-misconfigured", now, {})) == expected
+
+
+@each_row(
+    ("rows", "expected"),
+    [
+        (["{'loss': nan, 'learning_rate': 4e-07, 'epoch': 0.1}"], "4e-07"),
+        (["step 1 learning_rate=2e-06", "step 2 learning_rate=3e-06"], "3e-06"),
+        (["my_learning_rate: 0.5", "learning_rate_steps: 7"], None),
+    ],
+)
+def test_that_a_log_prints_what_a_setting_is(rows: Sequence[str], expected: str | None) -> None:
+    assert printed_number("training.learning_rate", rows) == expected
+
+
+@each_row(
+    ("log", "expected"),
+    [
+        ("{'loss': nan, 'learning_rate': 3e-07, 'epoch': 0.1}", 1e-07),
+        ("{'loss': nan, 'learning_rate': 0.03, 'epoch': 0.1}", 1e-05),
+        ("{'loss': nan, 'epoch': 0.1}", 1e-05),
+    ],
+)
+def test_that_a_learning_rate_never_rises_where_numbers_run_away(
+    log: str, expected: float, triage: Triage
+) -> None:
+    failure = "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0"
+    text = f"transformers.Trainer\n{log}\n{failure}\n"
+    found = diagnosed(triage, sources.from_text(text), "en")
+    rates = [change.to for change in found.changes if change.key == "learning_rate"]
+    assert rates in ([], [expected])
+
+
+@each_row(
+    ("value", "message", "expected"),
+    [
+        (2048, "Prompt length of 4178 is longer than the maximum model length of 4096", 4224),
+        (8192, "Prompt length of 4178 is longer than the maximum model length of 4096", 8192),
+        (2048, "the prompt is too long", 2048),
+    ],
+)
+def test_that_a_length_holds_what_the_message_counts(value: int, message: str, expected: int) -> None:
+    rule = next(rule for rule in known_rules().rules if rule.id == "input-length" and rule.direction == "up")
+    row = SettingSpec(
+        framework="verl", key="data.max_prompt_length", type="int", unit="tokens", spelled="hydra"
+    )
+    assert at_least_told(rule, row, value, message) == expected
