@@ -25,7 +25,7 @@ from service.batches.batches import open_store
 from service.llm.conversation import message_text
 from service.persistence.crashes import EVERYBODY, TriageScope
 from service.persistence.store import Store
-from service.pipeline.triage import Report, Triage, no_progress
+from service.pipeline.triage import Report, no_progress
 from service.schemas.diagnosis import CaseHit, Diagnosis
 from service.schemas.errors import (
     ConflictError,
@@ -51,6 +51,7 @@ from service.schemas.records import (
     team_of,
 )
 from service.settings import Settings
+from service.workers.index_builder import opened_index
 from service.workers.pool import ProcessPool, TaskHandle, WorkerMessage
 from service.workers.tasks import (
     KeptTriage,
@@ -103,7 +104,7 @@ class TriageService:
         use_extra(self.settings.redact_extra)
         save_prefilter(self.settings.home / "cache")
         # Built once here, not by each process for itself.
-        self._index = Triage(self.settings, self._report).index
+        self._index = opened_index(self.settings, self._report)
         self.store = open_store(self.settings)
         self.pool.start()
         return self
