@@ -452,5 +452,7 @@ class _TurnRecorder:
     def __call__(self, message: WorkerMessage) -> None:
         if isinstance(message, TurnAnswered):
             question = MessageRecord(role="user", text=self._question, created=self._asked)
-            answer = MessageRecord(role="assistant", text=message.text, created=datetime.now(UTC))
+            # Not before the question, whatever was done to the clock meanwhile.
+            told = max(self._asked, datetime.now(UTC))
+            answer = MessageRecord(role="assistant", text=message.text, created=told)
             _survive(lambda: self._triages.add_messages(self._id, question, answer), f"a turn of {self._id}")

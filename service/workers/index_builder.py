@@ -32,7 +32,10 @@ def _build_apart(settings: Settings, report: Report) -> None:
     progress, told = context.Pipe(duplex=False)
     # No daemon: many logs that were taken in are read by processes of its own.
     process = context.Process(
-        target=_build, args=(told, without_secrets(settings), extra_text()), name="index-builder", daemon=False
+        target=_build,
+        args=(told, without_secrets(settings), extra_text()),
+        name="index-builder",
+        daemon=False,
     )
     try:
         process.start()

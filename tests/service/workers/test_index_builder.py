@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,7 +28,8 @@ if __name__ == "__main__":
     settings = Settings(home=Path(sys.argv[1]), embedding_model="hash")
     found = opened_index(settings, lambda *progress: told.append(progress))
     again = opened_index(settings, lambda *progress: told.append("anew"))
-    print(json.dumps([bool(told), "anew" in told, again.folder.name == found.folder.name, sorted(sys.modules)]))
+    is_same = again.folder.name == found.folder.name
+    print(json.dumps([bool(told), "anew" in told, is_same, sorted(sys.modules)]))
 """
 
 
@@ -50,8 +51,8 @@ def test_that_a_server_keeps_nothing_of_what_builds_its_index(tmp_path: Path) ->
     assert {"chromadb", "onnxruntime", "tokenizers"}.isdisjoint(modules)
 
 
-def test_that_an_index_that_cannot_be_built_says_why(make_settings, tmp_path: Path) -> None:
-    """The process that was to build it is asked for nothing that this one could not say."""
+def test_that_an_index_that_cannot_be_built_says_why(make_settings: Callable[..., Settings]) -> None:
+    """Whatever ended the process that was to build it, the reason is this one's own."""
     settings = make_settings(embedding_model="no/such-model")
     with pytest.raises(IngestError):
         opened_index(settings, no_progress)
