@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import resource
 from collections.abc import Sequence
@@ -20,9 +19,6 @@ from service.settings import Settings
 
 # Seconds that a server which stops waits for the requests that are under way; then they are cut.
 LEAVING = 10
-# Of glibc's malloc.h. It gives threads eight heaps a core, and keeps in each what a thread once needed at
-# most; with Python's lock, few threads ask for memory at once.
-_M_ARENA_MAX, HEAPS = -8, 2
 
 
 def check_binding(settings: Settings, keys: Sequence[KeyRecord]) -> None:
@@ -39,9 +35,6 @@ def server(app: Any, settings: Settings) -> uvicorn.Server:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    # Another C library has no such thing.
-    with suppress(AttributeError):
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, HEAPS)
     # It writes down what bytes of a damaged body it did not expect.
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
     config = uvicorn.Config(

@@ -21,6 +21,7 @@ from ingest.redaction.extra import use_extra
 from ingest.redaction.prefilter import save_prefilter
 from ingest.redaction.redactor import Redactor
 from service.app.admission import Admission, Caller
+from service.app.heaps import bound_heaps
 from service.batches.batches import open_store
 from service.llm.conversation import message_text
 from service.persistence.crashes import EVERYBODY, TriageScope
@@ -101,6 +102,7 @@ class TriageService:
         self.admission = Admission(settings, self.pool)
 
     def __enter__(self) -> Self:
+        bound_heaps()
         use_extra(self.settings.redact_extra)
         save_prefilter(self.settings.home / "cache")
         # Built once here, not by each process for itself.
