@@ -24,7 +24,7 @@ _OPTION = re.compile(r"(?<!\S)(?P<sign>--?)(?P<name>[A-Za-z][\w.-]{0,80})(?=[ =]
 
 
 def written_keys(framework: str, key: str, value: str) -> frozenset[str]:
-    """Give the names that a change of code or a command sets; none for other changes, whose key is the name."""
+    """Give the names that a change of code or a command sets; none for others, whose key is the name."""
     if framework == "code":
         return frozenset(_of_code(value))
     return frozenset(match["name"] for match in _OPTION.finditer(key)) if " " in key else frozenset()

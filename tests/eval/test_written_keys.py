@@ -26,9 +26,7 @@ from tests.tables import each_row
         ("verl", "trainer.save_freq", "--save_freq=10", set()),
     ],
 )
-def test_that_a_change_names_what_it_writes(
-    framework: str, key: str, value: str, expected: set[str]
-) -> None:
+def test_that_a_change_names_what_it_writes(framework: str, key: str, value: str, expected: set[str]) -> None:
     """An assignment that is new counts, and an option of a command that is to be run."""
     assert written_keys(framework, key, value) == expected
 

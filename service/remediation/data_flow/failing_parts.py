@@ -198,12 +198,8 @@ def shaped(call: OwnCall, message: str) -> list[tuple[ast.expr, str]]:
 def layers_of(call: OwnCall) -> list[ast.expr]:
     """Give what is called in a statement and was made before: `self.head` of `self.head(rows)`."""
     nodes, _ = failing_nodes(call)
-    functions = (node.func for node in nodes if isinstance(node, ast.Call))
-    return [
-        part
-        for part in functions
-        if isinstance(part, ast.Name) or (isinstance(part, ast.Attribute) and ast.unparse(part.value) == "self")
-    ]
+    parts = (node.func for node in nodes if isinstance(node, ast.Call))
+    return [part for part in parts if isinstance(part, ast.Name) or ast.unparse(part).count(".") == 1]
 
 
 def empty_parts(call: OwnCall, message: str) -> Sequence[ast.expr]:

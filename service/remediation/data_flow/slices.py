@@ -140,7 +140,7 @@ class Slicer:
         return []
 
     def made_with(self, node: ast.expr, scope: Scope) -> list[FlowEnd]:
-        """Give the options that the objects were made with which an expression stands for, such as a layer."""
+        """Give the options that the object of an expression was made with, such as a layer."""
         calls = (
             (call, made.scope)
             for made in self._definitions(node, scope)
