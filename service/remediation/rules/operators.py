@@ -382,6 +382,7 @@ _PLAIN: dict[str, Callable[..., object]] = {
     "with_ending": lambda text, ending: re.sub(r"\.?[A-Za-z0-9]+$", lambda _: ending, text),
     "only_item": lambda text: text.strip("[]() ").rstrip(","),
     "unit_told": _unit_told,
+    "gib": gib_of,
     "listed": _listed,
     "shares": _shares,
     "measure": _measure,
