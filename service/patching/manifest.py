@@ -18,7 +18,7 @@ from corpus.message import Message
 from corpus.schema import Scalar
 from ingest.configfiles import yaml_document
 from ingest.configfiles.errors import NotPatchableError
-from ingest.configfiles.manifests import ManifestContainer, containers, is_kubernetes, pods
+from ingest.configfiles.manifests import ManifestContainer, containers, is_kubernetes, option_holders, pods
 from ingest.configfiles.tree import TreeEdit, TreeEntry, TreeNode, line_of
 from ingest.configfiles.values import same
 from ingest.configfiles.yaml_document import YamlFile
@@ -38,6 +38,8 @@ _COMPOSE_KEYS = {
 _SIZE = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>[kmgt]?)i?b?", re.IGNORECASE)
 # One limit, or a soft and a hard one that are the same.
 _LIMIT = re.compile(r"(?P<name>\w+)=(?P<value>-?\d+)(?::(?P=value))?")
+# What is named by the cards of a node.
+_GPUS = "gpus"
 # Where programs have their shared memory.
 _SHARED = "/dev/shm"  # noqa: S108 (a place in the job's container)
 _BARE_WORD = re.compile(r"[\w.,:/+=@%^-]+")
@@ -106,6 +108,14 @@ def _slots(document: YamlFile, target: PatchTarget) -> list[ManifestSlot]:
         return list(_of_kubernetes(document, target))
     if manifest == "compose":
         return list(_of_docker(document, target))
+    options = known_frameworks().row(target.framework).container.options
+    if options and target.kind == "flag":
+        groups = list(option_holders(document, options))
+        # Cards are counted for the nodes that have them; a head without any may say 0.
+        chosen = [each for each in groups if each.gpu or _GPUS not in target.names[0]] or groups
+        if chosen:
+            key = target.names[0].lstrip("-")
+            return [_key(document, each, [options, key], str(target.to)) for each in chosen]
     return [slot for holder in containers(document) if (slot := _argument(document, holder, target))]
 
 

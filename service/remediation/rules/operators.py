@@ -13,7 +13,9 @@ from corpus.condition_nodes import EvaluationContext, Node
 from corpus.frameworks import known_frameworks
 from corpus.keys import levels
 from service.remediation.named_options import closest
+from service.remediation.rules.cluster_resources import asked_of, cluster_free, cluster_has, listed_cards
 from service.remediation.rules.context import GIB, RuleContext, down_to, gib_of, up_to
+from service.remediation.rules.disks import roomy_folder
 from service.remediation.rules.packages import asked_version, asking_package
 
 # Gets its arguments as they are written, with what evaluates them; None where what it gives is not known.
@@ -383,6 +385,7 @@ _PLAIN: dict[str, Callable[..., object]] = {
     "only_item": lambda text: text.strip("[]() ").rstrip(","),
     "unit_told": _unit_told,
     "gib": gib_of,
+    "listed_cards": listed_cards,
     "listed": _listed,
     "shares": _shares,
     "measure": _measure,
@@ -406,6 +409,10 @@ _OF_JOB: Mapping[str, Callable[..., object]] = {
     "pace_of_steps": _pace_of_steps,
     "earlier_file": _earlier_file,
     "near_file": _near_file,
+    "roomy_folder": roomy_folder,
+    "cluster_has": cluster_has,
+    "cluster_free": cluster_free,
+    "asked_of": asked_of,
     "interface_listed": _interface_listed,
     "sharers": _sharers,
     "accumulation": _accumulation,
