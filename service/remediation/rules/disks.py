@@ -1,4 +1,4 @@
-"""The file systems that a log lists with their free space, as `df` prints them."""
+"""The file systems of a job: those that its log lists with their room, and what its container mounts."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ _ROW = re.compile(
     r"(?:^|\s)(?P<source>[\w.:/@-]{1,80})\s{1,40}(?:[\d.]{1,15}[KMGTP]?i?\s{1,20}){2}"
     r"(?P<free>[\d.]{1,15}[KMGTP]?)i?\s{1,20}\d{1,3}%\s{1,20}(?P<mount>/\S{0,200})\s*$"
 )
+# Where a manifest says what a container has below which path.
+_MOUNT = "volumeMounts.mountPath"
 # What the system itself lies on.
 _SYSTEM = re.compile(r"/(?:boot|etc|usr|proc|sys|snap|run)\b")
 # A disk with less than so many times what is free now is no cure.
@@ -43,6 +45,21 @@ def roomy_folder(context: RuleContext, path: str) -> tuple[str, float, str, floa
         return None
     folder = str(PurePosixPath(best.mount) / (on.name or "tmp"))
     return folder, best.free_gib, full.mount, full.free_gib
+
+
+def near_mount(context: RuleContext, path: str) -> str | None:
+    """Give the one folder that the container mounts beside a path which lies on none of its mounts."""
+    mounts = {
+        PurePosixPath(setting.value.strip("'\"")).as_posix()
+        for setting in context.settings
+        if setting.key.endswith(_MOUNT)
+    }
+    on = PurePosixPath(path.strip("'\""))
+    if not on.is_absolute() or any(on.is_relative_to(mount) for mount in mounts):
+        return None
+    beside = [mount for mount in mounts if PurePosixPath(mount).parent == on.parent != PurePosixPath("/")]
+    named = [mount for mount in mounts if PurePosixPath(mount).name == on.name]
+    return next((found[0] for found in (beside, named) if len(found) == 1), None)
 
 
 def _read(text: str) -> FileSystem | None:

@@ -15,7 +15,7 @@ from corpus.keys import levels
 from service.remediation.named_options import closest
 from service.remediation.rules.cluster_resources import asked_of, cluster_free, cluster_has, listed_cards
 from service.remediation.rules.context import GIB, RuleContext, down_to, gib_of, up_to
-from service.remediation.rules.disks import roomy_folder
+from service.remediation.rules.disks import near_mount, roomy_folder
 from service.remediation.rules.packages import asked_version, asking_package
 
 # Gets its arguments as they are written, with what evaluates them; None where what it gives is not known.
@@ -410,6 +410,7 @@ _OF_JOB: Mapping[str, Callable[..., object]] = {
     "earlier_file": _earlier_file,
     "near_file": _near_file,
     "roomy_folder": roomy_folder,
+    "near_mount": near_mount,
     "cluster_has": cluster_has,
     "cluster_free": cluster_free,
     "asked_of": asked_of,
