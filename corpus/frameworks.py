@@ -66,10 +66,15 @@ class ConfigStyle(Record):
 
 
 class ContainerStyle(Record):
-    """How a container shows a framework: a `word` of its command, an expression of images that use GPUs."""
+    """How a container shows a framework: a `word` of its command, an expression of images that use GPUs.
+
+    `options` is the key below which an operator's object holds the options of the framework's own start
+    command, beside the `template` of the containers that they are for.
+    """
 
     word: str = ""
     image: str = ""
+    options: str = ""
 
 
 class BatchStyle(Record):
