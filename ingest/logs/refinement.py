@@ -62,7 +62,9 @@ def _as_told_above(event: Event, events: Sequence[Event]) -> Event:
     told = next((other for other in above if other.handler is None and other.pattern_role == "wrapper"), None)
     if told is None or told.cause is None:
         return event
-    return replace(event, cause=told.cause, strength=told.strength, pattern_role="wrapper", default_cause=None)
+    return replace(
+        event, cause=told.cause, strength=told.strength, pattern_role="wrapper", default_cause=None
+    )
 
 
 def refine_by_files(

@@ -39,7 +39,8 @@ def test_that_a_run_which_its_own_limit_ends_has_ended_well(text: str, read: Rea
         # Somebody else's limit, or one of a part.
         STEPS + "Time limit exceeded, killing job\n",
         STEPS + "wall time limit reached, job killed\n",
-        STEPS + "slurmstepd: error: *** JOB 88123 ON n1 CANCELLED AT 2026-01-05T03:04:05 DUE TO TIME LIMIT ***\n",
+        STEPS
+        + "slurmstepd: error: *** JOB 88123 ON n1 CANCELLED AT 2026-01-05T03:04:05 DUE TO TIME LIMIT ***\n",
         STEPS + "timeout: sending signal TERM to command 'python'\n",
         STEPS + "time limit reached for problem 3\n",
         STEPS + "time budget 600 s\n",
@@ -60,8 +61,7 @@ def test_that_a_run_which_somebody_else_ends_has_not(text: str, read: ReadLog) -
 
 
 @each_row(
-    "word",
-    ["Early stopping: loss is nan", "aborting, loss was inf", "exiting since the loss is not finite"],
+    "word", ["Early stopping: loss is nan", "aborting, loss was inf", "exiting since the loss is not finite"]
 )
 def test_that_a_run_which_its_loss_ends_has_failed_by_that(word: str, read: ReadLog) -> None:
     root = read(f"{STEPS}{word}\n").root

@@ -297,8 +297,12 @@ def of_import(error: str, package: str = "fastops", level: str = "ERROR") -> str
     return f"{said}Traceback (most recent call last):\n{module}{inner}{error}\n"
 
 
-BINARY = f"OSError: {PACKAGES}/bitsandbytes/libbitsandbytes_cpu.so: cannot open shared object file: No such file"
-SYMBOL = f"ImportError: {PACKAGES}/fastops/_C.so: undefined symbol: _ZN3c1015SmallVectorBaseIjE8grow_podEPKvmm"
+BINARY = (
+    f"OSError: {PACKAGES}/bitsandbytes/libbitsandbytes_cpu.so: cannot open shared object file: No such file"
+)
+SYMBOL = (
+    f"ImportError: {PACKAGES}/fastops/_C.so: undefined symbol: _ZN3c1015SmallVectorBaseIjE8grow_podEPKvmm"
+)
 OPTIMIZER = traceback("NameError: name 'str2optimizer32bit' is not defined").replace(
     "/job/trainer.py", f"{PACKAGES}/bitsandbytes/functional.py"
 )
