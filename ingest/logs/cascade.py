@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from corpus.expressions import compiled
-from ingest.logs.deaths import has_died_of
+from ingest.logs.deaths import REPORTED, has_died_of, stated_beside
 from ingest.logs.events import CascadeRole, Event
 from ingest.logs.progress import IN_FLIGHT, Progress
 from ingest.logs.stacks.own_calls import ends_program, raises_itself
@@ -58,8 +58,6 @@ ROUTINE = 10
 HABIT = 50
 # So many lines may be what somebody pasted to ask about them.
 PASTED = 60
-# How many lines below a process's last exception others report its death.
-REPORTED = 40
 # How often a run says at least what makes it worthless where that lasts.
 LASTING = 3
 
@@ -111,7 +109,7 @@ def arrange_cascade(
     ):
         recovered.remove(id(told))
         root = told
-    root = _killed_after(root, standing) or root
+    root = _killed_after(root, standing) or (root and stated_beside(root, standing)) or root
     root = _led_to(root, standing) or root
     if root is not None and root.pattern_role == "collateral":
         # What ended a worker may have ended no more than that: others go on until its death is reported.

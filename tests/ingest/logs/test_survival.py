@@ -361,3 +361,46 @@ def test_that_what_one_function_caught_again_and_again_ended_nothing(
     root = read(text).root
     assert root is not None
     assert (root.line == text.count("\n")) == is_last
+
+
+def unlogged(error: str) -> str:
+    """Write how a logger tells that it could not log, and where that was."""
+    emit = '  File "/usr/lib/python3.11/logging/__init__.py", line 1085, in emit\n    self.flush()\n'
+    place = '  File "/job/train.py", line 90, in <module>\n    log.info(text, step)\n'
+    head = "--- Logging error ---\nTraceback (most recent call last):\n"
+    return f"{head}{emit}{error}\nCall stack:\n{place}Message: 'step %d'\nArguments: (200, 1.1)\n"
+
+
+UNLOGGED = unlogged("TypeError: not all arguments converted during string formatting")
+
+
+def test_that_what_a_logger_could_not_log_ends_nothing(read: ReadLog) -> None:
+    """Python prints it and goes on (`logging.raiseExceptions`)."""
+    for text in (UNLOGGED, unlogged("OSError: [Errno 5] Input/output error"), steps(1) + UNLOGGED + steps(2)):
+        assert read(text).root is None, text
+    root = read(UNLOGGED + at_statement(9, "KeyError: 'a'")).root
+    assert root is not None
+    assert root.exception == "KeyError"
+
+
+SMASHED = "*** stack smashing detected ***: terminated\n"
+MISSING = "RuntimeError: aclnnFusedScan or aclnnFusedScanGetWorkspaceSize not found."
+
+
+@each_row(
+    "text, cause",
+    [
+        (SMASHED * 3 + at_statement(9, MISSING), "accelerator-runtime"),
+        # It stands far below, states nothing, or its program logged it.
+        (SMASHED * 3 + "another row\n" * 60 + at_statement(9, MISSING), "native-crash"),
+        (SMASHED * 3 + at_statement(9, "quux.OddError: the moon"), "native-crash"),
+        (SMASHED * 3 + "2026-01-05 03:04:05,000 ERROR ops: x\n" + at_statement(9, MISSING), "native-crash"),
+        (SMASHED * 3, "native-crash"),
+    ],
+)
+def test_that_a_bare_word_of_a_crash_gives_way_to_what_one_process_states(
+    text: str, cause: str, read: ReadLog
+) -> None:
+    root = read(text).root
+    assert root is not None
+    assert root.cause == cause
