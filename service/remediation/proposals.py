@@ -202,6 +202,9 @@ def _from_cases(
         # What Python itself brings, or the job's own files have, is no package of its name.
         own = {str(fact.fields.get("name")) for fact in report.facts if fact.kind == "package"}
         remedies = [remedy for remedy in remedies if remedy.key not in own]
+    # A package that the message asks for is not asked for once more under another spelling.
+    asked = {canonical(option.change.key) for option in packages}
+    remedies = [row for row in remedies if row.kind != "package" or canonical(row.key) not in asked]
     made, dropped = propose_changes(
         cases, report, library, settings, language, remedies, renamed, advice, packages, refusals
     )
