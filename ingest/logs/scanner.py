@@ -144,7 +144,7 @@ def without_escapes(text: bytes) -> bytes:
     """Take colours and other terminal sequences out of a text."""
     # A single sign is found much faster than several, and an expression that begins with a literal ten times
     # as fast as one of two alternatives.
-    is_written_out = b"\\" in text and _WRITTEN_OUT in text
+    is_written_out = b"\\" in text and bool(held_literals(text, (_WRITTEN_OUT,)))
     if b"\x1b" not in text:
         return _WRITTEN.sub(b"", text) if is_written_out else text
     return (ESCAPES if is_written_out else _ESCAPED).sub(b"", text)
@@ -152,7 +152,8 @@ def without_escapes(text: bytes) -> bytes:
 
 def _plain(text: bytes) -> bytes:
     """Take the CR out of CR LF; no line begins or ends elsewhere for it."""
-    return text.replace(b"\r\n", b"\n") if b"\r" in text else text
+    is_ended_so = b"\r" in text and held_literals(text, (b"\r\n",))
+    return text.replace(b"\r\n", b"\n") if is_ended_so else text
 
 
 def _whole(text: bytes) -> int:

@@ -148,14 +148,14 @@ class LinesBelow(Iterator[Line]):
 
     def own(self, like: Line, until: int = sys.maxsize) -> Iterator[Line]:
         """Give the lines of one process, up to a number; what cannot be its own is passed unparsed."""
-        marks, is_nobodys = source_marks(like, self._block), not like.source
+        marks, source = source_marks(like, self._block), like.source
         while self._parts or (self._number <= until and (marks is None or self._skip_to(marks))):
-            if is_nobodys and not self._parts:
+            if not source and not self._parts:
                 self._pass_named(until)
             line = next(self, None)
             if line is None or line.number > until:
                 return
-            if line.source == like.source:
+            if line.source == source:
                 yield line
 
     def has_below(self, words: Sequence[bytes], until: int) -> bool:
@@ -224,14 +224,14 @@ class LinesAbove(Iterator[Line]):
 
     def own(self, like: Line) -> Iterator[Line]:
         """Give the lines of one process; what cannot be its own is passed unparsed."""
-        marks, is_nobodys = source_marks(like, self._block), not like.source
+        marks, source = source_marks(like, self._block), like.source
         while marks is None or self._skip_to(marks):
-            if is_nobodys:
+            if not source:
                 self._pass_named()
             line = next(self, None)
             if line is None:
                 return
-            if line.source == like.source:
+            if line.source == source:
                 yield line
 
     def _pass_named(self) -> None:
