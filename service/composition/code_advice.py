@@ -62,13 +62,13 @@ def with_code_advice(
         other = _another(report, place_of(own), changed, language) if own is not None else None
         return _placed(other, changes, is_first=is_first) if other is not None else tuple(changes)
     traces = (trace for trace in trace_values(assessment) if trace.kind in ABOUT_CODE)
-    told = [trace_sentence(trace, report, language) for trace in traces]
+    sentences = [trace_sentence(trace, report, language) for trace in traces]
     advice = ProposedChange(
         framework="code",
         kind="code",
         key=place_of(own),
         to=act,
-        why=" ".join([message.means(language), *told]),
+        why=" ".join([message.means(language), *sentences]),
         status="unverified",
     )
     advice = _told_changed(advice, changed, language)
