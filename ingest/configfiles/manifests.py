@@ -58,6 +58,16 @@ def pods(document: YamlFile) -> Iterator[ManifestContainer]:
             yield ManifestContainer(node, any(_asks_gpus(item) for item in listed.items), compose=False)
 
 
+def option_holders(document: YamlFile, key: str) -> Iterator[ManifestContainer]:
+    """Give what holds the options of a start command under a key, beside the template of its containers."""
+    for node in chain.from_iterable(root.walk() for root in document.roots if is_kubernetes(root)):
+        template, options = node.child("template"), node.child(key)
+        if template is not None and options is not None and options.kind == "mapping":
+            listed = template.child("spec", "containers")
+            is_gpu = any(_asks_gpus(item) for item in (listed.items if listed is not None else ()))
+            yield ManifestContainer(node, is_gpu, compose=False)
+
+
 def _asks_gpus(container: TreeNode) -> bool:
     limits = container.child("resources", "limits")
     return limits is not None and any("gpu" in entry.key for entry in limits.entries)

@@ -30,6 +30,7 @@ from service.patching import (
 )
 from service.patching.changed_files import changed_file, holder_of, tell_changed, tell_held
 from service.patching.commands import corrected_command, recorded_command
+from service.patching.handed_variables import handed
 from service.patching.interpolation import followed
 from service.patching.patch import carries, is_met
 from service.patching.patches import ConfigFile, FileEdit, PatchedFiles
@@ -353,7 +354,7 @@ def _edited_statement(change: ProposedChange, code: Sequence[ConfigFile]) -> tup
 
 
 def _patch_targets(targets: Sequence[PatchTarget], files: Sequence[ConfigFile]) -> StepPatch:
-    sources = [followed(files, target) for target in targets]
+    sources = [handed(files, followed(files, target)) for target in targets]
     made = patches.patch_files(files, sources) if targets else PatchedFiles()
     return StepPatch(made.edits, made.left_out, tuple(targets) if made.edits else ())
 

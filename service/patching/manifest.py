@@ -18,7 +18,7 @@ from corpus.message import Message
 from corpus.schema import Scalar
 from ingest.configfiles import yaml_document
 from ingest.configfiles.errors import NotPatchableError
-from ingest.configfiles.manifests import ManifestContainer, containers, is_kubernetes, pods
+from ingest.configfiles.manifests import ManifestContainer, containers, is_kubernetes, option_holders, pods
 from ingest.configfiles.tree import TreeEdit, TreeEntry, TreeNode, line_of
 from ingest.configfiles.values import same
 from ingest.configfiles.yaml_document import YamlFile
@@ -38,6 +38,10 @@ _COMPOSE_KEYS = {
 _SIZE = re.compile(r"(?P<count>\d+(?:\.\d+)?)(?P<unit>[kmgt]?)i?b?", re.IGNORECASE)
 # One limit, or a soft and a hard one that are the same.
 _LIMIT = re.compile(r"(?P<name>\w+)=(?P<value>-?\d+)(?::(?P=value))?")
+# What is named by the cards of a node.
+_GPUS = "gpus"
+# Where programs have their shared memory.
+_SHARED = "/dev/shm"  # noqa: S108 (a place in the job's container)
 _BARE_WORD = re.compile(r"[\w.,:/+=@%^-]+")
 
 
@@ -61,7 +65,7 @@ def apply(document: YamlFile, target: PatchTarget) -> str:
             Message("patch.containers-differ-lines", present=", ".join(str(slot.line) for slot in present))
         )
     chosen = present or _receivers(slots)
-    edits = {edit.start: edit for edit in (slot.edit() for slot in chosen if not _has(slot))}
+    edits = {(edit.start, edit.new): edit for edit in (slot.edit() for slot in chosen if not _has(slot))}
     return yaml_document.applied(document, list(edits.values())) if edits else document.text
 
 
@@ -104,6 +108,14 @@ def _slots(document: YamlFile, target: PatchTarget) -> list[ManifestSlot]:
         return list(_of_kubernetes(document, target))
     if manifest == "compose":
         return list(_of_docker(document, target))
+    options = known_frameworks().row(target.framework).container.options
+    if options and target.kind == "flag":
+        groups = list(option_holders(document, options))
+        # Cards are counted for the nodes that have them; a head without any may say 0.
+        chosen = [each for each in groups if each.gpu or _GPUS not in target.names[0]] or groups
+        if chosen:
+            key = target.names[0].lstrip("-")
+            return [_key(document, each, [options, key], str(target.to)) for each in chosen]
     return [slot for holder in containers(document) if (slot := _argument(document, holder, target))]
 
 
@@ -111,6 +123,8 @@ def _of_kubernetes(document: YamlFile, target: PatchTarget) -> Iterator[Manifest
     key = target.names[0]
     if key == "volumes.emptyDir.sizeLimit":
         return _memory_volumes(document, target.to)
+    if key == "volumes.emptyDir.medium":
+        return _shared_memory(document, target.to)
     if key.startswith("resources."):
         own = (holder for holder in containers(document) if not holder.compose)
         return (_key(document, holder, key.split(".", 2), target.to) for holder in own)
@@ -149,6 +163,56 @@ def _memory_volumes(document: YamlFile, to: Scalar) -> Iterator[ManifestSlot]:
             _key(document, ManifestContainer(node, pod.gpu, compose=False), ["sizeLimit"], size)
             for node in empty
         )
+
+
+def _shared_memory(document: YamlFile, to: Scalar) -> Iterator[ManifestSlot]:
+    """Give the volume that is mounted at /dev/shm, and where it is mounted; both are to be where none is."""
+    found = list(pods(document))
+    for pod in [each for each in found if each.gpu] or found[:2]:
+        own = [each for each in containers(document) if each.node.path[: len(pod.node.path)] == pod.node.path]
+        users = [each for each in own if each.gpu] or own
+        listed, is_only = pod.node.child("volumes"), len(found) == len(users) == 1
+        volumes = {item.child("name"): item.child("emptyDir") for item in (listed.items if listed else ())}
+        named = {name.value: empty for name, empty in volumes.items() if name is not None}
+        free = next(name for name in ("shm", "dshm", "dev-shm", "shm-in-memory") if name not in named)
+        missing = [each for each in users if _mount(each, _SHARED) is None]
+        if missing:
+            volume = partial(
+                _listed, document, pod.node, "volumes", {"name": free, "emptyDir": {"medium": str(to)}}
+            )
+            yield ManifestSlot(line_of(document.text, pod.node.start), None, to, volume, pod.gpu or is_only)
+        for each in users:
+            if each in missing:
+                mount = partial(
+                    _listed, document, each.node, "volumeMounts", {"name": free, "mountPath": _SHARED}
+                )
+                line = line_of(document.text, each.node.start)
+                yield ManifestSlot(line, None, to, mount, each.gpu or is_only)
+            elif (empty := named.get(_mount(each, _SHARED) or "")) is not None:
+                holder = ManifestContainer(empty, each.gpu or is_only, compose=False)
+                yield _key(document, holder, ["medium"], to)
+
+
+def _mount(container: ManifestContainer, path: str) -> str | None:
+    """Name the volume that a container has at a path; None where it has none there."""
+    mounts = container.node.child("volumeMounts")
+    for mount in mounts.items if mounts is not None else ():
+        at, name = mount.child("mountPath"), mount.child("name")
+        if at is not None and at.value.rstrip("/") == path:
+            return name.value if name is not None else ""
+    return None
+
+
+def _listed(document: YamlFile, holder: TreeNode, key: str, item: dict[str, object]) -> TreeEdit:
+    """Make the edit that adds an item to a list below a holder, or the list with it."""
+    _refuse_shared(document, holder)
+    entry = holder.entry(key)
+    if entry is None:
+        return yaml_document.insertion(document, holder, [key], [item])
+    if entry.alias:
+        line = line_of(document.text, entry.start)
+        raise NotPatchableError(Message("patch.line-alias-another-place", line=line))
+    return yaml_document.appended(document, entry.node, item)
 
 
 def _of_docker(document: YamlFile, target: PatchTarget) -> Iterator[ManifestSlot]:

@@ -22,6 +22,11 @@ def former_names(target: PatchTarget) -> PatchTarget:
     return replace(target, names=(target.replaces or target.names[0],), replaces=None)
 
 
+def is_moved(target: PatchTarget) -> bool:
+    """Tell whether a key goes to another level with its own value: out where it stands, and in there."""
+    return levels(target.replaces or "")[:-1] != levels(target.names[0])[:-1] and target.to != ""
+
+
 def in_script(script: Script, target: PatchTarget) -> list[WordEdit]:
     """Give the edits that rename the arguments of a script; none where it has the right name only."""
     if is_sign(target):

@@ -32,6 +32,7 @@ from service.patching import (
     overrides,
     removal,
     renaming,
+    runtime_environment,
     script_words,
 )
 from service.patching.target import PatchTarget
@@ -129,8 +130,12 @@ def _edits(script: Script, target: PatchTarget, way: EditMethod) -> list[WordEdi
 
 
 def _way(target: PatchTarget) -> EditMethod:
-    if target.spelled == script_words.WORD or limits.is_limit(target):
-        own = script_words if target.spelled == script_words.WORD else limits
+    apart = (
+        (target.spelled == script_words.WORD, script_words),
+        (limits.is_limit(target), limits),
+        (runtime_environment.is_part(target), runtime_environment),
+    )
+    if own := next((module for is_own, module in apart if is_own), None):
         return EditMethod(lambda script, it: bool(own.places(script, it)), own.edits, own.hold)
     if target.removes:
         return EditMethod(removal.is_set_in, removal.remove_from_script, removal.is_gone)

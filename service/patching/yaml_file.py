@@ -60,6 +60,9 @@ def _renamed(text: str, target: PatchTarget, name: str) -> str:
     right = None
     with contextlib.suppress(NotPatchableError):  # there is no place for the right name yet
         right = _entry(document, target, name)
+    if entry is not None and right is None and renaming.is_moved(target):
+        with contextlib.suppress(NotPatchableError):  # what cannot be taken out is moved by hand
+            return removal.remove_from_yaml(text, entry)
     new = renaming.in_file(document.text, entry, right, target)
     if entry is not None:
         renaming.checked(

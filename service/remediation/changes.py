@@ -19,6 +19,7 @@ from service.remediation.exclusions import excluded, speak_for_matched, with_mat
 from service.remediation.feasibility import ALREADY, DEFAULT, Grounds, is_of_failed, refused, same, value_of
 from service.remediation.framework_relations import fits_place, settable_frameworks, shown_frameworks
 from service.remediation.hinted_settings import MessageHint
+from service.remediation.moved_keys import Rename
 from service.remediation.named_changes import (
     advised_value,
     as_own,
@@ -44,7 +45,6 @@ from service.remediation.ranking import (
     without_repeats,
     without_unset,
 )
-from service.remediation.renames import Rename
 from service.remediation.rules.context import DependentSetting
 from service.remediation.setting_values import is_guidance, is_least, misfit_reason, number_of
 from service.remediation.values import rule_for

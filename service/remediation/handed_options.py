@@ -15,8 +15,8 @@ from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from service.remediation.framework_relations import settable_frameworks
+from service.remediation.moved_keys import Rename
 from service.remediation.named_options import NamedOption
-from service.remediation.renames import Rename
 
 # How alike two names are of which one is a slip of the other.
 NEAR = 0.88

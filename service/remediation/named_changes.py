@@ -16,10 +16,10 @@ from ingest.logs.stacks.own_calls import is_own
 from service.remediation.feasibility import same, value_of
 from service.remediation.framework_relations import settable_frameworks
 from service.remediation.hinted_settings import MessageHint
+from service.remediation.moved_keys import Rename
 from service.remediation.named_options import NamedOption
 from service.remediation.own_names import own_option
 from service.remediation.ranking import BEFORE_ADVICE, ChangeGroup
-from service.remediation.renames import Rename
 from service.remediation.setting_values import is_guidance, misfit_reason, number_of, typed_value
 from service.remediation.stated_settings import is_variable
 from service.schemas.diagnosis import ProposedChange

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.edits import code_edit
 from service.remediation.code_edits.failing_code import JobFile
+from service.remediation.code_edits.missing_returns import missing_return
 from service.remediation.code_edits.present_cures import present_edit
 from service.remediation.data_flow.slips import flow_edit
 from service.remediation.json_repairs import json_repair
@@ -26,7 +27,8 @@ def offered_edit(
     made = flow_edit(report, files) or code_edit(report, files)
     if made is None:
         given = job_files(report) if files is None else files
-        return script_edit(report, files, variables) or json_repair(report, given)
+        made = missing_return(report, given)
+        return made or script_edit(report, files, variables) or json_repair(report, given)
     there = present_edit(made, report, job_files(report) if files is None else files)
     if there is None:
         return made

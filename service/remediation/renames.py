@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 
 from corpus.frameworks import known_frameworks
@@ -23,6 +23,7 @@ from ingest.logs.stacks.own_calls import is_own, own_call
 from ingest.logs.stacks.own_names import refusing_classes
 from service.remediation.feasibility import value_of
 from service.remediation.framework_relations import option_owner, settable_frameworks
+from service.remediation.moved_keys import Rename, moved_keys, siblings
 from service.remediation.named_options import NamedOption, is_stray_command, read_options
 from service.remediation.own_names import (
     defined_fields,
@@ -80,22 +81,6 @@ _UNKNOWN = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Rename:
-    """A key that the job sets in vain, and the name that its version has for it.
-
-    `reads` tells that the job's own code asks for that name.
-    """
-
-    framework: str
-    old: str
-    spec: SettingSpec
-    new: str
-    known: bool
-    value: str | None
-    reads: bool = False
-
-
 def find_renames(report: CrashReport, library: Library, settings: Sequence[Setting]) -> list[Rename]:
     """Give the right names of the keys that the log calls unknown, as far as the catalogue has any."""
     found: dict[tuple[str, str], Rename] = {}
@@ -110,6 +95,9 @@ def find_renames(report: CrashReport, library: Library, settings: Sequence[Setti
         )
         if rename is not None:
             found.setdefault((rename.framework, rename.new), rename)
+            found |= {
+                (each.framework, each.new): each for each in siblings(rename, report, library, settings)
+            }
     for new in [] if found else signed_names(report):
         spec = SettingSpec(framework=_owner(report), key=new, type="any", spelled="hydra")
         rename = Rename(spec.framework, unsigned(new), spec, new, False, value_of(unsigned(new), settings))
@@ -336,6 +324,8 @@ def _candidates(
         near = _by_spelling(framework, old, report.version(framework), library, in_file=in_file)
         if near is not None:
             yield Rename(framework, bare, near[0], near[1], False, value)
+    for framework in lacking:
+        yield from moved_keys(framework, bare, report.version(framework), library, settings)
 
 
 def _handed_on(

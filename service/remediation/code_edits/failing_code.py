@@ -85,7 +85,9 @@ def frames_of_failure(report: CrashReport) -> Sequence[Frame]:
         return root.frames if root is not None else ()
     later = (event for event in report.standing if event.line > root.line and event.frames)
     raised = next(later, None)
-    told = raised is not None and (raised.linked or not root.frames) and raised.source == root.source
+    # A kernel prints its assertion without the prefix of the rank that then raises it.
+    is_of_same = raised is not None and root.source in ("", raised.source)
+    told = raised is not None and (raised.linked or not root.frames) and is_of_same
     return raised.frames if raised is not None and told else root.frames
 
 

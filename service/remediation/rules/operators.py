@@ -13,7 +13,9 @@ from corpus.condition_nodes import EvaluationContext, Node
 from corpus.frameworks import known_frameworks
 from corpus.keys import levels
 from service.remediation.named_options import closest
+from service.remediation.rules.cluster_resources import asked_of, cluster_free, cluster_has, listed_cards
 from service.remediation.rules.context import GIB, RuleContext, down_to, gib_of, up_to
+from service.remediation.rules.disks import near_mount, roomy_folder
 from service.remediation.rules.packages import asked_version, asking_package
 
 # Gets its arguments as they are written, with what evaluates them; None where what it gives is not known.
@@ -382,6 +384,8 @@ _PLAIN: dict[str, Callable[..., object]] = {
     "with_ending": lambda text, ending: re.sub(r"\.?[A-Za-z0-9]+$", lambda _: ending, text),
     "only_item": lambda text: text.strip("[]() ").rstrip(","),
     "unit_told": _unit_told,
+    "gib": gib_of,
+    "listed_cards": listed_cards,
     "listed": _listed,
     "shares": _shares,
     "measure": _measure,
@@ -405,6 +409,11 @@ _OF_JOB: Mapping[str, Callable[..., object]] = {
     "pace_of_steps": _pace_of_steps,
     "earlier_file": _earlier_file,
     "near_file": _near_file,
+    "roomy_folder": roomy_folder,
+    "near_mount": near_mount,
+    "cluster_has": cluster_has,
+    "cluster_free": cluster_free,
+    "asked_of": asked_of,
     "interface_listed": _interface_listed,
     "sharers": _sharers,
     "accumulation": _accumulation,

@@ -132,6 +132,33 @@ def test_a_manifest_gets_the_value_at_its_place(
     assert goes_back_and_forth(tmp_path, before, after, "job.yaml")
 
 
+CARDS = "    resources: {limits: {nvidia.com/gpu: 1}}\n"
+DISK = "    volumeMounts: [{name: shm, mountPath: /d}]\n  volumes:\n  - name: shm\n    emptyDir: {sizeLimit: 5Gi}\n"
+
+
+@each_row(
+    ("before", "after"),
+    [
+        (POD, POD + "    volumeMounts: [{name: shm, mountPath: /dev/shm}]\n"
+         "  volumes: [{name: shm, emptyDir: {medium: Memory}}]\n"),
+        # Only what has cards gets it, and no name twice.
+        (POD + "  - name: b\n" + CARDS + DISK,
+         POD + "  - name: b\n" + CARDS + DISK.replace("/d}]", "/d}, {name: dshm, mountPath: /dev/shm}]")
+         + "  - name: dshm\n    emptyDir:\n      medium: Memory\n"),
+        # What is mounted there lies on the disk.
+        (POD + DISK.replace("/d", "/dev/shm"),
+         POD + DISK.replace("/d", "/dev/shm").replace("5Gi", "5Gi, medium: Memory")),
+    ],
+)  # fmt: skip
+def test_that_a_pod_gets_a_volume_in_memory_at_dev_shm(before: str, after: str, tmp_path: Path) -> None:
+    wanted = cluster("volumes.emptyDir.medium", "Memory")
+    made = apply(before, wanted)
+    assert made == after
+    assert holds(made, wanted)
+    assert goes_back_and_forth(tmp_path, before, made, "job.yaml")
+    assert apply(JOB, wanted) == JOB
+
+
 TWO = POD + "    env:\n    - {name: A, value: '1'}\n  - name: b\n    env:\n    - {name: A, value: '1'}\n"
 
 

@@ -128,3 +128,33 @@ def test_that_a_pod_without_a_volume_in_memory_gets_one_before_fewer_workers(tri
     made = explained(triage, log, ConfigFile("pod.yaml", pod))
     assert made.cause == "shm-exhausted"
     assert made.changes[0].key == "volumes.emptyDir.medium"
+    assert "sizeLimit: 16Gi" in (made.patch or "")
+
+
+@each_row(
+    ("words", "limit", "size"),
+    [
+        # 48 x 3 x 384 x 384 in float32, ten workers of four ranks with two each: 6.3 GiB.
+        ("--batch-size=48, --workers=10, --image-size=384", "", "16Gi"),
+        ("--batch-size=256, --workers=10, --image-size=384", "", "40Gi"),
+        ("--batch-size=256, --workers=10, --image-size=384", "limits: {memory: 48Gi}", "24Gi"),
+        ("--batch-size=256, --workers=10", "", "16Gi"),
+    ],
+)
+def test_that_a_volume_in_memory_holds_the_batches_of_all_workers(
+    triage: Triage, words: str, limit: str, size: str
+) -> None:
+    log = (
+        "RuntimeError: DataLoader worker (pid 211) is killed by signal: Bus error. It is possible that "
+        "dataloader's workers are out of shared memory. Please try to raise your shared memory limit.\n"
+    )
+    pod = (
+        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: train\nspec:\n  containers:\n    - name: main\n"
+        f"      command: [torchrun, --nproc_per_node=4, train.py, {words}]\n"
+        f"      resources: {{{limit}}}\n"
+        "      volumeMounts:\n        - name: data\n"
+        "          mountPath: /data\n  volumes:\n    - name: data\n      emptyDir: {sizeLimit: 90Gi}\n"
+    )
+    made = explained(triage, log, ConfigFile("pod.yaml", pod))
+    assert made.changes[0].key == "volumes.emptyDir.medium"
+    assert f"medium: Memory\n+        sizeLimit: {size}\n" in (made.patch or "")
