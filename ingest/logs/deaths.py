@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ingest.logs.events import Event
 from ingest.logs.progress import LAST_WORDS, Progress
 from ingest.logs.stacks.own_calls import ends_program
 
 # So near behind a program's last calls the script that started it says its own last word.
 ECHOED = 8
+# How many lines from a process's last exception others report its death.
+REPORTED = 40
 
 
 def has_died_of(event: Event, progress: Progress) -> bool:
@@ -30,3 +34,26 @@ def has_died_of(event: Event, progress: Progress) -> bool:
     # What a run says again and again, and then no more, is of one at work; so is what it may go on without.
     is_plain = is_plain and not (event.lasting or event.passing)
     return (event.traceback > 0 or is_plain) and 0 < progress.well_ended - event.last <= ECHOED
+
+
+def stated_beside(root: Event, standing: Sequence[Event]) -> Event | None:
+    """Give the uncaught exception that states a cause right below a bare word of a crash.
+
+    Processes of one job that end by the same may crash as they fall, and only one prints why.
+    """
+    if root.kind != "kill" or root.strength != "suggests" or root.traceback:
+        return None
+    return next(
+        (
+            event
+            for event in standing
+            if 0 < event.traceback - root.line <= REPORTED
+            and event.strength == "states"
+            and event.cause not in (None, root.cause)
+            and event.pattern_role == "origin"
+            and bool(event.frames)
+            and event.frames[0].function == "<module>"
+            and not event.logged
+        ),
+        None,
+    )
