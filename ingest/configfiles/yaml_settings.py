@@ -40,7 +40,15 @@ def read(text: YamlFile) -> list[Setting]:
             found += _of_run(text, root)
             continue
         is_object = is_kubernetes(root)
-        on_disk = [*_sizes_on_disk(root)] if is_object else []
+        # The size of a pod's volume on the node's disk says nothing of shared memory.
+        volumes = [node.child("emptyDir") for node in root.walk()] if is_object else []
+        on_disk = [
+            entry
+            for volume in volumes
+            if volume is not None and volume.entry("medium") is None
+            for entry in volume.entries
+            if entry.key == "sizeLimit"
+        ]
         values = [each for each in read_values(text.text, root) if each.entry not in on_disk]
         words = [item.value for item in root.items if item.kind == "scalar"]
         if words and len(words) == len(root.items) and all(map(arguments.is_override, words)):
@@ -53,14 +61,6 @@ def read(text: YamlFile) -> list[Setting]:
         for each in _of_commands(text):
             found += settings_of(text.text, each, "yaml", _write(text, each))
     return found
-
-
-def _sizes_on_disk(root: TreeNode) -> Iterator[TreeEntry]:
-    """Give the sizes of a pod's volumes that lie on the node's disk: they say nothing of shared memory."""
-    for node in root.walk():
-        empty = node.child("emptyDir")
-        if empty is not None and empty.entry("medium") is None:
-            yield from (entry for entry in empty.entries if entry.key == "sizeLimit")
 
 
 def _of_run(text: YamlFile, root: TreeNode) -> Iterator[Setting]:

@@ -307,7 +307,13 @@ def _config_file(stage: ProgramWords) -> str | None:
 
 def _only_reader(script: Script, target: PatchTarget) -> ProgramWords:
     """Give the one program that the setting can be added to."""
-    known = [stage for stage in stages(script) if stage.known]
+    programs, commands = known_frameworks().row(target.framework).executables, set(target.commands)
+    known = []
+    for stage in filter(lambda each: each.known, stages(script)):
+        names = [word.text.rsplit("/", 1)[-1] for word in stage.words[:2]]
+        # A framework's program that is called with another command than those that take the setting.
+        if not (commands and len(names) > 1 and names[0] in programs and commands.isdisjoint(names)):
+            known.append(stage)
     if target.own and len(scripts := [stage for stage in known if stage.owner == SCRIPT]) == 1:
         return scripts[0]
     own = [stage for stage in known if stage.owner == target.framework]

@@ -85,7 +85,10 @@ def stated_commands(cause: str, report: CrashReport, language: Language) -> list
             told = read.text
             if read.known.launches:
                 told = _completed(read.bare if is_foreign else read.text, row.text, report)
-            if told != report.command[1]:
+            # What a script of the job's starts already is nothing to start.
+            started = rf"(?m)^(?!\s*(?:#|echo\b))[^\n#]{{0,400}}(?<![\w./'\"-]){re.escape(told)}(?![\w-])"
+            is_started = any(re.search(started, file.text) for file in job_files(report))
+            if told != report.command[1] and not is_started:
                 found.setdefault(told, _change(told, read.known, report.place(row.line).line, language))
     return list(found.values())
 

@@ -19,8 +19,9 @@ from service.remediation.own_edits import OwnEdit
 
 # What PyTorch, NumPy and Python say of a None in place of a number.
 _NONE = re.compile(
-    r"can't assign a NoneType to|real number, not (?:'?NoneType|None\b)|argument must be .{1,60} not 'NoneType'"
-    r"|Could not infer dtype of NoneType|unsupported (?:operand|format).{1,80}NoneType"
+    r"can't assign a NoneType to|real number, not (?:'?NoneType|None\b)|"
+    r"argument must be .{1,60} not 'NoneType'|Could not infer dtype of NoneType|"
+    r"unsupported (?:operand|format).{1,80}NoneType"
 )
 # A way that nobody thought of earns nothing.
 _PUT = "return 0.0"
@@ -37,7 +38,9 @@ def missing_return(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | N
         for file in files
         if file.name.endswith(CODE) and (source := whole_source(file.text)) is not None
         for function in source.tree.body
-        if isinstance(function, ast.FunctionDef) and _is_named(function.name, told)
+        if isinstance(function, ast.FunctionDef)
+        # A file of settings or the command has the function's name as a value.
+        if re.search(rf"(?m)[=:][ \t]*['\"]?{re.escape(function.name)}['\"]?(?=[\s,]|$)", told)
         if not _ends(function.body) and _gives_numbers(function)
     ]
     if len(found) != 1:
@@ -48,11 +51,6 @@ def missing_return(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | N
     place = f"{file.name.replace(chr(92), '/').rpartition('/')[2]}:{last}"
     why = in_both("changes.way-without-return", name=function.name)
     return OwnEdit("insert-after", place, "", _PUT, why, file, text)
-
-
-def _is_named(name: str, told: str) -> bool:
-    """Tell whether a file of settings or the command has the function's name as a value."""
-    return re.search(rf"(?m)[=:][ \t]*['\"]?{re.escape(name)}['\"]?(?=[\s,]|$)", told) is not None
 
 
 def _ends(body: Sequence[ast.stmt]) -> bool:

@@ -34,7 +34,15 @@ def roomy_folder(context: RuleContext, path: str) -> tuple[str, float, str, floa
 
     None where the log lists none that has twice the room of the path's own.
     """
-    found = [disk for text in context.texts if (disk := _read(text)) is not None]
+    rows = [row for text in context.texts if (row := _ROW.search(text)) is not None]
+    found = [
+        FileSystem(
+            row["mount"],
+            gib_of(row["free"] if row["free"][-1].isalpha() else f"{row['free']}k") or 0.0,
+            row["source"].startswith("/dev/"),
+        )
+        for row in rows
+    ]
     on = PurePosixPath(path)
     above = [disk for disk in found if on.is_relative_to(disk.mount)]
     full = max(above, key=lambda disk: len(disk.mount), default=None)
@@ -60,11 +68,3 @@ def near_mount(context: RuleContext, path: str) -> str | None:
     beside = [mount for mount in mounts if PurePosixPath(mount).parent == on.parent != PurePosixPath("/")]
     named = [mount for mount in mounts if PurePosixPath(mount).name == on.name]
     return next((found[0] for found in (beside, named) if len(found) == 1), None)
-
-
-def _read(text: str) -> FileSystem | None:
-    row = _ROW.search(text)
-    if row is None:
-        return None
-    free = row["free"] if row["free"][-1].isalpha() else f"{row['free']}k"
-    return FileSystem(row["mount"], gib_of(free) or 0.0, row["source"].startswith("/dev/"))
