@@ -27,9 +27,9 @@ class FlowAim(Record):
     `made` that the message names; that names the file that was read (`source`); whose value is the `key` that
     a mapping has not; that what is divided by (`divisor`) is made of; or that is handed on as it is to a call
     on the stack and is a `size` or a count. Where `names` is given, only options of such names count, of a
-    `switch` or a `size`; where `calls` is, only calls up to the outermost function of such a name; where
-    `stands` is, a row of source on the stack holds it.
-    It holds for `causes`, and for all of the `categories`. `to` is the message that says in words what the
+    `switch`, a `size` or a `source`, else of those that name files; where `calls` is, only calls up to the
+    outermost function of such a name; where `stands` is, a row of source on the stack holds it, and a
+    `source` is sought at such rows alone. It holds for `causes`, and for all of the `categories`. `to` is the message that says in words what the
     option should become.
     """
 

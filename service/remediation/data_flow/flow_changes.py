@@ -160,6 +160,8 @@ def _options(
 ) -> list[FlowOption]:
     if aim.seeks in ("guard", "empty", "part", "made", "key", "divisor") and place:
         return []
+    if aim.seeks == "source" and aim.stands and not compiled(aim.stands).search(call.frame.code):
+        return []
     found = _SEARCHES[aim.seeks](_OptionSearch(call, Slicer(program), message, settings, aim))
     made: dict[str, FlowOption] = {}
     for end, tie in found:
@@ -170,7 +172,7 @@ def _options(
             now = tie.value
         if end.kind == "parameter":  # written at a call: rather a place of the code than an option
             tie = replace(tie, rank=tie.rank + 1)
-        option = FlowOption(aim, end, tie, key, now, _place(call), setting.spelled if setting else "")
+        option = FlowOption(aim, end, tie, key, now, call.frame.found_at, setting.spelled if setting else "")
         made.setdefault(canonical(key), option)
     return sorted(made.values(), key=lambda item: (item.tie.rank, item.end.how, item.end.steps))
 
@@ -178,16 +180,12 @@ def _options(
 def _written(aim: FlowAim, call: OwnCall, program: JobProgram, message: str) -> list[FlowOption]:
     """Give the one option whose value in the code is the folder that a path of the message lies in."""
     found = [
-        FlowOption(aim, end, Tie(1, end.value), end.key, end.value, _place(call))
+        FlowOption(aim, end, Tie(1, end.value), end.key, end.value, call.frame.found_at)
         for end in Slicer(program).written_values()
         if end.value and end.value.strip("./").count("/") and (tie := tied_by_path(end, [end.value], message))
         if tie.rank == 0
     ]
     return found if len({canonical(option.key) for option in found}) == 1 else []
-
-
-def _place(call: OwnCall) -> str:
-    return call.frame.found_at
 
 
 @dataclass(frozen=True)
@@ -231,8 +229,7 @@ class _OptionSearch:
         best = min((tie.rank for _, tie in tied), default=0)
         if best < 2:
             return [(end, tie) for end, tie in tied if tie.rank < 2]
-        how = min((end.how for end, _ in tied), default=PASSED)
-        nearest = [(end, tie) for end, tie in tied if end.how == how]
+        nearest = [(end, tie) for end, tie in tied if end.how == min(end.how for end, _ in tied)]
         return next((found for found in (tied, nearest) if len(found) <= MOST_ALIKE), [])
 
     def _checked_paths(self) -> list[_Tied]:
@@ -354,12 +351,13 @@ class _OptionSearch:
 
     def by_source(self) -> list[_Tied]:
         """Give the options that name the file; what a call is handed comes before what it is called on."""
+        named = compiled(self.aim.names) if self.aim.names else PATHS
         for part in parts_of(self.call):
             sources = ((end, _values(end, self.settings)) for end in self.ends([part]))
             read = [
                 (end, Tie(1, next(iter(values), None)))
                 for end, values in sources
-                if PATHS.search(last_level(end.key))
+                if named.search(last_level(end.key))
                 and (any(map(_is_path, values)) or not values)
                 # A text that code writes there is one part of a name among others.
                 and (self.is_option(end) or (end.how == PASSED and bool(values)))

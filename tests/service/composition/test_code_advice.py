@@ -187,11 +187,7 @@ def test_that_repetitions_count_processes_only_where_the_log_tells_them_apart(tr
     ("file", "error", "keys"),
     [
         # The one value that the message tells is an option's: to mend that is nearer than to mend the row.
-        (
-            "loss: hinge_v3\n",
-            "KeyError: 'hinge_v3'",
-            ["loss", "run.py:7"],
-        ),
+        ("loss: hinge_v3\n", "KeyError: 'hinge_v3'", ["loss", "run.py:7"]),
         # What no option holds is the row's own matter.
         ("loss: hinge\n", "KeyError: 'hinge_v3'", ["run.py:7"]),
     ],
@@ -203,6 +199,6 @@ def test_that_the_setting_that_holds_what_the_message_tells_comes_before_words_o
         "from omegaconf import OmegaConf\nimport losses\n\n\n"
         'cfg = OmegaConf.load("conf.yaml")\n\nmade = losses.table[cfg.loss]\n'
     )
-    log = raised(error, '/job/run.py:7:<module>:made = losses.table[cfg.loss]')
+    log = raised(error, "/job/run.py:7:<module>:made = losses.table[cfg.loss]")
     found = explained(triage, log, ConfigFile("run.py", code), ConfigFile("conf.yaml", file)).changes
     assert [change.key for change in found] == keys
