@@ -45,6 +45,7 @@ from service.remediation.data_flow.failing_parts import (
     passing_value,
     shaped,
     switches_of,
+    tables_of,
 )
 from service.remediation.data_flow.job_program import JobProgram, OwnCall
 from service.remediation.data_flow.slices import COMPUTED, PASSED, FlowEnd, Slicer
@@ -158,7 +159,7 @@ def _within_loop(aim: FlowAim, own: Sequence[OwnCall]) -> Sequence[OwnCall]:
 def _options(
     aim: FlowAim, call: OwnCall, place: int, program: JobProgram, message: str, settings: Sequence[Setting]
 ) -> list[FlowOption]:
-    if aim.seeks in ("guard", "empty", "part", "made", "key", "divisor") and place:
+    if aim.seeks in ("guard", "empty", "part", "made", "key", "divisor", "table") and place:
         return []
     if aim.seeks == "source" and aim.stands and not compiled(aim.stands).search(call.frame.code):
         return []
@@ -352,7 +353,8 @@ class _OptionSearch:
     def by_source(self) -> list[_Tied]:
         """Give the options that name the file; what a call is handed comes before what it is called on."""
         named = compiled(self.aim.names) if self.aim.names else PATHS
-        for part in parts_of(self.call):
+        is_table = self.aim.seeks == "table"
+        for part in tables_of(self.call, self.message) if is_table else parts_of(self.call):
             sources = ((end, _values(end, self.settings)) for end in self.ends([part]))
             read = [
                 (end, Tie(1, next(iter(values), None)))
@@ -379,6 +381,7 @@ _SEARCHES: Mapping[Seeks, Callable[[_OptionSearch], list[_Tied]]] = {
     "made": _OptionSearch.by_made_part,
     "switch": _OptionSearch.by_switch,
     "source": _OptionSearch.by_source,
+    "table": _OptionSearch.by_source,
     "size": _OptionSearch.by_size,
 }
 
