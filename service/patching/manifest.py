@@ -41,7 +41,7 @@ _LIMIT = re.compile(r"(?P<name>\w+)=(?P<value>-?\d+)(?::(?P=value))?")
 # What is named by the cards of a node.
 _GPUS = "gpus"
 # Where programs have their shared memory.
-_SHARED = "/dev/shm"  # noqa: S108 (a place in the job's container)
+_SHARED = "/dev/shm"  # noqa: S108 - a place in the job's container
 _BARE_WORD = re.compile(r"[\w.,:/+=@%^-]+")
 
 

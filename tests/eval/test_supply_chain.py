@@ -188,6 +188,7 @@ PIPES = {
     "ingest/workers/ray_driver.py",
     "ingest/workers/ray_pool.py",
     "service/telemetry/nvml.py",
+    "service/workers/index_builder.py",
 }
 
 
