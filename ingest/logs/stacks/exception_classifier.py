@@ -45,7 +45,8 @@ def classify_exception(
     if event.cause and event.strength != "hints":
         return event
     # A logger may put the error into a field of its own.
-    name, message = _quoted_of(event)
+    quoted = _QUOTED.search(event.body)
+    name, message = (quoted["type"], quoted["message"]) if quoted else (_type(event), event.body)
     kind = table.kind(name, f"{event.body} {event.text}" if in_plain_words else message)
     if kind is None and event.cause is None:
         kind = table.kind("", event.rest)
@@ -72,12 +73,6 @@ def _type(event: Event) -> str:
         return event.exception.split("(")[0]
     match = EXCEPTION.match(event.body)
     return match["type"] if match else ""
-
-
-def _quoted_of(event: Event) -> tuple[str, str]:
-    """Give type and message of the exception that a message quotes as Python writes one; else the event's."""
-    match = _QUOTED.search(event.body)
-    return (match["type"], match["message"]) if match else (_type(event), event.body)
 
 
 def _fits(row: ExceptionMeaning, event: Event, reading: _Reading, table: ExceptionMeanings) -> bool:
