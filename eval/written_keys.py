@@ -9,10 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import get_args
+
+from corpus.message import words
+from corpus.schema import Language
+
+LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 # How an edit is told: what a row is and what it becomes, or what is put beside it.
 _BECOMES = " -> "
-_INSERTED = re.compile(r"^(?:insert (?:before|after) this line: |在此行[前后]插入[:：] ?)")
+_INSERTED = ("answer.code-edit-insert-before", "answer.code-edit-insert-after")
 # Words on code put what is to be written into signs of code.
 _QUOTED = re.compile(r"`([^`\n]{1,400})`")
 # A name with a plain value: a number, a text, a name or a variable of the shell, and no outcome of a call.
@@ -32,12 +38,10 @@ def written_keys(framework: str, key: str, value: str) -> frozenset[str]:
 
 def _of_code(told: str) -> Iterator[str]:
     before, becomes, after = told.partition(_BECOMES)
-    if becomes:
-        rows = [after]
-    elif inserted := _INSERTED.match(told):
-        before, rows = "", [told[inserted.end() :]]
-    else:
-        before, rows = "", _QUOTED.findall(told)
+    heads = [words(name, language, after="") for name in _INSERTED for language in LANGUAGES]
+    inserted = [told.removeprefix(head) for head in heads if told.startswith(head)]
+    rows = [after] if becomes else inserted or _QUOTED.findall(told)
+    before = before if becomes else ""
     there = set(_pairs(before))
     for row in rows:
         yield from (name for name, given in _pairs(row) if (name, given) not in there)

@@ -72,8 +72,8 @@ def with_code_advice(
         status="unverified",
     )
     advice = _told_changed(advice, changed, language)
-    told = [change for change in changes[:1] if is_first and _is_told(change, report)]
-    return shown([*told, *_placed(advice, changes[len(told) :], is_first=is_first)])
+    first = [change for change in changes[:1] if is_first and _is_told(change, report)]
+    return shown([*first, *_placed(advice, changes[len(first) :], is_first=is_first)])
 
 
 def _is_told(change: ProposedChange, report: CrashReport) -> bool:

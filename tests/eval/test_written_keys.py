@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from corpus.message import words
 from eval.incidents import LabelledChange
 from eval.metrics import is_right
 from eval.written_keys import written_keys
 from tests.tables import each_row
+
+BEHIND = "answer.code-edit-insert-after"
 
 
 @each_row(
     ("framework", "key", "value", "expected"),
     [
         ("code", "a.py:3", "insert before this line: tok.pad_token = tok.eos_token", {"tok.pad_token"}),
-        ("code", "a.py:3", "在此行前插入：tok.pad_token = tok.eos_token", {"tok.pad_token"}),
+        ("code", "a.py:3", words(BEHIND, "zh", after="tok.pad_token = tok.eos_token"), {"tok.pad_token"}),
         ("code", "run.sh:2", 'export LIB="/a:$LIB" -> export LIB="/a:${LIB:-}"', {"LIB"}),
         ("code", "a.py:3", "load(path, strict=True) -> load(path, strict=False)", {"strict"}),
         ("code", "a.py:3", "build the model with `num_labels=7` (now 2)", {"num_labels"}),
@@ -34,5 +37,5 @@ def test_that_a_change_names_what_it_writes(framework: str, key: str, value: str
 def test_that_a_written_setting_is_a_labelled_one() -> None:
     """It is compared as any key: with or without what it belongs to; another name is none."""
     wanted = [LabelledChange(framework="tokenizers", key="pad-token", to="any")]
-    assert is_right(("code", "a.py:3", "insert after this line: tok.pad_token = tok.eos_token"), wanted)
-    assert not is_right(("code", "a.py:3", "insert after this line: tok.padding_side = 'left'"), wanted)
+    assert is_right(("code", "a.py:3", "insert behind this line: tok.pad_token = tok.eos_token"), wanted)
+    assert not is_right(("code", "a.py:3", "insert behind this line: tok.padding_side = 'left'"), wanted)
