@@ -12,8 +12,9 @@ from corpus.schema import Expression, Record
 
 FLOW_AIMS = "flow_aims.yaml"
 Seeks = Literal[
-    "path", "number", "word", "part", "guard", "empty", "switch", "made", "source", "size", "key", "divisor"
-]
+    "path", "number", "word", "part", "guard", "empty", "switch", "made", "source", "table",
+    "size", "key", "divisor",
+]  # fmt: skip
 
 
 class FlowAim(Record):
@@ -24,13 +25,14 @@ class FlowAim(Record):
     is a `word` of the message; that is handed on as it is to the `part` which failed; that the condition of a
     check reads (`guard`); whose value decides whether there is anything at all (`empty`); that is a `switch`
     which is on, and without which the statement is not reached; that decides whether a part of the model is
-    `made` that the message names; that names the file that was read (`source`); whose value is the `key` that
+    `made` that the message names; that names the file that was read (`source`), or that from which the
+    `table` came which has not the name that is asked for; whose value is the `key` that
     a mapping has not; that what is divided by (`divisor`) is made of; or that is handed on as it is to a call
     on the stack and is a `size` or a count. Where `names` is given, only options of such names count, of a
-    `switch` or a `size`; where `calls` is, only calls up to the outermost function of such a name; where
-    `stands` is, a row of source on the stack holds it.
-    It holds for `causes`, and for all of the `categories`. `to` is the message that says in words what the
-    option should become.
+    `switch`, a `size` or a `source`, else of those that name files; where `calls` is, only calls up to the
+    outermost function of such a name; where `stands` is, a row of source on the stack holds it, and a
+    `source` is sought at such rows alone. It holds for `causes`, and for all of the `categories`. `to` is the
+    message that says in words what the option should become.
     """
 
     id: str

@@ -427,8 +427,9 @@ class SettingSpec(Record):
     more of a failure has the purpose `find-out`; `last_resort` is one that takes a check or a fast path away,
     or frees so little that all else is tried first. `in_code` tells of an environment variable that a
     program's own first rows may set: what reads it are libraries that it imports, not the loader or what
-    starts it. A setting that was only read from the source, because no failure turns on it, has an empty
-    `effect`.
+    starts it. `argument` is what own code hands to a call of the framework in place of an option that only
+    its programs read, as `call.argument`. A setting that was only read from the source, because no failure
+    turns on it, has an empty `effect`.
     """
 
     framework: str
@@ -453,6 +454,7 @@ class SettingSpec(Record):
     purpose: Purpose = "cure"
     last_resort: bool = False
     in_code: bool = False
+    argument: str = ""
     effect: Text = Text(en="", zh="")
     costs: Text | None = None
     rule: str | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import secrets
 import shutil
 import signal
 import socket
@@ -15,10 +16,10 @@ import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 _QUIET = subprocess.DEVNULL
@@ -124,22 +125,31 @@ class ProgramPart(SoakPart):
     """A program that runs in the foreground, with all processes below it."""
 
     command: tuple[str, ...] = ()
-    port = 0
+    # What its environment has beside this process's.
+    more: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self) -> None:
         super().__init__()
         self._process: subprocess.Popen[bytes] | None = None
 
+    @abstractmethod
+    def is_up(self) -> bool:
+        """Tell whether it takes part by now."""
+
     def start(self) -> None:
-        """Start it, and wait until its port answers."""
-        with (self.folder / "log").open("ab") as log:
+        """Start it, and wait until it takes part."""
+        with (self.folder / "log").open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603 - chosen here
-                self.command, cwd=self.folder, stdin=_QUIET, stdout=log, stderr=log, start_new_session=True
+                self.command,
+                cwd=self.folder,
+                env={**os.environ, **self.more},
+                stdin=_QUIET,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
         ends = time.monotonic() + _STARTS_WITHIN
-        while self.port:
-            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
-                break
+        while not self.is_up():
             if time.monotonic() > ends or self._process.poll() is not None:
                 said = (self.folder / "log").read_text(encoding="utf-8", errors="replace")[-2000:]
                 raise RuntimeError(f"{self.command[0]} does not start: {said}")
@@ -165,18 +175,34 @@ class ChromaPart(ProgramPart):
         program = Path(sys.executable).with_name("chroma")
         self.command = (str(program), "run", "--path", str(self.folder / "data"), "--port", str(self.port))
 
+    def is_up(self) -> bool:
+        """Tell whether its port answers."""
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            return True
+        return False
+
     @property
     def url(self) -> str:
         """Where it is."""
         return f"http://127.0.0.1:{self.port}"
 
 
-class RayHeadPart(ProgramPart):
+class RayPart(ProgramPart):
+    """A program of Ray's."""
+
+    def is_up(self) -> bool:
+        """Tell whether it says so: a node that the head does not let in ends after a while."""
+        return b"Ray runtime started" in (self.folder / "log").read_bytes()
+
+
+class RayHeadPart(RayPart):
     """The head of a Ray cluster, which works on nothing itself."""
 
     def __init__(self) -> None:
         super().__init__()
         self.port = free_port()
+        # What newer heads ask of nodes and programs, unless told otherwise.
+        self.more = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
         self.command = (
             *_ray("--head", f"--port={self.port}", "--num-cpus=0", f"--temp-dir={self.folder}"),
             "--include-dashboard=false",
@@ -189,11 +215,12 @@ class RayHeadPart(ProgramPart):
         return f"127.0.0.1:{self.port}"
 
 
-class RayNodePart(ProgramPart):
+class RayNodePart(RayPart):
     """A node of a Ray cluster, with one processor."""
 
     def __init__(self, head: RayHeadPart) -> None:
         super().__init__()
+        self.more = head.more
         self.command = _ray(f"--address={head.address}", "--num-cpus=1")
 
 

@@ -120,6 +120,7 @@ def _add_ray(found: Surroundings, stack: ExitStack, draws: random.Random) -> Non
     for node in nodes:
         node.__enter__()
     found.more |= {"WHYCRASH_RAY_ADDRESS": head.address, "WHYCRASH_RAY_FROM": str(ClusterBatchLoad.jobs)}
+    found.more |= head.more
     found.kinds.append(ClusterBatchLoad)
     found.harms.append(NodeLost(head, nodes, draws))
 

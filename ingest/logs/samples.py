@@ -172,10 +172,12 @@ class SampleMarks:
                 continue
             first = max(bisect_left(places, place - NEAR), at - TRIED)
             last = min(bisect_left(places, place + NEAR), at + TRIED)
-            # Where all above come later in a sample than all below, none needs to be parsed; where the first
-            # one below is a question, none above.
+            # Only what comes later in a sample than one above can close it. As a rule no such mark is one,
+            # and neither questions below nor anything above needs to be parsed.
             least = min(orders[first:at], default=3)
-            if least >= max(orders[at:last], default=0):
+            if not any(
+                orders[later] > least and self._stream(places[later]) == source for later in range(at, last)
+            ):
                 continue
             below = self._first(range(at, last), places, number, source)
             if below is None or least >= orders[below]:
@@ -191,17 +193,17 @@ class SampleMarks:
             place = places[at]
             if abs(self._lines[place] - number) > LONGEST_SAMPLE:
                 return None
-            if place not in self._told:
-                self._told[place] = self._process_of(place)
-            if self._told[place] == source:
+            if self._stream(place) == source:
                 return at
         return None
 
-    def _process_of(self, at: int) -> str | None:
+    def _stream(self, place: int) -> str | None:
         """Give the stream that printed a proposed mark; None where it is none."""
-        number = self._lines[at]
-        told = self._shown.get(number) or self._read_line(self._marks.offsets[at], number)
-        return told[1] if self._rows[self._marks.rows[at]].finds(told[0]) else None
+        if place not in self._told:
+            number = self._lines[place]
+            told = self._shown.get(number) or self._read_line(self._marks.offsets[place], number)
+            self._told[place] = told[1] if self._rows[self._marks.rows[place]].finds(told[0]) else None
+        return self._told[place]
 
     def _read_line(self, offset: int, number: int) -> tuple[str, str]:
         """Give what a line says, and the stream that printed it; of a redrawn one the part there."""

@@ -11,7 +11,7 @@ from corpus import trouble_words
 from ingest.logs import levels
 from ingest.logs.events import Event
 from ingest.logs.lines import Line
-from ingest.logs.stacks.own_calls import ends_program, is_own, raises_itself
+from ingest.logs.stacks.own_calls import STANDARD, ends_program, is_own, raises_itself
 from ingest.logs.stacks.stack import EXCEPTION
 
 # So many lines without a word of trouble a process says that has gone on.
@@ -81,10 +81,14 @@ def importing_package(event: Event) -> str:
     """Give the package that caught and logged, as it was imported, what this event tells; empty for others.
 
     Of an exception that nobody catches the calls begin with the program, not with a module that it imports.
+    A launcher's own program stands among the packages too, and calls others.
     """
     outer = event.frames[0] if event.logged and event.traceback and event.frames else None
     found = _PACKAGE.search(outer.file) if outer is not None and outer.function == "<module>" else None
-    return "" if found is None or ends_program(event.frames) else found[1]
+    if found is None or ends_program(event.frames):
+        return ""
+    is_within = all(found[0] in frame.file or STANDARD.search(frame.file) for frame in event.frames)
+    return found[1] if is_within else ""
 
 
 def is_outlived(event: Event, events: Sequence[Event]) -> bool:

@@ -177,9 +177,17 @@ def repatch_diagnosis(
 def writable_first(
     changes: Sequence[ProposedChange], files: Sequence[ConfigFile], report: CrashReport, library: Library
 ) -> tuple[ProposedChange, ...]:
-    """Put first, of the changes as good as the first one, one that can be written into the files."""
+    """Put first, of the changes as good as the first one, one that can be written into the files.
+
+    To unset a variable that the job does not set could be written into any script: that speaks for none.
+    """
     steps = group_steps(changes)
-    equals = [step for step in steps if step[0].tier == steps[0][0].tier and is_advised(step[0])]
+    equals = [
+        step
+        for step in steps
+        if step[0].tier == steps[0][0].tier and is_advised(step[0])
+        if step is steps[0] or step[0].from_ is not None or not _is_gone(step[0])
+    ]
     made = (_patch_targets(patch_targets(step, report, library), files) for step in equals)
     chosen = next((step for step, patched in zip(equals, made, strict=True) if patched.edits), None)
     ordered = steps if chosen is None else [chosen, *(step for step in steps if step is not chosen)]

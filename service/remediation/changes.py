@@ -339,7 +339,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         return nothing, [Dropped(what=f"{change.framework}: {change.key}", why=reason)]
     now = job.grounds.value(change.framework, change.key)
     value = proposed_value(change, spec, now, wanted.cause, job)
-    if own and not value.because and not is_guidance(value.to):
+    if own and not value.because and not is_guidance(value.to) and not isinstance(value.to, bool):
         return nothing, []
     if isinstance(change, Remedy) and change.lowers and is_least(now, spec):
         value = replace(value, useless=Message("changes.least-already", now=now))

@@ -105,7 +105,11 @@ def paths_in(text: str) -> list[str]:
     """Give the paths that a message tells, each once, without those of code."""
     quoted = [match["text"] for match in _QUOTED.finditer(text)]
     named = [path for path in quoted if "/" in path or _ENDING.search(path)]
-    found = (*named, *_BARE.findall(_QUOTED.sub(" ", text)))
+    # A dot behind a path ends the sentence.
+    bare = (
+        path if path.endswith("..") else path.rstrip(".") for path in _BARE.findall(_QUOTED.sub(" ", text))
+    )
+    found = (*named, *bare)
     return list(dict.fromkeys(path for path in found if not _CODE.search(path)))
 
 

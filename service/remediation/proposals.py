@@ -91,7 +91,7 @@ def propose(
     changes = _with_commands(changes, assessment, library, language)
     changes = given_since(changes, assessment.report, language)
     changes = fitting_installs(changes, assessment.report, language)
-    changes = in_own_calls(changes, assessment.report, language)
+    changes = in_own_calls(changes, assessment.report, library, language)
     changes = gone_since(changes, assessment.report, assessment.settings, language)
     changes = listed_already(changes, assessment.settings, language)
     changes = asked_in_vain(without_strangers(changes), assessment.report, language)

@@ -243,6 +243,13 @@ def key_parts(call: OwnCall) -> list[ast.expr]:
     return [node.slice for node in nodes if isinstance(node, ast.Subscript) and not text_key(node)]
 
 
+def tables_of(call: OwnCall, message: str) -> list[ast.expr]:
+    """Give what a statement asks for the very name that is not there: `row` of `row["label"]`."""
+    nodes, key = failing_nodes(call)[0], missed_key(message)
+    asked = [node for node in nodes if isinstance(node, ast.Subscript) and text_key(node)]
+    return [node.value for node in asked if ast.unparse(node.slice).strip("'\"") == key]
+
+
 def missed_key(message: str) -> str:
     """Give the key that a mapping has not, as CPython tells it: by its `repr`."""
     found = _KEY.search(message)

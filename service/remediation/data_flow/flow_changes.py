@@ -45,6 +45,7 @@ from service.remediation.data_flow.failing_parts import (
     passing_value,
     shaped,
     switches_of,
+    tables_of,
 )
 from service.remediation.data_flow.job_program import JobProgram, OwnCall
 from service.remediation.data_flow.slices import COMPUTED, PASSED, FlowEnd, Slicer
@@ -158,7 +159,9 @@ def _within_loop(aim: FlowAim, own: Sequence[OwnCall]) -> Sequence[OwnCall]:
 def _options(
     aim: FlowAim, call: OwnCall, place: int, program: JobProgram, message: str, settings: Sequence[Setting]
 ) -> list[FlowOption]:
-    if aim.seeks in ("guard", "empty", "part", "made", "key", "divisor") and place:
+    if aim.seeks in ("guard", "empty", "part", "made", "key", "divisor", "table") and place:
+        return []
+    if aim.seeks == "source" and aim.stands and not compiled(aim.stands).search(call.frame.code):
         return []
     found = _SEARCHES[aim.seeks](_OptionSearch(call, Slicer(program), message, settings, aim))
     made: dict[str, FlowOption] = {}
@@ -170,7 +173,7 @@ def _options(
             now = tie.value
         if end.kind == "parameter":  # written at a call: rather a place of the code than an option
             tie = replace(tie, rank=tie.rank + 1)
-        option = FlowOption(aim, end, tie, key, now, _place(call), setting.spelled if setting else "")
+        option = FlowOption(aim, end, tie, key, now, call.frame.found_at, setting.spelled if setting else "")
         made.setdefault(canonical(key), option)
     return sorted(made.values(), key=lambda item: (item.tie.rank, item.end.how, item.end.steps))
 
@@ -178,16 +181,12 @@ def _options(
 def _written(aim: FlowAim, call: OwnCall, program: JobProgram, message: str) -> list[FlowOption]:
     """Give the one option whose value in the code is the folder that a path of the message lies in."""
     found = [
-        FlowOption(aim, end, Tie(1, end.value), end.key, end.value, _place(call))
+        FlowOption(aim, end, Tie(1, end.value), end.key, end.value, call.frame.found_at)
         for end in Slicer(program).written_values()
         if end.value and end.value.strip("./").count("/") and (tie := tied_by_path(end, [end.value], message))
         if tie.rank == 0
     ]
     return found if len({canonical(option.key) for option in found}) == 1 else []
-
-
-def _place(call: OwnCall) -> str:
-    return call.frame.found_at
 
 
 @dataclass(frozen=True)
@@ -231,8 +230,7 @@ class _OptionSearch:
         best = min((tie.rank for _, tie in tied), default=0)
         if best < 2:
             return [(end, tie) for end, tie in tied if tie.rank < 2]
-        how = min((end.how for end, _ in tied), default=PASSED)
-        nearest = [(end, tie) for end, tie in tied if end.how == how]
+        nearest = [(end, tie) for end, tie in tied if end.how == min(end.how for end, _ in tied)]
         return next((found for found in (tied, nearest) if len(found) <= MOST_ALIKE), [])
 
     def _checked_paths(self) -> list[_Tied]:
@@ -354,12 +352,14 @@ class _OptionSearch:
 
     def by_source(self) -> list[_Tied]:
         """Give the options that name the file; what a call is handed comes before what it is called on."""
-        for part in parts_of(self.call):
+        named = compiled(self.aim.names) if self.aim.names else PATHS
+        is_table = self.aim.seeks == "table"
+        for part in tables_of(self.call, self.message) if is_table else parts_of(self.call):
             sources = ((end, _values(end, self.settings)) for end in self.ends([part]))
             read = [
                 (end, Tie(1, next(iter(values), None)))
                 for end, values in sources
-                if PATHS.search(last_level(end.key))
+                if named.search(last_level(end.key))
                 and (any(map(_is_path, values)) or not values)
                 # A text that code writes there is one part of a name among others.
                 and (self.is_option(end) or (end.how == PASSED and bool(values)))
@@ -381,6 +381,7 @@ _SEARCHES: Mapping[Seeks, Callable[[_OptionSearch], list[_Tied]]] = {
     "made": _OptionSearch.by_made_part,
     "switch": _OptionSearch.by_switch,
     "source": _OptionSearch.by_source,
+    "table": _OptionSearch.by_source,
     "size": _OptionSearch.by_size,
 }
 

@@ -1,4 +1,4 @@
-"""Runs that end by a limit which they set themselves, and such as are ended by somebody else's."""
+"""Runs that end by a limit which they set themselves or by their last deed, and such as others end."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ STEPS = "step 100/9000 loss 2.1\nstep 200/9000 loss 2.0\n"
         EPOCHS + "LAUNCH INFO 2026-01-05 03:04:10,000 Pod completed\n",
         "[1/3] scored\n[2/3] scored: no answer found\n[3/3] scored\n",
         "step 100 loss 2.1\nstep 200 loss 2.0\nAll done!\n",
+        "Merging the adapter\nMerged model saved to out/merged\n",
+        "step 100 loss 2.1\nstep 200 loss 2.0\nModel successfully pushed to the Hub: me/model\n",
     ],
 )
 def test_that_a_run_which_its_own_limit_ends_has_ended_well(text: str, read: ReadLog) -> None:
@@ -49,6 +51,8 @@ def test_that_a_run_which_its_own_limit_ends_has_ended_well(text: str, read: Rea
         # Words that others say too, before the last step.
         STEPS + "All done!\n",
         STEPS + "Done.\n",
+        STEPS + "Fine-tuned model saved to out/step-200\n",
+        "Merging the adapter\nMerged model will be saved to out/merged\n",
         "[1/3] scored\n[2/3] scored: no answer found\n",
         # And what fails behind such an end, or had failed before it.
         STEPS + "stopping: time budget of 600s reached\nOSError: [Errno 28] No space left on device\n",

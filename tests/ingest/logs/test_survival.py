@@ -317,6 +317,8 @@ OPTIMIZER = traceback("NameError: name 'str2optimizer32bit' is not defined").rep
         # The end misses what the package could not load, by a call of it or by its name.
         (of_import(BINARY, "bitsandbytes") + OPTIMIZER, False),
         (of_import(SYMBOL) + traceback("RuntimeError: fastops has no kernel for this card"), False),
+        # A launcher's program calls others: it ended by what one of them raised.
+        (of_import(SYMBOL).replace("fastops/native.py", "launcher/run.py", 1) + SLIP, False),
         # Nobody said that it was caught: a program that stands among the packages ended by it.
         (of_import(SYMBOL, level="INFO") + CALM + SLIP, False),
     ],

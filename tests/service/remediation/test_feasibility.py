@@ -419,6 +419,12 @@ def test_that_the_patch_is_of_the_change_that_is_shown_first(triage: Triage) -> 
     lesser = writable_first([words, cures.model_copy(update={"tier": 4})], files, told, whole_corpus())
     assert [item.key for item in as_good] == [cures.key, words.key]
     assert [item.key for item in lesser] == [words.key, cures.key]
+    # That a variable goes can be written into any script, which speaks for none that the job does not set.
+    unset = proposal("LIBRARY_PATH", "unset it", framework="env", kind="env")
+    given = unset.model_copy(update={"from_": "/usr/lib"})
+    script = [ConfigFile("run.sh", "export LIBRARY_PATH=/usr/lib\npython3 train.py\n")]
+    found = [writable_first([words, item], script, told, whole_corpus())[0].key for item in (unset, given)]
+    assert found == [words.key, unset.key]
 
 
 def test_that_a_setting_is_one_of_the_part_that_failed() -> None:

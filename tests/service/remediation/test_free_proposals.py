@@ -179,6 +179,10 @@ def test_that_an_argument_of_the_jobs_own_code_is_told_and_not_dropped(triage: T
     found = status(told, "setting", "transformers", "answer_marker", "the words of each sample")
     other = status(told, "setting", "transformers", "other_marker", "the words of each sample")
     assert (found, other) == ("unverified", "dropped")
+    # It is the program's own, whatever framework that runs on.
+    (mine,) = checked(told, "setting", "script", "answer_marker", "the words of each sample")
+    assert isinstance(mine, ProposedChange)
+    assert mine.framework == "python"
 
 
 @each_row(

@@ -43,6 +43,7 @@ JOB = {
         ("path", "No such file or directory: '../qa/model/current.pt'", ["model_root"]),
         ("path", "No such file or directory: '/job/run7/step_40/weights.pt'", ["resume"]),
         ("path", "cannot open corpus/train.jsonl", ["--train-file"]),
+        ("path", "nothing is found in directory corpus/train.jsonl.", ["--train-file"]),
         ("path", "weights at /job/run7/step_40/weights.pt do not exist, look again", ["resume"]),
         # What a script writes behind a variable of its own; the one that others are built on.
         ("path", "./go.sh: line 7: /srv/ada/.venv/bin/python: No such file or directory", ["VENV_PATH"]),

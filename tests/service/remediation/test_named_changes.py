@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.stack import Frame
+from service.pipeline.triage import Triage
 from service.remediation.calls_in_code import in_own_calls
 from service.remediation.named_changes import as_own, own_setting, tells_value
 from service.remediation.own_values import with_divisors
@@ -106,7 +107,9 @@ def flag_of(framework: str) -> ProposedChange:
         ("engine", "", ["--tensor-parallel-size", "--tensor-parallel-size"]),
     ],
 )
-def test_what_the_jobs_own_code_calls_takes_keywords(frames: str, launch: str, keys: list[str]) -> None:
+def test_what_the_jobs_own_code_calls_takes_keywords(
+    frames: str, launch: str, keys: list[str], triage: Triage
+) -> None:
     """A flag is for a program that the job starts; what a trainer calls has the trainer's options."""
     site = "/env/lib/python3.11/site-packages"
     calls = {
@@ -115,6 +118,30 @@ def test_what_the_jobs_own_code_calls_takes_keywords(frames: str, launch: str, k
         "trainer": Frame(f"{site}/trl/trainer/grpo_trainer.py", 9, "__init__"),
     }
     told = job(*(calls[name] for name in frames.split()), launch=launch)
-    found = in_own_calls([flag_of("vllm"), flag_of("sglang")], told, "en")
+    found = in_own_calls([flag_of("vllm"), flag_of("sglang")], told, triage.library, "en")
     assert [change.key for change in found] == keys
     assert ("test.py:4" in found[0].why) is (keys[0] == "tensor_parallel_size")
+
+
+@each_row(
+    ("code", "below", "key"),
+    [
+        (
+            "net = AutoModel.from_pretrained(",
+            "from_pretrained",
+            "from_pretrained.pretrained_model_name_or_path",
+        ),
+        ("Trainer(model).train()", "train", "model_name_or_path"),
+    ],
+)
+def test_that_an_option_of_scripts_is_told_by_what_own_code_hands_over(
+    code: str, below: str, key: str, triage: Triage
+) -> None:
+    """Only where the job's own code makes the very call, and is not seen to have the option."""
+    site = "/env/lib/python3.11/site-packages/transformers"
+    told = job(Frame("/job/net.py", 4, "build", code), Frame(f"{site}/auto_factory.py", 105, below))
+    wanted = proposal("model_name_or_path", framework="transformers", kind="setting")
+    given = wanted.model_copy(update={"from_": "ours/base"})
+    found = in_own_calls([wanted, given], told, triage.library, "en")
+    assert [change.key for change in found] == [key, "model_name_or_path"]
+    assert ("net.py:4" in found[0].why) is (key != "model_name_or_path")

@@ -73,3 +73,31 @@ def test_that_a_setting_of_another_phase_is_left_alone(triage: Triage) -> None:
         f"+ python train.py --batch-size 8\n{evaluates}{OOM}": [("batch-size", "8", 4)],
     }
     assert {log: own(triage, log)[0] for log in rows} == rows
+
+
+def test_that_each_kind_of_option_is_known_by_its_name(triage: Triage) -> None:
+    """What a cause calls for has many names: lengths in tokens, counts of answers, a norm, a type."""
+    nan = "ValueError: loss is nan at step 12, stopping training\n"
+    half = "RuntimeError: Input type (c10::Half) and bias type (float) should be the same\n"
+    rows = {
+        f"+ python train.py --max-prompt-tokens 2048\n{STACK}{OOM}": ("max-prompt-tokens", 1024),
+        f"+ python train.py --max_response_length 1024\n{STACK}{OOM}": ("max_response_length", 512),
+        f"+ python train.py --num-rollouts 64\n{STACK}{OOM}": ("num-rollouts", "smaller than now"),
+        f"+ python train.py --n_envs 4096\n{STACK}{OOM}": ("n_envs", "smaller than now"),
+        f"+ python train.py --grad-clip-norm 10\n{STACK}{nan}": ("grad-clip-norm", "1.0, or less than now"),
+        f"+ python train.py --clip_grad 50\n{STACK}{nan}": ("clip_grad", "1.0, or less than now"),
+        f"+ python train.py --grad_checkpoint False\n{STACK}{OOM}": ("grad_checkpoint", True),
+        f"+ python train.py --use_amp True\n{STACK}{half}": ("use_amp", False),
+        f"+ python train.py --model-dtype float16\n{STACK}{half}": (
+            "model-dtype",
+            "one type for weights and input, such as float32",
+        ),
+    }
+    found = {log: [(key, to) for key, _, to in own(triage, log)[0]] for log in rows}
+    assert {log: (rows[log] if rows[log] in made else made) for log, made in found.items()} == rows
+    others = [
+        f"+ python train.py --warmup-rollout-steps 64\n{STACK}{OOM}",
+        f"+ python train.py --log-grad-norm-every 10\n{STACK}{nan}",
+        f"+ python train.py --index-dtype-names a\n{STACK}{half}",
+    ]
+    assert [own(triage, log)[0] for log in others] == [[], [], []]
