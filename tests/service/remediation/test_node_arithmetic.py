@@ -73,24 +73,3 @@ def test_that_as_many_nodes_load_a_checkpoint_as_wrote_it(
     asked = {change.key: change.to for change in made.changes}
     assert asked.get("--nodes") == to
     assert to is None or f"+#SBATCH --nodes={to}\n" in (made.patch or "")
-
-
-PREEMPTED = "slurmstepd: error: *** JOB 88 ON n1 CANCELLED AT 2026-11-27T04:09:12 DUE TO PREEMPTION ***\n"
-LIGHTNING = """  | Name | Type | Params
-GPU available: True (cuda), used: True
-LOCAL_RANK: 0 - CUDA_VISIBLE_DEVICES: [0]
-"""
-
-
-@each_row(
-    ("option", "offered"), [("--save-every 250", False), ("--save_interval=500", False), ("--lr 1", True)]
-)
-def test_that_nothing_is_saved_oftener_that_is_saved_as_often(
-    triage: Triage, option: str, offered: bool
-) -> None:
-    job = JOB.format(nodes=1, memory="0", command=f"srun python tune.py {option}")
-    log = f"{LIGHTNING}{PREEMPTED}"
-    made = explained(triage, log, ConfigFile("job.slurm", job))
-    # Weighed, whether or not anything else speaks against it.
-    told = [change.key for change in made.changes] + [item.what for item in made.engine.dropped]
-    assert any("every_n_train_steps" in text for text in told) is offered

@@ -19,7 +19,7 @@ ConnectionError: The vLLM server can't be reached at http://127.0.0.1:{asked} af
 the server is running by running `trl vllm-serve`.
 """
 SERVE = "trl vllm-serve --model /m --port {served} &\naccelerate launch grpo.py --config grpo.yaml\n"
-FILE = "model_name_or_path: /m\nuse_vllm: true\nvllm_mode: server\nnum_generations: 4\nbeta: 0.1\n"
+FILE = "learning_rate: 1.0e-6\noutput_dir: /o\nnum_train_epochs: 1\nuse_vllm: true\nbf16: true\n"
 
 
 @each_row(
