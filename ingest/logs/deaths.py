@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from ingest.logs.events import Event
 from ingest.logs.progress import LAST_WORDS, Progress
 from ingest.logs.stacks.own_calls import ends_program
 
 # So near behind a program's last calls the script that started it says its own last word.
 ECHOED = 8
+# c10/util/Logging.cpp: what a C++ core calls a warning.
+_WARNED = re.compile(r"(?:^|[\s\]:])\[W\d{4,8} ")
 
 
 def has_died_of(event: Event, progress: Progress) -> bool:
@@ -24,6 +28,10 @@ def has_died_of(event: Event, progress: Progress) -> bool:
         return True
     if progress.own_closed > event.last:
         return False
+    # Of processes that end one after the other, the last ones warn that the others are gone.
+    is_warning = event.pattern_role == "collateral" and not event.traceback and _WARNED.search(event.text)
+    if is_warning and 0 < progress.ended < event.line:
+        return progress.goes_on_after(progress.ended, end_counts=False)
     is_plain = not event.traceback and (
         event.pattern_role == "collateral" or (event.pattern_role == "origin" and event.strength == "states")
     )
