@@ -168,7 +168,7 @@ class KnownFramework(Record):
     - `prints_all`: where it prints its settings, it prints every one that it has.
     - `package`: what it is called on the package index, where that is another name.
     - `components`: parts of its jobs that fail one by one; of several that a stack shows, the first counts.
-    - `modules`: modules that its packages bring, and the packages.
+    - `modules`: modules that its packages bring, and the packages; `called`: what sentences call packages.
     - `model_defaults`: what a configuration of a model holds that nobody set, by keys of a job's settings.
     - `resume`: how its jobs go on from a checkpoint, as one writes it; `{path}` stands for the checkpoint,
       `{name}` for the last part of its path.
@@ -214,6 +214,7 @@ class KnownFramework(Record):
     dated_by: tuple[VersionSign, ...] = ()
     package: str = ""
     modules: dict[str, str] = Field(default_factory=dict)
+    called: dict[str, str] = Field(default_factory=dict)
     model_defaults: dict[str, str] = Field(default_factory=dict)
     resume: str = ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +47,7 @@ MADE: frozenset[Handler] = frozenset({"cut-traceback", "error-level"})
 # An anchor that is one: neither escaped nor a member of a class.
 _CLASS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]])*\]")
 _ANCHOR = re.compile(r"[\^$]")
+_GROUP = re.compile(r"\([^()]*\)")
 
 FAILURES: frozenset[Kind] = frozenset({"error", "kill", "hang"})
 
@@ -151,6 +152,15 @@ class Pattern(Record):
         return re.compile(self.expression, re.IGNORECASE if self.caseless else 0)
 
     @cached_property
+    def finds(self) -> Callable[[str], re.Match[str] | None]:
+        """What finds the expression in a text: `re` searches for one that begins with `^` at every place."""
+        plain = _CLASS.sub("", self.expression)
+        while (outer := _GROUP.sub("", plain)) != plain:
+            plain = outer
+        is_first = plain.startswith("^") and "|" not in plain
+        return self.compiled.match if is_first else self.compiled.search
+
+    @cached_property
     def as_sign(self) -> Self:
         """The row with its sign as its expression."""
         return self.model_copy(update={"expression": self.sign})
@@ -221,11 +231,6 @@ class PatternTable:
             for number, row in enumerate(self.rows)
             if row.fails or row.kind in ("warning", "teardown") or row.handler
         )
-
-    @cached_property
-    def samples(self) -> frozenset[int]:
-        """The numbers of rows that find a part of a sample."""
-        return frozenset(number for number, row in enumerate(self.rows) if row.sample)
 
     @cached_property
     def starts(self) -> frozenset[int]:

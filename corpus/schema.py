@@ -148,7 +148,8 @@ class Cause(Record):
     `messages_name` says what its messages name: a setting that does not exist, or one whose value is at
     fault, even without a word of what to do with it, or an option of the job's own files that a check of its
     program names. `of_values` tells that a statement fails of what it is given. `turns_on` says what of the
-    environment decides, so that the table of releases is asked for the versions that fit. One that is
+    environment decides, so that the table of releases is asked for the versions that fit; of
+    `named-packages` only what the message itself says to install or to upgrade counts. One that is
     `general` is what a failure of any kind may come to, so that a model always reads what it means.
     """
 
@@ -164,7 +165,7 @@ class Cause(Record):
     explains: tuple[str, ...] = ()
     messages_name: tuple[Literal["unknown-setting", "wrong-value", "own-option"], ...] = ()
     of_values: bool = False
-    turns_on: tuple[Literal["package-versions", "driver", "architecture"], ...] = ()
+    turns_on: tuple[Literal["package-versions", "named-packages", "driver", "architecture"], ...] = ()
     general: bool = False
 
     def titled(self, language: Language, holds: Callable[[Sequence[str]], bool]) -> str:

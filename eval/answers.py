@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from eval.incidents import Incident
-from service.schemas.diagnosis import Diagnosis
+from service.schemas.diagnosis import Diagnosis, ProposedChange
 
 NO_FAILURE = "no-failure"
 
@@ -80,7 +80,7 @@ def of_diagnosis(
         diagnosis.confidence,
         tuple(incident.line_of(item.file, item.line) for item in diagnosis.evidence),
         tuple(
-            (change.framework, change.key, str(change.to))
+            (change.framework, change.key, _told(change))
             for change in diagnosis.changes
             if change.purpose == "cure"
         ),
@@ -92,6 +92,12 @@ def of_diagnosis(
         seconds,
         standing=diagnosis.standing,
     )
+
+
+def _told(change: ProposedChange) -> str:
+    """Give what a change becomes; of a row of code that is told apart from its new form, both."""
+    is_row = change.kind == "code" and change.from_ is not None
+    return f"{change.from_} -> {change.to}" if is_row else str(change.to)
 
 
 def _grounded(diagnosis: Diagnosis, incident: Incident) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from corpus.keys import canonical
 from corpus.library import Library
 from eval.answers import Answer
 from eval.incidents import Incident, LabelledChange
+from eval.written_keys import written_keys
 
 RESAMPLES = 2000
 SURE = 0.8
@@ -159,7 +160,7 @@ def _setting(incident: Incident, answer: Answer, library: Library, among: int | 
     wanted = settable(incident.label.changes, library)
     if not wanted or incident.label.verdict != "diagnosed" or answer.changes is None:
         return None
-    return float(any(is_among(key, wanted) for _, key, _ in answer.changes[:among]))
+    return float(any(is_right(change, wanted) for change in answer.changes[:among]))
 
 
 def settable(changes: Sequence[LabelledChange], library: Library) -> Sequence[LabelledChange]:
@@ -175,6 +176,11 @@ def is_among(key: str, wanted: Sequence[LabelledChange]) -> bool:
     """Tell whether a setting is a labelled one, named with or without its prefix, as in `Trainer.devices`."""
     pairs = [sorted((_plain(change.key), _plain(key)), key=len) for change in wanted]
     return any(short == long or long.endswith(f".{short}") for short, long in pairs)
+
+
+def is_right(change: tuple[str, str, str], wanted: Sequence[LabelledChange]) -> bool:
+    """Tell whether a proposed change (framework, key, value) is a labelled one, or writes one into a row."""
+    return any(is_among(key, wanted) for key in (change[1], *written_keys(*change)))
 
 
 def _plain(key: str) -> str:

@@ -14,7 +14,7 @@ from eval.errors import FetchError
 from eval.fresh.rounds import Figure, FirstSight, FreshLog, Round
 from eval.fresh.texts import Source, shown
 from eval.incidents import LOGS, Incident
-from eval.metrics import Score, is_among, mean, score, settable
+from eval.metrics import Score, is_right, mean, score
 from eval.run import Progress
 
 # What is told of a round: field of FreshScore, and its words.
@@ -122,8 +122,7 @@ def _incident(log: FreshLog, source: Source, folder: Path) -> Incident:
 def fresh_score(incident: Incident, log: FreshLog, answer: Answer, library: Library) -> FreshScore:
     """Score an answer: the evaluation's metrics, and what a person who acts on the first screen meets."""
     common: Score = score(incident, answer, library)
-    keys = [key for _, key, _ in answer.changes or ()]
-    wanted, forbidden = settable(log.changes, library), log.forbidden
+    changes, forbidden = answer.changes or (), log.forbidden
     failed = log.verdict != "no-failure"
     is_well = answer.verdict == NO_FAILURE
     is_green = is_well and answer.standing == "established"
@@ -132,8 +131,8 @@ def fresh_score(incident: Incident, log: FreshLog, answer: Answer, library: Libr
         cause_top1=common.cause_top1,
         root_line_5=common.root_line_5,
         setting=common.setting,
-        first_change=None if common.setting is None else float(bool(keys) and is_among(keys[0], wanted)),
-        forbidden=float(any(is_among(key, forbidden) for key in keys)) if forbidden else None,
+        first_change=common.setting_first,
+        forbidden=float(any(is_right(each, forbidden) for each in changes)) if forbidden else None,
         healthy=common.healthy,
         failed_called_healthy=float(is_well) if failed else None,
         # A log that only stops amid good work is told so, in amber: green says that the job ended well.

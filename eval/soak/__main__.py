@@ -103,8 +103,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _tell(soak: report.Soak, out: Path) -> None:
     found, target = soak.found, soak.target
+    killed = [f"{what} {count} times" for what, count in target.killed.most_common()]
     told = [f"{count} {name}" for name, count in sorted(found.counts.items())]
-    sys.stdout.write(f"{len(target.kills)} kills; {', '.join(told)}; the report is {out}\n")
+    sys.stdout.write(f"killed: {', '.join(killed)}; {', '.join(told)}; the report is {out}\n")
     if (slope := checks.memory_slope(target.samples)) is not None:
         sys.stdout.write(f"in the later half of its longest life the server grew {slope:+.2f} MiB a minute\n")
     sys.stdout.writelines(f"{what}: work was taken {after:.0f} s later\n" for what, after in soak.recoveries)

@@ -56,10 +56,13 @@ def page(soak: Soak) -> str:
         _over_time("Memory of the server, MiB", samples, lambda sample: sample.server_mb),
         _over_time("Memory of all its processes, MiB", samples, lambda sample: sample.all_mb),
         _over_time("Open files of the server", samples, lambda sample: float(sample.files)),
-        # The longest comes last.
         markup.table(
-            "What was killed", ("second", "what"), [(f"{at:.0f}", what) for at, what in target.kills]
+            "What was killed",
+            ("what", "times"),
+            [(what, str(count)) for what, count in target.killed.most_common()],
         ),
+        # The longest comes last.
+        markup.table("What happened", ("second", "what"), [(f"{at:.0f}", what) for at, what in target.notes]),
         style=_STYLE,
     )
 

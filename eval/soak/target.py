@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -53,7 +54,9 @@ class SoakTarget:
     program: str = "eval.bench.server"
     more: Mapping[str, str] = field(default_factory=dict)
     lives: int = 0
-    kills: list[tuple[float, str]] = field(default_factory=list)
+    # What happened, after how many seconds; and how often what was killed.
+    notes: list[tuple[float, str]] = field(default_factory=list)
+    killed: Counter[str] = field(default_factory=Counter)
     samples: list[Sample] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     _process: subprocess.Popen[bytes] | None = None
@@ -127,14 +130,14 @@ class SoakTarget:
         if found:
             with suppress(ProcessLookupError):
                 os.kill(dice.choice(found), signal.SIGKILL)
-            self.note("a worker")
+            self._count_kill("a worker")
 
     def kill_server(self) -> None:
         """Kill it with all of its processes, and start it again."""
         os.killpg(self._pid, signal.SIGKILL)
         if self._process:
             self._process.wait()
-        self.note("the server")
+        self._count_kill("the server")
         self.start()
 
     @property
@@ -142,10 +145,14 @@ class SoakTarget:
         return self._process.pid if self._process else 0
 
     def note(self, what: str) -> None:
-        """Note that something was killed or disturbed just now, and tell whoever watches."""
+        """Note that something happened just now, and tell whoever watches."""
         at = time.monotonic() - self.began
-        self.kills.append((at, what))
+        self.notes.append((at, what))
         sys.stderr.write(f"{at:.0f} s: {what}\n")
+
+    def _count_kill(self, what: str) -> None:
+        self.killed[what] += 1
+        self.note(what)
 
     def is_ready(self) -> bool:
         """Ask whether it takes work, by its own word."""

@@ -16,12 +16,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from corpus.expressions import compiled
-from ingest.logs.deaths import has_died_of
+from ingest.logs.deaths import REPORTED, has_died_of, stated_beside
 from ingest.logs.events import CascadeRole, Event
 from ingest.logs.progress import IN_FLIGHT, Progress
 from ingest.logs.stacks.own_calls import ends_program, raises_itself
 from ingest.logs.stacks.stack import EXCEPTION
-from ingest.logs.survival import is_outlived, is_overtaken, is_passed, is_remark, is_survived, names_in
+from ingest.logs.survival import (
+    caught_by_one,
+    importing_package,
+    is_caught,
+    is_outlived,
+    is_overtaken,
+    is_passed,
+    is_remark,
+    is_survived,
+    names_in,
+)
 from ingest.logs.timeline import Timeline
 
 
@@ -48,8 +58,6 @@ ROUTINE = 10
 HABIT = 50
 # So many lines may be what somebody pasted to ask about them.
 PASTED = 60
-# How many lines below a process's last exception others report its death.
-REPORTED = 40
 # How often a run says at least what makes it worthless where that lasts.
 LASTING = 3
 
@@ -87,12 +95,12 @@ def arrange_cascade(
         id(event)
         for event in events
         if (_is_recovered(event, runs, timeline) and not _is_reported(event, reports, runs, timeline))
-        or (event.passing and _is_caught(event, events))
+        or (event.passing and is_caught(event, events))
         or is_survived(event, events)
         or is_outlived(event, events)
         or is_overtaken(event, events)
         or is_passed(event, events)
-    } | {id(event) for event in _lived_with(events, runs, timeline)}
+    } | {id(event) for event in (*_lived_with(events, runs, timeline), *caught_by_one(events))}
     closing = {id(event) for event in events if _is_closing(event, runs[timeline.number(event.line)])}
     standing = [event for event in events if id(event) not in recovered | closing]
     root = min(standing, key=partial(_worth, timeline), default=None)
@@ -101,7 +109,7 @@ def arrange_cascade(
     ):
         recovered.remove(id(told))
         root = told
-    root = _killed_after(root, standing) or root
+    root = _killed_after(root, standing) or (root and stated_beside(root, standing)) or root
     root = _led_to(root, standing) or root
     if root is not None and root.pattern_role == "collateral":
         # What ended a worker may have ended no more than that: others go on until its death is reported.
@@ -417,7 +425,7 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
     if event.passing and not has_died and progress.well_ended > event.last:
         return True
     # What a program says that it goes on without, it lives on after as soon as it works on anything.
-    if is_remark(event) and progress.works_after(event.last):
+    if (is_remark(event) or importing_package(event)) and progress.works_after(event.last):
         return True
     # Another file of the job may be the one that says how it ended: a job's output beside its errors.
     if any(run.finished for run in runs if run is not progress) and not timeline.is_last_word(event):
@@ -450,22 +458,6 @@ def _lived_with(events: Iterable[Event], runs: Sequence[Progress], timeline: Tim
         progress = runs[timeline.number(last)]
         if sum(event.count for event in alike) >= HABIT and progress.steps_between(first, last) > 1:
             yield from alike
-
-
-def _is_caught(event: Event, events: Sequence[Event]) -> bool:
-    """Tell whether a later traceback of the same process went on from where this one's exception was caught.
-
-    Of an exception that is caught and logged Python shows the calls only from there.
-    """
-    if not event.traceback or not event.frames or event.handled:
-        return False
-    began = (event.frames[0].file, event.frames[0].function)
-    return any(
-        later.source == event.source
-        and later.traceback > event.line
-        and began in [(frame.file, frame.function) for frame in later.frames[1:]]
-        for later in events
-    )
 
 
 def _worth(timeline: Timeline, event: Event) -> tuple[int, float, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ingest.logs.events import Event
 from ingest.logs.progress import LAST_WORDS, Progress
@@ -12,6 +13,8 @@ from ingest.logs.stacks.own_calls import ends_program
 ECHOED = 8
 # c10/util/Logging.cpp: what a C++ core calls a warning.
 _WARNED = re.compile(r"(?:^|[\s\]:])\[W\d{4,8} ")
+# How many lines from a process's last exception others report its death.
+REPORTED = 40
 
 
 def has_died_of(event: Event, progress: Progress) -> bool:
@@ -38,3 +41,26 @@ def has_died_of(event: Event, progress: Progress) -> bool:
     # What a run says again and again, and then no more, is of one at work; so is what it may go on without.
     is_plain = is_plain and not (event.lasting or event.passing)
     return (event.traceback > 0 or is_plain) and 0 < progress.well_ended - event.last <= ECHOED
+
+
+def stated_beside(root: Event, standing: Sequence[Event]) -> Event | None:
+    """Give the uncaught exception that states a cause right below a bare word of a crash.
+
+    Processes of one job that end by the same may crash as they fall, and only one prints why.
+    """
+    if root.kind != "kill" or root.strength != "suggests" or root.traceback:
+        return None
+    return next(
+        (
+            event
+            for event in standing
+            if 0 < event.traceback - root.line <= REPORTED
+            and event.strength == "states"
+            and event.cause not in (None, root.cause)
+            and event.pattern_role == "origin"
+            and bool(event.frames)
+            and event.frames[0].function == "<module>"
+            and not event.logged
+        ),
+        None,
+    )

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+_Numbers = np.ndarray[tuple[int], np.dtype[np.intp]]
+
 _NEWLINE = ord("\n")
 # Newlines are counted once for each stretch of so many bytes; the counts of its eight-byte words, added up,
 # still fit into a byte each.
@@ -45,7 +47,7 @@ class LineIndex:
     def __init__(self, data: bytes, places_of: Callable[[bytes, bytes], list[int]]) -> None:
         self._data, self._places_of = data, places_of
         self._before: list[int] | None = None
-        self._newlines: np.ndarray[tuple[int], np.dtype[np.intp]] | None = None
+        self._newlines: _Numbers | None = None
         self._words: dict[bytes, WordLines] = {}
         # By name, word and stretch: the lines by their groups.
         self._groups: dict[tuple[str, bytes, int], dict[str, list[int]]] = {}
@@ -64,21 +66,25 @@ class LineIndex:
         counted: list[int] = np.searchsorted(self._all_newlines(), places).tolist()
         return counted
 
-    def stretches(self, parts: Sequence[tuple[int, int]], more: int) -> list[tuple[int, int]]:
-        """Give parts of the bytes, told by their first and last ones, with so many lines on either side."""
-        if not parts:
+    def above_each(self, places: _Numbers) -> _Numbers:
+        """Count the newlines before each of many places."""
+        return np.searchsorted(self._all_newlines(), places)
+
+    def stretches(self, firsts: Sequence[int], lasts: Sequence[int], more: int) -> list[tuple[int, int]]:
+        """Give parts of the bytes, told by their first and last ones, with so many lines on either side.
+
+        Both are in order. Parts that overlap or touch are given as one.
+        """
+        if not firsts:
             return []
         newlines = self._all_newlines()
-        first, last = np.searchsorted(newlines, np.array(parts)).T
         # Where each line begins, and where the bytes end.
         begins = np.concatenate(([0], newlines + 1, [len(self._data)]))
-        return list(
-            zip(
-                begins[np.maximum(first - more, 0)].tolist(),
-                begins[np.minimum(last + more + 1, len(begins) - 1)].tolist(),
-                strict=True,
-            )
-        )
+        first = np.maximum(np.searchsorted(newlines, firsts) - more, 0)
+        end = np.minimum(np.searchsorted(newlines, lasts) + more + 1, len(begins) - 1)
+        is_apart = np.flatnonzero(begins[first[1:]] > begins[end[:-1]])
+        first, end = first[np.append(0, is_apart + 1)], end[np.append(is_apart, len(end) - 1)]
+        return list(zip(begins[first].tolist(), begins[end].tolist(), strict=True))
 
     def lines_with(self, word: bytes) -> WordLines:
         """Give the lines that hold a word, in order; they are looked for once."""
@@ -130,7 +136,7 @@ class LineIndex:
         begins = np.where(numbers > 0, newlines[numbers - 1] + 1, 0) if len(newlines) else numbers
         return WordLines(begins.tolist(), numbers.tolist())
 
-    def _all_newlines(self) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    def _all_newlines(self) -> _Numbers:
         if self._newlines is None:
             self._newlines = np.flatnonzero(np.frombuffer(self._data, np.uint8) == _NEWLINE)
         return self._newlines

@@ -20,6 +20,7 @@ from ingest.logs.inputs.sources import LogSource
 from ingest.logs.job_notes import JobNotes
 from ingest.logs.judgements import Judgements, LineJudgement
 from ingest.logs.masking import Masking
+from ingest.logs.matches import Found, Match
 from ingest.logs.placed_line import PlacedLine
 from ingest.logs.progress import log_end
 from ingest.logs.refinement import refine_events
@@ -36,7 +37,7 @@ from ingest.logs.repeats import (
 from ingest.logs.report import CrashReport, Limits
 from ingest.logs.run_starts import RunStarts, runs_after_failures, with_runs
 from ingest.logs.samples import SampleMarks
-from ingest.logs.scanner import Block, Match, Tally
+from ingest.logs.scanner import Block, Tally
 from ingest.logs.split_messages import with_calls_of_chain, with_messages_below, with_outer_calls
 from ingest.logs.stacks.stack import parsed_at
 from ingest.logs.templates import Templates
@@ -112,16 +113,15 @@ class LogReading:
             last = enumerate(block.data[begin:].split(b"\n"), block.number(begin))
         progress.end(tally, self._events.first_after(progress.first), last)
 
-    def feed(self, block: Block, matches: list[Match]) -> None:
-        """Take in a block with its matches, which are ordered by place."""
+    def feed(self, block: Block, scanned: Found) -> None:
+        """Take in a block with what the scanner found in it."""
         self._starts.see(block)
         if block.line == self._notes.progress.first:
             # What a launcher prints first tells of nothing, and yet when the job began.
             self._note_times(block.data[:FIRST_BYTES].split(b"\n")[:FIRST_ROWS])
         parsed: dict[int, lines.Line] = {}
-        samples = self._samples = SampleMarks(self._table, block, matches, parsed)
-        telling = [match for match in matches if match.row not in self._table.samples]
-        for number, begin, found in _pieces(block, telling):
+        samples = self._samples = SampleMarks(self._table, block, scanned.headings, parsed)
+        for number, begin, found in _pieces(block, scanned.matches):
             rows = tuple([match.row for match in found])
             is_stack = not self._table.starts.isdisjoint(rows)
             extent = stack_extent(block.data, begin) if is_stack else None

@@ -130,8 +130,7 @@ class Pastes:
         data = "\n".join(texts).encode("utf-8", "surrogateescape")
         found: list[set[int]] = [set() for _ in texts]
         for match in self._scanner.peek(data):
-            if not self._rows[match.row].sample:
-                found[match.line - 1].add(match.row)
+            found[match.line - 1].add(match.row)
         known = []
         for text, numbers in zip(texts, found, strict=True):
             rows = [self._rows[number] for number in numbers]

@@ -57,7 +57,7 @@ class Reader:
             tally = Tally()
             first = reading.begin(part.name)
             read = map(self._pastes.restored, blocks(part.chunks(), tally, first=first))
-            for block, matches in self.scanner.scan(read):
-                reading.feed(block, matches)
+            for block, found in self.scanner.scan(read):
+                reading.feed(block, found)
                 yield block
             reading.end(tally)

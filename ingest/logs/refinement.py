@@ -22,6 +22,8 @@ from ingest.logs.stacks.stack import Frame
 
 # How long a message is that two failures hardly have in common by chance.
 TELLING = 24
+# How much of a message makes it the same as one that a line above quotes.
+LEAST_ECHO = 40
 # What a condition on the job's own files begins with.
 _OF_FILES = re.compile("launch:|guard:|handed:|started:")
 # The kind of fact that tells how a process ended: its exit code, its signal.
@@ -41,9 +43,27 @@ def refine_events(events: Sequence[Event], job: ReportView, table: PatternTable)
         told = {**stated.get(event.line, {}), **stated.get(0, {})}
         facts = [told[place] for place in sorted(told)]
         refined.append(refine_event(event, job, facts, table, outer.get(id(event), ())))
+    refined = [_as_told_above(event, refined) for event in refined]
     return tuple(
         replace(exact, handled=True) if id(event) in outer else exact
         for event, exact in zip(events, refined, strict=True)
+    )
+
+
+def _as_told_above(event: Event, events: Sequence[Event]) -> Event:
+    """Give an exception that says in a program's own words no more than a line above as that line means it.
+
+    So it is where the line only reports that something else failed, such as an engine that says it is dead.
+    """
+    message = event.body.partition(": ")[2][:LEAST_ECHO]
+    if event.handler != "unknown-exception" or len(message) < LEAST_ECHO:
+        return event
+    above = (other for other in events if other.line < event.line and message in other.body)
+    told = next((other for other in above if other.handler is None and other.pattern_role == "wrapper"), None)
+    if told is None or told.cause is None:
+        return event
+    return replace(
+        event, cause=told.cause, strength=told.strength, pattern_role="wrapper", default_cause=None
     )
 
 

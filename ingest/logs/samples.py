@@ -14,9 +14,10 @@ from functools import lru_cache
 from itertools import islice
 
 from corpus.log_patterns import Pattern, PatternTable
-from ingest.logs.lines import SHAPED, Line, bare_text
+from ingest.logs.lines import MAX_TEXT, SHAPED, Line, bare_text
+from ingest.logs.matches import Headings
 from ingest.logs.scan_windows import LONGEST_SAMPLE
-from ingest.logs.scanner import Block, Match
+from ingest.logs.scanner import Block
 from ingest.logs.stacks.stack import parsed_at
 
 # How many proposed headings are tried, and among how many marks of all kinds.
@@ -141,28 +142,28 @@ class SampleMarks:
     """The headings and delimiters of samples in one block, as the scanner proposes them."""
 
     def __init__(
-        self, table: PatternTable, block: Block, matches: Sequence[Match], parsed: dict[int, Line]
+        self, table: PatternTable, block: Block, headings: Headings, parsed: dict[int, Line]
     ) -> None:
-        """Take the marks among a block's matches; `parsed` keeps its parsed lines, as in `PlacedLine`."""
+        """Take a block's proposed marks; `parsed` keeps its parsed lines, as in `PlacedLine`."""
         self._block, self._parsed = block, parsed
-        samples, rows = table.samples, table.rows
-        self._marks = [match for match in matches if match.row in samples]
-        self._lines = [match.line for match in self._marks]
-        self._rows = {row: rows[row] for row in {match.row for match in self._marks}}
+        self._marks, self._lines = headings, headings.lines
+        self._rows = {row: table.rows[row] for row in set(headings.rows)}
         # The places of the marks of each family, and what each of them is in the family's order.
         self._families: list[tuple[list[int], list[int]]] = []
         for order in _FAMILIES:
             kinds = {row: str(each.sample) for row, each in self._rows.items()}
             at = {row: order[kind] for row, kind in kinds.items() if kind in order}
-            places = [place for place, match in enumerate(self._marks) if match.row in at] if at else []
+            places = [place for place, row in enumerate(headings.rows) if row in at] if at else []
             if len(places) > 1:
-                self._families.append((places, [at[self._marks[place].row] for place in places]))
-        # The streams of those marks that were looked at, by their place among all.
+                self._families.append((places, [at[headings.rows[place]] for place in places]))
+        # The streams of those marks that were looked at, by their place among all, and by number what lines
+        # say that hold some, each with its stream.
         self._told: dict[int, str | None] = {}
+        self._shown: dict[int, tuple[str, str]] = {}
 
     def enclose(self, number: int, source: str) -> bool:
         """Tell whether a line of a stream stands between headings of one sample, or its delimiters."""
-        if not self._marks:
+        if not self._families:
             return False
         place = bisect_right(self._lines, number)
         for places, orders in self._families:
@@ -171,14 +172,16 @@ class SampleMarks:
                 continue
             first = max(bisect_left(places, place - NEAR), at - TRIED)
             last = min(bisect_left(places, place + NEAR), at + TRIED)
-            # Where all above come later in a sample than all below, none needs to be parsed.
-            if min(orders[first:at], default=3) >= max(orders[at:last], default=0):
-                continue
-            above = self._first(range(at - 1, first - 1, -1), places, number, source)
-            if above is None:
+            # Where all above come later in a sample than all below, none needs to be parsed; where the first
+            # one below is a question, none above.
+            least = min(orders[first:at], default=3)
+            if least >= max(orders[at:last], default=0):
                 continue
             below = self._first(range(at, last), places, number, source)
-            if below is not None and orders[above] < orders[below]:
+            if below is None or least >= orders[below]:
+                continue
+            above = self._first(range(at - 1, first - 1, -1), places, number, source)
+            if above is not None and orders[above] < orders[below]:
                 return True
         return False
 
@@ -189,18 +192,29 @@ class SampleMarks:
             if abs(self._lines[place] - number) > LONGEST_SAMPLE:
                 return None
             if place not in self._told:
-                self._told[place] = self._process_of(self._marks[place])
+                self._told[place] = self._process_of(place)
             if self._told[place] == source:
                 return at
         return None
 
-    def _process_of(self, match: Match) -> str | None:
+    def _process_of(self, at: int) -> str | None:
         """Give the stream that printed a proposed mark; None where it is none."""
-        search = self._rows[match.row].compiled.search
-        begin, end = self._block.line_bounds(match.offset)
+        number = self._lines[at]
+        told = self._shown.get(number) or self._read_line(self._marks.offsets[at], number)
+        return told[1] if self._rows[self._marks.rows[at]].finds(told[0]) else None
+
+    def _read_line(self, offset: int, number: int) -> tuple[str, str]:
+        """Give what a line says, and the stream that printed it; of a redrawn one the part there."""
+        data = self._block.data
+        begin, end = self._block.line_bounds(offset)
         # Most are a dialogue's own rows.
-        text = bare_text(self._block.data[begin:end]) if end - begin <= SHAPED else None
+        text = bare_text(data[begin:end]) if end - begin <= SHAPED else None
         if text is not None:
-            return "" if search(text) else None
-        mark = parsed_at(self._block, match.offset, match.line, self._parsed)
-        return mark.source if search(mark.body) else None
+            told = text, ""
+        else:
+            mark = parsed_at(self._block, offset, number, self._parsed)
+            told = mark.body, mark.source
+            if end - begin > MAX_TEXT or b"\r" in data[begin:end]:
+                return told
+        self._shown[number] = told
+        return told

@@ -21,6 +21,14 @@ LONGEST_SAMPLE = 150
 LAST_BYTES, ABOVE_LAST = 16 << 10, 400
 
 
+def is_overrun(data: bytes, end: int) -> bool:
+    """Tell whether a match only ends here because its last white space ran on over the end of its line."""
+    last = data[end - 1 : end]
+    if not last.isspace():
+        return False
+    return last == b"\n" or data[data.rfind(b"\n", 0, end - 1) + 1 : end].isspace()
+
+
 def windows(data: bytes, start: int, stop: int, failures: Iterable[int]) -> list[tuple[int, int]]:
     """Give the parts of a block, in whole lines, that are searched for progress."""
     if stop - start <= SAMPLED_OVER:
@@ -48,9 +56,11 @@ def around_matches(
     """
     if stop - start <= SAMPLED_OVER:
         return [(0, len(data))]
-    last = [(max(0, len(data) - LAST_BYTES), len(data))] if stop == len(data) else []
-    near = index.stretches([(place, place) for place in places], LONGEST_SAMPLE)
-    return _joined([*near, *index.stretches(last, ABOVE_LAST + LONGEST_SAMPLE)])
+    near = index.stretches(places, places, LONGEST_SAMPLE)
+    if stop == len(data):
+        begin = [max(0, len(data) - LAST_BYTES)]
+        near += index.stretches(begin, [len(data)], ABOVE_LAST + LONGEST_SAMPLE)
+    return _joined(near)
 
 
 def _joined(parts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

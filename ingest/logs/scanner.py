@@ -19,7 +19,6 @@ from functools import lru_cache, partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 import hyperscan
 
@@ -28,14 +27,8 @@ from corpus.log_patterns import Pattern
 from ingest import shipped
 from ingest.errors import InvalidExpressionError
 from ingest.logs.line_index import LineIndex
-from ingest.logs.scan_windows import (
-    LONG_LINE,
-    SAMPLED_OVER,
-    around_matches,
-    signed_lines,
-    told_until,
-    windows,
-)
+from ingest.logs.matches import NONE, Found, Match, find_headings
+from ingest.logs.scan_windows import LONG_LINE, SAMPLED_OVER, is_overrun, signed_lines, told_until, windows
 
 BLOCK = 4 << 20
 BEFORE = 64 << 10
@@ -98,14 +91,6 @@ class Block:
         return self.line + self.index.before(place)
 
 
-class Match(NamedTuple):
-    """A pattern's match: its row number, the line, and where in the block it ends."""
-
-    row: int
-    line: int
-    offset: int
-
-
 @dataclass
 class Tally:
     """How much was read: bytes of the source as given, and lines."""
@@ -159,7 +144,7 @@ def without_escapes(text: bytes) -> bytes:
     """Take colours and other terminal sequences out of a text."""
     # A single sign is found much faster than several, and an expression that begins with a literal ten times
     # as fast as one of two alternatives.
-    is_written_out = b"\\" in text and _WRITTEN_OUT in text
+    is_written_out = b"\\" in text and bool(held_literals(text, (_WRITTEN_OUT,)))
     if b"\x1b" not in text:
         return _WRITTEN.sub(b"", text) if is_written_out else text
     return (ESCAPES if is_written_out else _ESCAPED).sub(b"", text)
@@ -167,7 +152,8 @@ def without_escapes(text: bytes) -> bytes:
 
 def _plain(text: bytes) -> bytes:
     """Take the CR out of CR LF; no line begins or ends elsewhere for it."""
-    return text.replace(b"\r\n", b"\n") if b"\r" in text else text
+    is_ended_so = b"\r" in text and held_literals(text, (b"\r\n",))
+    return text.replace(b"\r\n", b"\n") if is_ended_so else text
 
 
 def _whole(text: bytes) -> int:
@@ -182,14 +168,6 @@ def _whole(text: bytes) -> int:
         place = text.find(b"\x1b", done)
     cut = _CUT_OFF.search(text, done)
     return len(text) if cut is None else cut.start()
-
-
-def _is_overrun(data: bytes, end: int) -> bool:
-    """Tell whether a match only ends here because its last white space ran on over the end of its line."""
-    last = data[end - 1 : end]
-    if not last.isspace():
-        return False
-    return last == b"\n" or data[data.rfind(b"\n", 0, end - 1) + 1 : end].isspace()
 
 
 def relaxed(expression: str) -> str:
@@ -234,36 +212,47 @@ class Scanner:
         """Forget what earlier logs held; call before each log."""
         self._seen = dict.fromkeys(self._scarce, 0)
 
-    def scan(self, source: Iterable[Block]) -> Iterator[tuple[Block, list[Match]]]:
+    def scan(self, source: Iterable[Block]) -> Iterator[tuple[Block, Found]]:
         """Give each block with its matches; while one is worked on, the next is scanned on another core."""
         blocks_left = iter(source)
         first = next(blocks_left, None)
         second = next(blocks_left, None)
         if first is not None and second is None:
-            yield first, self.matches(first)  # a thread would cost more than it saves
+            yield first, self.find(first)  # a thread would cost more than it saves
         if first is None or second is None:
             return
-        waiting: deque[tuple[Block, Future[list[Match]]]] = deque()
+        waiting: deque[tuple[Block, Future[Found]]] = deque()
         with ThreadPoolExecutor(1, "scan") as pool:  # one: what the callback counts must go in order
             for block in chain((first, second), blocks_left):
-                waiting.append((block, pool.submit(self.matches, block)))
+                waiting.append((block, pool.submit(self.find, block)))
                 yield from _results(waiting, 2)
             yield from _results(waiting, 0)
 
     def matches(self, block: Block) -> list[Match]:
-        """Give the matches of the block's own part, by line, each pattern once a line."""
+        """Give the matches of the block's own part, by place, headings of samples among them."""
+        matches, headings = self.find(block)
+        return sorted((*matches, *map(Match, *headings)), key=lambda match: (match.offset, match.row))
+
+    def find(self, block: Block) -> Found:
+        """Give the matches of the block's own part, each pattern once a line, and headings of samples."""
         ends = self._ends(block)
         places = [max(0, end - 1) for end, _ in ends]
+        headings = NONE
+        if self._samples:
+            own = block.start, block.stop
+            ends_in = partial(_ends_in, self._samples)
+            headings = find_headings(ends_in, block.data, block.index, own, places, block.line)
         lines = [block.line + above for above in block.index.before_each(places)]
         # Past the constructor: there are hundreds of thousands in a large log.
         rows = [row for _, row in ends]
-        return list(map(partial(tuple.__new__, Match), zip(rows, lines, places, strict=True)))
+        matches = list(map(partial(tuple.__new__, Match), zip(rows, lines, places, strict=True)))
+        return Found(matches, headings)
 
     def peek(self, data: bytes) -> list[Match]:
         """Give the matches of a text that is no part of a log, which counts for none."""
         seen, self._seen = self._seen, dict.fromkeys(self._scarce, 0)
         try:
-            return self.matches(Block(data, 1, 0, len(data)))
+            return self.find(Block(data, 1, 0, len(data))).matches
         finally:
             self._seen = seen
 
@@ -284,16 +273,19 @@ class Scanner:
                 (place for place, row in hits.found if row in self._telling),
             ):
                 hits.search(self._progress, begin, end)
-        if self._samples:
-            places = [end - 1 for end, _ in hits.all()]
-            for begin, end in around_matches(block.index, block.data, block.start, block.stop, places):
-                hits.search(self._samples, begin, end)
         return hits.all()
 
 
-def _results(
-    waiting: deque[tuple[Block, Future[list[Match]]]], left: int
-) -> Iterator[tuple[Block, list[Match]]]:
+def _ends_in(database: hyperscan.Database, data: bytes) -> list[tuple[int, int]]:
+    """Give where matches end in some bytes, each with its row."""
+    found: list[tuple[int, int]] = []
+    database.scan(
+        data, match_event_handler=lambda row, _start, end, _flags, _context: found.append((end, row))
+    )
+    return found
+
+
+def _results(waiting: deque[tuple[Block, Future[Found]]], left: int) -> Iterator[tuple[Block, Found]]:
     """Give what is scanned until only `left` blocks wait."""
     while len(waiting) > left:
         block, future = waiting.popleft()
@@ -346,7 +338,7 @@ class _Hits:
                 self._is_noted[row] = newline if newline >= 0 else end + LONG_LINE
                 self.signs.append(end)
             return
-        if not self._start < end <= self._stop or (data[end - 1] <= _SPACE and _is_overrun(data, end)):
+        if not self._start < end <= self._stop or (data[end - 1] <= _SPACE and is_overrun(data, end)):
             return  # a neighbour block's own, or run over the line's end
         newline = data.find(b"\n", end, end + LONG_LINE)
         self._quiet[row] = newline if newline >= 0 else end + LONG_LINE

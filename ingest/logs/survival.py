@@ -11,7 +11,7 @@ from corpus import trouble_words
 from ingest.logs import levels
 from ingest.logs.events import Event
 from ingest.logs.lines import Line
-from ingest.logs.stacks.own_calls import raises_itself
+from ingest.logs.stacks.own_calls import ends_program, is_own, raises_itself
 from ingest.logs.stacks.stack import EXCEPTION
 
 # So many lines without a word of trouble a process says that has gone on.
@@ -24,6 +24,10 @@ _NAME = re.compile(r"[A-Za-z_][\w./:+-]{3,200}")
 _UNPLAIN = re.compile(r"_[A-Za-z]|[A-Za-z]_")
 MIN_NAME = 5
 _RAISED = re.compile(r"raise\b")
+# An installed package's folder.
+_PACKAGE = re.compile(r"(?i:(?:site|dist)-packages/)(\w+)/")
+# So many exceptions, of more than one kind, show that one function catches what it calls.
+CAUGHT_AGAIN = 3
 # What is met where a name was left without a value.
 _WITHOUT_VALUE = re.compile(r"^NameError\b|\bNoneType\b|^(?:ModuleNotFound|Import)Error\b")
 
@@ -73,6 +77,16 @@ def is_remark(event: Event) -> bool:
     return event.passing and not event.traceback and not EXCEPTION.match(event.body)
 
 
+def importing_package(event: Event) -> str:
+    """Give the package that caught and logged, as it was imported, what this event tells; empty for others.
+
+    Of an exception that nobody catches the calls begin with the program, not with a module that it imports.
+    """
+    outer = event.frames[0] if event.logged and event.traceback and event.frames else None
+    found = _PACKAGE.search(outer.file) if outer is not None and outer.function == "<module>" else None
+    return "" if found is None or ends_program(event.frames) else found[1]
+
+
 def is_outlived(event: Event, events: Sequence[Event]) -> bool:
     """Tell whether a program that remarked on what it goes on without ended by an exception of its own.
 
@@ -80,19 +94,28 @@ def is_outlived(event: Event, events: Sequence[Event]) -> bool:
     a missing thing becomes, a name without a value. What a program raises right below its remark may be
     what it makes of that.
     """
-    if not is_remark(event):
-        return False
+    package = importing_package(event)
     missed = {str(value).casefold() for value in event.facts.values() if isinstance(value, str)}
-    return any(
+    if package:
+        missed.add(package.casefold())
+        return any(
+            _ends_process(later) and later.line > event.last and not _speaks_of(later, missed)
+            for later in events
+        )
+    return is_remark(event) and any(
         later.source == event.source
         and later.traceback > event.last
         and later.pattern_role == "origin"
         and later.cause != event.cause
         and not (later.logged or _WITHOUT_VALUE.search(later.body))
         and (later.traceback - event.last > NEAR or not raises_itself(later.frames))
-        and not any(name in text.casefold() for name in missed for text in _words_of(later))
+        and not _speaks_of(later, missed)
         for later in events
     )
+
+
+def _speaks_of(event: Event, names: Iterable[str]) -> bool:
+    return any(name in text.casefold() for name in names for text in _words_of(event))
 
 
 def _words_of(event: Event) -> Iterator[str]:
@@ -100,6 +123,73 @@ def _words_of(event: Event) -> Iterator[str]:
     yield event.body
     for frame in event.frames:
         yield f"{frame.function} {frame.code}"
+    if package := _PACKAGE.search(event.frames[-1].file) if event.frames else None:
+        yield package[1]
+
+
+def is_caught(event: Event, events: Sequence[Event]) -> bool:
+    """Tell whether a later traceback of the same process went on from where this one's exception was caught.
+
+    Of an exception that is caught and logged Python shows the calls only from there.
+    """
+    if not event.traceback or not event.frames or event.handled:
+        return False
+    began = (event.frames[0].file, event.frames[0].function)
+    return any(
+        later.source == event.source
+        and later.traceback > event.line
+        and began in [(frame.file, frame.function) for frame in later.frames[1:]]
+        for later in events
+    )
+
+
+def caught_by_one(events: Sequence[Event]) -> Iterator[Event]:
+    """Give the exceptions that one function caught again and again before something else ended the process.
+
+    Who reaches a call again has lived through what that raised before: a sample, a kernel, a request. So it
+    is where the exceptions are of several kinds (ranks that fail together say the same), and where what ends
+    the process states its cause.
+    """
+    places: dict[tuple[str, str, str], list[Event]] = {}
+    for event in events:
+        outer = event.frames[0] if _is_exception(event) and event.frames and not event.remote else None
+        if outer is not None and is_own(outer) and outer.function != "<module>":
+            places.setdefault((event.source, outer.file, outer.function), []).append(event)
+    for alike in places.values():
+        kinds = {_kind(event) for event in alike}
+        if sum(event.count for event in alike) < CAUGHT_AGAIN or len(kinds) < 2:
+            continue
+        first, last = min(event.line for event in alike), max(event.last for event in alike)
+        ends = (event for event in events if event.line > last and _ends_process(event))
+        if any(_is_uncaught(event) or not _is_exception(event) for event in ends):
+            # What it caught may have come of another one, whose calls begin further in.
+            yield from (
+                event
+                for event in events
+                if event.traceback
+                and event.source == alike[0].source
+                and event.last <= last
+                and (event in alike or (event.line > first and not _is_uncaught(event)))
+            )
+
+
+def _is_exception(event: Event) -> bool:
+    """Tell whether a line is the end of a stack, and not one that only stands below it."""
+    return event.traceback > 0 and EXCEPTION.match(event.body) is not None
+
+
+def _is_uncaught(event: Event) -> bool:
+    return bool(event.frames) and (event.frames[0].function == "<module>" or ends_program(event.frames))
+
+
+def _ends_process(event: Event) -> bool:
+    """Tell whether a line states what ended a process, or an exception tells it that nobody logged."""
+    if event.pattern_role != "origin" or event.cause is None or event.logged:
+        return False
+    if not _is_exception(event):
+        return event.strength == "states"
+    is_made = event.handler == "unknown-exception" and raises_itself(event.frames)
+    return event.strength != "hints" and not is_made
 
 
 def is_overtaken(event: Event, events: Sequence[Event]) -> bool:

@@ -21,11 +21,12 @@ from ingest.redaction.extra import use_extra
 from ingest.redaction.prefilter import save_prefilter
 from ingest.redaction.redactor import Redactor
 from service.app.admission import Admission, Caller
+from service.app.heaps import bound_heaps
 from service.batches.batches import open_store
 from service.llm.conversation import message_text
 from service.persistence.crashes import EVERYBODY, TriageScope
 from service.persistence.store import Store
-from service.pipeline.triage import Report, Triage, no_progress
+from service.pipeline.triage import Report, no_progress
 from service.schemas.diagnosis import CaseHit, Diagnosis
 from service.schemas.errors import (
     ConflictError,
@@ -51,6 +52,7 @@ from service.schemas.records import (
     team_of,
 )
 from service.settings import Settings
+from service.workers.index_builder import opened_index
 from service.workers.pool import ProcessPool, TaskHandle, WorkerMessage
 from service.workers.tasks import (
     KeptTriage,
@@ -100,10 +102,11 @@ class TriageService:
         self.admission = Admission(settings, self.pool)
 
     def __enter__(self) -> Self:
+        bound_heaps()
         use_extra(self.settings.redact_extra)
         save_prefilter(self.settings.home / "cache")
         # Built once here, not by each process for itself.
-        self._index = Triage(self.settings, self._report).index
+        self._index = opened_index(self.settings, self._report)
         self.store = open_store(self.settings)
         self.pool.start()
         return self
@@ -451,5 +454,7 @@ class _TurnRecorder:
     def __call__(self, message: WorkerMessage) -> None:
         if isinstance(message, TurnAnswered):
             question = MessageRecord(role="user", text=self._question, created=self._asked)
-            answer = MessageRecord(role="assistant", text=message.text, created=datetime.now(UTC))
+            # Not before the question, whatever was done to the clock meanwhile.
+            told = max(self._asked, datetime.now(UTC))
+            answer = MessageRecord(role="assistant", text=message.text, created=told)
             _survive(lambda: self._triages.add_messages(self._id, question, answer), f"a turn of {self._id}")

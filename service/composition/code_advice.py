@@ -24,6 +24,8 @@ from service.remediation.value_traces import TraceKind, trace_values
 from service.schemas.diagnosis import ProposedChange
 from service.scoring.assessment import Assessment
 
+# Values that any line may have by chance.
+_ANY = frozenset({"", "0", "1", "True", "False", "true", "false", "None", "null"})
 # What is known of the values of the statement itself.
 ABOUT_CODE: frozenset[TraceKind] = frozenset({"tested", "path", "name"})
 
@@ -60,17 +62,31 @@ def with_code_advice(
         other = _another(report, place_of(own), changed, language) if own is not None else None
         return _placed(other, changes, is_first=is_first) if other is not None else tuple(changes)
     traces = (trace for trace in trace_values(assessment) if trace.kind in ABOUT_CODE)
-    told = [trace_sentence(trace, report, language) for trace in traces]
+    sentences = [trace_sentence(trace, report, language) for trace in traces]
     advice = ProposedChange(
         framework="code",
         kind="code",
         key=place_of(own),
         to=act,
-        why=" ".join([message.means(language), *told]),
+        why=" ".join([message.means(language), *sentences]),
         status="unverified",
     )
     advice = _told_changed(advice, changed, language)
-    return _placed(advice, changes, is_first=is_first)
+    told = [change for change in changes[:1] if is_first and _is_told(change, report)]
+    return shown([*told, *_placed(advice, changes[len(told) :], is_first=is_first)])
+
+
+def _is_told(change: ProposedChange, report: CrashReport) -> bool:
+    """Tell whether the failing message tells the very value that the job gives a setting.
+
+    To mend that one row is nearer than what words on the failing statement come to.
+    """
+    now = str(change.from_ or "").strip("'\"")
+    if change.kind not in ("setting", "flag", "env") or not is_advised(change) or now in _ANY:
+        return False
+    said = report.root.body if report.root is not None else ""
+    number = r"(?:\d{1,9}x)?", r"(?:x\d{1,9})?"
+    return re.search(rf"(?<![\w.]){number[0]}{re.escape(now)}{number[1]}(?!\.?\w)", said) is not None
 
 
 def _told_changed(

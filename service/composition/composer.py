@@ -22,7 +22,7 @@ from service.composition.job_end import JobEnd
 from service.composition.phrases import phrase
 from service.composition.resumption import resumption_of
 from service.composition.source_places import read_statements, source_places
-from service.remediation.guesses import is_advised, with_guesses
+from service.remediation.guesses import is_advised
 from service.remediation.proposals import Proposals, propose
 from service.schemas.diagnosis import (
     UNKNOWN_CAUSE,
@@ -69,8 +69,10 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
     said = telemetry_of(assessment.findings, cause.id if cause else None, others, language)
     telemetry = reasons.translate_readings(said, language)
     is_diagnosed = judged.verdict == "diagnosed"
-    proposals = propose(assessment, judged.cases, library, language) if is_diagnosed else Proposals()
-    proposed = with_guesses(proposals.changes, judged.standing, library)
+    proposals = Proposals()
+    if is_diagnosed:
+        proposals = propose(assessment, judged.cases, library, language, judged.standing)
+    proposed = proposals.changes
     cures = [change for change in proposed if is_advised(change) and change.kind != "code"]
     words = Explanation(assessment, judged, end, telemetry, library, language, tuple(cures))
     return Diagnosis(

@@ -307,7 +307,7 @@ def _config_file(stage: ProgramWords) -> str | None:
 
 def _only_reader(script: Script, target: PatchTarget) -> ProgramWords:
     """Give the one program that the setting can be added to."""
-    known = [stage for stage in stages(script) if stage.known]
+    known = [stage for stage in stages(script) if stage.known and not _is_other(stage, target)]
     if target.own and len(scripts := [stage for stage in known if stage.owner == SCRIPT]) == 1:
         return scripts[0]
     own = [stage for stage in known if stage.owner == target.framework]
@@ -325,6 +325,13 @@ def _only_reader(script: Script, target: PatchTarget) -> ProgramWords:
         lines = ", ".join(str(stage.words[0].line) for stage in reading)
         raise NotPatchableError(Message("patch.script-not-set-several", lines=lines))
     return reading[0]
+
+
+def _is_other(stage: ProgramWords, target: PatchTarget) -> bool:
+    """Tell whether a framework's program is called with another command than those that take the setting."""
+    names = [word.text.rsplit("/", 1)[-1] for word in stage.words[:2]]
+    called = len(names) > 1 and names[0] in known_frameworks().row(target.framework).executables
+    return bool(target.commands) and called and not set(names) & set(target.commands)
 
 
 def _carries(stage: ProgramWords, target: PatchTarget) -> bool:

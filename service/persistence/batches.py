@@ -349,7 +349,7 @@ def _cancel(connection: Connection, batch: str, now: datetime) -> BatchRecord:
         return record
     # The batch first: a claim that waits for it then finds it over.
     connection.execute(update(BATCHES).where(BATCHES.c.id == batch).values(state="cancelled", finished=now))
-    ended = {"state": "cancelled", "owner": "", "leased_until": None, "finished": now}
+    ended = {"state": "cancelled", "owner": "", "leased_until": None, "finished": outcomes.ended_at(now)}
     connection.execute(update(JOBS).where(_COLUMNS.batch == batch, _COLUMNS.state.in_(_OPEN)).values(**ended))
     _note_counts(connection, batch)
     return _batch(connection, batch)

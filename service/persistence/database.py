@@ -26,6 +26,7 @@ Result = TypeVar("Result")
 _RINGS = 3
 _POOL = 8
 _OVERFLOW = 40
+PAGES_KIB = 4000
 
 _PRAGMAS = (
     # Readers and the one writer do not wait for each other.
@@ -35,7 +36,8 @@ _PRAGMAS = (
     "foreign_keys = ON",
     # What is deleted is overwritten where that costs no further write.
     "secure_delete = FAST",
-    "cache_size = -16000",
+    # KiB that each connection keeps; the system keeps the file as well.
+    f"cache_size = -{PAGES_KIB}",
     # After a burst of writing the log beside the file shrinks again.
     "journal_size_limit = 67108864",
 )
@@ -143,6 +145,8 @@ def _engine(url: URL, file: Path | None, timeout: float) -> Engine:
         "pool_size": _POOL,
         "max_overflow": _OVERFLOW,
         "pool_timeout": timeout,
+        # The connection that was used last: in turn, all of them would hold the same pages.
+        "pool_use_lifo": True,
         "hide_parameters": True,
     }
     if file is None:

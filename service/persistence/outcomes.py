@@ -18,12 +18,24 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, exists, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    case,
+    delete,
+    exists,
+    literal,
+    or_,
+    select,
+    update,
+)
 
 from corpus.message import Message
 from service.persistence import sanitizer
 from service.persistence.rows import job_id, job_key, keys_by_batch
-from service.persistence.schema import JOBS, REPRESENTATIVES
+from service.persistence.schema import BATCHES, JOBS, REPRESENTATIVES
 from service.persistence.upsert import insert_absent
 from service.schemas.diagnosis import Diagnosis
 
@@ -154,7 +166,7 @@ def fail(
     )
     values: dict[str, Any] = {"owner": "", "leased_until": None, "error": sanitizer.pack_message(error)}
     values |= (
-        {"state": "failed", "finished": now}
+        {"state": "failed", "finished": ended_at(now)}
         if retry_at is None
         else {"state": "queued", "not_before": retry_at}
     )
@@ -163,6 +175,16 @@ def fail(
     if retry_at is None:
         _replace(connection, batch, number, values["error"], now)
     return True
+
+
+def ended_at(moment: datetime | ColumnElement[datetime]) -> ColumnElement[datetime]:
+    """Give the moment at which a job ended: not before its batch was handed in.
+
+    A clock that ran ahead, and was set right, would have it so.
+    """
+    began = select(BATCHES.c.created).where(BATCHES.c.id == _COLUMNS.batch).scalar_subquery()
+    given = literal(moment, _COLUMNS.finished.type) if isinstance(moment, datetime) else moment
+    return case((began > given, began), else_=given)
 
 
 def is_followed(outcome: JobResult) -> bool:
@@ -236,7 +258,9 @@ def _replace(connection: Connection, batch: str, failed: int, error: str, now: d
             )
         )
         connection.execute(
-            update(JOBS).where(leaning).values(state="failed", same_as=None, error=said, finished=now)
+            update(JOBS)
+            .where(leaning)
+            .values(state="failed", same_as=None, error=said, finished=ended_at(now))
         )
         connection.execute(delete(REPRESENTATIVES).where(stands))
         return
@@ -277,7 +301,10 @@ _TOLD = (
     "gist",
     "finished",
 )
-_NEW = {name: bindparam(f"new_{name}", type_=_COLUMNS[name].type) for name in _TOLD}
+_NEW: dict[str, ColumnElement[Any]] = {
+    name: bindparam(f"new_{name}", type_=_COLUMNS[name].type) for name in _TOLD
+}
+_NEW["finished"] = ended_at(_NEW["finished"])
 _ENDING = update(JOBS).where(_WHERE).values(state="done", owner="", leased_until=None, error="", **_NEW)
 _REQUEUEING = (
     update(JOBS)

@@ -134,12 +134,15 @@ class Triage:
     @cached_property
     def index(self) -> Index:
         """The search index; built first where there is none or it is of another corpus or model."""
-        name = self._settings.embedding_model or embedder.DEFAULT_NAME
-        found = pipeline.opened(self._settings.home, name, self.index_places)
         return (
-            found
+            self.current_index()
             or pipeline.refresh(self._settings.home, self.embedder, self._report, self.index_places).index
         )
+
+    def current_index(self) -> Index | None:
+        """Open the search index; gives None where it is to be built first."""
+        name = self._settings.embedding_model or embedder.DEFAULT_NAME
+        return pipeline.opened(self._settings.home, name, self.index_places)
 
     @cached_property
     def retriever(self) -> Retriever:

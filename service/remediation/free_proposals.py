@@ -32,6 +32,8 @@ from service.scoring.assessment import Assessment
 YAML = (".yaml", ".yml")
 KINDS: tuple[ChangeKind, ...] = ("setting", "flag", "env", "package", "command")
 CODE = "code"
+# What a model calls the job's own program, of which the options are that no framework has.
+OF_SCRIPT = frozenset({"script", "job", "own", "program"})
 # A framework with so many settings in the catalogue has hardly one that is not there.
 MANY = 60
 # A name as settings, variables and packages have: no blank, no quote, nothing that a shell reads.
@@ -237,8 +239,9 @@ def _unknown(
 def _own_change(proposal: FreeProposal, now: str | None, report: CrashReport) -> ProposedChange:
     """Make the change of a setting as it is proposed; it is told and not written."""
     framework = proposal.framework.lower().strip()
+    owner = "python" if framework in OF_SCRIPT else option_owner(report)
     return ProposedChange(
-        framework=framework if framework in known_frameworks().rows else option_owner(report),
+        framework=framework if framework in known_frameworks().rows else owner,
         kind=next((kind for kind in KINDS if kind == proposal.kind), "setting"),
         key=proposal.key,
         from_=now,

@@ -22,6 +22,8 @@ _NAME = re.compile(
     r"(?<![\w-])--[A-Za-z][\w-]{1,60}(?:\.[\w-]{1,40}){0,3}"
     r"|(?<![\w/.@-])(?:self\.)?(?:args|cfg|opts?|hparams)\.[a-z]\w{2,60}(?![\w/(.-])"
     r"|(?<![\w/.@-])[A-Za-z][A-Za-z0-9]{0,40}(?:_[A-Za-z0-9]{1,40}){1,9}(?:\.\w{1,60}){0,4}(?![\w/(-])"
+    r"|(?<![\w/.@-])[a-z][a-z0-9]{1,20}(?:\.[a-z]\w{1,40}){0,3}\.[a-z][a-z0-9]{0,40}(?:_[a-z0-9]{1,40}){1,6}"
+    r"(?![\w/(.-])"
     r"|(?<=[`'\"])(?<!\w\([`'\"])[a-z][\w.]{2,80}(?=[`'\"]|=[\w'\"]|: ['\"]?\w)"
     r"|(?<![\w/.@-])(?!(?:the|this|that|any|each|which|first|last|next|other|same|new|one|valid)\b)"
     r"[a-z]{3,40}(?= option\b)"
@@ -72,7 +74,7 @@ _LOOKING_NAME = re.compile(
 # By which a library or a script is loaded into each program: no message is a reason for that.
 _PRELOADING = re.compile(r"(?i)LD_(?:PRELOAD|AUDIT)|BASH_ENV|PYTHONSTARTUP")
 _VALUE = re.compile(
-    r"^[`'\"]?\s*(?:=\s*|:\s+(?=(?i:true|false|null)\b)|\s+to\s+(?=[`'\"\d]|True\b|False\b|None\b))"
+    r"^[`'\"]?\s*(?:={1,2}\s*|:\s+(?=(?i:true|false|null)\b)|\s+to\s+(?=[`'\"\d]|True\b|False\b|None\b))"
     r"[`'\"]?(?P<value>[A-Za-z0-9][\w.-]{0,40}?(?:\([^()\s]{0,40}\))?)[`'\"]{0,2}(?=[\s,;)]|\.(?!\w)|$)"
 )
 # The same of a key in a file, in quotes together with it: `type: chat`.
@@ -88,6 +90,16 @@ _ASKED = re.compile(
     r"^[`'\"]?\s*(?:must be|(?:has|have|needs?) to be) (?:set|specified|given|provided|passed|defined)\b"
     r"(?: to (?:be )?[`'\"]?(?P<value>True|False|\d[\w.-]{0,20}|(?<=[`'\"])[\w.-]{1,40})[`'\"]?"
     r"(?=[\s,.;)]|$))?"
+    r"|^[`'\"]?\s*(?:argument |option |flag |parameter |environment variable |variable )?"
+    r"(?:(?:is|are|was) (?:required|mandatory)\b(?! (?:by|if|when|for the)\b)"
+    r"|(?:is |are |was |were )?not (?:set|specified|provided|given|defined|found)\b"
+    r"|to be (?:set|specified|provided|given|defined)\b)"
+)
+# What a sentence needs of the name behind it, with its value: `requires --dtype bfloat16`.
+_NEEDED = re.compile(
+    r"(?:\brequires?|\bneeds?|\bonly (?:supports?|works? with|supported with)|\bmust (?:use|have)) "
+    r"(?:the )?(?:option |flag |argument |parameter )?[`'\"]?$",
+    re.IGNORECASE,
 )
 # What a sentence refuses of the name that stands before, or behind: a switch is to be off then.
 _REFUSED = re.compile(
@@ -268,8 +280,9 @@ def _of(sentence: str) -> Iterator[NamedSetting]:
             is_denied = _REFUSED.match(rest) or _REFUSING.search(sentence, 0, match.start())
             left = _NO_OTHER.match(rest)
             left = left if left and (is_denied or left["denied"]) else None
-            way = way or ("set" if asked or left else "denied" if is_denied else None)
-            told = asked or left or found
+            is_needed = found is not None and _NEEDED.search(sentence, 0, match.start()) is not None
+            way = way or ("set" if asked or left or is_needed else "denied" if is_denied else None)
+            told = left or found if asked is None or asked["value"] is None else asked
             taken = end + found.end() if found else taken
             value = (told["value"] or "").rstrip(".") if way not in (None, "denied") and told else ""
             yield NamedSetting(name, way or "named", value, *_bounds(rest))

@@ -24,6 +24,7 @@ from service.remediation.exclusions import find_excluded
 from service.remediation.feasibility import ALREADY, DEFAULT
 from service.remediation.given_since import given_since, gone_since, listed_already
 from service.remediation.guard_values import guard_options
+from service.remediation.guesses import with_guesses
 from service.remediation.handed_options import handed_options, handed_renames
 from service.remediation.hinted_settings import hinted_changes
 from service.remediation.named_options import NamedOption, named_options
@@ -49,7 +50,7 @@ from service.remediation.stated_settings import stated_already, stated_settings
 from service.remediation.told_values import told_values
 from service.remediation.unread_directives import asked_in_vain
 from service.remediation.value_traces import trace_values
-from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
+from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange, Standing
 from service.scoring.assessment import Assessment
 
 # The changes that a model may choose from, those of the first answer among them.
@@ -66,8 +67,13 @@ class Proposals:
     dropped: tuple[Dropped, ...] = ()
 
 
-def propose(assessment: Assessment, cases: Sequence[Case], library: Library, language: Language) -> Proposals:
-    """Propose changes against the first candidate, of whose cases `cases` are those that fit."""
+def propose(
+    assessment: Assessment, cases: Sequence[Case], library: Library, language: Language, standing: Standing
+) -> Proposals:
+    """Propose changes against the first candidate, of whose cases `cases` are those that fit.
+
+    What is a guess where the cause has this standing stands behind, and takes no other's place.
+    """
     found = _from_cases(assessment, cases[:2], library, language)
     # What the job has already is no reason to look further: the next run of a patched job would grow a
     # new patch.
@@ -89,6 +95,7 @@ def propose(assessment: Assessment, cases: Sequence[Case], library: Library, lan
     changes = gone_since(changes, assessment.report, assessment.settings, language)
     changes = listed_already(changes, assessment.settings, language)
     changes = asked_in_vain(without_strangers(changes), assessment.report, language)
+    changes = with_guesses(changes, standing, library)
     told = tell_overwritten(shown(changes), assessment.report, language, assessment.settings)
     told = tell_passed(told, assessment.report, assessment.settings, language)
     told = tell_set_places(told, assessment.settings, language)
@@ -195,6 +202,9 @@ def _from_cases(
         # What Python itself brings, or the job's own files have, is no package of its name.
         own = {str(fact.fields.get("name")) for fact in report.facts if fact.kind == "package"}
         remedies = [remedy for remedy in remedies if remedy.key not in own]
+    # A package that the message asks for is not asked for once more under another spelling.
+    asked = {canonical(option.change.key) for option in packages}
+    remedies = [row for row in remedies if row.kind != "package" or canonical(row.key) not in asked]
     made, dropped = propose_changes(
         cases, report, library, settings, language, remedies, renamed, advice, packages, refusals
     )

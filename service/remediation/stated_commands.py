@@ -85,9 +85,19 @@ def stated_commands(cause: str, report: CrashReport, language: Language) -> list
             told = read.text
             if read.known.launches:
                 told = _completed(read.bare if is_foreign else read.text, row.text, report)
-            if told != report.command[1]:
+            # What a script of the job's starts already is nothing to start.
+            is_started = any(_starts(told, file.text) for file in job_files(report))
+            if told != report.command[1] and not is_started:
                 found.setdefault(told, _change(told, read.known, report.place(row.line).line, language))
     return list(found.values())
+
+
+def _starts(command: str, text: str) -> bool:
+    """Tell whether a row of a script that is no comment holds a command."""
+    bare = re.escape(command)
+    return (
+        re.search(rf"(?m)^(?!\s*(?:#|echo\b))[^\n#]{{0,400}}(?<![\w./'\"-]){bare}(?![\w-])", text) is not None
+    )
 
 
 def read_commands(text: str) -> Iterator[ToldCommand]:

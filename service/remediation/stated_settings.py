@@ -68,6 +68,11 @@ def _options(
     """Give what a hint makes of a setting, under the job's own key for it where it has one."""
     is_switch = named.name.startswith("--") or own_option(named.name, report) == "switch"
     value = named.value or (str(named.way != "off") if is_switch or named.way in ("on", "off") else "")
+    if not named.value and is_variable(named.name) and not _is_given(named.name, settings):
+        if named.way != "on":
+            # What the message misses, or has without the job's files showing it.
+            yield NamedOption(named.name, required=named.way == "set", removed=named.way == "off")
+        return
     if not value or not (named.value or is_switch or _is_given(named.name, settings)):
         return
     alike = {item.key: item for item in settings if last_level(item.key) == last_level(canonical(named.name))}

@@ -6,9 +6,9 @@ Values only.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, StrictBool
+from pydantic import AfterValidator, Field, StrictBool, ValidationInfo
 
 from corpus.message import MessageText, References, Translatable
 from service.schemas.diagnosis import Diagnosis, Outcome
@@ -41,6 +41,16 @@ TEAM = "team:"
 def team_of(owner: str) -> str:
     """Name the team whose work something is, by its caller as it is kept; empty where it is of none."""
     return owner.removeprefix(TEAM) if owner.startswith(TEAM) else ""
+
+
+def _not_before_its_begin(moment: datetime | None, given: ValidationInfo) -> datetime | None:
+    began = given.data.get("created")
+    return max(moment, began) if moment and began else moment
+
+
+# When something that was `created` ended. A clock that ran ahead at its begin, and was set right meanwhile,
+# would have it end before.
+EndTime = Annotated[datetime | None, AfterValidator(_not_before_its_begin)]
 
 
 class LineRange(Part):
@@ -80,7 +90,7 @@ class TriageRecord(Translatable, Part):
     source: str
     created: datetime
     deadline: datetime
-    finished: datetime | None = None
+    finished: EndTime = None
     language: str = ""
     diagnosis: Diagnosis | None = None
     error: MessageText = ""
@@ -245,7 +255,7 @@ class BatchRecord(Part):
     source: SourceKind
     state: BatchState
     created: datetime
-    finished: datetime | None = None
+    finished: EndTime = None
     options: BatchOptions = BatchOptions()
     left_out: dict[str, int | str] = Field(default_factory=dict)
     counts: dict[JobState, int] = Field(default_factory=dict)

@@ -146,3 +146,14 @@ def _reads(compiled: Scanner, table: PatternTable, name: str, line: str) -> bool
     compiled.fresh()
     found = {table.rows[match.row].id for match in compiled.matches(whole(line.encode()))}
     return name in found and table.by_id[name].compiled.search(line) is not None
+
+
+def test_that_a_pattern_finds_what_its_expression_does() -> None:
+    """One that begins with an anchor is tried at the beginning alone, which gives the same match."""
+    rows = log_patterns.load().rows
+    assert 0 < sum(row.finds == row.compiled.match for row in rows) < len(rows)
+    for row in rows:
+        for line in (*row.examples, *row.near):
+            for text in (line, f"[rank3]: {line}", f"x\n{line}", f"{line}\n{line}"):
+                found, searched = row.finds(text), row.compiled.search(text)
+                assert (found and found.span()) == (searched and searched.span()), row.id

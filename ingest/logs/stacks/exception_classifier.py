@@ -5,6 +5,7 @@ The code is the user's, an engine's, a framework's, or a library's that the user
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,12 @@ from corpus.frameworks import cued_frameworks, known_frameworks
 from ingest.logs.events import Event
 from ingest.logs.stacks.own_calls import STANDARD, is_own, own_call, raised_for
 from ingest.logs.stacks.stack import EXCEPTION, Frame
+
+# What one process hands on of another's exception: `repr` of it, as the message of its own.
+_QUOTED = re.compile(
+    r"^[\w.]{1,120}: (?P<type>(?:\w{1,60}\.){0,4}[A-Z]\w{0,60}(?:Error|Exception))"
+    r"\((?P<quote>[\"'])(?P<message>[^\n]{1,2000})(?P=quote),?\)\s*$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +45,8 @@ def classify_exception(
     if event.cause and event.strength != "hints":
         return event
     # A logger may put the error into a field of its own.
-    kind = table.kind(_type(event), f"{event.body} {event.text}" if in_plain_words else event.body)
+    name, message = _quoted_of(event)
+    kind = table.kind(name, f"{event.body} {event.text}" if in_plain_words else message)
     if kind is None and event.cause is None:
         kind = table.kind("", event.rest)
     is_open = event.cause in (None, *table.open)
@@ -64,6 +72,12 @@ def _type(event: Event) -> str:
         return event.exception.split("(")[0]
     match = EXCEPTION.match(event.body)
     return match["type"] if match else ""
+
+
+def _quoted_of(event: Event) -> tuple[str, str]:
+    """Give type and message of the exception that a message quotes as Python writes one; else the event's."""
+    match = _QUOTED.search(event.body)
+    return (match["type"], match["message"]) if match else (_type(event), event.body)
 
 
 def _fits(row: ExceptionMeaning, event: Event, reading: _Reading, table: ExceptionMeanings) -> bool:

@@ -8,10 +8,9 @@ the one that was read, which whoever shows them reads in full.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 
 from ingest.digit_blind import MASK
-from ingest.logs.lines import is_plain
+from ingest.logs.lines import Line, is_plain
 from ingest.logs.placed_line import PlacedLine
 from ingest.logs.repeats import StackExtent
 from ingest.logs.stacks import stack, tracebacks
@@ -24,7 +23,9 @@ _PLACE = re.compile(rb'(?<=", line )[0-9]{1,9}(?=[,\n])')
 # Files tell of frameworks by their digits, too: `vllm/v1`.
 _FILES = re.compile(rb'File "([^"\n]*)"')
 
-_Shape = tuple[bytes, bytes, tuple[bytes, ...]]
+_NUMBER = re.compile(rb"[0-9]+")
+
+_Shape = tuple[bytes, tuple[bool, ...], bytes, tuple[bytes, ...]]
 
 
 class KnownStacks:
@@ -88,7 +89,11 @@ def _shape_of(at: PlacedLine, extent: StackExtent) -> _Shape | None:
             return None
         calls = calls.replace(mark, b"\n")
     files = tuple(_FILES.findall(calls))
-    return prefix.translate(MASK), _PLACE.sub(b"0", calls).translate(MASK), files
+    # A prefix that is taken off as a whole, and tells the same of its process, ends before what is read.
+    told = tuple(map(bool, at.line[1 + Line._fields.index("body") :]))
+    is_off = len(at.line.text) == len(prefix) + len(at.line.body)
+    prefix = _NUMBER.sub(b"0", prefix) if is_off else prefix.translate(MASK)
+    return prefix, told, _PLACE.sub(b"0", calls).translate(MASK), files
 
 
 def _stands_alone(at: PlacedLine, extent: StackExtent, frames: int) -> bool:
@@ -98,10 +103,5 @@ def _stands_alone(at: PlacedLine, extent: StackExtent, frames: int) -> bool:
         return False
     first = line.number - block.line
     last = first + block.data.count(b"\n", extent.begin, extent.last)
-    until = stack.reach(first, last, frames)
-    for word in tracebacks.GOING_ON:
-        numbers = block.index.lines_with(word).numbers
-        place = bisect_left(numbers, last + 1)
-        if place < len(numbers) and numbers[place] <= until:
-            return False
-    return True
+    below = last + 1, stack.reach(first, last, frames)
+    return not stack.stand_among(tracebacks.GOING_ON, block, line.source, below, at.parsed)

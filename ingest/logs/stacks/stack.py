@@ -148,14 +148,14 @@ class LinesBelow(Iterator[Line]):
 
     def own(self, like: Line, until: int = sys.maxsize) -> Iterator[Line]:
         """Give the lines of one process, up to a number; what cannot be its own is passed unparsed."""
-        marks, is_nobodys = source_marks(like, self._block), not like.source
+        marks, source = source_marks(like, self._block), like.source
         while self._parts or (self._number <= until and (marks is None or self._skip_to(marks))):
-            if is_nobodys and not self._parts:
+            if not source and not self._parts:
                 self._pass_named(until)
             line = next(self, None)
             if line is None or line.number > until:
                 return
-            if line.source == like.source:
+            if line.source == source:
                 yield line
 
     def has_below(self, words: Sequence[bytes], until: int) -> bool:
@@ -224,14 +224,14 @@ class LinesAbove(Iterator[Line]):
 
     def own(self, like: Line) -> Iterator[Line]:
         """Give the lines of one process; what cannot be its own is passed unparsed."""
-        marks, is_nobodys = source_marks(like, self._block), not like.source
+        marks, source = source_marks(like, self._block), like.source
         while marks is None or self._skip_to(marks):
-            if is_nobodys:
+            if not source:
                 self._pass_named()
             line = next(self, None)
             if line is None:
                 return
-            if line.source == like.source:
+            if line.source == source:
                 yield line
 
     def _pass_named(self) -> None:
@@ -286,20 +286,30 @@ def stand_above(
     within: int,
     holds: Callable[[str], bool] | None = None,
 ) -> bool:
-    """Tell whether a row of the same process with one of some words is among so many lines above.
+    """Tell whether a row of the same process with one of some words is among so many lines above."""
+    above = line.number - block.line
+    return stand_among(words, block, line.source, (above - within, above - 1), known, holds)
+
+
+def stand_among(
+    words: tuple[bytes, ...],
+    block: Block,
+    source: str,
+    lines: tuple[int, int],
+    known: dict[int, Line],
+    holds: Callable[[str], bool] | None = None,
+) -> bool:
+    """Tell whether a row of a process with one of some words is among a block's lines, first and last.
 
     Few rows hold the words, so that this is known long before all rows of the process are parsed; who printed
     them is found out once.
     """
-    above = line.number - block.line
-    lines = above - within, above - 1
 
     def source_of(begin: int, end: int, number: int) -> str | None:
         row = parsed(block, begin, end, block.line + number, known)
         return row.source if holds is None or holds(row.body) else None
 
     name = "" if holds is None else holds.__name__
-    source = line.source
     return any(block.index.stands_above(name, word, source, lines, source_of) for word in words)
 
 

@@ -19,8 +19,9 @@ from service.remediation.own_edits import OwnEdit
 
 # What PyTorch, NumPy and Python say of a None in place of a number.
 _NONE = re.compile(
-    r"can't assign a NoneType to|real number, not (?:'?NoneType|None\b)|argument must be .{1,60} not 'NoneType'|"
-    r"Could not infer dtype of NoneType|unsupported (?:operand|format).{1,80}NoneType"
+    r"can't assign a NoneType to|real number, not (?:'?NoneType|None\b)|"
+    r"argument must be .{1,60} not 'NoneType'|Could not infer dtype of NoneType|"
+    r"unsupported (?:operand|format).{1,80}NoneType"
 )
 # A way that nobody thought of earns nothing.
 _PUT = "return 0.0"

@@ -27,6 +27,7 @@ _QUOTED = re.compile(r"['\"`](?P<text>[^'\"`\n]{1,400})['\"`]")
 _PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[\w.@+=-]*(?:[/\\][\w.@+=-]+)+/?|[\w-]+\.[A-Za-z]\w{1,5}\b")
 _NUMBER = re.compile(r"(?<![\w.])\d{1,9}(?![\w]|\.\d)")
 _SHAPE = re.compile(r"[(\[]\d{1,9}(?:, ?\d{1,9}){1,6},?[)\]]")
+_MATRICES = re.compile(r"\(\d{1,9}x(?P<columns>\d{1,9}) and (?P<rows>\d{1,9})x\d{1,9}\)")
 # Words that messages have whatever an option is called.
 _COMMON = frozenset(
     {"true", "false", "none", "null", "auto", "default", "cpu", "str", "int", "float", "train",
@@ -192,8 +193,14 @@ def _whole_numbers(values: Sequence[str]) -> list[int]:
     return found[:6]
 
 
-def numbers_of(message: str) -> list[int]:
-    """Give the whole numbers of a message; of two shapes of one rank those in which they differ."""
+def numbers_of(message: str, *, of_weight: bool = False) -> list[int]:
+    """Give the whole numbers of a message; of two shapes of one rank those in which they differ.
+
+    Of a product of matrices the sides that must agree, or that of the second one, a layer's weight, alone.
+    """
+    if matrices := _MATRICES.search(message):
+        sides = ("rows",) if of_weight else ("columns", "rows")
+        return [int(matrices[side]) for side in sides]
     shapes = [[int(text) for text in _NUMBER.findall(match[0])] for match in _SHAPE.finditer(message)]
     first = shapes[0] if shapes else []
     alike = [shape for shape in shapes[1:] if len(shape) == len(first) and shape != first]

@@ -195,6 +195,13 @@ def shaped(call: OwnCall, message: str) -> list[tuple[ast.expr, str]]:
     return []
 
 
+def layers_of(call: OwnCall) -> list[ast.expr]:
+    """Give what is called in a statement and was made before: `self.head` of `self.head(rows)`."""
+    nodes, _ = failing_nodes(call)
+    parts = (node.func for node in nodes if isinstance(node, ast.Call))
+    return [part for part in parts if isinstance(part, ast.Name) or ast.unparse(part).count(".") == 1]
+
+
 def empty_parts(call: OwnCall, message: str) -> Sequence[ast.expr]:
     """Give the expressions that hold nothing where the message says that something does."""
     nodes = [node for node in head_nodes(call.statement) if isinstance(node, ast.expr)]

@@ -38,6 +38,7 @@ from service.remediation.data_flow.failing_parts import (
     guards_of,
     index_parts,
     key_parts,
+    layers_of,
     missed_key,
     parts_named,
     parts_of,
@@ -281,7 +282,11 @@ class _OptionSearch:
             if end.how == PASSED
         ]
         near = [(end, values) for end, values in self.valued() if end.steps <= FARTHEST]
-        return handed or tied_by_number(near, numbers_of(self.message))
+        tied = handed or tied_by_number(near, numbers_of(self.message))
+        # A layer of a library is no call of the job's own: what it was made with stands where it was made.
+        made = [end for part in layers_of(self.call) for end in self.slicer.made_with(part, self.call.scope)]
+        sized = [(end, _values(end, self.settings)) for end in made if self.is_option(end)]
+        return tied or tied_by_number(sized, numbers_of(self.message, of_weight=True))
 
     def by_part(self) -> list[_Tied]:
         """Give the options that are handed on as they are to what failed, where they are few."""

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Literal
 
 from corpus.keys import canonical
@@ -137,6 +138,21 @@ class Slicer:
                 if made and (found := self.empty_by(part, Scope(module, None, owner))):
                     return found
         return []
+
+    def made_with(self, node: ast.expr, scope: Scope) -> list[FlowEnd]:
+        """Give the options that the object of an expression was made with, such as a layer."""
+        calls = (
+            (call, made.scope)
+            for made in self._definitions(node, scope)
+            for call in islice(ast.walk(made.value), MOST_STEPS)
+            if isinstance(call, ast.Call)
+        )
+        return [
+            end
+            for call, outer in calls
+            for value in (*call.args, *(word.value for word in call.keywords))
+            for end in self.ends(value, outer)
+        ]
 
     def empty_by(self, node: ast.expr, scope: Scope) -> list[FlowEnd]:
         """Give the options whose value decides whether an expression has a value at all."""

@@ -3,121 +3,105 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from corpus.frameworks import known_frameworks
 from corpus.library import Library
 from corpus.message import in_both
+from corpus.package_names import is_on_index
 from corpus.releases import known_packages
 from corpus.schema import Change
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from service.remediation.packages.changes import PackageChange
 from service.remediation.packages.seen import seen_versions
+from service.remediation.packages.wordings import AskedPackage, asked_packages
 from service.remediation.rules.packages import distribution
+from service.remediation.stated_rows import stated_rows
 
-_VERSION = r"(?:[=<>!~]=|[<>])\s?[\w.*]{1,20}"
-_INSTALL = re.compile(
-    r"\bpip3? install\s+(?:-{1,2}[A-Za-z][\w-]*\s+)*[`'\"]?"
-    rf"(?P<package>[A-Za-z][\w.-]{{0,60}}(?:\[[\w,-]{{1,60}}\])?(?:\s?{_VERSION}(?:,{_VERSION})?)?)"
-)
-# What libraries and people say of a package that is not there, in their own words.
-_NAMED = (
-    r"[`'\"]?(?P<package>[A-Za-z][\w.-]{1,60}(?:\[[\w,-]{1,60}\])?)[`'\"]?(?: (?:package|library|module))?"
-)
-_ABSENT = (
-    r"(?i:(?:is|are|was|seems to be) (?:not|n't) (?:installed|available|importable)\b"
-    r"|(?:must|needs to|has to|should) be installed\b|could not be imported\b"
-    r"|is required\b[^\n]{0,80}\bnot (?:installed|found|available))"
-)
-_TO_INSTALL = (
-    r"(?i:\binstall(?:ing)? (?:the )?(?:latest |required |missing )?(?:python )?(?:package |library )?)"
-)
-_ASKED = r"(?i:\b(?:requires?|needs?) (?:the )?)"
-_BUT = r"(?=,? (?:but (?:it )?(?:is|was)|which (?:is|was)|to be installed|and (?:it )?is))"
-_WORDED = (
-    re.compile(_TO_INSTALL + _NAMED + r"(?=[\s.,;:!)]|$)"),
-    re.compile(_ASKED + _NAMED + _BUT),
-    re.compile(rf"(?:^|[\s:]){_NAMED} {_ABSENT}"),
-    re.compile(rf"(?i:\boptional dependency ){_NAMED}"),
-    re.compile(rf"(?i:\bhav(?:e|ing) (?:the )?){_NAMED}(?i:(?: \w+)? installed\b)"),
-)
-
-
-# What a package says of another that it finds too old or too new: peft/import_utils.py, and its like.
-_BOUNDED = re.compile(
-    r"(?i:\b(?:incompatible|unsupported) version of )[`'\"]?(?P<package>[A-Za-z][\w.-]{1,60}?)[`'\"]?[.,:; ]"
-    r"[^\n]{0,120}?(?i:\bonly versions? )(?P<side>above|below|from|>=|<=|>|<|==)\s?"
-    r"(?P<version>\d[\w.]{0,20}?)(?=[\s,;]|\.?$|\.\s)"
-)
-# Further ones of a list: `install tqdm and rich`.
-_FURTHER = re.compile(rf"(?:,? and|,) {_NAMED}(?=[\s.,;:!)]|$)")
-_MOST_LISTED = 4
-_SIDES = {"above": ">=", "from": ">=", "below": "<"}
+_NEWER = "newer than what is installed"
 
 
 def named_installs(cause: str, report: CrashReport, library: Library) -> list[PackageChange]:
     """Give the known packages that the messages of this cause say to install, each once.
 
-    A name that is known nowhere may be anybody's on the index, so that none is proposed.
+    A name that is known nowhere may be anybody's on the index, so that none is proposed. Of a cause that does
+    not turn on packages, only what the failing message gives a command for, or says to upgrade.
     """
-    if "package-versions" not in library.causes[cause].turns_on:
+    turns_on = library.causes[cause].turns_on
+    if not {"package-versions", "named-packages"} & {*turns_on}:
         return []
-    found = {change.change.key: change for change in _named(cause, report, library)}
+    is_own = "package-versions" in turns_on
+    found: dict[str, PackageChange] = {}
+    seen = seen_versions(report)
+    for text in _messages(cause, report, is_own=is_own):
+        for asked in asked_packages(text, commands_only=not is_own):
+            if asked.way == "either" and not is_own:
+                # What fails of something else runs, so that the package is there.
+                asked = replace(asked, way="newer")
+            if (made := _change(asked, report, seen, library)) is not None:
+                before = found.get(made.change.key)
+                # The first form that tells of releases is the most exact one.
+                if before is None or before.change.to in ("install", _NEWER):
+                    found[made.change.key] = made if before is None or made.change.to != "install" else before
     # What lacks is nearer than the extra of a package that is there.
     return sorted(found.values(), key=lambda change: "[" in change.change.key)
 
 
-def _named(cause: str, report: CrashReport, library: Library) -> Iterator[PackageChange]:
+def _messages(cause: str, report: CrashReport, *, is_own: bool) -> Iterator[str]:
+    """Give the texts that may ask for a package: all of the cause, else the failing message alone."""
+    if is_own:
+        yield from (
+            event.body
+            for event in report.standing
+            if event.kind == "error" and (event.cause == cause or event is report.root)
+        )
+    root = report.root
+    yield from (row.text for row in stated_rows(cause, report) if root is not None and row.line >= root.line)
+
+
+def _change(
+    asked: AskedPackage, report: CrashReport, seen: Mapping[str, Version], library: Library
+) -> PackageChange | None:
+    """Make a change of what a message asks for; None where no known package is meant, or the job has it."""
+    try:
+        wanted = Requirement(asked.requirement)
+    except InvalidRequirement:
+        return None
     installer = min(known_frameworks().with_field("installs"))
-    listed = (name.split("[")[0] for name in library.keys.get(installer, ()))
-    known = {canonicalize_name(name): name for name in listed}
-    seen = seen_versions(report)
-    for event in report.standing:
-        if event.kind != "error" or (event.cause != cause and event is not report.root):
-            continue
-        told = [match for expression in (_INSTALL, *_WORDED) for match in expression.finditer(event.body)]
-        asks = [name for match in told for name in _listed(match)]
-        for match in _BOUNDED.finditer(event.body):
-            side = _SIDES.get(match["side"].lower(), match["side"])
-            asks.append(f"{match['package']}{side}{match['version']}")
-        for text in asks:
-            try:
-                asked = Requirement(text)
-            except InvalidRequirement:
-                continue
-            package = distribution(asked.name)
-            # As the index has it, however a message writes it.
-            package = known.get(canonicalize_name(package), package)
-            is_known = canonicalize_name(package) in known or canonicalize_name(package) in known_packages()
-            if not asked.specifier and _is_running(package, event):
-                # It is what the extra brings that lacks.
-                package, is_known = f"{package}[{','.join(sorted(asked.extras))}]", bool(asked.extras)
-            present = seen.get(canonicalize_name(asked.name))
-            # The job may have what the message asks for.
-            is_met = present is not None and bool(asked.specifier) and present in asked.specifier
-            if is_known and not is_met:
-                # What the job shows to be there is not missing: whoever asks for it wants a newer one.
-                is_there = present is not None and not asked.specifier and "[" not in package
-                to, why = str(asked.specifier) or "install", in_both("packages.message-installs")
-                if is_there:
-                    to = f">{present}"
-                    why = in_both("packages.is-there", package=package, version=present)
-                change = Change(framework=installer, kind="package", key=package, to=to, why=why)
-                yield PackageChange(change, str(present) if is_there else None)
-
-
-def _listed(first: re.Match[str]) -> Iterator[str]:
-    """Give the package that a message names, and those that it lists behind it."""
-    match: re.Match[str] | None = first
-    for _ in range(_MOST_LISTED):
-        if match is None:
-            return
-        yield match["package"].strip().rstrip(".")
-        match = _FURTHER.match(first.string, match.end())
+    listed = {
+        canonicalize_name(key): key for key in (k.split("[")[0] for k in library.keys.get(installer, ()))
+    }
+    package = distribution(wanted.name)
+    # As the index has it, however a message writes it.
+    name = canonicalize_name(package)
+    package = listed.get(name, name)
+    is_known = name in listed or name in known_packages() or (asked.is_firm and is_on_index(name))
+    present = seen.get(canonicalize_name(wanted.name))
+    to = str(wanted.specifier) or (_NEWER if asked.way == "newer" else "install")
+    if not wanted.specifier and report.root is not None and _is_running(package, report.root):
+        if wanted.extras:
+            # It is what the extra brings that lacks.
+            package, to = f"{package}[{','.join(sorted(wanted.extras))}]", "install"
+        elif asked.way == "install":
+            return None
+        else:
+            to = _NEWER
+    # The job may have what the message asks for.
+    if not is_known or (present is not None and wanted.specifier and present in wanted.specifier):
+        return None
+    because = in_both("packages.message-installs")
+    # What the job shows to be there is not missing: whoever asks for it wants a newer one.
+    is_there = present is not None and not wanted.specifier and "[" not in package
+    if is_there:
+        to, because = f">{present}", in_both("packages.is-there", package=package, version=present)
+    change = Change(framework=installer, kind="package", key=package, to=to, why=because)
+    return PackageChange(change, str(present) if is_there else None)
 
 
 def _is_running(package: str, event: Event) -> bool:

@@ -53,7 +53,7 @@ _OF_PYTHON = re.compile(r"^<(?:frozen |string>)|/lib(?:64)?/python\d[\d.]*/(?!(?
 _LOADER = re.compile(r"/torch/_ops\.py$")
 # A line that says what it needs names versions that the job has not.
 _ASKING = re.compile(
-    r"(?i)\brequires?\b|\bneeds?\b|\bplease\b|\bpip3? install\b|\buv pip\b|--upgrade|"
+    r"(?i)\brequires?\b|\bneeds?\b|\bplease\b|\binstall\b|\b(?:uv|poetry) (?:pip|add)\b|--upgrade|"
     r"\bat least\b|\btry\b"
 )
 

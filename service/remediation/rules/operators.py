@@ -12,6 +12,7 @@ from statistics import median
 from corpus.condition_nodes import EvaluationContext, Node
 from corpus.frameworks import known_frameworks
 from corpus.keys import levels
+from corpus.model_sizes import named_model
 from service.remediation.named_options import closest
 from service.remediation.rules.cluster_resources import asked_of, cluster_free, cluster_has, listed_cards
 from service.remediation.rules.context import GIB, RuleContext, down_to, gib_of, up_to
@@ -272,6 +273,12 @@ def _size(context: RuleContext, gib: float) -> str | int:
     return f"{gib:.0f}{suffix}" if suffix else int(gib * GIB)
 
 
+def _parameters_b(context: RuleContext) -> float | None:
+    """Give the parameters, in billions, of the largest model that the job names with its size."""
+    named = named_model({setting.key: setting.value for setting in context.settings})
+    return named.parameters_b if named is not None else None
+
+
 def _sharers(context: RuleContext) -> int | None:
     """Give how many GPUs share the micro batch: all where the setting counts over them, else one."""
     counted = known_frameworks().row(context.change.framework).batches.counted_over_gpus
@@ -416,6 +423,7 @@ _OF_JOB: Mapping[str, Callable[..., object]] = {
     "asked_of": asked_of,
     "interface_listed": _interface_listed,
     "sharers": _sharers,
+    "parameters_b": _parameters_b,
     "accumulation": _accumulation,
     "asked_version": asked_version,
 }

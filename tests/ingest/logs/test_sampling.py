@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from corpus.log_patterns import PatternTable
 from ingest.logs import line_index, scan_windows, scanner
 from ingest.logs.line_index import LineIndex
+from ingest.logs.matches import Match
 from ingest.logs.reader import Reader
 from ingest.logs.scan_windows import (
     BEHIND,
@@ -24,7 +25,7 @@ from ingest.logs.scan_windows import (
     TAIL,
     around_matches,
 )
-from ingest.logs.scanner import BLOCK, FEW, FEWER, Block, Match, Scanner, Tally, blocks, literal_places
+from ingest.logs.scanner import BLOCK, FEW, FEWER, Block, Scanner, Tally, blocks, literal_places
 from tests.factories import OOM, ReadLog
 from tests.ingest.logs.test_scanner import cut, lines_of, pattern, whole
 from tests.tables import each_row
@@ -162,8 +163,8 @@ def test_no_failure_is_missed_wherever_it_stands() -> None:
     data = placed(dict.fromkeys(places, b"boom\n"), 20_000_000) + b"boom"
     found = [
         match.line
-        for _, matches in Scanner((STEP, BOOM)).scan(blocks(cut(data, 1 << 20), Tally()))
-        for match in matches
+        for _, scanned in Scanner((STEP, BOOM)).scan(blocks(cut(data, 1 << 20), Tally()))
+        for match in scanned.matches
     ]
     assert found == [number for number, row in enumerate(data.split(b"\n"), 1) if row == b"boom"]
     assert len(found) == len(places) + 1
@@ -180,8 +181,8 @@ def test_every_failure_of_the_table_is_found_amid_progress(table: PatternTable, 
     reader.scanner.fresh()
     found = {
         (match.row, match.line)
-        for _, matches in reader.scanner.scan(blocks(cut(data, 1 << 20), Tally()))
-        for match in matches
+        for _, scanned in reader.scanner.scan(blocks(cut(data, 1 << 20), Tally()))
+        for match in scanned.matches
     }
     expected, line = set(), 0
     for number, example in wanted:
@@ -228,7 +229,7 @@ TEXT = st.lists(
 @given(data=TEXT, chunk=st.integers(1, 200), size=st.integers(1, 100))
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_two_cores_find_what_one_does(data: bytes, chunk: int, size: int) -> None:
-    """`scan` gives the blocks in order, each with what `matches` finds in it, and what it counts over blocks
+    """`scan` gives the blocks in order, each with what `find` gives of it, and what it counts over blocks
     too.
     """
     compiled = _compiled()
@@ -237,10 +238,10 @@ def test_two_cores_find_what_one_does(data: bytes, chunk: int, size: int) -> Non
         patch.setattr(scanner, "AFTER", 60)
         parts = list(blocks(cut(data, chunk), Tally(), size))
         compiled.fresh()
-        alone = [(block, compiled.matches(block)) for block in parts]
+        alone = [(block, compiled.find(block)) for block in parts]
         compiled.fresh()
         assert list(compiled.scan(iter(parts))) == alone
-    found = [match.line for _, matches in alone for match in matches if match.row == 1]
+    found = [match.line for _, one in alone for match in one.matches if match.row == 1]
     assert sorted(set(found)) == [number for number, row in enumerate(data.split(b"\n"), 1) if b"boom" in row]
 
 
@@ -367,8 +368,8 @@ def test_few_blocks_are_held_at_a_time(count: int) -> None:
             yield whole(b"boom\n")
 
     ahead, got = 0, 0
-    for _, matches in Scanner((BOOM,)).scan(parts()):
-        assert matches == [Match(0, 1, 3)]
+    for _, scanned in Scanner((BOOM,)).scan(parts()):
+        assert scanned.matches == [Match(0, 1, 3)]
         got += 1
         ahead = max(ahead, pulled - got)
     assert got == count

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from corpus.errors import InvalidCorpusError
 from corpus.log_patterns import Kind, Pattern, PatternTable
 from ingest.logs import scanner
+from ingest.logs.matches import Match
 from ingest.logs.reader import Reader
 from ingest.logs.scanner import AFTER, BEFORE, BLOCK, Block, Scanner, Tally, blocks
 from tests.factories import CRI, RAY, SLURM, STAMP, TORCHRUN
@@ -137,7 +138,7 @@ def test_no_shipped_pattern_matches_an_example_twice(table: PatternTable, reader
     assert twice == set()
 
 
-def fresh(reader: Reader, text: str) -> list[scanner.Match]:
+def fresh(reader: Reader, text: str) -> list[Match]:
     """Scan one text with the real table."""
     reader.scanner.fresh()
     return reader.scanner.matches(whole(text.encode()))

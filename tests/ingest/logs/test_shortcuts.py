@@ -216,6 +216,8 @@ def test_that_general_words_at_the_end_of_a_traceback_are_its_exception(read: Re
     [
         ("ValueError: no 7", True),
         ("job.errors.Odd: of trouble", True),
+        # What another process says below joins nothing to it.
+        ("ValueError: no 7\n@[rank5]: Traceback (most recent call last):", True),
         # Another one may be joined to it, or it goes on below.
         ("ValueError: no 7\n{}Traceback (most recent call last):", False),
         ("ValueError: no 7\n{}\n{}The above exception was the direct cause of", False),
@@ -232,9 +234,10 @@ def test_that_general_words_at_the_end_of_a_traceback_are_its_exception(read: Re
 def test_that_a_traceback_like_a_known_one_is_read_as_itself(
     prefix: str, end: str, is_like: bool | None
 ) -> None:
-    """With its own end, message and, for whoever asks, calls."""
+    """With its own end, message and, for whoever asks, calls, whatever the length of its process's number."""
     known, told = KnownStacks(), []
-    for number, last in ((12, "ValueError: no"), (3456, end.replace("{}", prefix))):
+    longer = re.sub(r"\d+", "1280", prefix)
+    for mark, number, last in ((prefix, 12, "ValueError: no"), (longer, 3456, end.replace("{}", longer))):
         rows = f"""Traceback (most recent call last):
   File "/job/v1/train.py", line {number}, in main
     run(2)
@@ -242,7 +245,10 @@ def test_that_a_traceback_like_a_known_one_is_read_as_itself(
     raise ValueError(4)
 {last}
 well"""
-        data = "".join(f"{prefix}{row.removeprefix(prefix)}\n" for row in rows.split("\n"))
+        data = "".join(
+            f"{row[1:]}\n" if row.startswith("@") else f"{mark}{row.removeprefix(mark)}\n"
+            for row in rows.split("\n")
+        )
         block = Block(data.encode(), 1, 0, len(data))
         at = placed(block)[0]
         extent = stack_extent(block.data, 0)

@@ -284,3 +284,123 @@ LATE = " [repeated 2x across cluster]\n"
 def test_that_a_task_which_ray_runs_anew_is_no_failure(text: str, is_standing: bool, read: ReadLog) -> None:
     """A worker that died for good stands, and so does a task whose tries are used up."""
     assert (read(text).root is not None) is is_standing
+
+
+PACKAGES = "/opt/env/lib/python3.11/site-packages"
+
+
+def of_import(error: str, package: str = "fastops", level: str = "ERROR") -> str:
+    """Write what a package logs that catches the failure of a part of its own as it is imported."""
+    said = STAMP.format(second=0, level=level, name=package, text="could not load the native part")
+    module = f'  File "{PACKAGES}/{package}/native.py", line 85, in <module>\n    lib = load()\n'
+    inner = f'  File "{PACKAGES}/{package}/native.py", line 72, in load\n    return ctypes.CDLL(path)\n'
+    return f"{said}Traceback (most recent call last):\n{module}{inner}{error}\n"
+
+
+BINARY = (
+    f"OSError: {PACKAGES}/bitsandbytes/libbitsandbytes_cpu.so: cannot open shared object file: No such file"
+)
+SYMBOL = (
+    f"ImportError: {PACKAGES}/fastops/_C.so: undefined symbol: _ZN3c1015SmallVectorBaseIjE8grow_podEPKvmm"
+)
+OPTIMIZER = traceback("NameError: name 'str2optimizer32bit' is not defined").replace(
+    "/job/trainer.py", f"{PACKAGES}/bitsandbytes/functional.py"
+)
+
+
+@each_row(
+    "text, is_last",
+    [
+        (of_import(BINARY, "bitsandbytes") + SLIP, True),
+        (of_import(SYMBOL) + SLIP, True),
+        (of_import(SYMBOL) * 2 + "Killed by the kernel's OOM killer\n" + SLIP, True),
+        # The end misses what the package could not load, by a call of it or by its name.
+        (of_import(BINARY, "bitsandbytes") + OPTIMIZER, False),
+        (of_import(SYMBOL) + traceback("RuntimeError: fastops has no kernel for this card"), False),
+        # Nobody said that it was caught: a program that stands among the packages ended by it.
+        (of_import(SYMBOL, level="INFO") + CALM + SLIP, False),
+    ],
+)
+def test_that_what_a_package_logs_of_its_import_ends_no_job(text: str, is_last: bool, read: ReadLog) -> None:
+    root = read(text).root
+    assert root is not None
+    assert (root.line == text.count("\n")) == is_last
+
+
+def test_that_what_a_package_logs_of_its_import_is_no_failure_of_a_job_that_works_on(read: ReadLog) -> None:
+    assert read(of_import(SYMBOL) + steps(1, 2, 3)).root is None
+
+
+def caught(error: str, function: str = "try_kernel") -> str:
+    """Write an exception that a function of the job's own caught and printed."""
+    frames = f'  File "/job/judge.py", line 71, in {function}\n    out = model(x)\n'
+    return f"Traceback (most recent call last):\n{frames}{error}\nanswer is wrong\n"
+
+
+WRONG = "TypeError: launch() missing 1 required positional argument: 'BLOCK'"
+TOO_WIDE = "ValueError: numel (4194304) exceeds triton maximum tensor numel (1048576)"
+FAULT = "Memory access fault by GPU node-2 (Agent handle: 0x59b634aec180) on address 0x7ffd03d53000."
+
+
+@each_row(
+    "text, is_last",
+    [
+        (caught(WRONG) + caught(TOO_WIDE) + caught(WRONG) + FAULT + "\n", True),
+        (caught(WRONG) + caught(TOO_WIDE) * 2 + at_statement(9, "KeyError: 'a'"), True),
+        # Ranks that fail together say the same, and what only follows an end is none.
+        (caught(WRONG) * 4 + FAULT + "\n", False),
+        (caught(WRONG) + caught(TOO_WIDE) * 2 + "Aborted (core dumped)\n", False),
+        # Two functions, or the program itself, prove nothing of who went on.
+        (caught(WRONG) + caught(TOO_WIDE, "main") + caught(WRONG, "load") + FAULT + "\n", False),
+        (caught(WRONG, "<module>") + caught(TOO_WIDE, "<module>") * 2 + FAULT + "\n", False),
+    ],
+)
+def test_that_what_one_function_caught_again_and_again_ended_nothing(
+    text: str, is_last: bool, read: ReadLog
+) -> None:
+    root = read(text).root
+    assert root is not None
+    assert (root.line == text.count("\n")) == is_last
+
+
+def unlogged(error: str) -> str:
+    """Write how a logger tells that it could not log, and where that was."""
+    emit = '  File "/usr/lib/python3.11/logging/__init__.py", line 1085, in emit\n    self.flush()\n'
+    place = '  File "/job/train.py", line 90, in <module>\n    log.info(text, step)\n'
+    head = "--- Logging error ---\nTraceback (most recent call last):\n"
+    return f"{head}{emit}{error}\nCall stack:\n{place}Message: 'step %d'\nArguments: (200, 1.1)\n"
+
+
+UNLOGGED = unlogged("TypeError: not all arguments converted during string formatting")
+
+
+def test_that_what_a_logger_could_not_log_ends_nothing(read: ReadLog) -> None:
+    """Python prints it and goes on (`logging.raiseExceptions`)."""
+    for text in (UNLOGGED, unlogged("OSError: [Errno 5] Input/output error"), steps(1) + UNLOGGED + steps(2)):
+        assert read(text).root is None, text
+    root = read(UNLOGGED + at_statement(9, "KeyError: 'a'")).root
+    assert root is not None
+    assert root.exception == "KeyError"
+
+
+SMASHED = "*** stack smashing detected ***: terminated\n"
+MISSING = "RuntimeError: aclnnFusedScan or aclnnFusedScanGetWorkspaceSize not found."
+
+
+@each_row(
+    "text, cause",
+    [
+        (SMASHED * 3 + at_statement(9, MISSING), "accelerator-runtime"),
+        # It stands far below, states nothing, or its program logged it.
+        (SMASHED * 3 + "another row\n" * 60 + at_statement(9, MISSING), "native-crash"),
+        (SMASHED * 3 + at_statement(9, "quux.OddError: the moon"), "native-crash"),
+        (SMASHED * 3 + "2026-01-05 03:04:05,000 ERROR ops: x\n" + at_statement(9, MISSING), "native-crash"),
+        (SMASHED * 3, "native-crash"),
+    ],
+)
+def test_that_a_bare_word_of_a_crash_gives_way_to_what_one_process_states(
+    text: str, cause: str, read: ReadLog
+) -> None:
+    root = read(text).root
+    assert root is not None
+    assert root.cause == cause

@@ -7,6 +7,7 @@ import re
 from corpus.message import is_chinese
 from service.composition.diagnosis_view import as_written, diagnosis_view
 from service.composition.shape_arithmetic import misfit
+from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage
 from tests.service.composition.test_message_forms import SITE, raised
 from tests.tables import each_row
@@ -180,3 +181,24 @@ def test_that_repetitions_count_processes_only_where_the_log_tells_them_apart(tr
     ).explanation
     assert "came 3 times." in alone
     assert "came 3 times, from 3 processes" in ranks
+
+
+@each_row(
+    ("file", "error", "keys"),
+    [
+        # The one value that the message tells is an option's: to mend that is nearer than to mend the row.
+        ("loss: hinge_v3\n", "KeyError: 'hinge_v3'", ["loss", "run.py:7"]),
+        # What no option holds is the row's own matter.
+        ("loss: hinge\n", "KeyError: 'hinge_v3'", ["run.py:7"]),
+    ],
+)
+def test_that_the_setting_that_holds_what_the_message_tells_comes_before_words_on_the_row(
+    file: str, error: str, keys: list[str], triage: Triage
+) -> None:
+    code = (
+        "from omegaconf import OmegaConf\nimport losses\n\n\n"
+        'cfg = OmegaConf.load("conf.yaml")\n\nmade = losses.table[cfg.loss]\n'
+    )
+    log = raised(error, "/job/run.py:7:<module>:made = losses.table[cfg.loss]")
+    found = explained(triage, log, ConfigFile("run.py", code), ConfigFile("conf.yaml", file)).changes
+    assert [change.key for change in found] == keys

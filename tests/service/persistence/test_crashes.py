@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from service.persistence.crashes import TriageScope
+import sqlite3
+
+import pytest
+from sqlalchemy import event
+
+from service.persistence.crashes import EVERYBODY, TriageScope
 from service.persistence.store import Store
 from service.schemas.diagnosis import UNKNOWN_CAUSE
 from service.schemas.records import CrashNoteRecord, CrashState, FeedbackRecord, Recurrence
+from service.settings import Settings
 from tests.service.factories import diagnosis
 from tests.service.persistence.makers import NOW, later, triage
 
@@ -126,6 +132,34 @@ def test_that_what_persons_confirmed_is_given_once_a_crash(store: Store) -> None
     found = store.crashes.confirmed(TriageScope())
     assert [(item.fingerprint, item.cause, item.on) for item in found] == [("a1", "disk-slow", NOW)]
     assert store.crashes.confirmed(TriageScope("eve")) == ()
+
+
+def confirmed_steps(store: Store, scope: TriageScope) -> int:
+    """Count SQLite's own steps for what persons confirmed, by hundreds."""
+    steps: list[None] = []
+
+    def watch(_run: object, cursor: sqlite3.Cursor, *_rest: object) -> None:
+        # What it gives is whether to break off.
+        cursor.connection.set_progress_handler(lambda: steps.append(None), 100)
+
+    event.listen(store.database.engine, "before_cursor_execute", watch)
+    store.crashes.confirmed(scope)
+    event.remove(store.database.engine, "before_cursor_execute", watch)
+    return len(steps)
+
+
+@pytest.mark.parametrize("scope", [TriageScope("key-1"), TriageScope(channel="C1"), EVERYBODY])
+def test_that_what_persons_confirmed_costs_no_more_the_more_triages_there_are(
+    file_settings: Settings, scope: TriageScope
+) -> None:
+    """Each log that is handed in asks for it: read through, the triages would fill memory, and take time."""
+    with Store.open(file_settings) as store:
+        for number in range(400):
+            crash = diagnosis(fingerprint=f"{number:02}")
+            store.triages.add(triage(id=f"T{number:03}", channel="C1", diagnosis=crash))
+        store.triages.add_feedback(FeedbackRecord(triage="T007", caller="ann", created=NOW, right=True))
+        assert len(store.crashes.confirmed(scope)) == 1
+        assert confirmed_steps(store, scope) <= 5
 
 
 def test_that_a_note_goes_with_the_last_triage_of_its_crash(store: Store) -> None:

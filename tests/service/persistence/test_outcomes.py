@@ -9,7 +9,7 @@ from service.persistence.store import Store
 from service.schemas.errors import NotFoundError
 from service.schemas.records import JobPlace, JobRecord
 from tests.service.factories import diagnosis, proposal
-from tests.service.persistence.makers import NOW, add, batch, claim, later, numbers
+from tests.service.persistence.makers import NOW, add, batch, claim, later, numbers, triage
 
 
 def lean(store: Store, count: int = 4) -> list[str]:
@@ -39,6 +39,25 @@ def test_that_a_result_is_kept_as_it_was_given(store: Store) -> None:
     assert (job.state, job.fingerprint, job.same_as, job.diagnosis) == ("done", "f1", None, diagnosis())
     assert (job.root_line, job.root_file, job.root_text) == (5_000_000_000, "rank0.log", "Killed")
     assert (job.finished, job.owner, job.leased_until, job.attempts) == (later(2), "", None, 1)
+
+
+def test_that_nothing_ends_before_it_began_where_a_clock_was_set_back(store: Store) -> None:
+    """The batch was handed in while the clock ran ahead; its jobs end in each way there is."""
+    keys = add(store, 5)
+    claim(store, 5)
+    assert store.batches.finish(keys[0], "me", diagnosis=diagnosis(), now=later(-900))
+    assert store.batches.fail(keys[1], "me", "late", None, later(-900))
+    followers = [JobResult(key, fingerprint="crash", same_as=keys[2]) for key in keys[3:]]
+    store.batches.represent("B1", "crash", keys[2])
+    store.batches.finish_many("me", followers[:1], later(-900))
+    assert [store.batches.job(key).finished for key in (keys[0], keys[1], keys[3])] == [NOW] * 3
+    cancelled = store.batches.cancel("B1", later(-900))
+    assert cancelled.finished == cancelled.created == NOW
+    assert {store.batches.job(key).finished for key in keys} == {NOW}
+    store.triages.add(triage())
+    store.triages.answer("T1", diagnosis(), final=True, now=later(-900))
+    assert store.triages.get("T1").finished == NOW
+    assert store.triages.page()[0][0].finished == NOW
 
 
 def test_that_no_result_is_written_twice(store: Store) -> None:

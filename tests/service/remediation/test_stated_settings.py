@@ -24,6 +24,16 @@ PARSER = 'parser.add_argument("--resume", action="store_true")\nparser.add_argum
         ("请检查 dataset_path 参数", NamedSetting("dataset_path", "named")),
         ("Please use `type: chat_rows` instead.", NamedSetting("type", "set", "chat_rows")),
         ("this requires setting `mixed_mode='fp8'`.", NamedSetting("mixed_mode", "set", "fp8")),
+        ("Packed rows require --kv-kind fp8.", NamedSetting("--kv-kind", "set", "fp8")),
+        ("This kernel requires page_rows == 64 here", NamedSetting("page_rows", "set", "64")),
+        ("the fused step only supports tile_mode='wide'", NamedSetting("tile_mode", "set", "wide")),
+        ("this kernel requires page_rows to fit", NamedSetting("page_rows", "named")),
+        ("`pad_token` is not defined", NamedSetting("pad_token", "set")),
+        ("zero.loss_scale must be a number", NamedSetting("zero.loss_scale", "named")),
+        ("either a list or `rows_dir` to be specified", NamedSetting("rows_dir", "set")),
+        ("Environment variable RUN_ROOT_DIR is not set", NamedSetting("RUN_ROOT_DIR", "set")),
+        ("`row_limit` is required for packing.", NamedSetting("row_limit", "set")),
+        ("`row_limit` is required when packing is on.", NamedSetting("row_limit", "named")),
     ],
 )
 def test_that_advice_is_read_in_both_languages_and_with_its_value(message: str, named: NamedSetting) -> None:
@@ -97,3 +107,18 @@ def test_that_the_message_s_value_counts_before_the_table_s(
     """Where a message names the value, or says that there be none, the table's own is not told."""
     first = explained(triage, log).changes[0]
     assert (first.key, first.to) == (key, to)
+
+
+@each_row(
+    ("said", "key", "to"),
+    [
+        ("RuntimeError: Environment variable RUN_ROOT_DIR is not set", "RUN_ROOT_DIR", "a value"),
+        ("ValueError: the run keeps no rows. Please set RUN_ROOT_DIR.", "RUN_ROOT_DIR", "a value"),
+        ("ValueError: rows are packed twice. Unset RUN_PACK_TWICE.", "RUN_PACK_TWICE", "leave it out"),
+    ],
+)
+def test_that_a_variable_that_a_message_misses_is_given(triage: Triage, said: str, key: str, to: str) -> None:
+    """No catalogue has it and no file of the job's; what it is to be, the message leaves open."""
+    first = explained(triage, f"{TRACE}{said}\n").changes[0]
+    assert first.key == key
+    assert str(first.to).startswith(to)

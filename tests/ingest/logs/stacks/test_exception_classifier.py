@@ -388,6 +388,11 @@ def test_that_what_a_tool_raises_is_its_callers(
         ("redis.exceptions.ConnectionError: [Errno 98] Address already in use", "port-in-use"),
         ("lmdb.Error: /data/a.lmdb: No such file or directory", "file-missing-or-denied"),
         ("quux.errors.OddError: database is locked", "stale-state"),
+        ("quux.errors.OddError: a sample needs info['task_id']", "dataset-schema"),
+        # What one process hands on of another's exception is that one.
+        ("quux.errors.OddError: FileNotFoundError('/data/a.bin: no such')", "file-missing-or-denied"),
+        ("quux.errors.OddError: ValueError(\"rollout requires info['task_id']\")", "dataset-schema"),
+        ("quux.errors.OddError: the ValueError('x') was odd", None),
     ],
 )
 def test_that_class_and_message_tell_what_is_amiss_whoever_raised_it(

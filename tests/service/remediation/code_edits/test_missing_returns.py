@@ -16,9 +16,13 @@ TypeError: can't assign a NoneType to a torch.FloatTensor
 """
 RUN = "python3 -m verl.trainer.main_ppo custom_reward_function.path=/w/score.py {name}\n"
 NAMED = "custom_reward_function.name=judge"
-BRANCH = "def judge(a, b):\n    if a == b:\n        return 1\n    if a:\n" + (
-    "        if b:\n            return {value}\n"
-)
+BRANCH = """def judge(a, b):
+    if a == b:
+        return 1
+    if a:
+        if b:
+            return {value}
+"""
 
 
 @each_row(

@@ -1,0 +1,88 @@
+"""What is found in a block: matches of patterns, and where headings and delimiters of samples may stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ingest.logs.line_index import LineIndex
+from ingest.logs.scan_windows import LONG_LINE, around_matches, is_overrun
+
+_SPACE = ord(" ")
+
+
+class Match(NamedTuple):
+    """A pattern's match: its row number, the line, and where in the block it ends."""
+
+    row: int
+    line: int
+    offset: int
+
+
+class Headings(NamedTuple):
+    """In their order: the number of each one's row, its line, and where in the block it ends."""
+
+    rows: list[int]
+    lines: list[int]
+    offsets: list[int]
+
+
+class Found(NamedTuple):
+    """What the scanner finds in a block: matches by place, and proposed headings of samples."""
+
+    matches: list[Match]
+    headings: Headings
+
+
+# Gives where matches end in some bytes, each with its row.
+EndsIn = Callable[[bytes], list[tuple[int, int]]]
+NONE = Headings([], [], [])
+
+
+def find_headings(
+    ends_in: EndsIn, data: bytes, index: LineIndex, own: tuple[int, int], places: Sequence[int], line: int
+) -> Headings:
+    """Search a block around its matches, which are at some places.
+
+    `own` is the block's own part, and `line` the number of its first line. Each row is told once a line, or
+    once in `LONG_LINE` bytes of a line that is longer.
+    """
+    ends, rows = _ends(ends_in, data, around_matches(index, data, *own, places))
+    is_own = (ends > own[0]) & (ends <= own[1])
+    ends, rows = ends[is_own], rows[is_own]
+    is_blank = np.frombuffer(data, np.uint8)[ends - 1] <= _SPACE
+    is_kept = np.ones(len(ends), bool)
+    for place in np.flatnonzero(is_blank).tolist():
+        is_kept[place] = not is_overrun(data, int(ends[place]))
+    ends, rows = ends[is_kept], rows[is_kept]
+    if not len(ends):
+        return NONE
+    above = index.above_each(ends - 1)
+    kept = _once_a_line(ends, rows, above)
+    return Headings(rows[kept].tolist(), (line + above[kept]).tolist(), (ends[kept] - 1).tolist())
+
+
+_Numbers = np.ndarray[tuple[int], np.dtype[np.intp]]
+
+
+def _ends(ends_in: EndsIn, data: bytes, parts: Iterable[tuple[int, int]]) -> tuple[_Numbers, _Numbers]:
+    """Give where matches end and their rows, in order."""
+    found = sorted((begin + end, row) for begin, stop in parts for end, row in ends_in(data[begin:stop]))
+    ends, rows = np.array(found, np.intp).reshape(-1, 2).T
+    return ends, rows
+
+
+def _once_a_line(ends: _Numbers, rows: _Numbers, above: _Numbers) -> _Numbers:
+    """Give which matches are the first of their row in a line; `above` counts the lines above each."""
+    # By line and row, and each in the order in which they stand.
+    order = np.lexsort((rows, above))
+    kept = []
+    while len(order):
+        is_first = (np.diff(above[order], prepend=-1) != 0) | (np.diff(rows[order], prepend=-1) != 0)
+        firsts = np.flatnonzero(is_first)
+        kept.append(order[firsts])
+        silent_until = np.repeat(ends[order[firsts]], np.diff(firsts, append=len(order))) + LONG_LINE
+        order = order[ends[order] > silent_until]
+    return np.sort(np.concatenate(kept))
