@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ingest.logs.events import Event
@@ -10,6 +11,8 @@ from ingest.logs.stacks.own_calls import ends_program
 
 # So near behind a program's last calls the script that started it says its own last word.
 ECHOED = 8
+# c10/util/Logging.cpp: what a C++ core calls a warning.
+_WARNED = re.compile(r"(?:^|[\s\]:])\[W\d{4,8} ")
 # How many lines from a process's last exception others report its death.
 REPORTED = 40
 
@@ -28,6 +31,10 @@ def has_died_of(event: Event, progress: Progress) -> bool:
         return True
     if progress.own_closed > event.last:
         return False
+    # Of processes that end one after the other, the last ones warn that the others are gone.
+    is_warning = event.pattern_role == "collateral" and not event.traceback and _WARNED.search(event.text)
+    if is_warning and 0 < progress.ended < event.line:
+        return progress.goes_on_after(progress.ended, end_counts=False)
     is_plain = not event.traceback and (
         event.pattern_role == "collateral" or (event.pattern_role == "origin" and event.strength == "states")
     )

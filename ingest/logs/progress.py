@@ -69,7 +69,8 @@ class Progress:
 
     `step` is the last training step that the run itself counted; a progress bar may count anything.
     `finished` is where it said that it was done, `closed` the latest sign of any kind of a good end,
-    `own_closed` the latest that a framework gives, `last` the latest mark, and `whole` the latest one
+    `own_closed` the latest that a framework gives, `ended` the first one of a run that is done behind which
+    nothing counts any more, `last` the latest mark, and `whole` the latest one
     that counts all of the run's steps, whose greatest total is `total`. `settling` are lines that show
     failures to have been survived. `asked` is where the job was told to end, and `obeyed` where it showed
     that it had; `died` is where its main program said that it dies of an exception, `part_ended` where a
@@ -87,6 +88,7 @@ class Progress:
     finished: int = 0
     closed: int = 0
     own_closed: int = 0
+    ended: int = 0
     last: ProgressMark | None = None
     whole: ProgressMark | None = None
     total: float = 0.0
@@ -140,6 +142,8 @@ class Progress:
         self.closed = line
         self.own_closed = line if is_own else self.own_closed
         self.part_ended = line if is_part else 0
+        if finished and (not self.ended or self._since):
+            self.ended = line
         self._since.clear()
         self._again.clear()
         self._is_restarted = False

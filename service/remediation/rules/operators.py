@@ -17,6 +17,7 @@ from service.remediation.named_options import closest
 from service.remediation.rules.cluster_resources import asked_of, cluster_free, cluster_has, listed_cards
 from service.remediation.rules.context import GIB, RuleContext, down_to, gib_of, up_to
 from service.remediation.rules.disks import near_mount, roomy_folder
+from service.remediation.rules.interfaces import interface, interface_listed, interface_there
 from service.remediation.rules.packages import asked_version, asking_package
 
 # Gets its arguments as they are written, with what evaluates them; None where what it gives is not known.
@@ -53,11 +54,6 @@ FEWEST_STEPS = 3
 _COUNTED = re.compile(r"\d{1,12}")
 # What a setting's number counts: bytes or seconds, by the thousand or by 1024.
 _UNITS = (1, 1000, 1024, 10**6, 2**20, 10**9, 2**30, 60, 3600)
-# The name of a network's interface, and of those that lead to no other machine: bridges, tunnels of
-# containers and the loopback.
-_INTERFACE = re.compile(r"=?(?P<name>[A-Za-z][\w.-]{1,14})")
-_LOCAL = re.compile(r"lo\d?$|docker|veth|virbr|br-|cni|flannel|cali|tun|tap|dummy|podman")
-_LISTED = re.compile(r"\[\d{1,2}\](?P<name>[A-Za-z][\w.-]{1,14}):\d")
 # Names that an evaluation reports beside what it measures.
 _NO_MEASURE = re.compile(r"(?i)loss|runtime|time$|_per_second|epoch|step|samples|^(?:eval|train|test)$")
 # The keys of a dictionary that a message prints, and the members of a list.
@@ -200,19 +196,6 @@ def _count_listed(text: str) -> int | None:
     """Count the numbers of a list such as `4,5,6`; None where it names anything else."""
     names = [name.strip() for name in text.strip("'\"").split(",") if name.strip()]
     return len(names) if names and all(name.isdigit() for name in names) else None
-
-
-def _interface(text: str) -> str | None:
-    """Give the one interface that a variable names, if other machines may be reached by it."""
-    found = _INTERFACE.fullmatch(text.strip("'\""))
-    return None if found is None or _LOCAL.match(found["name"]) else found["name"]
-
-
-def _interface_listed(context: RuleContext) -> str | None:
-    """Give the one interface of those that NCCL lists which other machines may be reached by."""
-    rows = (fact.fields.get("devices") for fact in context.facts if fact.kind == "nccl_net")
-    names = {name for row in rows for name in _LISTED.findall(str(row)) if not _LOCAL.match(name)}
-    return names.pop() if len(names) == 1 else None
 
 
 def _first_listed(text: str) -> str:
@@ -384,7 +367,7 @@ _PLAIN: dict[str, Callable[..., object]] = {
     "choice_below": _choice_below,
     "count_listed": _count_listed,
     "first_listed": _first_listed,
-    "interface": _interface,
+    "interface": interface,
     "longer_time": _longer_time,
     "hours_allowed": _hours_allowed,
     "lower": str.lower,
@@ -421,7 +404,8 @@ _OF_JOB: Mapping[str, Callable[..., object]] = {
     "cluster_has": cluster_has,
     "cluster_free": cluster_free,
     "asked_of": asked_of,
-    "interface_listed": _interface_listed,
+    "interface_listed": interface_listed,
+    "interface_there": interface_there,
     "sharers": _sharers,
     "parameters_b": _parameters_b,
     "accumulation": _accumulation,
