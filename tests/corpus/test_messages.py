@@ -27,7 +27,6 @@ READERS: Mapping[str, str] = {
     "eval/fuzz/": "text that is damaged",
     "eval/drafting.py": "headings of a case's file, which is Markdown in two languages",
     "eval/lab/": "jobs as their users write them",
-    "eval/written_keys.py": "recognises how an answer tells an insertion",
     "ingest/embedder.py": "a text with which a model is tried",
     "ingest/logs/last_rows.py": "recognises words of a log",
     "ingest/logs/wording.py": "recognises words of a log",
