@@ -7,8 +7,8 @@ from tests.tables import each_row
 from tests.warm import explained
 
 STEPS = "".join(
-    f"{{'loss': {2 - step / 20:.3f}, 'learning_rate': 1e-05, 'epoch': {step / 20}}}\n"
-    f" {5 * step}%|##| {step}/20 [00:{step:02}<00:09,  1.00s/it]\n"
+    f"{{'loss': {2 - step / 20:.3f}, 'epoch': {step / 20}}}\n {5 * step}%|##| {step}/20 "
+    f"[00:{step:02}<00:09,  1.00s/it]\n"
     for step in range(1, 21)
 )
 DONE = "{'train_runtime': 311.5, 'train_samples_per_second': 2.1, 'train_loss': 1.1, 'epoch': 1.0}\n"
