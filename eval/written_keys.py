@@ -23,7 +23,7 @@ _INSERTED = ("answer.code-edit-insert-before", "answer.code-edit-insert-after")
 _QUOTED = re.compile(r"`([^`\n]{1,400})`")
 # A name with a plain value: a number, a text, a name or a variable of the shell, and no outcome of a call.
 _ASSIGNED = re.compile(
-    r"(?<![\w.=-])(?:--)?(?P<name>[A-Za-z_][\w.-]{0,80}) ?= ?"
+    r"(?:(?<![\w.=-])(?:--)?|(?P<quote>['\"]))(?P<name>[A-Za-z_][\w.-]{0,80})(?(quote)(?P=quote) ?: ?| ?= ?)"
     r"(?P<value>(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|-?[\w.]{1,80})(?![\w.(\[]))"
 )
 _OPTION = re.compile(r"(?<!\S)(?P<sign>--?)(?P<name>[A-Za-z][\w.-]{0,80})(?=[ =]|$)")

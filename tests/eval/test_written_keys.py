@@ -18,6 +18,7 @@ BEHIND = "answer.code-edit-insert-after"
         ("code", "a.py:3", words(BEHIND, "zh", after="tok.pad_token = tok.eos_token"), {"tok.pad_token"}),
         ("code", "run.sh:2", 'export LIB="/a:$LIB" -> export LIB="/a:${LIB:-}"', {"LIB"}),
         ("code", "a.py:3", "load(path, strict=True) -> load(path, strict=False)", {"strict"}),
+        ("code", "a.py:3", "serve({'port': 1, 'fast': True}) -> serve({'port': 2, 'fast': True})", {"port"}),
         ("code", "a.py:3", "build the model with `num_labels=7` (now 2)", {"num_labels"}),
         ("code", "a.py:3", "start it as a module: `accelerate launch -m src.train`", {"m"}),
         ("pytorch", "torchrun --nproc_per_node=4 train.py", "in place of one process", {"nproc_per_node"}),
