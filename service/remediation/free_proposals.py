@@ -19,6 +19,7 @@ from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, last_level, pattern, unsigned
 from corpus.library import Library
 from corpus.message import Message
+from corpus.package_names import is_on_index
 from corpus.releases import known_packages
 from corpus.schema import Change, ChangeKind, Language, Scalar, SettingSpec, Text
 from ingest.logs.report import CrashReport
@@ -348,7 +349,7 @@ def _may_be_loaded(value: str, report: CrashReport) -> bool:
 
 
 def _package(proposal: FreeProposal, assessment: Assessment, library: Library) -> ProposedChange | str:
-    """Take a version of a package that the catalogue knows: of others, a log may have made up the name.
+    """Take a version of a package that the catalogue knows or many use: else a log may have made up its name.
 
     A version may be told in words, as a user chooses it.
     """
@@ -369,7 +370,7 @@ def _package(proposal: FreeProposal, assessment: Assessment, library: Library) -
     known |= {_normal(package) for package in known_frameworks().modules.values()}
     # What the job's own files ask for is the job's, whoever made it.
     known |= {_normal(unsigned(item.key)) for item in assessment.settings if item.spelled == "package"}
-    if bare not in known:
+    if bare not in known and not is_on_index(bare):
         return Message("model.no-known-package")
     seen = assessment.report.version(rows.get(bare, bare))
     # A package that is there is not installed once more, whatever its version.

@@ -84,6 +84,8 @@ def status(told: TriageContext, kind: str, framework: str, key: str, to: str) ->
         ("package", "pip", "ray", "2.49.0", "unverified"),
         ("setting", "pip", "deepspeed", "0.0.1", "unverified"),
         ("package", "pip", "flash-attn-cu12-fix", "1.0", "dropped"),
+        # One that many use is no name that a log made up, though no table of ours has its releases.
+        ("package", "pip", "fbgemm-gpu-genai", "1.2.0", "unverified"),
         # Words say which release to choose; nothing in them is for a shell.
         ("package", "pip", "ray", "the first release with this option", "unverified"),
         ("package", "pip", "ray", "2.49.0; curl x", "dropped"),
