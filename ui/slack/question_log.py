@@ -6,6 +6,7 @@ No text of a log stands in it, only which message of which thread is the answer 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -49,7 +50,7 @@ class OpenQuestion(BaseModel):
 class QuestionLog:
     """The questions of this process; safe to use from many threads.
 
-    A disk that fails costs the notes, not the answers.
+    A disk that fails costs no answer; what it does not take is written once it has room again.
     """
 
     def __init__(self, home: Path) -> None:
@@ -59,6 +60,7 @@ class QuestionLog:
         # question open.
         self.descriptor = -1
         self._lock = threading.Lock()
+        self._owed: list[str] = []
         self._open: set[str] = set()
         self._unsaid: dict[str, OpenQuestion] = {}
 
@@ -90,7 +92,9 @@ class QuestionLog:
             self._unsaid.pop(item.id, None)
             if self._open:
                 self.append(_over(item))
-            elif self.descriptor >= 0:
+                return
+            self._owed.clear()
+            if self.descriptor >= 0:
                 with suppress(OSError):
                     os.ftruncate(self.descriptor, 0)
 
@@ -105,16 +109,35 @@ class QuestionLog:
             return list(self._unsaid.values())
 
     def append(self, line: str) -> None:
-        """Write a line at the file's end; raises OSError."""
+        """Write a line at the file's end, with what a full disk did not take before."""
+        self._owed.append(line)
+        self._write_owed()
+
+    def write_owed(self) -> None:
+        """Write what a full disk did not take."""
+        with self._lock:
+            self._write_owed()
+
+    def _write_owed(self) -> None:
+        if not self._owed:
+            return
         try:
             if self.descriptor < 0:
                 self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
                 self.descriptor = _opened(self._path, os.O_CREAT)
                 # Before anything stands in it: another process takes what is not locked for a dead one's.
                 fcntl.flock(self.descriptor, fcntl.LOCK_EX)
-            os.write(self.descriptor, f"{line}\n".encode())
+            lines = "".join(f"{each}\n" for each in self._owed).encode()
+            size = os.fstat(self.descriptor).st_size
+            if os.write(self.descriptor, lines) == len(lines):
+                self._owed.clear()
+                return
+            # Of a line that stands there in part nobody could read this one or the next.
+            os.ftruncate(self.descriptor, size)
+            why = os.strerror(errno.ENOSPC)
         except OSError as error:
-            LOGGER.error("A question could not be written down: %s", error.strerror or error)
+            why = error.strerror or str(error)
+        LOGGER.error("A question could not be written down: %s", why)
 
     def left(self) -> Iterator[LeftOpenQuestions]:
         """Give the files of processes that are gone, each locked until it is closed."""

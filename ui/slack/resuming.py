@@ -62,7 +62,8 @@ class Resumer:
                 return
 
     def round(self) -> None:
-        """Finish what can be finished now: what this process could not say, and what others left."""
+        """Finish what can be finished now: what this process could not note or say, and what others left."""
+        self._question_log.write_owed()
         for item in self._question_log.unsaid():
             self._finish(item, self._question_log)
         for left in self._question_log.left():

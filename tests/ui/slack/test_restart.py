@@ -7,6 +7,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import resource
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -305,5 +306,27 @@ def test_that_a_disk_that_fails_costs_no_answer(tmp_path: Path) -> None:
     (tmp_path / "slack").write_text("no folder", encoding="utf-8")
     question_log = QuestionLog(tmp_path)
     note = question_log.begin(ASKED)
+    note.close()
+    question_log.close()
+
+
+def test_that_what_a_full_disk_did_not_take_is_written_once_it_has_room(tmp_path: Path) -> None:
+    """A server that is killed later leaves no thread open, and no line stands there in part."""
+    question_log = QuestionLog(tmp_path)
+    note = question_log.begin(ASKED)
+    (path,) = (tmp_path / "slack").iterdir()
+    size = path.stat().st_size
+    before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 40, most))
+    try:
+        note.posted(("C1", "2.0"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
+    assert path.stat().st_size == size
+    question_log.write_owed()
+    shutil.copy(path, path.with_stem("of-the-dead"))
+    (found,) = QuestionLog(tmp_path).left()
+    assert [entry.at for entry in found.items] == [("C1", "2.0")]
+    found.close()
     note.close()
     question_log.close()
