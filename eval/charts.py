@@ -14,6 +14,7 @@ from service.html.markup import Html, element, style_sheet
 _SQUARE = 300.0
 _LEFT, _TOP, _BOTTOM = 48.0, 26.0, 250.0
 _RIGHT = WIDTH - 12
+_ROUND = 24.0
 _BAR = 18.0
 _CELL = 26.0
 _LETTER = 6.6
@@ -116,7 +117,9 @@ def learning_curve(
     rounds = sorted({number for points in curves.values() for number, _ in points})
     # One round alone stands in the middle.
     low, high = (rounds[0] - 0.5, rounds[-1] + 0.5) if rounds else (0.5, 1.5)
-    across, up = Scale(low, high, _LEFT, _RIGHT), Scale(0, 1, _BOTTOM, _TOP)
+    # Numbers of two figures side by side must not run into one another.
+    right = max(_RIGHT, _LEFT + _ROUND * len(rounds))
+    across, up = Scale(low, high, _LEFT, right), Scale(0, 1, _BOTTOM, _TOP)
     ticks = [step / 5 for step in range(6)]
     description = "; ".join(
         f"{name}: " + ", ".join(f"{value:.2f} in round {number}" for number, value in points)
@@ -137,6 +140,7 @@ def learning_curve(
             for row, (name, points) in enumerate(curves.items())
             for part in _curve(name, points, colours[name], _BOTTOM + 40 + _BAR * row, across, up)
         ),
+        width=right + WIDTH - _RIGHT,
         namespace="http://www.w3.org/2000/svg",
     )
 
