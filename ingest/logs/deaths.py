@@ -75,12 +75,7 @@ def dead_before(root: Event | None, standing: Sequence[Event]) -> Event | None:
     What is left of a job whose ranks have died waits for them until somebody ends it: that it waited says
     nothing, whether or not the exception's own cause is known.
     """
-    if (
-        root is None
-        or root.kind != "kill"
-        or root.traceback
-        or root.cause not in load_endings().from_outside
-    ):
+    if root is None or root.kind != "kill" or root.traceback or root.cause not in load_endings().from_outside:
         return None
     return next(
         (

@@ -7,7 +7,9 @@ from tests.tables import each_row
 
 GRPC = "set GRPC_VERBOSITY=debug environment variable to see detailed error message."
 CORE = '"No address added out of total 1 resolved","file_line":395,"os_error":"{why}","syscall":"bind"'
-THROWN = "terminate called after throwing an instance of 'boost::system::system_error'\n  what():  bind: {why}\n"
+THROWN = (
+    "terminate called after throwing an instance of 'boost::system::system_error'\n  what():  bind: {why}\n"
+)
 JAVA = 'Exception in thread "main" java.net.BindException: {why}\n\tat sun.nio.ch.Net.bind0(Native Method)\n'
 UVICORN = "ERROR:    [Errno {number}] error while attempting to bind on address ('0.0.0.0', 8000): {why}\n"
 TAKEN = "Address already in use"
@@ -27,7 +29,7 @@ TAKEN = "Address already in use"
         ("[2026-01-02 03:04:05 +0000] [7] [ERROR] Connection in use: ('0.0.0.0', 8000)\n", "port-in-use"),
         ("Error: Socket '0.0.0.0:8000' already in use\n", "port-in-use"),
         (
-            traceback("OSError: [WinError 10048] Only one usage of each socket address is normally permitted"),
+            traceback("OSError: [WinError 10048] Only one usage of each socket address is permitted"),
             "port-in-use",
         ),
         # Who may not listen there, or has no such address, need not look for another listener.

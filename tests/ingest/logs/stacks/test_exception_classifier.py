@@ -374,7 +374,7 @@ SCRIPT = ("/opt/NeMo/examples/nlp/tune.py", "main")
 @each_row(
     ("calls", "message", "expected"),
     [
-        # A source tree is no code of the job's, wherever it lies; what one framework hands another is its own.
+        # A source tree is no code of the job's, wherever it lies; what one hands another is its own.
         ((SCRIPT, NEMO, MEGATRON), NONE_SHAPE, "package-incompatible"),
         ((NEMO, MEGATRON, MEGATRON), "TypeError: f() got an odd argument", "package-incompatible"),
         ((NEMO,), NONE_SHAPE, "framework-bug"),
