@@ -10,7 +10,7 @@ import signal
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -67,6 +67,15 @@ class Endings:
     states: Mapping[str, Ending]
     signals: Mapping[str, Ending]
     exit_codes: Mapping[str, Ending]
+
+    @cached_property
+    def from_outside(self) -> frozenset[str]:
+        """The causes of ends that a person or the scheduler makes."""
+        return frozenset(
+            row.cause
+            for row in (*self.states.values(), *self.signals.values())
+            if row.cause and row.by in ("person", "scheduler")
+        )
 
     def of_state(self, state: str) -> Ending | None:
         """Give how a state is read: the whole of it, else its first word (`CANCELLED by 1001`).

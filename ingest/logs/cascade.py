@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from corpus.expressions import compiled
-from ingest.logs.deaths import REPORTED, has_died_of, stated_beside
+from ingest.logs.deaths import OF_SIGNALS, REPORTED, dead_before, has_died_of, stated_beside
 from ingest.logs.events import CascadeRole, Event
 from ingest.logs.progress import IN_FLIGHT, Progress
 from ingest.logs.stacks.own_calls import ends_program, raises_itself
@@ -63,8 +63,6 @@ LASTING = 3
 
 # What Python raises where a place in a list, a key or a next item is not there.
 _LOOK_UPS = frozenset({"IndexError", "KeyError", "StopIteration"})
-# What Python raises for SIGINT, and what handlers of signals raise by custom.
-_OF_SIGNALS = ("KeyboardInterrupt", "SystemExit", "CancelledError", "asyncio.exceptions.CancelledError")
 # How many lines from its last one a log's end begins.
 LAST_LINES = 4
 
@@ -109,7 +107,8 @@ def arrange_cascade(
     ):
         recovered.remove(id(told))
         root = told
-    root = _killed_after(root, standing) or (root and stated_beside(root, standing)) or root
+    root = _killed_after(root, standing) or root
+    root = dead_before(root, standing) or (root and stated_beside(root, standing)) or root
     root = _led_to(root, standing) or root
     if root is not None and root.pattern_role == "collateral":
         # What ended a worker may have ended no more than that: others go on until its death is reported.
@@ -132,7 +131,7 @@ def _is_closing(event: Event, run: Progress) -> bool:
     Once a run has said that it is done, or ends because it was told to, what falls over while it closes is
     none.
     """
-    if event.pattern_role == "origin" and event.exception not in _OF_SIGNALS:
+    if event.pattern_role == "origin" and event.exception not in OF_SIGNALS:
         return False
     is_behind = 0 < run.finished < event.line and not (event.final or event.last_word)
     return is_behind or run.ends_as_asked(event)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from corpus.outcomes import load as load_endings
 from ingest.logs.events import Event
 from ingest.logs.progress import LAST_WORDS, Progress
 from ingest.logs.stacks.own_calls import ends_program
 
+# What Python raises for SIGINT, and what handlers of signals raise by custom.
+OF_SIGNALS = ("KeyboardInterrupt", "SystemExit", "CancelledError", "asyncio.exceptions.CancelledError")
 # So near behind a program's last calls the script that started it says its own last word.
 ECHOED = 8
 # c10/util/Logging.cpp: what a C++ core calls a warning.
@@ -58,6 +61,30 @@ def stated_beside(root: Event, standing: Sequence[Event]) -> Event | None:
             and event.strength == "states"
             and event.cause not in (None, root.cause)
             and event.pattern_role == "origin"
+            and bool(event.frames)
+            and event.frames[0].function == "<module>"
+            and not event.logged
+        ),
+        None,
+    )
+
+
+def dead_before(root: Event | None, standing: Sequence[Event]) -> Event | None:
+    """Give the first uncaught exception above an end that the scheduler or a person made.
+
+    What is left of a job whose ranks have died waits for them until somebody ends it: that it waited says
+    nothing, whether or not the exception's own cause is known.
+    """
+    if root is None or root.kind != "kill" or root.traceback or root.cause not in load_endings().from_outside:
+        return None
+    return next(
+        (
+            event
+            for event in standing
+            if event.last < root.line
+            and event.kind == "error"
+            and event.pattern_role == "origin"
+            and event.exception not in OF_SIGNALS
             and bool(event.frames)
             and event.frames[0].function == "<module>"
             and not event.logged

@@ -186,6 +186,13 @@ _ROWS: tuple[PrefixForm, ...] = (
         is_inner=True,
         inside=ascii_letters,
     ),
+    # Google's Logs Explorer: the fields of an entry that its user has put before each message.
+    _form(
+        "[",
+        r"\[(?:resource|labels|jsonPayload)\.[\w./\"-]{1,120}: (?P<node>[\w.-]{1,120})\](?: |$)",
+        is_inner=True,
+        inside="rlj",
+    ),
     _form("[", r"\[(?:PID:\d+|RANK:(?P<told>\d+))\] ?", is_inner=True, inside="PR"),
     _form(f"{ascii_letters}_", r"(?P<where>[\w./-]+\.py:\d+) -- ", is_inner=True),
     _form("IWEF", r"(?P<level>[IWEF]) (?:\d+ )?(?P<where>[\w./-]+:\d+)\] ", is_inner=True),

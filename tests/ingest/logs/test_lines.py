@@ -182,6 +182,10 @@ PIECES = (
         ),
         ("MESSAGE=boom", {}),
         (
+            "ERROR 2025-03-02T10:00:00.1Z [resource.labels.containerName: gpu-7] [rank3]: boom",
+            {"level": "ERROR", "time": "2025-03-02T10:00:00.1Z", "node": "gpu-7", "rank": "3"},
+        ),
+        (
             'time="2025-03-02T10:00:00Z" level=error msg="boom" error="x"',
             {"time": "2025-03-02T10:00:00Z", "level": "ERROR"},
         ),

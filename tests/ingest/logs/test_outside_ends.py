@@ -141,6 +141,31 @@ TAKEN = prefixed(
 )
 
 
+UNTOLD = traceback("RuntimeError: the kernel of this was left out").replace("in main", "in <module>")
+CANCELLED = TIME_LIMIT.replace(" DUE TO TIME LIMIT", "")
+
+
+@each_row(
+    "text, exception",
+    [
+        # Each rank says the same once: that is no life after it, whether its cause is known or not.
+        (steps(1, 2) + 3 * UNTOLD + TIME_LIMIT, "RuntimeError"),
+        (steps(1, 2) + 3 * UNCAUGHT + TIME_LIMIT, "KeyError"),
+        (steps(1, 2) + UNTOLD + CANCELLED, "RuntimeError"),
+        (steps(1, 2) + UNTOLD + HUP, "RuntimeError"),
+        # Who caught it may have gone on, and work shows that somebody did.
+        (steps(1, 2) + 3 * UNTOLD.replace("in <module>", "in main") + TIME_LIMIT, ""),
+        (UNTOLD + steps(1, 2, 3, 4) + TIME_LIMIT, ""),
+    ],
+)
+def test_that_ranks_that_died_before_an_end_from_outside_outweigh_it(
+    text: str, exception: str, read: ReadLog
+) -> None:
+    root = read(text).root
+    assert root is not None
+    assert root.exception == exception
+
+
 @each_row(
     "text, cause",
     [

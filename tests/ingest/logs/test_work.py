@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.factories import ReadLog
 from tests.tables import each_row
 
+TESTED = "Accuracy of the network on the 50000 test images: 8{0}.3%\n"
 # A text, and how it ends.
 ROWS = {
     "results": ("tuning ...\nval loss: 0.62\nt_pred:\n[0.13 0.15]\nPrecision: 1.0\nF1 Score: 0.8\n", "open"),
@@ -16,6 +17,10 @@ ROWS = {
     "a checkpoint": ("nohup: ignoring input\nSaved checkpoint to None...\n", "open"),
     "results far above": ("Accuracy: 0.7\n" + "a row\n" * 200, "unseen"),
     "no result": ("precision is a matter of taste\nthe score: see below\n", "unseen"),
+    "a model's test": ("Test: [9/10] Loss 0.6\n" + TESTED.format(1), "closed"),
+    "a test amid the training": ("step 4/100 loss 2.1\n" * 3 + TESTED.format(1), "open"),
+    "a test of each epoch": (TESTED.format(1) + "a row\n" + TESTED.format(2), "unseen"),
+    "a test far above": (TESTED.format(1) + "a row\n" * 200, "open"),
     "a result behind what counts": ("step 4/100 loss 2.1\n" * 3 + "a row\n" * 200 + "F1: 0.8\n", "unseen"),
 }
 

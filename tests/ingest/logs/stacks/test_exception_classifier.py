@@ -366,6 +366,51 @@ def test_that_what_a_tool_raises_is_its_callers(
     assert cause(calls, message) == expected
 
 
+NEMO = ("/opt/NeMo/nemo/collections/nlp/models/bert.py", "__init__")
+MEGATRON = ("/opt/megatron-lm/megatron/core/transformer/spec_utils.py", "build_module")
+SCRIPT = ("/opt/NeMo/examples/nlp/tune.py", "main")
+
+
+@each_row(
+    ("calls", "message", "expected"),
+    [
+        # A source tree is no code of the job's, wherever it lies; what one hands another is its own.
+        ((SCRIPT, NEMO, MEGATRON), NONE_SHAPE, "package-incompatible"),
+        ((NEMO, MEGATRON, MEGATRON), "TypeError: f() got an odd argument", "package-incompatible"),
+        ((NEMO,), NONE_SHAPE, "framework-bug"),
+        ((MEGATRON,), NONE_SHAPE, "framework-bug"),
+        ((USER, MEGATRON), NONE_SHAPE, "user-code-error"),
+        ((NEMO, MEGATRON), "ValueError: the moon is in the wrong house", None),
+    ],
+)
+def test_that_a_framework_that_trips_inside_another_does_not_go_with_it(
+    calls: tuple[tuple[str, str], ...], message: str, expected: str | None
+) -> None:
+    assert cause(calls, message) == expected
+
+
+TOKENS = (f"{SITE}/transformers/tokenization_utils_fast.py", "__init__")
+SAFE = (f"{SITE}/safetensors/torch.py", "load_file")
+
+
+@each_row(
+    ("message", "called", "expected"),
+    [
+        ("Exception: expected `,` or `}` at line 2 column 10", TOKENS, "tokenizer-template"),
+        ("Exception: EOF while parsing a value at line 1 column 0", TOKENS, "tokenizer-template"),
+        ("Exception: unknown variant `WordParts` at line 9 column 3", TOKENS, "tokenizer-template"),
+        ("Exception: trailing characters at line 9 column 3", SAFE, "checkpoint-corrupt"),
+        ("quux.OddError: key must be a string at line 1 column 2", PLAIN, "dataset-unreadable"),
+        ("Exception: the moon at line 9 column 3", TOKENS, None),
+    ],
+)
+def test_that_what_compiled_parsers_of_json_say_is_broken_data(
+    message: str, called: tuple[str, str], expected: str | None
+) -> None:
+    """serde_json/src/error.rs: packages written in Rust hand it on with no type of its own."""
+    assert cause((USER, called), message) == expected
+
+
 @each_row(
     ("message", "expected"),
     [
