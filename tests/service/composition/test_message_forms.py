@@ -137,6 +137,14 @@ SITE = "/opt/env/lib/python3.11/site-packages"
                 "is kept (zo.py:7)"
             ),
         ),
+        (
+            '/home/u/.cache/torch_extensions/py312_cu124/gated_sum/cuda.cu(19): error: expected a ";"\n'
+            "ninja: build stopped: subcommand failed.\n"
+            + raised(
+                "RuntimeError: Error building extension 'gated_sum'", "/job/net.py:9:build:load_inline("
+            ),
+            'The job\'s own source of the extension `gated_sum` does not compile: expected a ";"',
+        ),
         (raised("KeyError: 'module.name'"), "The mapping has no key 'module.name' (run.py:12)"),
         (
             raised("ValueError: the schedule is empty", "/job/run.py:9:plan:raise ValueError(text)"),
