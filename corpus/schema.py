@@ -209,13 +209,13 @@ class MessageForm(Record):
 
     `cue` stands in every such line; where it does not, `expression` is not even compiled. That is searched in
     the failing line, the exception's type before its message; `reads` adds a row for the statement of the
-    job's own call, or that of the one that raised (`raiser`), or the rows of the log `below` the line. Its
-    named groups, and what `facts` names (`kind.field`, the first that the log tells), fill the texts' blanks.
-    So do `{function}` and `{code}` of the call that is shown, `{module}`, its file as a module of its folder,
-    and `{raiser}`, the function that raised, where it is another. `{there}` is the place of that call, or
-    nothing: of the job's own innermost one, or, with `place: raise`, of the one that raised; `nowhere` where
-    the place says nothing. The first form counts that fits and of which every blank can be filled. It is
-    told where the named cause is one of `causes`, or, without any, the line's own.
+    job's own call, or that of the one that raised (`raiser`), or the rows of the log `below` the line, or at
+    its `end`. Its named groups, and what `facts` names (`kind.field`, the first that the log tells), fill the
+    texts' blanks. So do `{function}` and `{code}` of the call that is shown, `{module}`, its file as a module
+    of its folder, and `{raiser}`, the function that raised, where it is another. `{there}` is the place of
+    that call, or nothing: of the job's own innermost one, or, with `place: raise`, of the one that raised;
+    `nowhere` where the place says nothing. The first form counts that fits and of which every blank can be
+    filled. It is told where the named cause is one of `causes`, or, without any, the line's own.
 
     `headline` stands in place of the cause's title; a case's title is kept, unless `beside_case` has the form
     `lead`, or `follow` it; `add` puts it behind either title. `means` and `look` stand in place of what the
@@ -247,7 +247,7 @@ class MessageForm(Record):
     headline: Text
     means: Text
     look: Text | None = None
-    reads: Literal["line", "call", "raiser", "below"] = "line"
+    reads: Literal["line", "call", "raiser", "below", "end"] = "line"
     beside_case: Literal["lead", "follow", "add", "yield"] = "yield"
     linked: bool = True
     statement: Mapping[str, StatementPart] = Field(default_factory=dict)

@@ -28,7 +28,8 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Format], ...] = (
     # Of a notebook the code of its cells is read: `ingest.configfiles.notebook`.
     (re.compile(r".*\.(?:py|ipynb)"), "python"),
     (re.compile(r".*\.(?:toml|ini|cfg|conf|properties|lock)|pipfile"), "sections"),
-    (re.compile(r".*\.(?:xml|lua)"), "other"),
+    # A document shows examples of commands: none of them is known to have started the job.
+    (re.compile(r".*\.(?:xml|lua|md|markdown|rst)"), "other"),
 )
 _YAML_NAME = re.compile(r".*\.ya?ml")
 _YAML_ROW = re.compile(r"- |[\w.\"'-]+:(?: |$)|---")

@@ -125,7 +125,7 @@ def raising_call(frames: Sequence[Frame]) -> Frame | None:
 
 
 def _rows(report: CrashReport, root: Event, form: MessageForm) -> Iterator[str]:
-    """Give what a form reads besides the failing line: a statement, or the rows below."""
+    """Give what a form reads besides the failing line: a statement, the rows below, or the log's last."""
     if form.reads == "call" and (own := own_call(root.frames)) is not None:
         yield own.code
     if form.reads == "raiser" and root.frames and not is_own(root.frames[-1]):
@@ -134,6 +134,8 @@ def _rows(report: CrashReport, root: Event, form: MessageForm) -> Iterator[str]:
         yield from (
             report.texts[line] for line in range(root.line + 1, root.line + BELOW) if line in report.texts
         )
+    if form.reads == "end":
+        yield from (report.texts[line] for line in sorted(report.texts)[-BELOW:] if line > root.line)
 
 
 def _values(

@@ -42,7 +42,7 @@ from service.remediation.fed_options import fed_by
 from service.remediation.guesses import is_advised
 from service.remediation.offered_edits import offered_edit
 from service.remediation.own_edits import job_files
-from service.remediation.own_names import own_option
+from service.remediation.own_names import closed_scripts, own_option
 from service.remediation.refusals import refusing_program, unknown_options
 from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import Diagnosis, Dropped, ProposedChange
@@ -436,6 +436,7 @@ def _target(change: ProposedChange, report: CrashReport, library: Library) -> Pa
         own=own_option(change.key, report) if change.framework == "python" else "",
         run=_of_run(report),
         in_code=spec is not None and spec.in_code,
+        refused_by=tuple(closed_scripts(names, report)),
     )
 
 

@@ -312,7 +312,8 @@ def _only_reader(script: Script, target: PatchTarget) -> ProgramWords:
     for stage in filter(lambda each: each.known, stages(script)):
         names = [word.text.rsplit("/", 1)[-1] for word in stage.words[:2]]
         # A framework's program that is called with another command than those that take the setting.
-        if not (commands and len(names) > 1 and names[0] in programs and commands.isdisjoint(names)):
+        is_other = commands and len(names) > 1 and names[0] in programs and commands.isdisjoint(names)
+        if not is_other and not any(map(stage.is_called, target.refused_by)):
             known.append(stage)
     if target.own and len(scripts := [stage for stage in known if stage.owner == SCRIPT]) == 1:
         return scripts[0]

@@ -27,7 +27,8 @@ class PatchTarget:
     came from. `own` tells that the job's own code defines the option, one with a value or a switch. `run` are
     the settings that the run is known to have had, by their canonical names: of several commands of a
     script, those that say otherwise did not start it. `in_code` tells of an environment variable that the
-    program's own first rows may set.
+    program's own first rows may set. `refused_by` names the job's scripts whose own parsers end the program
+    at an option of these names: it is nothing to add to their command lines.
     """
 
     framework: str
@@ -43,6 +44,7 @@ class PatchTarget:
     own: Literal["", "option", "switch"] = ""
     run: tuple[tuple[str, str], ...] = ()
     in_code: bool = False
+    refused_by: tuple[str, ...] = ()
 
     @property
     def call_argument(self) -> tuple[str, str]:

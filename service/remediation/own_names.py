@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -21,6 +21,15 @@ _USAGE, _ERROR = re.compile(r"^\W{0,3}usage: ", re.IGNORECASE), re.compile(r"\be
 _DEFINED = re.compile(
     r"\b(?:add_argument|[Oo]ption)\((?:[^()\"']{0,80}|[\"']-\w[\"'],?\s*)*"
     r"[\"'](?P<name>--[A-Za-z][\w.-]{1,60})[\"']"
+)
+# A parser that ends the program at an option which it was not told of.
+_CLOSED = re.compile(r"\bArgumentParser\((?!.{0,300}\bparents\s*=)")
+# DeepSpeed's function adds options that begin with its own name, and no others.
+_NAMESAKES = re.compile(r"\b(?P<prefix>\w{1,40})\.add_config_arguments\(")
+# What makes options from elsewhere, or lets pass what it does not know.
+_OPEN = re.compile(
+    r"parse_known|parse_args_into_dataclasses|\b(?:Hf|Trl|Lightning)\w*Parser\(|add_argparse_args"
+    r"|LightningCLI|(?<!add_config_arguments)\(\s*(?:parser|arg_parser|argparser|ap|p)\s*[,)]|\bREMAINDER\b"
 )
 # What the program itself takes the wrong name for: click, Python 3.12 and later, omegaconf, clap, tyro.
 _MEANT = re.compile(
@@ -92,6 +101,18 @@ def own_option(key: str, report: CrashReport) -> Literal["", "option", "switch"]
         rf"['\"]--{pattern(key)}['\"][^()]{{0,200}}(?:action\s*=\s*['\"]store_true|is_flag\s*=\s*True)"
     )
     return "switch" if any(map(switch.search, report.launches)) else "option"
+
+
+def closed_scripts(names: Iterable[str], report: CrashReport) -> Iterator[str]:
+    """Name the job's scripts at hand whose own parser, all of it in them, refuses options of these names."""
+    wanted = set(map(canonical, names))
+    for text in report.launches:
+        body, _, name = text.rpartition("\n")
+        if name.endswith(CODE) and _CLOSED.search(body) and not _OPEN.search(body):
+            given = {canonical(match["name"]) for match in _DEFINED.finditer(body)}
+            prefixes = tuple(match["prefix"] for match in _NAMESAKES.finditer(body))
+            if given and wanted.isdisjoint(given) and not any(name.startswith(prefixes) for name in wanted):
+                yield PurePosixPath(name).name
 
 
 def meant_name(old: str, report: CrashReport) -> str:

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from packaging.utils import canonicalize_name
 
@@ -42,6 +43,14 @@ _OPTION_RUN = re.compile(
     r"(?P<script>[\w./-]{1,200}): (?:line )?(?P<line>\d{1,6}): (?P<option>--?[A-Za-z][\w.-]*)(?:=\S*)?: "
     r"(?:command )?not found"
 )
+# What argparse says where a command was cut off: it lacks what follows, or has a blank as a word.
+_LEFT_OVER = re.compile(
+    r"\berror: (?:the following arguments are required: (?P<needed>[^\n]{1,300})|unrecognized arguments:\s*$)"
+)
+# A list of words that a launcher prints, of which the last one is a blank.
+_BLANK_WORD = re.compile(r", (['\"])\s{1,4}\1\]")
+_BLANK_BEHIND = re.compile(r"\\[ \t]+\r?$")
+_OPTION_ROW = re.compile(r"\s*(?P<option>--?[A-Za-z][\w.-]*)")
 _COMMENT = re.compile(r"\s*#")
 _SCRIPT = re.compile(r"\.(?:sh|bash|slurm|sbatch)$")
 _UNBOUND = re.compile(
@@ -87,12 +96,33 @@ def script_edit(
                 file, int(said["line"]), said["name"]
             )
     made = [
+        *(_without_blanks(file, body, report) for body in bodies for file in given),
         *(_passing_nothing(file, option.key, report) for option in unknown_options(report) for file in given),
         *(_in_foreground(file, name) for file in given for name in variables),
         _activated(given, report),
         *(_with_toolkit(file, said) for body in bodies if (said := _TOOLKITS.search(body)) for file in given),
     ]
     return next((edit for edit in made if edit is not None), None)
+
+
+def _without_blanks(file: JobFile, said: str, report: CrashReport) -> OwnEdit | None:
+    """Take the blanks from behind a script's backslashes: they end its command before an option of it."""
+    refused = _LEFT_OVER.search(said)
+    if refused is None or not _SCRIPT.search(file.name):
+        return None
+    rows = file.text.split("\n")
+    is_blank = not refused["needed"] or any(_BLANK_WORD.search(text) for text in report.texts.values())
+    for at, (row, below) in enumerate(pairwise(rows)):
+        if not _BLANK_BEHIND.search(row) or _COMMENT.match(row) or not (option := _OPTION_ROW.match(below)):
+            continue
+        later = {word.partition("=")[0] for each in rows[at + 1 :] for word in each.split()}
+        if not is_blank and later.isdisjoint(re.findall(r"[\w-]+", refused["needed"])):
+            continue
+        put = [each if _COMMENT.match(each) else _BLANK_BEHIND.sub(r"\\", each) for each in rows]
+        why = in_both("changes.blank-behind-backslash", option=option["option"])
+        place = f"{_base(file)}:{at + 1}"
+        return OwnEdit("replace", place, row.strip(" \t"), put[at].strip(), why, file, "\n".join(put))
+    return None
 
 
 def _passing_nothing(file: JobFile, key: str, report: CrashReport) -> OwnEdit | None:

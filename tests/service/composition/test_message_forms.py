@@ -92,6 +92,61 @@ SITE = "/opt/env/lib/python3.11/site-packages"
             "Port 7861 is in use",
         ),
         (
+            raised(
+                "FileNotFoundError: [Errno 2] No such file or directory: 'apptainer'",
+                "/job/boxes.py:31:start:made = subprocess.run(words, check=True)",
+                "/usr/lib/python3.11/subprocess.py:1955:_execute_child:"
+                "raise child_exception_type(errno_num, err_msg, err_filename)",
+            ),
+            "The program `apptainer` is not installed, or not on PATH (boxes.py:31)",
+        ),
+        (
+            raised(
+                "FileNotFoundError: [Errno 2] No such file or directory: 'nvidia-smi -q'",
+                "/job/cards.py:8:cards:told = check_output('nvidia-smi -q')",
+                "/usr/lib/python3.11/subprocess.py:1955:_execute_child:"
+                "raise child_exception_type(errno_num, err_msg, err_filename)",
+            ),
+            "`nvidia-smi -q` is taken for the name of one program (cards.py:8)",
+        ),
+        (
+            raised(
+                "FileNotFoundError: [Errno 2] No such file or directory",
+                "/job/boxes.py:31:start:child = await asyncio.create_subprocess_exec(",
+            ),
+            "The program that is to be started is not installed, or not on PATH (boxes.py:31)",
+        ),
+        (
+            raised(
+                "FileNotFoundError: [Errno 2] No such file or directory: 'vocab.txt'",
+                "/job/words.py:3:read:with open(name) as file:",
+            ),
+            "`vocab.txt` does not exist (words.py:3)",
+        ),
+        (
+            raised("KeyError: '_orig_mod.head.weight'", "/job/zo.py:7:step:held = kept[name]"),
+            (
+                "`_orig_mod.head.weight` has the prefix `_orig_mod.` of torch.compile, under which nothing "
+                "is kept (zo.py:7)"
+            ),
+        ),
+        (
+            raised("KeyError: 'module.head.bias'", "/job/zo.py:7:step:held = kept[name]"),
+            (
+                "`module.head.bias` has the prefix `module.` of DistributedDataParallel, under which nothing "
+                "is kept (zo.py:7)"
+            ),
+        ),
+        (
+            '/home/u/.cache/torch_extensions/py312_cu124/gated_sum/cuda.cu(19): error: expected a ";"\n'
+            "ninja: build stopped: subcommand failed.\n"
+            + raised(
+                "RuntimeError: Error building extension 'gated_sum'", "/job/net.py:9:build:load_inline("
+            ),
+            'The job\'s own source of the extension `gated_sum` does not compile: expected a ";"',
+        ),
+        (raised("KeyError: 'module.name'"), "The mapping has no key 'module.name' (run.py:12)"),
+        (
             raised("ValueError: the schedule is empty", "/job/run.py:9:plan:raise ValueError(text)"),
             "`plan` raises ValueError: the schedule is empty (run.py:9)",
         ),

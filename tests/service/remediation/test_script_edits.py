@@ -235,3 +235,40 @@ def test_that_a_script_loads_the_toolkit_of_pytorch(said: str, script: str, expe
     """Of the two versions that a build names, the script's own row is exchanged for PyTorch's."""
     found = script_edit(report(failed(body=said)), [JobFile("job/node.sbatch", script)])
     assert (found.text if found is not None else None) == expected
+
+
+CUT_OFF = "python a.py \\\n  --x 1 \\ \n  --y 2 \\\t\n  --out o\n"
+
+
+@each_row(
+    ("said", "script", "launched", "expected"),
+    [
+        ("a.py: error: the following arguments are required: --y, --out", CUT_OFF, "", True),
+        ("a.py: error: unrecognized arguments:  ", CUT_OFF, "", True),
+        # Another option is lacking than those below the blank; the launcher's list shows the blank itself.
+        ("a.py: error: the following arguments are required: --z", CUT_OFF, "", False),
+        (
+            "a.py: error: the following arguments are required: --z",
+            CUT_OFF,
+            "['a.py', '--x', '1', ' ']",
+            True,
+        ),
+        ("a.py: error: unrecognized arguments: --q", CUT_OFF, "", False),
+        (
+            "a.py: error: unrecognized arguments:  ",
+            CUT_OFF.replace("\\ \n", "\\\n").replace("\t", ""),
+            "",
+            False,
+        ),
+        ("a.py: error: unrecognized arguments:  ", "# a \\ \n# --x\necho 'a \\ '\n", "", False),
+    ],
+)
+def test_that_blanks_behind_backslashes_go_where_a_command_was_cut_off(
+    said: str, script: str, launched: str, *, expected: bool
+) -> None:
+    """All blanks of the script go at once: the next one would cut the command off again."""
+    told = report(failed(body=said, kind="error"), surroundings=((9, launched),))
+    found = script_edit(told, [JobFile("job/run.sh", script)])
+    assert (found.text if found is not None else None) == (
+        "python a.py \\\n  --x 1 \\\n  --y 2 \\\n  --out o\n" if expected else None
+    )
