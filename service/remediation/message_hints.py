@@ -281,7 +281,7 @@ def _of(sentence: str) -> Iterator[NamedSetting]:
             left = _NO_OTHER.match(rest)
             left = left if left and (is_denied or left["denied"]) else None
             # With blanks around its sign an equation tells a state, and no option as one writes it.
-            is_written = found is not None and not found[0].startswith(" =")
+            is_written = found is not None and not found[0].startswith(" = ")
             is_needed = is_written and _NEEDED.search(sentence, 0, match.start()) is not None
             way = way or ("set" if asked or left or is_needed else "denied" if is_denied else None)
             told = left or found if asked is None or asked["value"] is None else asked
