@@ -528,9 +528,10 @@ def test_a_time_out_is_longer_than_the_one_that_ran_out(
 def test_no_rule_speaks_without_facts(rule: str) -> None:
     """A rule gives nothing where log and settings say nothing, but what its change needs beside it."""
     for row in (row for row in RULES if row.id == rule):
-        for given in (given_of(rule, cause) for cause in row.causes):
-            made = apply_rule(row, known_rules(), given)
-            assert made is None or (made.value, made.because.to("en"), made.proves) == (given.change.to, "", False)
+        for job in (given_of(rule, cause) for cause in row.causes):
+            made = apply_rule(row, known_rules(), job)
+            said = made and (made.value, made.because.to("en"), made.proves)
+            assert said in (None, (job.change.to, "", False))
 
 
 @each_row("row", RULES, ids=lambda row: row.id)
