@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from corpus import exceptions, library, phases
 from corpus.errors import InvalidCorpusError
 from corpus.exceptions import ExceptionMeanings
 from corpus.library import read_yaml, validated
-from corpus.record_cache import read_cache, write_cache
+from corpus.record_cache import loaded_once, read_cache, write_cache
 from corpus.schema import Expression, LogCondition, Record, Specifier, Strength
 
 SYSTEM_WORDS = "system_words.yaml"
@@ -251,8 +251,14 @@ def load(root: Path | None = None, cache: Path | None = None) -> PatternTable:
     With a `cache` folder, rows that were checked once are read back without their YAML. Raises
     InvalidCorpusError naming row and field.
     """
-    folders = (root,) if root is not None else library.roots()
-    stored = cache / f"patterns-{digest(root)[:16]}.json" if cache else None
+    known = digest(root)
+    stored = cache / f"patterns-{known[:16]}.json" if cache else None
+    if root is not None:
+        return _loaded((root,), stored)[1]
+    return loaded_once(PatternTable, known, stored, lambda: _loaded(library.roots(), stored))
+
+
+def _loaded(folders: Sequence[Path], stored: Path | None) -> tuple[CachedPatterns, PatternTable]:
     shelf = read_cache(CachedPatterns, stored)
     if shelf is None:
         # What the system says in English, each with an expression for it in all languages that are known.
@@ -266,7 +272,7 @@ def load(root: Path | None = None, cache: Path | None = None) -> PatternTable:
             exceptions=exceptions.load(*folders),
         )
         write_cache(shelf, stored)
-    return PatternTable(
+    return shelf, PatternTable(
         tuple(row for row in shelf.rows if row.expression),
         tuple(row for row in shelf.rows if not row.expression),
         shelf.exceptions,
