@@ -178,7 +178,7 @@ class JobProgress:
     @property
     def counts_steps(self) -> bool:
         """Tell whether any line counted the steps of a training."""
-        return any(run.step is not None or run.whole for run in self.runs)
+        return any(run.is_counting for run in self.runs)
 
     @property
     def last_step(self) -> float | None:
