@@ -75,8 +75,8 @@ class Progress:
     failures to have been survived. `asked` is where the job was told to end, and `obeyed` where it showed
     that it had; `died` is where its main program said that it dies of an exception, `part_ended` where a
     part of its work ended well, `worked` where it last printed a result of its work without counting,
-    `begun` where the last of several runs in the file begins. 0
-    where there is none. `counts_from_zero` tells that the steps of the whole begin with 0, so that the
+    `begun` where the last of several runs in the file begins, `set_out` where a program last said that its
+    work begins. 0 where there is none. `counts_from_zero` tells that the steps of the whole begin with 0, so that the
     last one is one less than their number; `is_left_open` that the last rows break off what they tell,
     `is_uncounted` that they count what is far from its last.
     """
@@ -100,6 +100,7 @@ class Progress:
     part_ended: int = 0
     worked: int = 0
     begun: int = 0
+    set_out: int = 0
     is_counting: bool = False
     bars: Bars = field(default_factory=Bars)
     epochs: Epochs = field(default_factory=Epochs)
@@ -225,7 +226,7 @@ class Progress:
         A program that has ended says little more; who goes on for pages does other work, and whether that
         ended well nobody said.
         """
-        if self.is_left_open or self.bars.is_amid(self.closed, last_line):
+        if self.is_left_open or self.set_out > self.closed or self.bars.is_amid(self.closed, last_line):
             return True
         # What ended was a part of what is counted around it, or steps of the whole are counted behind it.
         if self.part_ended and self.is_uncounted:
@@ -242,6 +243,7 @@ class Progress:
             and whole.step + self.counts_from_zero >= whole.total == self.total
             and last_line - whole.line < LAST_WORDS
             and not self.is_left_open
+            and self.set_out < whole.line
             and not self.bars.is_amid(whole.line, last_line)
         )
         return whole if is_last else None

@@ -45,3 +45,24 @@ LOOP = (
 
 def test_that_a_loop_that_a_file_begins_amid_is_no_start_of_a_program(read: ReadLog) -> None:
     assert read(LOOP * 4).log_end.kind != "closed"
+
+
+WANDB = "wandb: Tracking run with wandb version 0.19.1\n"
+FINISHED = "{'train_runtime': 51.2, 'train_samples_per_second': 31.2, 'train_loss': 0.41, 'epoch': 3.0}\n"
+LAST_STEP = "step 90/90 loss 0.5\n"
+
+
+@each_row(
+    ("text", "kind"),
+    [
+        (WANDB + FINISHED, "closed"),
+        (WANDB + FINISHED + WANDB + "reading the data\n", "open"),
+        (WANDB + FINISHED + "***** Running training *****\n  Num examples = 50\n", "open"),
+        (LAST_STEP + "swanlab: Tracking run with swanlab version 0.6.1\nreading the data\n", "open"),
+        (WANDB + FINISHED + WANDB + "reading the data\n" + FINISHED, "closed"),
+        # What dies has said so much, or so little, of it when its log is cut.
+        (FINISHED + "Traceback (most recent call last):\n", "open"),
+    ],
+)
+def test_that_work_that_begins_behind_a_good_end_has_not_ended(read: ReadLog, text: str, kind: str) -> None:
+    assert read(text).log_end.kind == kind
