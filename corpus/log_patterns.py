@@ -88,7 +88,8 @@ class Pattern(Record):
     stands between a `sample`'s parts is data. A row that `settles` others (by their ids, with `*`) is
     printed only by who survived such a failure: one of its own stream in the last `settles_within` lines
     above, or in all where that is 0. A row that `dies` is printed only by a main program that ends by an
-    exception which nobody caught. What a row finds in an exception that Python ignores (in a destructor,
+    exception which nobody caught. Behind a row that `sets_out`, a program's first word of its work, an
+    earlier good end tells of an earlier run alone. What a row finds in an exception that Python ignores (in a destructor,
     at exit) is no failure, unless the row counts it `also`, or finds it there `only`. `leads_to` finds
     what failures say that come of what a row tells and do not name it (a job that sees no card asks for
     fewer). A row that `announces` the failure below it comes before every row that knows the name which
@@ -127,6 +128,7 @@ class Pattern(Record):
     once: bool = False
     asked: bool = False
     dies: bool = False
+    sets_out: bool = False
     shows: tuple[str, ...] = ()
     tells: tuple[Tells, ...] = ()
     leads_to: Expression = ""
