@@ -107,7 +107,7 @@ def shown_frameworks(report: CrashReport) -> frozenset[str]:
 
 
 def _launched(text: str) -> frozenset[str]:
-    """Name the frameworks that a file of the job starts or speaks of, and the trainers that its code imports."""
+    """Name the frameworks that a file of the job speaks of, and the trainers that its code imports."""
     known = known_frameworks()
     imported = frozenset(_IMPORT.findall(text)) & known.trainers
     return imported.union(cued_frameworks(text))

@@ -129,8 +129,8 @@ def _of_paths(
             if likeness := _likeness(path, value, item.key, deep=is_output):
                 (likely if is_likely else others).append((likeness, item))
         yield from ((likeness + 0.25, item) for likeness, item in likely)
-        # Where a run writes is not where it reads, but for what it wrote itself, and for what lies in a folder
-        # for results that stands in the one it reads from.
+        # Where a run writes is not where it reads, but for what it wrote itself, and for what lies in a
+        # folder for results that stands in the one it reads from.
         most = max((likeness for likeness, _ in likely), default=WHOLE)
         for likeness, item in others:
             if is_output or likeness == WHOLE:

@@ -88,7 +88,9 @@ def test_that_a_framework_which_drives_another_hides_its_settings(seen: list[str
     ],
 )
 def test_that_a_jobs_code_shows_the_trainer_that_it_imports(code: str, is_shown: bool) -> None:
-    assert ("trl" in settable_frameworks(replace(report(failed()), launches=(code,)))) == is_shown
+    assert (
+        "trl" in settable_frameworks(replace(report(failed(), frameworks=[]), launches=(code,)))
+    ) == is_shown
 
 
 def test_that_of_the_jobs_own_settings_the_one_of_that_very_name_comes_first() -> None:
