@@ -151,7 +151,7 @@ def _azure(folder: _Folder, following: str) -> _Told:
 
 
 def _is_folder_mark(blob: Any) -> bool:
-    """Tell whether a blob only says that a folder of its name is there, as stores with real folders have it."""
+    """Tell whether a blob only says that a folder is there, as stores with real folders have it."""
     told = {name.lower(): value for name, value in (blob.get("metadata") or {}).items()}
     return told.get("hdi_isfolder") == "true"
 
