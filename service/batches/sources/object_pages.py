@@ -33,7 +33,7 @@ class StorePage(NamedTuple):
     folders: list[str]
 
 
-class _Folder(NamedTuple):
+class _ListedFolder(NamedTuple):
     """A folder to be listed: its store's driver, its bucket or container, and how the names in it begin."""
 
     store: Any
@@ -82,9 +82,9 @@ def _one_piece(store: Any, folder: str) -> Iterator[Sequence[_Row]]:
     yield from (rows[place : place + PAGE] for place in range(0, len(rows), PAGE))
 
 
-def _pages(ask: Callable[[_Folder, str], _Told], store: Any, folder: str) -> Iterator[Sequence[_Row]]:
+def _pages(ask: Callable[[_ListedFolder, str], _Told], store: Any, folder: str) -> Iterator[Sequence[_Row]]:
     bucket, _, prefix = folder.partition("/")
-    asked = _Folder(store, bucket, f"{prefix.rstrip('/')}/" if prefix else "")
+    asked = _ListedFolder(store, bucket, f"{prefix.rstrip('/')}/" if prefix else "")
     # An object of the folder's own name marks that the folder is there.
     mark = f"{bucket}/{asked.prefix}"
     following = ""
@@ -97,7 +97,7 @@ def _pages(ask: Callable[[_Folder, str], _Told], store: Any, folder: str) -> Ite
         following = told.following
 
 
-def _s3(folder: _Folder, following: str) -> _Told:
+def _s3(folder: _ListedFolder, following: str) -> _Told:
     more = {"ContinuationToken": following} if following else {}
     told = folder.store.call_s3(
         "list_objects_v2", Bucket=folder.bucket, Prefix=folder.prefix, Delimiter="/", MaxKeys=PAGE, **more
@@ -107,7 +107,7 @@ def _s3(folder: _Folder, following: str) -> _Told:
     return _Told(rows, told["NextContinuationToken"] if told.get("IsTruncated") else "")
 
 
-def _google(folder: _Folder, following: str) -> _Told:
+def _google(folder: _ListedFolder, following: str) -> _Told:
     more = {"pageToken": following} if following else {}
     told = folder.store.call(
         "GET",
@@ -124,7 +124,7 @@ def _google(folder: _Folder, following: str) -> _Told:
     return _Told(rows, told.get("nextPageToken", ""))
 
 
-def _azure(folder: _Folder, following: str) -> _Told:
+def _azure(folder: _ListedFolder, following: str) -> _Told:
     container = folder.store.service_client.get_container_client(folder.bucket)
     pages = container.walk_blobs(
         name_starts_with=folder.prefix, include=["metadata"], results_per_page=PAGE
@@ -151,12 +151,12 @@ def _azure(folder: _Folder, following: str) -> _Told:
 
 
 def _is_folder_mark(blob: Any) -> bool:
-    """Tell whether a blob only says that a folder of its name is there, as of stores with real folders."""
+    """Tell whether a blob only says that a folder is there, as stores with real folders have it."""
     told = {name.lower(): value for name, value in (blob.get("metadata") or {}).items()}
     return told.get("hdi_isfolder") == "true"
 
 
-def _alibaba(folder: _Folder, following: str) -> _Told:
+def _alibaba(folder: _ListedFolder, following: str) -> _Told:
     told = folder.store._call_oss(
         "list_objects_v2",
         bucket=folder.bucket,
@@ -171,7 +171,7 @@ def _alibaba(folder: _Folder, following: str) -> _Told:
 
 
 # Which page each store is asked for, by what its driver alone has.
-_PAGED: Mapping[str, Callable[[_Folder, str], _Told]] = {
+_PAGED: Mapping[str, Callable[[_ListedFolder, str], _Told]] = {
     "call_s3": _s3,
     "service_client": _azure,
     "_call_oss": _alibaba,
