@@ -355,7 +355,8 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
         confidence=diagnosis.confidence,
         standing=diagnosis.standing,
         rests_on_end=diagnosis.rests_on_end,
-        action=diagnosis.action,
+        # Where nothing but general measures is known, looking further comes before them.
+        action="collect-more" if guesses and not cures and not diagnosis.steps else diagnosis.action,
         ended=phrases.outcome(diagnosis.outcome, language) if diagnosis.outcome.is_given else "",
         end_known=_end_known(diagnosis, language),
         resume=_resume(diagnosis, language),
