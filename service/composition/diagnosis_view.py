@@ -176,6 +176,11 @@ class ChangeView:
         """That it is to be looked up, empty where the catalogue has it."""
         return words("diagnosis.unverified", self.language) if self.is_unchecked else ""
 
+    @property
+    def is_writable(self) -> bool:
+        """Whether it could stand in a file of the job's: a value, not words on how to choose one."""
+        return self.kind in ("setting", "flag", "env", "package") and not is_guidance(self.to)
+
     def was(self, row: Literal["was", "instead-of"] = "was", mark: Callable[[str], str] = str) -> str:
         """Say what the job has instead, its value through `mark`; empty where it is unknown or the same."""
         if self.before is None or self.before == str(self.to):

@@ -467,7 +467,9 @@ class Diagnosis(Part):
     @property
     def first_cure(self) -> ProposedChange | None:
         """The first change that is to mend the job, and that more than the cause in general calls for."""
-        return next((change for change in self.changes if change.purpose == "cure" and not change.guess), None)
+        return next(
+            (change for change in self.changes if change.purpose == "cure" and not change.guess), None
+        )
 
     @property
     def ended_well(self) -> bool:
