@@ -37,7 +37,7 @@ def levels(key: str) -> list[str]:
 
 
 def levels_above(key: str) -> list[str]:
-    """Give the keys of the levels above one, the nearest first: `actor.optim`, `actor` of `actor.optim.lr`."""
+    """Give the keys of the levels above one, the nearest first: `a.b` and `a` of `a.b.c`."""
     parts = levels(key)
     return [".".join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]
 
