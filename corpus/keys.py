@@ -36,6 +36,12 @@ def levels(key: str) -> list[str]:
     return unsigned(key).split(".")
 
 
+def levels_above(key: str) -> list[str]:
+    """Give the keys of the levels above one, the nearest first: `a.b` and `a` of `a.b.c`."""
+    parts = levels(key)
+    return [".".join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]
+
+
 def last_level(key: str) -> str:
     """Give the canonical last level of a key, by which people name a long one."""
     return canonical(key).rpartition(".")[2]

@@ -280,8 +280,9 @@ class Blank(Record):
 
     `values` are where a log may tell it, the first that does counts: a fact (`port.port`), a group of the
     message's form (`message.package`), the job's own call (`own.file`), the package that raised
-    (`raised.package`), or a setting (`config.output_dir`). With `installs`, the value is a module's name, in
-    place of which the package is given that brings it.
+    (`raised.package`), a setting (`config.output_dir`), or where the last checkpoint lies
+    (`checkpoint.folder`). With `installs`, the value is a module's name, in place of which the package is
+    given that brings it.
     """
 
     word: str

@@ -158,7 +158,10 @@ class _Group:
 
 
 class EventLog:
-    """Gather events, grouped; when there are too many kinds, the ones that say least are dropped."""
+    """Gather events, grouped; when there are too many kinds, the ones that say least are dropped.
+
+    `file` is the rank whose file is read, as its name tells it; None of others.
+    """
 
     LIMIT = 3000
     SOURCES = 64
@@ -168,13 +171,13 @@ class EventLog:
         self._ranks: dict[GroupKey, set[int]] = {}
         self._heard: set[int] = set()
         self._all_heard = True
-        self._file: int | None = None
+        self.file: int | None = None
         self.omitted = 0
 
     def begin(self, name: str) -> None:
         """Begin a file, which may be that of one rank."""
         match = _FILE.search(name)
-        self._file = int(match[1] or match[2]) if match else None
+        self.file = int(match[1] or match[2]) if match else None
 
     def add(self, event: Event) -> GroupKey:
         """Take in one event; give the group that it is in now."""
@@ -229,8 +232,8 @@ class EventLog:
         if any(word in told.text or word in told.source for word in _NAMING):
             said = _NAMED.finditer(f"{told.text}\n {told.source}")
             self._heard.update(int(match[1] or match[2]) for match in said)
-        if self._file is not None:
-            self._heard.add(self._file)
+        if self.file is not None:
+            self._heard.add(self.file)
 
     def holds(self, key: GroupKey) -> bool:
         """Tell whether a group is there (and was not cut)."""

@@ -20,6 +20,7 @@ from ingest.logs.inputs.members import is_helper
 from ingest.logs.inputs.sources import LogSource
 from ingest.logs.job_notes import JobNotes
 from ingest.logs.judgements import Judgements, LineJudgement
+from ingest.logs.last_words import LastWords
 from ingest.logs.masking import Masking
 from ingest.logs.matches import Found, Match
 from ingest.logs.placed_line import PlacedLine
@@ -79,6 +80,7 @@ class LogReading:
         self._samples: SampleMarks | None = None
         self._starts = RunStarts()
         self._judgements = Judgements(table)
+        self._last_words = LastWords()
 
     @property
     def groups(self) -> frozenset[GroupKey]:
@@ -112,6 +114,7 @@ class LogReading:
             # The first of these rows may be a part of one.
             begin = max(0, len(block.data) - LAST_BYTES)
             last = enumerate(block.data[begin:].split(b"\n"), block.number(begin))
+            self._last_words.end_file(self._events.file, block)
         progress.end(tally, self._events.first_after(progress.first), last)
 
     def feed(self, block: Block, scanned: Found) -> None:
@@ -223,6 +226,7 @@ class LogReading:
         root_line = cascade.root.line if cascade.root else 0
         has_begun = progress.phases.has_begun(root_line, progress.timeline)
         command, short = notes.launch.shown, self._short()
+        silent = cascade.root.silent if cascade.root else ()
         return CrashReport(
             self._masking.clean(lines.printable(source.name)),
             cascade.events,
@@ -248,6 +252,7 @@ class LogReading:
             seen=frozenset(notes.seen),
             timeline=progress.timeline,
             novel=self._novel(),
+            last_words=self._masking.rows(self._last_words.of(silent, self._last)) if silent else (),
             run_starts=runs_after_failures(events, starts, progress.timeline),
             command=(command.number, self._masking.clean(command.body)),
             curves=notes.curves.curves(source.series if isinstance(source, JobSource) else {}),

@@ -59,7 +59,8 @@ class CrashReport:
     that started the job, where the log shows it; `launches` the job's own files, each with its name in the
     last line; `is_whole` tells that every line that is not blank is held; `failing_source` is what the code
     on the machine says of the root's calls, where it was to be read; `curves` are the numbers
-    that were printed or logged over steps, those that went wrong first.
+    that were printed or logged over steps, those that went wrong first; `last_words` are the rows that the
+    root's silent ranks printed last.
     """
 
     source: str
@@ -90,6 +91,7 @@ class CrashReport:
     failing_source: FailingSource = field(default_factory=FailingSource)
     curves: tuple[LoggedCurve, ...] = ()
     run_starts: tuple[int, ...] = ()
+    last_words: tuple[tuple[int, str], ...] = ()
 
     @property
     def standing(self) -> tuple[Event, ...]:

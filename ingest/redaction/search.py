@@ -263,7 +263,7 @@ def _matches(view: TextView, number: int, until: int = sys.maxsize) -> Iterator[
 
 def _in_mask(text: bytes, place: int) -> bool:
     """Tell whether a place is within the words of a mask, which name secrets."""
-    begin = text.rfind(_MASK_BEGIN, max(0, place - 40), place)
+    begin = text.rfind(_MASK_BEGIN, max(0, place - 40), place + len(_MASK_BEGIN) - 1)
     return begin >= 0 and text.find(b"]", begin, place) < 0
 
 

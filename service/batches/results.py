@@ -92,7 +92,7 @@ def escape_formula(cell: str) -> str:
 
 def _cells(job: JobRecord, diagnosis: Diagnosis, language: Language) -> tuple[object, ...]:
     root = diagnosis.root
-    change = in_words(diagnosis.changes[0]) if diagnosis.changes else ""
+    change = in_words(diagnosis.first_cure) if diagnosis.first_cure else ""
     return (
         job.name,
         job.id,

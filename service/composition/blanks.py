@@ -18,7 +18,7 @@ from service.composition.phrases import phrase
 # What a log says goes into a command only where a shell can make nothing else of it.
 PLAIN = re.compile(r"(?!-)[\w./:@%+,-]{1,200}", re.ASCII)
 # What a blank's value may come from besides a fact.
-OTHER_VALUES = ("message.", "config.", "own.", "raised.")
+OTHER_VALUES = ("message.", "config.", "own.", "raised.", "checkpoint.")
 _PACKAGE = re.compile(r"(?:site|dist)-packages/(\w+)")
 # A variable (`$PATH`, `MASTER_PORT`) and a part of a name or a path are no blanks.
 _WORD = re.compile(r"(?<![\w$./{=-])[A-Z][A-Z_]{2,}(?![\w}=])")
@@ -75,6 +75,10 @@ class LogValues:
                 yield str(item.look_up(f"config:{part}").value)
         elif kind in ("own", "raised"):
             yield from self._of_calls(name)
+        elif kind == "checkpoint":
+            # Where the last one lies, the others do.
+            saved = self.report.checkpoint
+            yield from filter(None, [saved.path.rstrip("/").rpartition("/")[0] if saved else ""])
         elif (told := fact_value(self.report, name)) is not None:
             yield told
 

@@ -176,6 +176,11 @@ class ChangeView:
         """That it is to be looked up, empty where the catalogue has it."""
         return words("diagnosis.unverified", self.language) if self.is_unchecked else ""
 
+    @property
+    def is_writable(self) -> bool:
+        """Whether it could stand in a file of the job's: a value, not words on how to choose one."""
+        return self.kind in ("setting", "flag", "env", "package") and not is_guidance(self.to)
+
     def was(self, row: Literal["was", "instead-of"] = "was", mark: Callable[[str], str] = str) -> str:
         """Say what the job has instead, its value through `mark`; empty where it is unknown or the same."""
         if self.before is None or self.before == str(self.to):
@@ -355,7 +360,8 @@ def diagnosis_view(diagnosis: Diagnosis, language: Language | None = None) -> Di
         confidence=diagnosis.confidence,
         standing=diagnosis.standing,
         rests_on_end=diagnosis.rests_on_end,
-        action=diagnosis.action,
+        # Where nothing but general measures is known, looking further comes before them.
+        action="collect-more" if guesses and not cures and not diagnosis.steps else diagnosis.action,
         ended=phrases.outcome(diagnosis.outcome, language) if diagnosis.outcome.is_given else "",
         end_known=_end_known(diagnosis, language),
         resume=_resume(diagnosis, language),

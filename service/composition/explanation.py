@@ -197,14 +197,20 @@ class Explanation:
         else:
             means = self.message.means(self.language) if self.message else cause.means.to(self.language)
             look = self.message.look(self.language) if self.message else ""
-            advice = look or cause.advice.to(self.language, self.assessment.holds)
+            # An end that is the answer tells more of what to do than the cause, which has several ends.
+            advice = self._end_advice or look or cause.advice.to(self.language, self.assessment.holds)
             parts.append(phrases.titled("why", self._fitting(means), self.language))
             if not self._needs_no_package:
                 parts.append(phrases.titled("do", self._after_rows(self._fitting(advice)), self.language))
-            parts.append(self.end.next if root is None else "")
+            parts.append(self.end.next if root is None and not self._end_advice else "")
         aftermath = self._failure.aftermath(ended_in_failure=self.end.is_failure)
         parts += [self._vote(cause), self._confirmed(), aftermath, self._machine(), self._past_crashes()]
         return [*parts, collect if is_unknown else ""]
+
+    @property
+    def _end_advice(self) -> str:
+        """What to do about an end of which the log tells nothing, and that says more of it than its cause."""
+        return self.end.next if self.end.action else ""
 
     @property
     def _needs_no_package(self) -> bool:

@@ -59,7 +59,12 @@ class FailureText:
             rows.append(phrase(name, self.language, count=root.count, streams=len(root.sources)))
         if root.silent:
             ranks = ranks_in_words(root.silent)
-            rows.append(phrase("missing", self.language, ranks=ranks, count=len(root.ranks)))
+            last = ", ".join(
+                f"[{self._report.place(line)}] `{inline_code(text, 160)}`"
+                for line, text in self._report.last_words
+            )
+            name = "missing-last" if last else "missing"
+            rows.append(phrase(name, self.language, ranks=ranks, count=len(root.ranks), last=last))
         # Where the end is told, the last step stands there.
         is_told = self.assessment.outcome.last_step is not None
         if not is_told and self._report.last_step is not None and self._report.last_step > 0:
@@ -155,8 +160,19 @@ class FailureText:
         root, timeline = self._report.root, self._report.timeline
         if root is None or timeline.number(event.line) != timeline.number(root.line):
             return False
-        away = (root.traceback or root.line) - event.last
-        return away > (ANNOUNCED if event.pattern_role == "wrapper" else 0)
+        return self._begin(root) - event.last > (ANNOUNCED if event.pattern_role == "wrapper" else 0)
+
+    def _begin(self, root: Event) -> int:
+        """Give the line at which the root's report begins: its traceback, or that of an exception around it.
+
+        Ray prints the outer exception first, and below its line the frames of the one that it came of.
+        """
+        begin = root.traceback or root.line
+        above = sorted(self._report.events, key=lambda event: event.line, reverse=True)
+        for event in above:
+            if event.traceback and event.line == event.last == begin:
+                begin = event.traceback
+        return begin
 
     def _announces(self, event: Event) -> bool:
         """Tell whether an event only announces the root in the rows right above it."""
@@ -164,7 +180,7 @@ class FailureText:
         return (
             root is not None
             and event.pattern_role == "wrapper"
-            and 0 < root.line - event.last <= ANNOUNCED
+            and 0 < self._begin(root) - event.last <= ANNOUNCED
             and self._report.timeline.number(event.line) == self._report.timeline.number(root.line)
         )
 

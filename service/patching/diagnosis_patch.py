@@ -399,11 +399,17 @@ def _says_all(change: ProposedChange) -> bool:
     return (
         change.removes
         or _is_gone(change)
+        or _keeps_value(change)
         or (
             change.kind == "command"
             and (limits.parted(change.key) is not None or launchers.is_launcher(change.key))
         )
     )
+
+
+def _keeps_value(change: ProposedChange) -> bool:
+    """Tell whether a key is renamed where it stands, and what it holds stays."""
+    return change.replaces is not None and change.status == "verified" and is_guidance(change.to)
 
 
 def _target(change: ProposedChange, report: CrashReport, library: Library) -> PatchTarget:
@@ -437,6 +443,7 @@ def _target(change: ProposedChange, report: CrashReport, library: Library) -> Pa
         run=_of_run(report),
         in_code=spec is not None and spec.in_code,
         refused_by=tuple(closed_scripts(names, report)),
+        keeps=_keeps_value(change),
     )
 
 

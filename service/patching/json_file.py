@@ -33,6 +33,8 @@ def apply(text: str, target: PatchTarget, name: str = "") -> str:
         if entry is not None:
             renaming.checked(json_document.loaded(text), json_document.loaded(new), entry.path, target)
         text = new
+        if target.keeps:
+            return text
         target = dataclasses.replace(target, replaces=None)
     root = json_document.read(text)
     if holds(text, target, name):
@@ -46,6 +48,8 @@ def holds(text: str, target: PatchTarget, name: str = "") -> bool:
         return not carries(text, target, name)
     if target.replaces is not None and carries(text, renaming.former_names(target), name):
         return False
+    if target.keeps:
+        return carries(text, target, name)
     try:
         entry = _entry(text, target, name)
     except NotPatchableError:

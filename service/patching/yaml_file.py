@@ -42,6 +42,8 @@ def apply(text: str, target: PatchTarget, name: str = "") -> str:
         return removal.remove_from_yaml(text, entry)
     if target.replaces is not None:
         text = _renamed(text, target, name)
+        if target.keeps:
+            return text
         target = replace(target, replaces=None)
     document = yaml_document.read(text)
     if is_manifest(document):
@@ -60,7 +62,7 @@ def _renamed(text: str, target: PatchTarget, name: str) -> str:
     right = None
     with contextlib.suppress(NotPatchableError):  # there is no place for the right name yet
         right = _entry(document, target, name)
-    if entry is not None and right is None and renaming.is_moved(target):
+    if entry is not None and right is None and renaming.is_moved(target) and not target.keeps:
         with contextlib.suppress(NotPatchableError):  # what cannot be taken out is moved by hand
             return removal.remove_from_yaml(text, entry)
     new = renaming.in_file(document.text, entry, right, target)
@@ -77,6 +79,8 @@ def holds(text: str, target: PatchTarget, name: str = "") -> bool:
         return not carries(text, target, name)
     if target.replaces is not None and carries(text, renaming.former_names(target), name):
         return False
+    if target.keeps:
+        return carries(text, target, name)
     return _asked(text, target, name, manifest.holds, _says)
 
 

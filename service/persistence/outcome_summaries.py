@@ -90,7 +90,13 @@ def pack_summary(plain: Mapping[str, Any]) -> str:
     time = next(
         (entry["time"] for entry in plain["cascade"] if entry["role"] == "root" and entry["time"]), None
     )
-    change = plain["changes"][0] if plain["changes"] else None
+    # What only the cause in general calls for, or helps to find out more, is no change to make first.
+    cures = (
+        change
+        for change in plain["changes"]
+        if change.get("purpose", "cure") == "cure" and not change.get("guess")
+    )
+    change = next(cures, None)
     engine = plain["engine"]
     tokens = engine["tokens"] and (
         engine["tokens"]["sent"],

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
-from corpus.keys import canonical
+from corpus.keys import canonical, levels_above
 from corpus.message import joined, words
 from corpus.schema import Language
 from ingest.configfiles.settings import Setting
@@ -63,7 +63,11 @@ def gone_since(
     """Say of a key that is to go that the files at hand do not set it: it was in others that ran."""
     if not any(item.file and item.spelled in _OF_FILES for item in settings):
         return list(changes)
-    given = {canonical(item.key) for item in (*settings, *report.settings)}
+    given = {
+        canonical(key)
+        for item in (*settings, *report.settings)
+        for key in (item.key, *levels_above(item.key))
+    }
     found = []
     for change in changes:
         key = canonical(change.key)

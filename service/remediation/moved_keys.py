@@ -18,7 +18,8 @@ from service.remediation.feasibility import value_of
 class Rename:
     """A key that the job sets in vain, and the name that its version has for it.
 
-    `reads` tells that the job's own code asks for that name.
+    `reads` tells that the job's own code asks for that name, `is_level` that the key holds others, and has no
+    value of its own.
     """
 
     framework: str
@@ -28,6 +29,7 @@ class Rename:
     known: bool
     value: str | None
     reads: bool = False
+    is_level: bool = False
 
 
 def moved_keys(

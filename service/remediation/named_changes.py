@@ -80,7 +80,7 @@ def renamed_change(rename: Rename, language: Language) -> ProposedChange:
         why=told,
         proof=told if rename.reads else None,
         replaces=rename.old,
-        status="verified" if fitting else "unverified",
+        status="verified" if fitting or rename.is_level else "unverified",
     )
 
 

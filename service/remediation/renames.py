@@ -11,7 +11,7 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 
 from corpus.frameworks import known_frameworks
-from corpus.keys import canonical, flag, pattern, signs, unsigned
+from corpus.keys import canonical, flag, levels_above, pattern, signs, unsigned
 from corpus.library import Library, fits
 from corpus.schema import SettingSpec
 from ingest.configfiles.formats import CODE
@@ -214,8 +214,13 @@ def _own_key(key: str, settings: Sequence[Setting]) -> str:
     given = {canonical(setting.key): setting.key for setting in settings}
     if canonical(key) in given:
         return key
-    longer = [own for known, own in given.items() if known.endswith(f".{canonical(key)}")]
-    return longer[0] if len(longer) == 1 else key
+    # A level that holds others is none of the settings: a message may refuse all of it by its name.
+    above = {canonical(level): level for own in given.values() for level in levels_above(own)}
+    for known in (given, above):
+        longer = [own for name, own in known.items() if name.endswith(f".{canonical(key)}")]
+        if longer:
+            return longer[0] if len(longer) == 1 else key
+    return key
 
 
 def _refused_keys(report: CrashReport) -> Iterator[str]:
@@ -319,11 +324,14 @@ def _candidates(
         )
         yield Rename(spec.framework, bare, spec, own, False, value)
     # A key of a file is no option of the command line, where the framework's files have keys of their own.
-    in_file = any(item.spelled in _OF_FILES and canonical(item.key) == canonical(old) for item in settings)
+    of_files = [item.key for item in settings if item.spelled in _OF_FILES]
+    is_level = any(canonical(level) == canonical(old) for key in of_files for level in levels_above(key))
+    in_file = is_level or any(canonical(key) == canonical(old) for key in of_files)
     for framework in lacking:
-        near = _by_spelling(framework, old, report.version(framework), library, in_file=in_file)
+        version = report.version(framework)
+        near = _by_spelling(framework, old, version, library, in_file=in_file, is_level=is_level)
         if near is not None:
-            yield Rename(framework, bare, near[0], near[1], False, value)
+            yield Rename(framework, bare, near[0], near[1], False, value, is_level=is_level)
     for framework in lacking:
         yield from moved_keys(framework, bare, report.version(framework), library, settings)
 
@@ -391,12 +399,21 @@ def _by_history(
 
 
 def _by_spelling(
-    framework: str, old: str, version: str | None, library: Library, *, in_file: bool = False
+    framework: str,
+    old: str,
+    version: str | None,
+    library: Library,
+    *,
+    in_file: bool = False,
+    is_level: bool = False,
 ) -> tuple[SettingSpec, str] | None:
-    """Find the valid name that is most like the wrong one; `in_file`, among those of files if it has any."""
+    """Find the valid name that is most like the wrong one; `in_file`, among those of files if it has any.
+
+    `is_level`, among the levels that hold settings, since the wrong one holds some.
+    """
     specs = [spec for spec in library.specs.values() if spec.framework == framework]
     of_files = [spec for spec in specs if spec.spelled in _OF_FILES] if in_file else []
-    named = (
+    named = [
         (spec, name, NEARER if versions and version is None else NEAR)
         for spec in of_files or specs
         for name, versions in (
@@ -404,7 +421,13 @@ def _by_spelling(
             *((alias.key, alias.versions) for alias in spec.aliases),
         )
         if fits(version, versions)
-    )
+    ]
+    if is_level:
+        named = [
+            (SettingSpec(framework=framework, key=level, type="any", spelled=spec.spelled), level, least)
+            for spec, name, least in named
+            for level in levels_above(name)
+        ]
     alike = ((_likeness(old, name), spec, name, least) for spec, name, least in named)
     near = [(likeness, spec, name) for likeness, spec, name, least in alike if likeness >= least]
     is_flag = bool(signs(old))

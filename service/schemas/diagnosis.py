@@ -465,6 +465,13 @@ class Diagnosis(Part):
         return next((item for item in self.evidence if item.role == "root"), None)
 
     @property
+    def first_cure(self) -> ProposedChange | None:
+        """The first change that is to mend the job, and that more than the cause in general calls for."""
+        return next(
+            (change for change in self.changes if change.purpose == "cure" and not change.guess), None
+        )
+
+    @property
     def ended_well(self) -> bool:
         """Whether the log shows a good end; one in which nothing failed need not."""
         return self.verdict == "no-failure" and self.standing == "established"

@@ -145,11 +145,12 @@ def changes(view: TriageView) -> Html:
         return _section(
             "wc-changes", title, element("p", say("nothing-to-change", language)), *_apart(answer)
         )
+    # Where the first change is told in words, no file would make a patch of it.
+    hint = element("p", say("no-patch", language), class_="hint") if answer.changes[0].is_writable else EMPTY
     patch = (
         diff.render(answer.patch, language)
         if answer.patch
-        else diff.render_suggestion(answer.suggestion, answer.words("suggestion"))
-        or element("p", say("no-patch", language), class_="hint")
+        else diff.render_suggestion(answer.suggestion, answer.words("suggestion")) or hint
     )
     command = diff.render_command(answer.command, answer.words("command"), language)
     more = None

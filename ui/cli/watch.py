@@ -128,7 +128,7 @@ def _json(diagnosis: Diagnosis, _spec: JobSpec) -> None:
 
 
 def _row(diagnosis: Diagnosis, spec: JobSpec) -> None:
-    first = next((as_written(change) for change in diagnosis.changes), "")
+    first = as_written(diagnosis.first_cure) if diagnosis.first_cure else ""
     row = (
         Text(f"{datetime.now(UTC):%H:%M:%S}  ", style="dim")
         .append(spec.name, style="cyan")

@@ -98,11 +98,14 @@ def _multiple(now: int, step: int, least: int) -> int | None:
 def _choice_below(listed: str, present: int, least: int) -> int | None:
     """Choose of the numbers that a text lists: below the present one, and if there is one, a divisor of it.
 
-    What divides the present one keeps what is counted by it whole too.
+    What divides the present one keeps what is counted by it whole too; one that is half of the nearest or
+    less costs more than that.
     """
     fitting = [number for text in re.findall(r"\d{1,9}", listed) if (number := int(text)) >= least]
     below = [number for number in fitting if number < present]
-    value = max([number for number in below if present % number == 0] or below or fitting[:1], default=0)
+    nearest = max(below, default=0)
+    whole = [number for number in below if present % number == 0 and 2 * number > nearest]
+    value = max(whole or below or fitting[:1], default=0)
     return value if value >= least and value != present else None
 
 

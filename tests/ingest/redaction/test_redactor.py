@@ -185,6 +185,9 @@ def test_cleaning_twice_changes_nothing_more() -> None:
     for _, text, secret in SECRETS:
         once = redactor.clean(text.format(secret))
         assert Redactor().clean(once) == once
+    # In brackets behind a name that secrets have stands a list of them, or a mask.
+    for mask in ("HF_TOKEN=[redacted:huggingface-token]", "api_keys: [redacted:extra]"):
+        assert Redactor().clean(mask) == mask
 
 
 def test_every_secret_of_a_line_counts() -> None:

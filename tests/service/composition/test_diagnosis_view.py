@@ -13,11 +13,32 @@ from service.composition.diagnosis_view import (
     in_words,
     standing_words,
 )
-from service.schemas.diagnosis import Alternative, CascadeEntry, CaseHit, Evidence, Outcome
+from service.persistence.outcome_summaries import pack_summary, unpack_summary
+from service.schemas.diagnosis import Alternative, CascadeEntry, CaseHit, Evidence, Outcome, ProposedChange
 from tests.service.factories import diagnosis, proposal
 from tests.tables import each_row
 
 PATCH = "--- a/run.sh\n+++ b/run.sh\n@@ -1 +1 @@\n-run data.size=256 --fast\n+run data.size=128\n"
+
+
+@each_row(
+    ("changes", "first", "action"),
+    [
+        ([proposal("a"), proposal("b", guess=True)], "a", "change-config"),
+        ([proposal("b", guess=True)], None, "collect-more"),
+        ([proposal("b", guess=True), proposal("c", purpose="find-out")], None, "collect-more"),
+        ([], None, "change-config"),
+    ],
+)
+def test_that_general_measures_are_no_next_step(
+    changes: list[ProposedChange], first: str | None, action: str
+) -> None:
+    """What only the cause in general calls for is neither a job's first change nor what to do next."""
+    made = diagnosis(changes=tuple(changes), action="change-config")
+    assert (made.first_cure.key if made.first_cure else None) == first
+    assert diagnosis_view(made, "en").action == action
+    kept = unpack_summary(pack_summary(made.model_dump(mode="json")))
+    assert (kept.change or {}).get("key") == first
 
 
 @each_row(

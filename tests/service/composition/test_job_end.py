@@ -86,6 +86,17 @@ def test_what_ended_a_silent_job_stands_in_the_headline_of_either_language(triag
             assert row.next.to("zh" if language == "zh" else "en") in found.explanation
 
 
+def test_that_an_end_that_tells_more_than_its_cause_says_what_to_do(triage: Triage) -> None:
+    """A time limit, a preemption and a cancel are one cause, and call for different things."""
+    advice = {state: answer(triage, STEPS, Outcome(state=state)) for state in ("TIMEOUT", "PREEMPTED")}
+    assert {found.cause for found in advice.values()} == {"scheduler-terminated"}
+    for state, found in advice.items():
+        row = Outcome(state=state).readings[0]
+        assert row.next is not None
+        assert f"**What to do.** {row.next.en}" in found.explanation
+        assert "Ctrl-C" not in found.explanation
+
+
 def test_the_outcome_stands_in_the_answer_with_the_signal_and_the_last_step(triage: Triage) -> None:
     """What was given is given back; the exit code's signal and the log's last step are added.
 

@@ -1001,6 +1001,8 @@ TRL = "+ accelerate launch grpo.py --num_generations 16 --per_device_train_batch
     "__init__",
     "raise ValueError(",
 ).replace("/job/trainer.py", "/env/lib/trl/trainer/grpo_trainer.py")
+# A divisor that is half of the nearest number, and one that is more than that.
+TRL_FEW = TRL.replace("16", "6").replace("(6 x 4)", "(4 x 2)").replace("[2, 3, 4, 6, 8, 12, 24]", "[2, 4, 8]")
 SGLANG = (
     "[2025-06-02 11:19:01] server_args=ServerArgs(model_path='/models/seven', tp_size=1, "
     "mem_fraction_static=0.88, chunked_prefill_size=8192)\n"
@@ -1041,6 +1043,7 @@ def values(triage: Triage, log: str, language: str = "") -> dict[str, Scalar]:
         (VLLM, {"--max-model-len": 40448}),
         (VERL, {"actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu": 4}),
         (TRL, {"num_generations": 8}),
+        (TRL_FEW, {"num_generations": 4}),
         (SGLANG, {"--mem-fraction-static": 0.81, "--chunked-prefill-size": 4096}),
         (RAY, {"RAY_memory_usage_threshold": 0.98}),
         (MEGATRON, {"--global-batch-size": 96}),
