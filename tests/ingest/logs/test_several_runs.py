@@ -10,7 +10,8 @@ BEGIN = (
     "Number of parameters in the network: many\nCreating the data set of the training part\n"
 )
 TRAINED = "".join(
-    f"Train: epoch [{epoch}/3], step [40/40], Loss: 0.5\nBest val accuracy: 9{epoch}.1\n" for epoch in (1, 2, 3)
+    f"Train: epoch [{epoch}/3], step [40/40], Loss: 0.5\nBest val accuracy: 9{epoch}.1\n"
+    for epoch in (1, 2, 3)
 )
 TESTED = "Test: [20/20] Time 0.5\nBest val accuracy: 93.2\n"
 DONE = "Training complete!\n"
