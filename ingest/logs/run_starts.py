@@ -32,9 +32,9 @@ _PIECE = re.compile(rb"[^\d\n\r]{%d,200}" % WORDS)
 _LETTERS = re.compile(rb"[A-Za-z]{3}")
 # What a program says as it starts, and hardly one that goes through its loop once more.
 _SETS_UP = re.compile(
-    rb"(?i)config|argument|namespace|\bargs\b|\bseed|version|initiali[sz]|world[ _]size|launch|python|parameters\b|"
-    rb"\bcommand|\bhost|\bdevice|\bcuda\b|tokenizer|\bcommit\b|starting up|\bjob[ _-]?id\b|nodelist|"
-    rb"\xe9\x85\x8d\xe7\xbd\xae|\xe5\x8f\x82\xe6\x95\xb0|\xe5\x88\x9d\xe5\xa7\x8b\xe5\x8c\x96"
+    rb"(?i)config|argument|namespace|\bargs\b|\bseed|version|initiali[sz]|world[ _]size|launch|python|"
+    rb"parameters\b|\bcommand|\bhost|\bdevice|\bcuda\b|tokenizer|\bcommit\b|starting up|\bjob[ _-]?id\b|"
+    rb"nodelist"
 )
 
 
@@ -100,7 +100,7 @@ class RunStarts:
         self._is_new = True
 
     def see(self, block: Block) -> list[int]:
-        """Look through the next block of the file; give the lines in it where a program surely starts anew."""
+        """Look through the next block; give the lines in it where a program surely starts anew."""
         head = self._heads[-1]
         if self._is_new:
             head.learn(block.data)
