@@ -46,6 +46,11 @@ _LACKS = re.compile(r"has no attribute '|got an unexpected keyword argument '|mi
 _UNKNOWN_KEYWORD = re.compile(
     r"(?P<callee>[\w.<>]{1,100})\(\) got an unexpected keyword argument '(?P<argument>\w{1,80})'"
 )
+# A function that is private to a package, or a class, that no user hands on under its own name.
+_ASKED_FOR = re.compile(
+    r"TypeError: (?P<callee>(?:\w{1,80}\.){0,3}?(?P<name>_[a-zA-Z]\w{0,80}|[A-Z]\w{0,80})(?:\.__init__)?)"
+    r"\(\) missing \d+ required (?:positional|keyword-only) arguments?: '(?P<argument>\w{1,80})'"
+)
 
 _UNDEFINED = re.compile(r"NameError: name '(?P<name>\w{1,80})' is not defined")
 
@@ -113,19 +118,24 @@ def _callers(report: CrashReport) -> Iterator[PackageChange]:
 
 
 def _passing(report: CrashReport) -> Iterator[PackageChange]:
-    """Offer a newer release of the installed package whose own code passes an argument that is not taken.
+    """Offer a newer release of the installed package whose own code calls what another one has otherwise.
 
-    What the job's call hands on stands in no code of the package.
+    It passes an argument that is not taken, or lacks one that is asked for. What the job's call hands on
+    stands in no code of the package.
     """
     frames = report.root.frames if report.root is not None else ()
-    match = _UNKNOWN_KEYWORD.search(report.root.body) if report.root is not None and frames else None
+    body = report.root.body if report.root is not None and frames else ""
+    match = _UNKNOWN_KEYWORD.search(body) or _ASKED_FOR.search(body)
     called = INSTALLED.search(frames[-1].file) if match is not None else None
     if match is None or called is None:
         return
-    if re.search(rf"(?<!\w){match['argument']} ?=(?!=)", frames[-1].code):
+    is_lacking = match.re is _ASKED_FOR
+    asked = rf"(?<![\w.]){match['name']}\((?!.*\*)" if is_lacking else ""
+    if re.search(asked or rf"(?<!\w){match['argument']} ?=(?!=)", frames[-1].code):
         package = canonicalize_name(distribution(called["module"]))
         told = {"package": package, "argument": match["argument"], "callee": match["callee"]}
-        yield _change(package, "newer than what is installed", in_both("packages.passing", **told), None)
+        why = in_both("packages.lacking" if is_lacking else "packages.passing", **told)
+        yield _change(package, "newer than what is installed", why, None)
 
 
 def _of_package_code(report: CrashReport, seen: Mapping[str, Version]) -> Iterator[PackageChange]:

@@ -46,7 +46,8 @@ _VERSION = re.compile(r"^Version: (?P<version>\d[\w.+]{0,30})$")
 # A compiled library by its path, and an operator by its name, which begins with its library's.
 _LIBRARY = re.compile(r"(?:site|dist)-packages/(?P<module>[A-Za-z_]\w*)[\w./+-]*\.so\b")
 _OPERATOR = re.compile(r"\boperator (?P<module>[A-Za-z]\w*)::\w")
-INSTALLED = re.compile(r"(?:site|dist)-packages/(?P<module>[A-Za-z_]\w*)")
+# What a package writes into a folder of the job's is its own code, too.
+INSTALLED = re.compile(r"(?:(?:site|dist)-packages/|\b(?=unsloth_compiled_cache/))(?P<module>[A-Za-z_]\w*)")
 # Files of Python itself, which no package brought, and a text that somebody ran as code.
 _OF_PYTHON = re.compile(r"^<(?:frozen |string>)|/lib(?:64)?/python\d[\d.]*/(?!(?:site|dist)-packages/)")
 # What loads the library of another package for it.
