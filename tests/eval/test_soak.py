@@ -78,7 +78,7 @@ known.write_text(str(started.pid))
 
 @pytest.mark.long
 def test_that_a_soak_holds_while_its_database_and_its_chroma_end(warm: Path, tmp_path: Path) -> None:
-    """Both are started anew three times, one after the other, with no time to say so."""
+    """Both are started anew, one after the other, with no time to say so."""
     found = programs()
     if found is None:
         pytest.skip("PostgreSQL is not installed")
@@ -88,7 +88,7 @@ def test_that_a_soak_holds_while_its_database_and_its_chroma_end(warm: Path, tmp
     served = [Path(sys.executable).with_name("chroma"), "run", "--path", tmp_path / "chroma", "--port", port]
     database = [sys.executable, tmp_path / "database.py", found / "pg_ctl", cluster.data, cluster.user]
     vectors = [sys.executable, tmp_path / "vectors.py", *served]
-    words = [sys.executable, "-m", "eval.soak", "--minutes", "1", "--out", "soak.html", "--every", "8"]
+    words = [sys.executable, "-m", "eval.soak", "--minutes", "1.5", "--out", "soak.html", "--every", "8"]
     words += ["--warm", str(warm)]
     for command in (database, vectors):
         words += ["--disturb", shlex.join(map(str, command))]
