@@ -62,9 +62,10 @@ def test_that_noise_is_told_beside_the_slope_of_memory() -> None:
 
 
 @pytest.mark.long
-def test_that_a_short_soak_holds(tmp_path: Path) -> None:
+def test_that_a_short_soak_holds(warm: Path, tmp_path: Path) -> None:
     """A minute, in which a worker and twice the server are killed; its report shows what was found."""
-    words = [sys.executable, "-m", "eval.soak", "--minutes", "1", "--out", str(tmp_path / "soak.html")]
+    words = [sys.executable, "-m", "eval.soak", "--minutes", "1", "--warm", str(warm)]
+    words += ["--out", str(tmp_path / "soak.html")]
     made = os.environ | {"WHYCRASH_EMBEDDING_MODEL": "hash"}
     ended = subprocess.run(words, cwd=ROOT, env=made, capture_output=True, check=False, text=True)
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -93,7 +94,7 @@ known.write_text(str(started.pid))
 
 
 @pytest.mark.long
-def test_that_a_soak_holds_while_its_database_and_its_chroma_end(tmp_path: Path) -> None:
+def test_that_a_soak_holds_while_its_database_and_its_chroma_end(warm: Path, tmp_path: Path) -> None:
     """Both are started anew, one after the other, with no time to say so."""
     found = programs()
     if found is None:
@@ -105,6 +106,7 @@ def test_that_a_soak_holds_while_its_database_and_its_chroma_end(tmp_path: Path)
     database = [sys.executable, tmp_path / "database.py", found / "pg_ctl", cluster.data, cluster.user]
     vectors = [sys.executable, tmp_path / "vectors.py", *served]
     words = [sys.executable, "-m", "eval.soak", "--minutes", "1.5", "--out", "soak.html", "--every", "8"]
+    words += ["--warm", str(warm)]
     for command in (database, vectors):
         words += ["--disturb", shlex.join(map(str, command))]
     made = os.environ | {"WHYCRASH_EMBEDDING_MODEL": "hash", "PYTHONPATH": str(ROOT)}

@@ -221,15 +221,10 @@ def _of_program(report: CrashReport, seen: Mapping[str, Version]) -> Iterator[Pa
     root, command = report.root, report.command[1]
     if root is None or not _LACKS.search(root.body) or not report.view().test("started", "package").value:
         return
-    rows = [known_frameworks().row(name) for name in cued_frameworks(command)]
-    for row in rows[:1]:
-        package = canonicalize_name(row.package or row.id)
-        yield _change(
-            package,
-            "newer than what is installed",
-            in_both("packages.program", package=package),
-            seen.get(package),
-        )
+    row = known_frameworks().row(cued_frameworks(command)[0])
+    package = canonicalize_name(row.package or row.id)
+    why = in_both("packages.program", package=package)
+    yield _change(package, "newer than what is installed", why, seen.get(package))
 
 
 def _as_listed(
