@@ -24,7 +24,7 @@ from ingest.logs.stacks.own_calls import is_own
 from ingest.logs.stacks.own_names import misses_shadowed, naming_package
 from service.remediation.packages import builds
 from service.remediation.packages.fit import python_version
-from service.remediation.packages.missing_names import missing_arguments, missing_names
+from service.remediation.packages.missing_names import missing_arguments, missing_names, refused_arguments_of
 from service.remediation.packages.moves import Move, Situation, smallest_moves
 from service.remediation.packages.seen import INSTALLED, involved_packages, libraries_of, seen_versions
 from service.remediation.rules.packages import distribution, range_in_words
@@ -67,10 +67,14 @@ def fitting_changes(
         return [_change("torch", build.specifier, build.why, seen.get("torch"))]
     if "architecture" in turns_on and (build := builds.for_card(report, seen)):
         return [_change("torch", build.specifier, build.why, seen.get("torch"))]
+    refused = refused_arguments_of(report, seen)
     if "package-versions" not in turns_on:
-        return []
+        # What a class takes by now, or no more, is no setting to correct.
+        return [
+            _change(package, name.specifier, name.why, seen.get(package)) for package, name in refused.items()
+        ]
     python = next((version_of(found.version) for found in report.frameworks if found.name == PYTHON), None)
-    named = missing_arguments(report, library, seen) | missing_names(report, seen, python)
+    named = missing_arguments(report, library, seen) | refused | missing_names(report, seen, python)
     if (interpreter := named.pop(PYTHON, None)) is not None:
         present = str(python) if python is not None else None
         change = Change(
