@@ -437,6 +437,7 @@ def _target(change: ProposedChange, report: CrashReport, library: Library) -> Pa
         run=_of_run(report),
         in_code=spec is not None and spec.in_code,
         refused_by=tuple(closed_scripts(names, report)),
+        is_list=spec is not None and spec.type == "list",
     )
 
 

@@ -187,3 +187,15 @@ def test_that_a_value_that_stands_there_in_other_quotes_is_left_alone() -> None:
     text = 'model = AutoModel.from_pretrained(name, device_map="auto")\n'
     wanted = of("transformers", "from_pretrained.device_map", "auto", "python")
     assert suggested(text, wanted, frozenset()) == text
+
+
+def test_that_what_is_told_as_json_is_written_as_the_dictionary_itself() -> None:
+    """A text in quotes would be right only for a call that parses it."""
+    key = "gradient_checkpointing_kwargs"
+    wanted = of("transformers", key, '{"use_reentrant": false}', "yaml")
+    made = suggested("T(bf16=True, save_steps=1)\n", wanted, frozenset({"bf16", "save_steps"}))
+    assert made == f"T(bf16=True, save_steps=1, {key}={{'use_reentrant': False}})\n"
+    unclosed = suggested(
+        "T(bf16=True, save_steps=1)\n", replace(wanted, to="{a"), frozenset({"bf16", "save_steps"})
+    )
+    assert unclosed == f"T(bf16=True, save_steps=1, {key}='{{a')\n"
