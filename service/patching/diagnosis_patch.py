@@ -445,6 +445,7 @@ def _target(change: ProposedChange, report: CrashReport, library: Library) -> Pa
         refused_by=tuple(closed_scripts(names, report)),
         keeps=_keeps_value(change),
         argument=spec.argument if spec is not None else "",
+        is_list=spec is not None and spec.type == "list",
     )
 
 

@@ -7,6 +7,8 @@ a keyword that is missing is added to the call that has others of the same frame
 from __future__ import annotations
 
 import ast
+import contextlib
+import json
 import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -14,6 +16,7 @@ from collections.abc import Set as AbstractSet
 from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, levels, unsigned
 from corpus.message import Message
+from corpus.schema import Scalar
 from ingest.configfiles import python_code, reader
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.settings import Setting, TextEdit, edited
@@ -153,7 +156,15 @@ def _added(text: str, target: PatchTarget, known: AbstractSet[str], quoted: Abst
     indent = row[: len(row) - len(row.lstrip())]
     is_apart = last.end_lineno != fitting[0].lineno
     between = f",\n{indent}" if is_apart else ", "
-    return TextEdit(at, at, f"{between}{name}={target.to!r}")
+    return TextEdit(at, at, f"{between}{name}={_literal(target.to)}")
+
+
+def _literal(value: Scalar) -> str:
+    """Spell a value as Python code: what the catalogue has as JSON is the dictionary or list itself."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        with contextlib.suppress(ValueError):
+            return repr(json.loads(value))
+    return repr(value)
 
 
 def _share(node: ast.Call, known: AbstractSet[str]) -> float:

@@ -31,6 +31,8 @@ class PatchTarget:
     at an option of these names: it is nothing to add to their command lines. `keeps` tells of a key that is
     renamed that what stands there stays, whatever it is: `to` only says so in words. `argument` is what own
     code hands to a call of the framework in place of the option (`from_pretrained.attn_implementation`).
+    `is_list` tells of an option whose
+    values are all words up to the next option, so that the new value replaces them all.
     """
 
     framework: str
@@ -49,6 +51,7 @@ class PatchTarget:
     refused_by: tuple[str, ...] = ()
     keeps: bool = False
     argument: str = ""
+    is_list: bool = False
 
     @property
     def call_argument(self) -> tuple[str, str]:

@@ -208,3 +208,15 @@ def test_that_the_model_s_own_call_gets_what_a_program_s_option_stands_for() -> 
     code = "t = AutoTokenizer.from_pretrained(p)\nm = AutoModelForCausalLM.from_pretrained(p)\n"
     made = suggested(code, wanted, frozenset())
     assert made == code.replace("LM.from_pretrained(p)", "LM.from_pretrained(p, attn_implementation='sdpa')")
+
+
+def test_that_what_is_told_as_json_is_written_as_the_dictionary_itself() -> None:
+    """A text in quotes would be right only for a call that parses it."""
+    key = "gradient_checkpointing_kwargs"
+    wanted = of("transformers", key, '{"use_reentrant": false}', "yaml")
+    made = suggested("T(bf16=True, save_steps=1)\n", wanted, frozenset({"bf16", "save_steps"}))
+    assert made == f"T(bf16=True, save_steps=1, {key}={{'use_reentrant': False}})\n"
+    unclosed = suggested(
+        "T(bf16=True, save_steps=1)\n", replace(wanted, to="{a"), frozenset({"bf16", "save_steps"})
+    )
+    assert unclosed == f"T(bf16=True, save_steps=1, {key}='{{a')\n"
