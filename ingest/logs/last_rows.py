@@ -64,7 +64,7 @@ def _bodies(rows: Iterable[tuple[int, bytes]]) -> list[str]:
 
 
 def _is_amid_calls(bodies: list[str]) -> bool:
-    """Tell whether the last row is a traceback's header, a frame, or the indented statement and marks of one."""
+    """Tell whether the last row is a header of calls, a frame, or the indented statement and marks of one."""
     for body in reversed(bodies):
         if _FRAME.match(body) or _HEADER.match(body):
             return True

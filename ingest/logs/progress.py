@@ -76,9 +76,9 @@ class Progress:
     that it had; `died` is where its main program said that it dies of an exception, `part_ended` where a
     part of its work ended well, `worked` where it last printed a result of its work without counting,
     `begun` where the last of several runs in the file begins, `set_out` where a program last said that its
-    work begins. 0 where there is none. `counts_from_zero` tells that the steps of the whole begin with 0, so that the
-    last one is one less than their number; `is_left_open` that the last rows break off what they tell,
-    `is_uncounted` that they count what is far from its last.
+    work begins. 0 where there is none. `counts_from_zero` tells that the steps of the whole begin with 0, so
+    that the last one is one less than their number; `is_left_open` that the last rows break off what they
+    tell, `is_uncounted` that they count what is far from its last.
     """
 
     LATEST = 4096

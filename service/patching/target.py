@@ -31,8 +31,7 @@ class PatchTarget:
     at an option of these names: it is nothing to add to their command lines. `keeps` tells of a key that is
     renamed that what stands there stays, whatever it is: `to` only says so in words. `argument` is what own
     code hands to a call of the framework in place of the option (`from_pretrained.attn_implementation`).
-    `is_list` tells of an option whose
-    values are all words up to the next option, so that the new value replaces them all.
+    `is_list` tells of an option whose values are all words up to the next one: the new value replaces them.
     """
 
     framework: str
