@@ -68,7 +68,7 @@ def loaded_once(kind: type[T], digest: str, stored: Path | None, load: Callable[
 
     `load` gives the records as well, which a cache that has none yet is given.
     """
-    place = _place(kind, digest)
+    place = _place(kind.__name__, digest)
     if not place:
         place.append(load())
     records, made = place[0]
@@ -78,5 +78,5 @@ def loaded_once(kind: type[T], digest: str, stored: Path | None, load: Callable[
 
 
 @lru_cache(maxsize=4)
-def _place(_kind: type[Any], _digest: str) -> list[tuple[Record, Any]]:
+def _place(_kind: str, _digest: str) -> list[tuple[Record, Any]]:
     return []
