@@ -50,7 +50,7 @@ _OPERATOR = re.compile(r"\boperator (?P<module>[A-Za-z]\w*)::\w")
 INSTALLED = re.compile(r"(?:(?:site|dist)-packages/|\b(?=unsloth_compiled_cache/))(?P<module>[A-Za-z_]\w*)")
 # Files of Python itself, which no package brought, and a text that somebody ran as code.
 _OF_PYTHON = re.compile(r"^<(?:frozen |string>)|/lib(?:64)?/python\d[\d.]*/(?!(?:site|dist)-packages/)")
-# A call as IPython shows it, with or without its link on a page, and how many rows of code may stand below it.
+# A call as IPython shows it, with or without its link on a page, and rows of code that may stand below it.
 _CALL = re.compile(r"\s*(?:File )?\[?(?P<file>[^\s\"\]]{1,300}\.py)(?::\d|\]\(|, line \d| in \S)")
 _CODE_ROWS = 14
 # What loads the library of another package for it.
