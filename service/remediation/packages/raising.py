@@ -19,7 +19,8 @@ from service.remediation.packages.changes import PackageChange
 from service.remediation.packages.seen import INSTALLED, seen_versions
 from service.remediation.rules.packages import distribution
 
-_NEWER, _OTHER = "newer than what is installed", "another release than what is installed"
+_NEWER = "newer than what is installed"
+_OTHER = "another release, or its source by `pip install -e` in a clone of its repository"
 
 
 def raising_package(cause: str, report: CrashReport, library: Library) -> list[PackageChange]:
