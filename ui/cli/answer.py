@@ -286,8 +286,8 @@ def _print_full(view: DiagnosisView, console: Console) -> None:
         if block:
             console.print()
             console.print(Group(*block))
-    if view.redactions:
-        console.print(Text(view.words("redacted", count=view.redactions), style="dim"))
+    for told in _last_rows(view):
+        console.print(Text(told, style="dim"), soft_wrap=True)
 
 
 class _Room(NamedTuple):
@@ -439,6 +439,15 @@ def _step(view: DiagnosisView, number: int, step: ProcedureStep) -> Iterator[Ren
         yield Padding(Text(costs, style="dim"), (0, 0, 0, 5))
 
 
+def _last_rows(view: DiagnosisView) -> Iterator[str]:
+    """Give the cases with their addresses, which no row's end may cut, and what was masked."""
+    for item in view.cited[:3] if view.verdict == "diagnosed" else ():
+        yield f"  {item.id}"
+        yield from (f"    {url}" for url in item.urls[:2])
+    if view.redactions:
+        yield view.words("redacted", count=view.redactions)
+
+
 def _lists(view: DiagnosisView) -> list[RenderableType]:
     rows: list[RenderableType] = []
     if view.alternatives and view.names_cause:
@@ -449,8 +458,6 @@ def _lists(view: DiagnosisView) -> list[RenderableType]:
         rows += [_title(view, "alternatives"), *texts]
     if view.checks:
         rows += [Text(view.checks_title, style="bold"), *(_item("-", Text(check)) for check in view.checks)]
-    if view.verdict == "diagnosed":
-        rows += [Text(f"  {item.id}  {' '.join(item.urls[:2])}", style="dim") for item in view.cited[:3]]
     return rows
 
 

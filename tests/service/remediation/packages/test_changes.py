@@ -281,7 +281,7 @@ TORCH = "/env/lib/python3.10/site-packages/torch/_tensor.py"
         # What others call as a tool did what it was called for.
         ("framework-bug", (DEEP, TORCH), ["deepspeed newer than what is installed"]),
         ("framework-bug", ("/job/train.py", TORCH), ["torch newer than what is installed"]),
-        ("package-incompatible", (DEEP,), ["deepspeed another release than what is installed"]),
+        ("package-incompatible", (DEEP,), ["deepspeed another release, or its source by `pip install -e` in a clone of its repository"]),
         ("package-incompatible", (DEEP, "/job/train.py"), []),
         ("user-code-error", (DEEP,), []),
     ],
