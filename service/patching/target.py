@@ -28,8 +28,8 @@ class PatchTarget:
     the settings that the run is known to have had, by their canonical names: of several commands of a
     script, those that say otherwise did not start it. `in_code` tells of an environment variable that the
     program's own first rows may set. `refused_by` names the job's scripts whose own parsers end the program
-    at an option of these names: it is nothing to add to their command lines. `is_list` tells of an option whose
-    values are all words up to the next option, so that the new value replaces them all.
+    at an option of these names: it is nothing to add to their command lines. `is_list` tells of an option
+    whose values are all words up to the next one, so that the new value replaces them all.
     """
 
     framework: str

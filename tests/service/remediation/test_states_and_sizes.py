@@ -14,8 +14,8 @@ PACKED = f"{SITE}/site-packages/verl"
 OOM = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 520.00 MiB. GPU 0 has a total capacity of "
     "44.40 GiB of which 210.00 MiB is free. Including non-PyTorch memory, this process has 44.10 GiB memory "
-    "in use. Of the allocated memory 41.90 GiB is allocated by PyTorch, and 900.00 MiB is reserved by PyTorch "
-    "but unallocated."
+    "in use. Of the allocated memory 41.90 GiB is allocated by PyTorch, and 900.00 MiB is reserved by "
+    "PyTorch but unallocated."
 )
 UPDATE = (
     f"{PACKED}/workers/fsdp_workers.py:update_actor",
