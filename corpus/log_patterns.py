@@ -91,13 +91,13 @@ class Pattern(Record):
     exception which nobody caught. Behind a row that `sets_out`, a program's first word of its work, an
     earlier good end tells of an earlier run alone. What a row finds in an exception that Python ignores (in
     a destructor, at exit) is no failure, unless the row counts it `also`, or finds it there `only`.
-    `leads_to` finds what failures say that come of what a row tells and do not name it (a job that sees no card asks for
-    fewer). A row that `announces` the failure below it comes before every row that knows the name which
-    it repeats. What a `lasting` row tells of is a failure where it holds to the last step, whatever end
-    the job says that it came to. A `final` row is a shell's, launcher's or scheduler's word of how a program
-    ended, which no good word of the program above it undoes. A row without an expression is one that its
-    `handler` makes events of. A `sign` is an expression that is found faster and ends in each line in which
-    the row's own one ends: only lines that hold it are searched for that.
+    `leads_to` finds what failures say that come of what a row tells and do not name it (a job that sees no
+    card asks for fewer). A row that `announces` the failure below it comes before every row that knows the
+    name which it repeats. What a `lasting` row tells of is a failure where it holds to the last step,
+    whatever end the job says that it came to. A `final` row is a shell's, launcher's or scheduler's word of
+    how a program ended, which no good word of the program above it undoes. A row without an expression is
+    one that its `handler` makes events of. A `sign` is an expression that is found faster and ends in each
+    line in which the row's own one ends: only lines that hold it are searched for that.
     """
 
     id: str

@@ -16,7 +16,6 @@ from collections.abc import Set as AbstractSet
 from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, levels, unsigned
 from corpus.message import Message
-from corpus.schema import Scalar
 from ingest.configfiles import python_code, reader
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.settings import Setting, TextEdit, edited
@@ -156,15 +155,12 @@ def _added(text: str, target: PatchTarget, known: AbstractSet[str], quoted: Abst
     indent = row[: len(row) - len(row.lstrip())]
     is_apart = last.end_lineno != fitting[0].lineno
     between = f",\n{indent}" if is_apart else ", "
-    return TextEdit(at, at, f"{between}{name}={_literal(target.to)}")
-
-
-def _literal(value: Scalar) -> str:
-    """Spell a value as Python code: what the catalogue has as JSON is the dictionary or list itself."""
-    if isinstance(value, str) and value[:1] in ("{", "["):
+    written = repr(target.to)
+    if isinstance(target.to, str) and target.to[:1] in ("{", "["):
+        # What the catalogue has as JSON is the dictionary or list itself.
         with contextlib.suppress(ValueError):
-            return repr(json.loads(value))
-    return repr(value)
+            written = repr(json.loads(target.to))
+    return TextEdit(at, at, f"{between}{name}={written}")
 
 
 def _share(node: ast.Call, known: AbstractSet[str]) -> float:
