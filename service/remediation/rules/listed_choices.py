@@ -32,6 +32,6 @@ def choice_beside(context: RuleContext, wanted: str) -> str | None:
             fitting = (
                 value for value in values if compiled(wanted).fullmatch(value) and value != context.now
             )
-            if (found := next(fitting, None)) is not None:
-                return found
+            if (chosen := next(fitting, None)) is not None:
+                return chosen
     return None
