@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import IngestError
+from corpus.errors import InvalidCorpusError
+from corpus.library import KNOWLEDGE
 from service.pipeline.triage import no_progress
 from service.settings import Settings
 from service.workers.index_builder import opened_index
@@ -65,8 +66,10 @@ def test_that_an_index_is_built_here_where_no_process_can_be_started(
     assert opened_index(make_settings(), no_progress).folder.exists()
 
 
-def test_that_an_index_that_cannot_be_built_says_why(make_settings: Callable[..., Settings]) -> None:
+def test_that_an_index_that_cannot_be_built_says_why(
+    make_settings: Callable[..., Settings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever ended the process that was to build it, the reason is this one's own."""
-    settings = make_settings(embedding_model="no/such-model")
-    with pytest.raises(IngestError):
-        opened_index(settings, no_progress)
+    monkeypatch.setenv(KNOWLEDGE, str(tmp_path / "gone"))
+    with pytest.raises(InvalidCorpusError, match="there is no folder"):
+        opened_index(make_settings(), no_progress)
