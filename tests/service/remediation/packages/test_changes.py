@@ -281,7 +281,16 @@ TORCH = "/env/lib/python3.10/site-packages/torch/_tensor.py"
         # What others call as a tool did what it was called for.
         ("framework-bug", (DEEP, TORCH), ["deepspeed newer than what is installed"]),
         ("framework-bug", ("/job/train.py", TORCH), ["torch newer than what is installed"]),
-        ("package-incompatible", (DEEP,), ["deepspeed another release than what is installed"]),
+        (
+            "package-incompatible",
+            ("/job/train.py", DEEP),
+            ["deepspeed the release the script was written for"],
+        ),
+        (
+            "package-incompatible",
+            ("/env/lib/python3.10/site-packages/trl/trainer.py", DEEP),
+            ["deepspeed the release that belongs to the package which calls it there"],
+        ),
         ("package-incompatible", (DEEP, "/job/train.py"), []),
         ("user-code-error", (DEEP,), []),
     ],
