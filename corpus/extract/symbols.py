@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +16,7 @@ from packaging.version import Version
 from corpus.errors import InvalidCorpusError
 from corpus.extract.checkouts import Revision
 from corpus.extract.members import members
-from corpus.extract.messages.archives import released
+from corpus.extract.messages.archives import listed_versions, released
 from corpus.extract.messages.packages import AtlasPackage
 from corpus.library import ROOT
 from corpus.symbols import digest_of
@@ -129,16 +128,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--every", action="store_true", help="no release lies between the given ones")
     parser.add_argument("--out", type=Path, default=ROOT / "symbols", help="the folder of symbols")
     return parser
-
-
-def listed_versions(package: str) -> list[str]:
-    """Give the releases of a package that its registry lists; raises InvalidCorpusError where it has none."""
-    words = [sys.executable, "-m", "pip", "index", "versions", "--ignore-requires-python", package]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - no shell
-    match = re.search(r"^Available versions: (?P<versions>.+)$", done.stdout, re.MULTILINE)
-    if match is None:
-        raise InvalidCorpusError(f"{package}: {done.stderr.strip()[-300:]}")
-    return match["versions"].split(", ")
 
 
 def last_of_each_minor(versions: Iterable[str], since: str) -> list[str]:

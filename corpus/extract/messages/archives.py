@@ -55,6 +55,16 @@ def downloaded(package: AtlasPackage, version: str, folder: Path) -> Path:
     return found[0]
 
 
+def listed_versions(package: str) -> list[str]:
+    """Give the releases of a package that its registry lists; raises InvalidCorpusError where it has none."""
+    words = [sys.executable, "-m", "pip", "index", "versions", "--ignore-requires-python", package]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - no shell
+    match = re.search(r"^Available versions: (?P<versions>.+)$", done.stdout, re.MULTILINE)
+    if match is None:
+        raise InvalidCorpusError(f"{package}: {done.stderr.strip()[-300:]}")
+    return match["versions"].split(", ")
+
+
 def released(package: AtlasPackage, version: str) -> Iterator[tuple[str, str]]:
     """Give path and text of each source file of one release; its archive is deleted behind it."""
     with tempfile.TemporaryDirectory() as folder:

@@ -162,8 +162,8 @@ def _of_any_class(facts: Sequence[Fact], seen: Mapping[str, Version]) -> Iterato
         owner, name = str(fact.fields.get("type", "")).rpartition(".")[2], str(fact.fields.get("symbol", ""))
         if fact.kind != "attribute" or not name or packages_with(owner, name):
             continue
-        owners = {canonicalize_name(distribution(module)) for module in modules_with(owner)}
-        owners.update(map(canonicalize_name, packages_giving(owner)))
+        owners = {str(canonicalize_name(distribution(module))) for module in modules_with(owner)}
+        owners.update(packages_giving(owner))
         for package in owners.intersection(packages_with(ANY_CLASS, name)):
             history, present = history_of(package, ANY_CLASS, name), seen.get(package)
             if history is not None and not history.has(present or history.versions[-1]):

@@ -19,15 +19,17 @@ from service.remediation.packages.changes import PackageChange
 from service.remediation.packages.seen import INSTALLED, seen_versions
 from service.remediation.rules.packages import distribution
 
-_NEWER = "newer than what is installed"
-_OTHER = "another release, or its source by `pip install -e` in a clone of its repository"
+_NEWER, _MENDED = "newer than what is installed", "a release that names this fault as mended, or newer"
+# Where two packages do not fit, by who called the one that failed.
+_OF_CALLER = "the release that belongs to the package which calls it there"
+_OF_SCRIPT = "the release the script was written for"
 
 
 def raising_package(cause: str, report: CrashReport, library: Library) -> list[PackageChange]:
     """Offer another release of the package whose code raised the root, for causes that turn on it.
 
-    What is called by others as a tool is meant only where nothing but it is below the job's own code. A newer
-    release is offered where the package itself is at fault and one is known to be there.
+    What is called by others as a tool is meant only where nothing but it is below the job's own code. Where
+    the package itself is at fault a newer release is offered, unless none is known.
     """
     root = report.root
     turns_on = library.causes[cause].turns_on
@@ -40,13 +42,17 @@ def raising_package(cause: str, report: CrashReport, library: Library) -> list[P
     tools = {canonicalize_name(distribution(module)) for module in everybodys_modules()}
     package = next((name for name in reversed(packages) if name not in tools), packages[-1])
     present = seen_versions(report).get(package)
-    is_own_fault = "package-versions" not in turns_on and not _is_newest(package, present)
+    is_called_by_job = not any(name not in (package, *tools) for name in packages)
+    if "package-versions" in turns_on:
+        wanted = _OF_SCRIPT if is_called_by_job else _OF_CALLER
+    else:
+        wanted = _MENDED if _is_newest(package, present) else _NEWER
     why = in_both("packages.raised", package=package, call=inner[-1].function)
     change = Change(
         framework=min(known_frameworks().with_field("installs")),
         kind="package",
         key=package,
-        to=_NEWER if is_own_fault else _OTHER,
+        to=wanted,
         why=why,
     )
     return [PackageChange(change, str(present) if present is not None else None)]

@@ -270,8 +270,6 @@ def test_that_an_architecture_is_sought_in_the_engine_that_runs(read: ReadLog) -
     assert [item.change.key for item in made] == ["vllm"]
 
 
-# As the change says it.
-ANOTHER = "another release, or its source by `pip install -e` in a clone of its repository"
 DEEP = "/env/lib/python3.10/site-packages/deepspeed/runtime/zero/coordinator.py"
 TORCH = "/env/lib/python3.10/site-packages/torch/_tensor.py"
 
@@ -283,7 +281,16 @@ TORCH = "/env/lib/python3.10/site-packages/torch/_tensor.py"
         # What others call as a tool did what it was called for.
         ("framework-bug", (DEEP, TORCH), ["deepspeed newer than what is installed"]),
         ("framework-bug", ("/job/train.py", TORCH), ["torch newer than what is installed"]),
-        ("package-incompatible", (DEEP,), [f"deepspeed {ANOTHER}"]),
+        (
+            "package-incompatible",
+            ("/job/train.py", DEEP),
+            ["deepspeed the release the script was written for"],
+        ),
+        (
+            "package-incompatible",
+            ("/env/lib/python3.10/site-packages/trl/trainer.py", DEEP),
+            ["deepspeed the release that belongs to the package which calls it there"],
+        ),
         ("package-incompatible", (DEEP, "/job/train.py"), []),
         ("user-code-error", (DEEP,), []),
     ],
