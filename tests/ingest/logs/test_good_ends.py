@@ -79,7 +79,7 @@ def test_that_a_trackers_summary_is_no_sign_that_the_dead_went_on(read: ReadLog)
     """Of several runs that write into one file one ends by an exception, and the bars of the others go on."""
     bars = "".join(f"  {n}%|#   | {n}/500 [{n:02}:28<4:10:49, 32.09s/it]\n" for n in range(10, 40))
     dead = traceback("ValueError: the range of [nan, nan] is not finite", "<module>")
-    assert read(bars + dead.replace("in main", "in <module>") + FOOTER + bars).log_end.kind != "closed"
+    assert read(bars + dead.replace("in main", "in <module>") + bars + FOOTER).log_end.kind != "closed"
 
 
 SKIPPED = "{0} ERROR probe: Failed to load the probes: release lark-1 not found in the list\n"
