@@ -141,12 +141,13 @@ class Progress:
     def begin_again(self, line: int) -> None:
         """Note that another run of the program begins in the file.
 
-        What an earlier one counted, and how it ended, tells nothing of the end of this one.
+        What an earlier one counted, and how it ended, tells nothing of the end of this one. Bars stay: one
+        that stands amid its work may be of a run that goes on beside this one.
         """
         self.begun = line
         self.whole, self.total, self.counts_from_zero, self.is_counting = None, 0.0, False, False
         self.closed = self.part_ended = 0
-        self.bars, self.epochs = Bars(), Epochs()
+        self.epochs = Epochs()
         for told in (self._said, self._since, self._again):
             told.clear()
         self._is_restarted = False

@@ -68,6 +68,20 @@ def test_that_the_same_words_amid_a_run_are_no_good_end(read: ReadLog, rows: str
     assert read("Loading the model of the run\n" + rows).log_end.kind != "closed"
 
 
+FOOTER = (
+    "wandb: Run summary:\nwandb:    epoch 45\nwandb: val_loss 0.01\nwandb: \n"
+    "wandb: Synced 6 W&B file(s), 0 media file(s), 0 artifact file(s) and 0 other file(s)\n"
+    "wandb: Find logs at: ./wandb/run-20260105_030405-lark/logs\n"
+)
+
+
+def test_that_a_trackers_summary_is_no_sign_that_the_dead_went_on(read: ReadLog) -> None:
+    """Of several runs that write into one file one ends by an exception, and the bars of the others go on."""
+    bars = "".join(f"  {n}%|#   | {n}/500 [{n:02}:28<4:10:49, 32.09s/it]\n" for n in range(10, 40))
+    dead = traceback("ValueError: the range of [nan, nan] is not finite", "<module>")
+    assert read(bars + dead.replace("in main", "in <module>") + bars + FOOTER).log_end.kind != "closed"
+
+
 SKIPPED = "{0} ERROR probe: Failed to load the probes: release lark-1 not found in the list\n"
 
 
