@@ -24,7 +24,7 @@ from corpus.errors import InvalidCorpusError, UnknownCaseError
 from corpus.keys import canonical
 from corpus.known_issues import KnownIssue
 from corpus.message import Message
-from corpus.record_cache import CachedCorpus, read_cache, write_cache
+from corpus.record_cache import CachedCorpus, loaded_once, read_cache, write_cache
 from corpus.schema import (
     CHECKED,
     Blank,
@@ -248,10 +248,16 @@ def load(root: Path | None = None, cache: Path | None = None) -> Library:
     """Load causes, cases and settings of `root`, or of every folder of knowledge.
 
     Raises InvalidCorpusError naming file and field. With a `cache` folder, what was loaded and checked once
-    is read back without its YAML.
+    is read back without its YAML. The parts of a server share what the folders of knowledge give.
     """
-    folders = (root,) if root is not None else roots()
-    stored = cache / f"corpus-{digest(root)[:16]}.json" if cache else None
+    known = digest(root)
+    stored = cache / f"corpus-{known[:16]}.json" if cache else None
+    if root is not None:
+        return _loaded((root,), stored)[1]
+    return loaded_once(Library, known, stored, lambda: _loaded(roots(), stored))
+
+
+def _loaded(folders: Sequence[Path], stored: Path | None) -> tuple[CachedCorpus, Library]:
     shelf = read_cache(CachedCorpus, stored)
     if shelf is None:
         specs = tuple(spec for folder in folders for spec in _specs(folder / "settings"))
@@ -278,7 +284,7 @@ def load(root: Path | None = None, cache: Path | None = None) -> Library:
     table: dict[str, list[Remedy]] = {}
     for remedy in shelf.remedies:
         table.setdefault(remedy.cause, []).append(remedy)
-    return Library(
+    return shelf, Library(
         causes={cause.id: cause for cause in shelf.causes},
         cases={case.id: case for case in shelf.cases},
         specs={(spec.framework, spec.key): spec for spec in shelf.specs},

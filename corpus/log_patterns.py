@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from corpus import exceptions, library, phases
 from corpus.errors import InvalidCorpusError
 from corpus.exceptions import ExceptionMeanings
 from corpus.library import read_yaml, validated
-from corpus.record_cache import read_cache, write_cache
+from corpus.record_cache import loaded_once, read_cache, write_cache
 from corpus.schema import Expression, LogCondition, Record, Specifier, Strength
 
 SYSTEM_WORDS = "system_words.yaml"
@@ -88,15 +88,16 @@ class Pattern(Record):
     stands between a `sample`'s parts is data. A row that `settles` others (by their ids, with `*`) is
     printed only by who survived such a failure: one of its own stream in the last `settles_within` lines
     above, or in all where that is 0. A row that `dies` is printed only by a main program that ends by an
-    exception which nobody caught. What a row finds in an exception that Python ignores (in a destructor,
-    at exit) is no failure, unless the row counts it `also`, or finds it there `only`. `leads_to` finds
-    what failures say that come of what a row tells and do not name it (a job that sees no card asks for
-    fewer). A row that `announces` the failure below it comes before every row that knows the name which
-    it repeats. What a `lasting` row tells of is a failure where it holds to the last step, whatever end
-    the job says that it came to. A `final` row is a shell's, launcher's or scheduler's word of how a program
-    ended, which no good word of the program above it undoes. A row without an expression is one that its
-    `handler` makes events of. A `sign` is an expression that is found faster and ends in each line in which
-    the row's own one ends: only lines that hold it are searched for that.
+    exception which nobody caught. Behind a row that `sets_out`, a program's first word of its work, an
+    earlier good end tells of an earlier run alone. What a row finds in an exception that Python ignores (in
+    a destructor, at exit) is no failure, unless the row counts it `also`, or finds it there `only`.
+    `leads_to` finds what failures say that come of what a row tells and do not name it (a job that sees no
+    card asks for fewer). A row that `announces` the failure below it comes before every row that knows the
+    name which it repeats. What a `lasting` row tells of is a failure where it holds to the last step,
+    whatever end the job says that it came to. A `final` row is a shell's, launcher's or scheduler's word of
+    how a program ended, which no good word of the program above it undoes. A row without an expression is
+    one that its `handler` makes events of. A `sign` is an expression that is found faster and ends in each
+    line in which the row's own one ends: only lines that hold it are searched for that.
     """
 
     id: str
@@ -127,6 +128,7 @@ class Pattern(Record):
     once: bool = False
     asked: bool = False
     dies: bool = False
+    sets_out: bool = False
     shows: tuple[str, ...] = ()
     tells: tuple[Tells, ...] = ()
     leads_to: Expression = ""
@@ -251,8 +253,14 @@ def load(root: Path | None = None, cache: Path | None = None) -> PatternTable:
     With a `cache` folder, rows that were checked once are read back without their YAML. Raises
     InvalidCorpusError naming row and field.
     """
-    folders = (root,) if root is not None else library.roots()
-    stored = cache / f"patterns-{digest(root)[:16]}.json" if cache else None
+    known = digest(root)
+    stored = cache / f"patterns-{known[:16]}.json" if cache else None
+    if root is not None:
+        return _loaded((root,), stored)[1]
+    return loaded_once(PatternTable, known, stored, lambda: _loaded(library.roots(), stored))
+
+
+def _loaded(folders: Sequence[Path], stored: Path | None) -> tuple[CachedPatterns, PatternTable]:
     shelf = read_cache(CachedPatterns, stored)
     if shelf is None:
         # What the system says in English, each with an expression for it in all languages that are known.
@@ -266,7 +274,7 @@ def load(root: Path | None = None, cache: Path | None = None) -> PatternTable:
             exceptions=exceptions.load(*folders),
         )
         write_cache(shelf, stored)
-    return PatternTable(
+    return shelf, PatternTable(
         tuple(row for row in shelf.rows if row.expression),
         tuple(row for row in shelf.rows if not row.expression),
         shelf.exceptions,

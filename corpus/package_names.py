@@ -1,7 +1,8 @@
 """Names that packages of the index have: `package_names.txt`, read when asked for.
 
-They are the most downloaded ones, and those that the frameworks' own messages say to install. A name that is
-not among them may be anybody's: who believes a log that asks for it installs what a stranger put there.
+They are the most downloaded ones, those that the frameworks' own messages say to install, and those that
+other tables speak of; `python -m corpus.extract package-names` writes them. A name that is not among them may
+be anybody's: who believes a log that asks for it installs what a stranger put there.
 """
 
 from __future__ import annotations

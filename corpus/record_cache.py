@@ -1,10 +1,12 @@
-"""Keep records that were loaded and checked in a file, from which the next start reads them without YAML."""
+"""Keep records that were loaded and checked: in memory, and in a file that is read without YAML."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -23,6 +25,7 @@ from corpus.schema import (
 )
 
 R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 
 
 class CachedCorpus(Record):
@@ -58,3 +61,22 @@ def write_cache(record: Record, stored: Path | None) -> None:
         part = stored.with_suffix(".part")
         part.write_text(record.model_dump_json(exclude_defaults=True), encoding="utf-8")
         part.replace(stored)
+
+
+def loaded_once(kind: type[T], digest: str, stored: Path | None, load: Callable[[], tuple[Record, T]]) -> T:
+    """Give what is made of the files of a digest; a process loads them once, whatever cache it names.
+
+    `load` gives the records as well, which a cache that has none yet is given.
+    """
+    place = _place(kind.__name__, digest)
+    if not place:
+        place.append(load())
+    records, made = place[0]
+    if stored is not None and not stored.exists():
+        write_cache(records, stored)
+    return made  # type: ignore[no-any-return]  # what `load` gave for this kind
+
+
+@lru_cache(maxsize=4)
+def _place(_kind: str, _digest: str) -> list[tuple[Record, Any]]:
+    return []

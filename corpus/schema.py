@@ -149,7 +149,8 @@ class Cause(Record):
     fault, even without a word of what to do with it, or an option of the job's own files that a check of its
     program names. `of_values` tells that a statement fails of what it is given. `turns_on` says what of the
     environment decides, so that the table of releases is asked for the versions that fit; of
-    `named-packages` only what the message itself says to install or to upgrade counts. One that is
+    `named-packages` only what the message itself says to install or to upgrade counts, of `raising-package`
+    another release of the package whose code failed, where nothing else is known to cure. One that is
     `general` is what a failure of any kind may come to, so that a model always reads what it means.
     """
 
@@ -165,7 +166,9 @@ class Cause(Record):
     explains: tuple[str, ...] = ()
     messages_name: tuple[Literal["unknown-setting", "wrong-value", "own-option"], ...] = ()
     of_values: bool = False
-    turns_on: tuple[Literal["package-versions", "named-packages", "driver", "architecture"], ...] = ()
+    turns_on: tuple[
+        Literal["package-versions", "named-packages", "raising-package", "driver", "architecture"], ...
+    ] = ()
     general: bool = False
 
     def titled(self, language: Language, holds: Callable[[Sequence[str]], bool]) -> str:

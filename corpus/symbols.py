@@ -1,7 +1,8 @@
 """In which releases of a package a name of its modules exists: `symbols/PACKAGE.json`, read when asked for.
 
 Only names that came or went between the releases that were read are kept, as digests: of modules, of classes
-(`Cache`), and of the arguments that methods take (`Cache.get`, with a bracket before the argument).
+(`Cache`) and of all classes together (`ANY_CLASS`), and of the arguments that methods (`Cache.get`) and
+functions (`build()`) take, with a bracket before the argument.
 `python -m corpus.extract symbols` writes them, `models` those of models (`symbols/models/PACKAGE.json`), and
 `standard-library` those of Python's own modules (`symbols/python.json`).
 """
@@ -22,6 +23,8 @@ from corpus.library import pages
 FOLDER = "symbols"
 # The package whose modules are Python's own.
 PYTHON = "python"
+# What stands for whatever class of a package has a name.
+ANY_CLASS = "*"
 # The folder of the names of models, and what they are kept as names of.
 MODELS = "symbols/models"
 

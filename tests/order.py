@@ -21,6 +21,12 @@ LONGEST = (
     "ui/test_authorisation.py",
     "ingest/logs/inputs/test_sources.py",
     "service/workers/test_pool.py",
+    "eval/test_soak.py",
+    "ingest/logs/test_pasted.py",
+    "eval/test_never_green.py",
+    "eval/test_gate.py",
+    "service/patching/test_incident_patches.py",
+    "service/remediation/test_incident_changes.py",
     "ui/chat/test_hostile.py",
     "ui/cli/test_commands.py",
     "service/llm/test_injections.py",
@@ -71,15 +77,25 @@ class HasPath(Protocol):
     def path(self) -> Path:
         """The file that it stands in."""
 
+    def get_closest_marker(self, name: str) -> object:
+        """Give its marker of a name, or None."""
+
 
 Item = TypeVar("Item", bound=HasPath)
 
 
 def longest_first(items: Sequence[Item]) -> list[Item]:
-    """Put the files that take longest first, then those of most tests; a file's tests keep their order."""
+    """Put the files that take longest first, then those with tests that are marked `long`, then the others.
+
+    Of them those of most tests come first; a file's tests keep their order. One long test alone in its file
+    would else be begun last of all, and the other workers would wait for it.
+    """
     counts = Counter(item.path for item in items)
+    slow = {item.path for item in items if item.get_closest_marker("long")}
     ranks = {TESTS / name: rank for rank, name in enumerate(LONGEST)}
-    return sorted(items, key=lambda item: (ranks.get(item.path, len(ranks)), -counts[item.path]))
+    return sorted(
+        items, key=lambda item: (ranks.get(item.path, len(ranks)), item.path not in slow, -counts[item.path])
+    )
 
 
 def family(nodeid: str) -> str:

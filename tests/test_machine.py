@@ -13,6 +13,7 @@ import pytest
 from platformdirs import user_data_path
 
 from ingest.workers import ray_folders
+from tests.tables import each_row
 
 ROOT = Path(__file__).parent.parent
 # Where programs that tests start keep things.
@@ -55,6 +56,26 @@ def test_that_ci_runs_with_new_and_empty_folders_which_it_deletes(tmp_path: Path
     assert [name for name in FOLDERS if Path(found[name]["path"]).exists()] == []
     assert list(tmp_path.iterdir()) == []
     assert found["left"] == {"path": "", "holds": ""}
+
+
+@each_row("failing", ["", "install", "lint", "types", "gate", "sbom", "test-all"])
+def test_that_ci_passes_only_where_all_that_it_runs_does(failing: str, tmp_path: Path) -> None:
+    """What runs beside the tests fails it as they do, and is told behind them."""
+    for name, body in {"make": f'echo "$1"; [ "$1" != "{failing}" ]', "dpkg": "exit 0"}.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    ended = subprocess.run(
+        [str(ROOT / ".ci" / "run")],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert (ended.returncode == 0) == (not failing)
+    told = ["install", "test-all", "lint", "types", "gate", "sbom"]
+    # What fails ends what would come behind it, but the tests, beside which the others run.
+    ends = told.index(failing) + 1 if failing not in ("", "test-all") else len(told)
+    assert ended.stdout.split() == told[:ends]
 
 
 def test_that_two_runs_of_ci_share_no_folder(tmp_path: Path) -> None:

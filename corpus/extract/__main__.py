@@ -3,7 +3,7 @@
 `python -m corpus.extract FRAMEWORK CHECKOUT... --out FILE`, `merge FILE...`, `messages
 read|pack|sample|labels|texts`, `releases PACKAGE GITDIR`, `symbols PACKAGE VERSION...`, `models
 PACKAGE VERSION...`, `calls PACKAGE VERSION... --file FILE`, `exceptions PACKAGE...`, `standard-library
-GITDIR`.
+GITDIR`, `package-names LIST...`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from corpus import exceptions
-from corpus.extract import call_lines, exception_classes, merging, model_names, standard_library, symbols
+from corpus.extract import (
+    call_lines,
+    exception_classes,
+    merging,
+    model_names,
+    package_names,
+    standard_library,
+    symbols,
+)
 from corpus.extract.catalogue import facts, read
 from corpus.extract.checkouts import opened, version_of
 from corpus.extract.frameworks import declaring
@@ -33,6 +41,7 @@ def main(words: Sequence[str]) -> int:
         "symbols": symbols.main,
         "calls": call_lines.main,
         "models": model_names.main,
+        "package-names": package_names.main,
         "exceptions": _exceptions,
         "standard-library": standard_library.main,
         "merge": _merge,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 
@@ -45,10 +47,15 @@ def main(words: Sequence[str]) -> int:
     """Write the names that came or went between the given releases of a package."""
     given = _parser().parse_args(words)
     found: dict[str, Mapping[str, frozenset[str] | None]] = {}
-    for version in sorted(given.versions, key=Version):
+    places = [
+        AtlasPackage(name=given.package, archive=given.archive, platforms=given.platform, python=python)
+        for python in given.python
+    ]
+    versions = given.versions or last_of_each_minor(listed_versions(given.package), given.since)
+    for version in sorted(versions, key=Version):
         try:
             if given.git is None:
-                files = list(released(AtlasPackage(name=given.package, versions=(version,)), version))
+                files = _files(places, version)
             else:
                 revision = Revision(given.git, given.tag.format(version))
                 files = list(revision.files(f"{given.inside}{given.module}", ".py"))
@@ -59,11 +66,20 @@ def main(words: Sequence[str]) -> int:
                 and not _APART.search(path)
                 and not any(f"/{folder}/" in f"/{path}" for folder in given.without_classes)
             ]
-            found[version] = modules(files, given.module) | members(left)
+            found[version] = modules(files, given.module) | ({} if given.modules_only else members(left))
         except InvalidCorpusError as error:
             sys.stderr.write(f"{error}\n")
     write_history(given.package, found, given.out, every=given.every)
     return 0
+
+
+def _files(places: Sequence[AtlasPackage], version: str) -> list[tuple[str, str]]:
+    """Give path and text of a release's files, from the first place that has it."""
+    *others, last = places
+    for place in others:
+        with suppress(InvalidCorpusError):
+            return list(released(place, version))
+    return list(released(last, version))
 
 
 def write_history(
@@ -85,8 +101,19 @@ def write_history(
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m corpus.extract symbols", description=__doc__)
     parser.add_argument("package", help="its name on the package index")
-    parser.add_argument("versions", nargs="+", help="the releases to compare")
+    parser.add_argument(
+        "versions", nargs="*", help="the releases to compare; by default the last one of each minor version"
+    )
+    parser.add_argument("--since", default="0", help="the oldest release of these")
     parser.add_argument("--module", required=True, help="the module that it brings")
+    parser.add_argument("--archive", choices=("wheel", "sdist"), default="wheel", help="what is downloaded")
+    parser.add_argument("--platform", nargs="+", default=(), help="platforms of a wheel that will do")
+    parser.add_argument(
+        "--python", nargs="+", default=[""], help="Pythons whose wheels are tried in turn, such as 311"
+    )
+    parser.add_argument(
+        "--modules-only", action="store_true", help="leave out what classes have and functions take"
+    )
     parser.add_argument(
         "--git", type=Path, help="a git directory with its tags; else releases are downloaded"
     )
@@ -102,6 +129,22 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--every", action="store_true", help="no release lies between the given ones")
     parser.add_argument("--out", type=Path, default=ROOT / "symbols", help="the folder of symbols")
     return parser
+
+
+def listed_versions(package: str) -> list[str]:
+    """Give the releases of a package that its registry lists; raises InvalidCorpusError where it has none."""
+    words = [sys.executable, "-m", "pip", "index", "versions", "--ignore-requires-python", package]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - no shell
+    match = re.search(r"^Available versions: (?P<versions>.+)$", done.stdout, re.MULTILINE)
+    if match is None:
+        raise InvalidCorpusError(f"{package}: {done.stderr.strip()[-300:]}")
+    return match["versions"].split(", ")
+
+
+def last_of_each_minor(versions: Iterable[str], since: str) -> list[str]:
+    """Give of each minor version the last release, from one on."""
+    ordered = sorted((one for one in versions if Version(one) >= Version(since)), key=Version)
+    return list({Version(one).release[:2]: one for one in ordered}.values())
 
 
 def modules(files: Iterable[tuple[str, str]], top: str) -> dict[str, frozenset[str] | None]:
@@ -181,13 +224,16 @@ def history(found: Sequence[Mapping[str, frozenset[str] | None]]) -> Iterator[tu
     every = sorted({module for release in found for module in release})
     for module in every:
         there = [module in release for release in found]
-        if not all(there):
-            yield digest_of(module, ""), runs(there)
         told = [release.get(module, frozenset()) for release in found]
-        if None in told:
+        # A method comes and goes with its class, and a function with its module, which tell it.
+        is_call = any(name.startswith("(") for names in told for name in names or ())
+        if not all(there) and not is_call:
+            yield digest_of(module, ""), runs(there)
+        # What takes any argument refuses none; of a class with a strange base nothing is known.
+        if None in told and not is_call:
             continue
         for name in sorted(frozenset().union(*(names for names in told if names))):
-            has = [name in (names or ()) for names in told]
+            has = [names is None or name in names for names in told]
             # Of a module that came or went itself, the module tells it.
             if any(has[place] != there[place] for place in range(len(found))):
                 yield digest_of(module, name), runs(has)

@@ -106,8 +106,8 @@ def _tell(soak: report.Soak, out: Path) -> None:
     killed = [f"{what} {count} times" for what, count in target.killed.most_common()]
     told = [f"{count} {name}" for name, count in sorted(found.counts.items())]
     sys.stdout.write(f"killed: {', '.join(killed)}; {', '.join(told)}; the report is {out}\n")
-    if (slope := checks.memory_slope(target.samples)) is not None:
-        sys.stdout.write(f"in the later half of its longest life the server grew {slope:+.2f} MiB a minute\n")
+    if trend := checks.memory_trend(target.samples):
+        sys.stdout.write(f"{trend.told()}\n")
     sys.stdout.writelines(f"{what}: work was taken {after:.0f} s later\n" for what, after in soak.recoveries)
     sys.stdout.writelines(f"not tried: {what}, as {why}\n" for what, why in soak.missing.items())
     sys.stdout.writelines(f"did not hold: {row}\n" for row in found.wrong)

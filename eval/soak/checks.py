@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from statistics import linear_regression, median
+from statistics import fmean, linear_regression, median
+from typing import NamedTuple
 
 from eval.soak.load import SubmissionCounts
 from eval.soak.target import Sample
@@ -19,6 +21,26 @@ SETTLED_S = 180.0
 GROWS_MB = 1.25
 GROWS_FILES = 16
 LATE = timedelta(seconds=15)
+# Parts of a life of which each says by itself how much memory there was.
+STRETCHES = 20
+
+
+class MemoryTrend(NamedTuple):
+    """MiB at the beginning and the end of so many minutes, MiB a minute, and its standard error."""
+
+    minutes: float
+    first: float
+    last: float
+    slope: float
+    noise: float
+
+    def told(self) -> str:
+        """Say so in a sentence."""
+        return (
+            f"In the later half of its longest life ({self.minutes:.0f} minutes) the server went from"
+            f" {self.first:.1f} to {self.last:.1f} MiB: {self.slope:+.3f} MiB a minute,"
+            f" give or take {self.noise:.3f}."
+        )
 
 
 @dataclass
@@ -71,18 +93,28 @@ def _check_triage(client: Client, triage: str, found: SoakFindings) -> None:
         found.wrong.append(f"triage {triage} is said to be running")
 
 
-def memory_slope(samples: Sequence[Sample]) -> float | None:
-    """Give how the server's memory grew, MiB a minute, over the later half of its longest life.
+def memory_trend(samples: Sequence[Sample]) -> MemoryTrend | None:
+    """Give how the server's memory went over the later half of its longest life.
 
-    A straight line through the samples; None where no life was long enough to settle.
+    A straight line through the means of stretches of it, since samples beside each other say the same. None
+    where no life was long enough to settle.
     """
     lives = [[each for each in samples if each.life == life] for life in {each.life for each in samples}]
     longest = max(lives, key=lambda lived: lived[-1].at - lived[0].at, default=[])
     if not longest or longest[-1].at - longest[0].at < SETTLED_S:
         return None
     later = longest[len(longest) // 2 :]
-    minutes, memory = [each.at / 60 for each in later], [each.server_mb for each in later]
-    return linear_regression(minutes, memory).slope if len(later) > 1 else None
+    if len(later) < STRETCHES:
+        return None
+    width = len(later) // STRETCHES
+    parts = [later[place : place + width] for place in range(0, len(later) - width + 1, width)]
+    minutes = [fmean(each.at for each in part) / 60 for part in parts]
+    memory = [fmean(each.server_mb for each in part) for part in parts]
+    slope, start = linear_regression(minutes, memory)
+    rests = [found - start - slope * at for at, found in zip(minutes, memory, strict=True)]
+    spread = sum((at - fmean(minutes)) ** 2 for at in minutes)
+    noise = math.sqrt(sum(rest * rest for rest in rests) / (len(parts) - 2) / spread)
+    return MemoryTrend((later[-1].at - later[0].at) / 60, memory[0], memory[-1], slope, noise)
 
 
 def growth(samples: Sequence[Sample]) -> list[str]:

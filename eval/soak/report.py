@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from eval.soak.checks import SoakFindings
+from eval.soak.checks import SoakFindings, memory_trend
 from eval.soak.load import SubmissionCounts
 from eval.soak.target import Sample, SoakTarget
 from service.html import markup, plots
@@ -53,6 +53,7 @@ def page(soak: Soak) -> str:
         markup.table("What could not be tried here", ("what", "why"), list(soak.missing.items()))
         if soak.missing
         else "",
+        paragraph(trend.told()) if (trend := memory_trend(samples)) else "",
         _over_time("Memory of the server, MiB", samples, lambda sample: sample.server_mb),
         _over_time("Memory of all its processes, MiB", samples, lambda sample: sample.all_mb),
         _over_time("Open files of the server", samples, lambda sample: float(sample.files)),

@@ -54,7 +54,8 @@ class Surroundings:
 
     def take_over(self, home: Path) -> None:
         """Copy what another home has made once, so that the server need not."""
-        for name in _MADE_ONCE:
+        # A home of the embedder that hashes words has no model.
+        for name in filter(lambda each: (home / each).is_dir(), _MADE_ONCE):
             shutil.copytree(home / name, self.home / name)
 
     def target(self, workers: int) -> SoakTarget:

@@ -29,7 +29,10 @@ LOOK_S = 1.0
 
 
 class Sample(NamedTuple):
-    """What processes held: seconds since the start, MiB of the server and of all, open files."""
+    """What processes held: seconds since the start, MiB of the server and of all, open files.
+
+    Memory is what is no file's.
+    """
 
     at: float
     life: int
@@ -177,8 +180,8 @@ class SoakTarget:
                 continue
             with suppress(OSError, ValueError, IndexError):
                 files = len(os.listdir(f"/proc/{server}/fd"))  # noqa: PTH208 - a Path of each would be made
-                own = _resident(server)
-                every = own + sum(map(_resident, _children(server)))
+                own = _held(server)
+                every = own + sum(map(_held, _children(server)))
                 self.samples.append(Sample(time.monotonic() - self.began, self.lives, own, every, files))
 
 
@@ -190,8 +193,9 @@ def _children(pid: int) -> list[int]:
     return found
 
 
-def _resident(pid: int) -> float:
+def _held(pid: int) -> float:
+    """Give the MiB of a process that are no file's: those come and go with what else the machine does."""
     with suppress(OSError):
-        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+        resident, of_files = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1:3]
+        return (int(resident) - int(of_files)) * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
     return 0.0

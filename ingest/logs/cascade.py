@@ -300,7 +300,8 @@ def _killed_after(root: Event | None, standing: Sequence[Event]) -> Event | None
 def _led_to(root: Event | None, standing: Sequence[Event]) -> Event | None:
     """Give what was told above a failure that comes of it, as its pattern says, and names it no more.
 
-    What a program only warned of as it began, it meets again in other words.
+    What a program only warned of as it began, it meets again in other words. What is wrong with a script its
+    shell tells behind the command that fails of it.
     """
     return next(
         (
@@ -309,7 +310,7 @@ def _led_to(root: Event | None, standing: Sequence[Event]) -> Event | None:
             if root is not None
             and event.leads_to
             and event.cause not in (None, root.cause)
-            and event.line < (root.traceback or root.line)
+            and (event.final or event.line < (root.traceback or root.line))
             and compiled(event.leads_to).search(root.body)
         ),
         None,

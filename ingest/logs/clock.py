@@ -15,6 +15,10 @@ _MONTHS = {name: number for number, name in enumerate(_NAMES, 1)}
 _CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,12}))?)?"
 _ZONE = r"\s?(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)?"
 
+# How long a cluster has been up, as Ray's autoscaler writes it (ray/autoscaler/_private/event_summarizer.py).
+_UPTIME = re.compile(
+    r"\+(?:(?P<days>\d{1,4})d)?(?:(?P<hours>\d{1,4})h)?(?:(?P<minutes>\d{1,2})m)?(?P<seconds>\d{1,2})s"
+)
 _EPOCH = re.compile(r"(?P<seconds>\d{10})(?P<millis>\d{3})?(?:\.(?P<fraction>\d{1,12}))?")
 _FORMS = tuple(
     re.compile(row)
@@ -44,6 +48,17 @@ def parse_time(text: str, year_hint: int | None = None) -> float | None:
         return int(epoch["seconds"]) + _fraction(epoch["millis"] or epoch["fraction"])
     match = next((match for form in _FORMS if (match := form.fullmatch(text))), None)
     return None if match is None else _seconds(match.groupdict().get, year_hint)
+
+
+def parse_uptime(text: str) -> float | None:
+    """Give the seconds since a cluster's begin that a line's time tells; None for another time."""
+    match = _UPTIME.fullmatch(text)
+    if match is None:
+        return None
+    days, hours, minutes, seconds = (
+        _number(part) for part in match.group("days", "hours", "minutes", "seconds")
+    )
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
 def _seconds(told: Callable[[str], str | None], year_hint: int | None) -> float | None:

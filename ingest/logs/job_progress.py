@@ -87,7 +87,7 @@ class JobProgress:
             )
 
     def note_survival(self, pattern: Pattern, line: Line) -> None:
-        """Note a line that only who survived a failure prints, who was told to end, or who died of one."""
+        """Note a line that only who survived a failure prints, was told to end, died of one, or sets out."""
         if pattern.settles:
             settling = SurvivalSign(line.number, line.source, pattern.settles, pattern.settles_within)
             self.runs[-1].settling.append(settling)
@@ -95,6 +95,8 @@ class JobProgress:
             self.runs[-1].ask(line.number)
         if pattern.dies:
             self.runs[-1].died = line.number
+        if pattern.sets_out:
+            self.runs[-1].set_out = line.number
 
     def note_work(self, pattern: Pattern, number: int, fields: Mapping[str, Value]) -> None:
         """Note a line that a program at work prints, such as a result or a checkpoint, which ends nothing."""
@@ -178,7 +180,7 @@ class JobProgress:
     @property
     def counts_steps(self) -> bool:
         """Tell whether any line counted the steps of a training."""
-        return any(run.step is not None or run.whole for run in self.runs)
+        return any(run.is_counting for run in self.runs)
 
     @property
     def last_step(self) -> float | None:

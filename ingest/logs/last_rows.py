@@ -9,6 +9,7 @@ from ingest.logs.lines import parse_line
 
 # A frame and its statement, its marks below, another frame's beginning: so few rows are looked at.
 _LOOKED_AT = 4
+_HEADER = re.compile(r"\W{0,8}Traceback \(most recent call last\)\W{0,8}$")
 _FRAME = re.compile(r'\s*File "[^"\n]{1,400}", line \d{1,9}, in \S')
 # Work that its program says it begins, by a form of a verb; a row that goes on where it ends.
 _BEGINS = re.compile(
@@ -63,9 +64,9 @@ def _bodies(rows: Iterable[tuple[int, bytes]]) -> list[str]:
 
 
 def _is_amid_calls(bodies: list[str]) -> bool:
-    """Tell whether the last row is a frame, or the indented statement and marks of one."""
+    """Tell whether the last row is a header of calls, a frame, or the indented statement and marks of one."""
     for body in reversed(bodies):
-        if _FRAME.match(body):
+        if _FRAME.match(body) or _HEADER.match(body):
             return True
         if not body[:1].isspace():
             return False

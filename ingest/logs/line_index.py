@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-_Numbers = np.ndarray[tuple[int], np.dtype[np.intp]]
+Numbers = np.ndarray[tuple[int], np.dtype[np.intp]]
 
 _NEWLINE = ord("\n")
 # Newlines are counted once for each stretch of so many bytes; the counts of its eight-byte words, added up,
@@ -47,7 +47,7 @@ class LineIndex:
     def __init__(self, data: bytes, places_of: Callable[[bytes, bytes], list[int]]) -> None:
         self._data, self._places_of = data, places_of
         self._before: list[int] | None = None
-        self._newlines: _Numbers | None = None
+        self._newlines: Numbers | None = None
         self._words: dict[bytes, WordLines] = {}
         # By name, word and stretch: the lines by their groups.
         self._groups: dict[tuple[str, bytes, int], dict[str, list[int]]] = {}
@@ -66,7 +66,7 @@ class LineIndex:
         counted: list[int] = np.searchsorted(self._all_newlines(), places).tolist()
         return counted
 
-    def above_each(self, places: _Numbers) -> _Numbers:
+    def above_each(self, places: Numbers) -> Numbers:
         """Count the newlines before each of many places."""
         return np.searchsorted(self._all_newlines(), places)
 
@@ -136,7 +136,7 @@ class LineIndex:
         begins = np.where(numbers > 0, newlines[numbers - 1] + 1, 0) if len(newlines) else numbers
         return WordLines(begins.tolist(), numbers.tolist())
 
-    def _all_newlines(self) -> _Numbers:
+    def _all_newlines(self) -> Numbers:
         if self._newlines is None:
             self._newlines = np.flatnonzero(np.frombuffer(self._data, np.uint8) == _NEWLINE)
         return self._newlines

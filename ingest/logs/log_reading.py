@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 
 from corpus.frameworks import known_frameworks
@@ -118,7 +119,7 @@ class LogReading:
 
     def feed(self, block: Block, scanned: Found) -> None:
         """Take in a block with what the scanner found in it."""
-        self._starts.see(block)
+        starts = deque(self._starts.see(block))
         if block.line == self._notes.progress.first:
             # What a launcher prints first tells of nothing, and yet when the job began.
             self._note_times(block.data[:FIRST_BYTES].split(b"\n")[:FIRST_ROWS])
@@ -136,9 +137,13 @@ class LogReading:
             judged = self._judgements.of(rows if len(rows) == 1 else tuple(dict.fromkeys(rows)), line)
             if judged.is_entered:
                 continue
+            while starts and starts[0] <= number:
+                self._notes.progress.runs[-1].begin_again(starts.popleft())
             self._notes.see_line(line)
             if not samples.enclose(line.number, line.source) and judged.rows:
                 self._line(judged, PlacedLine(line, block, offset, parsed), sight, extent)
+        for start in starts:
+            self._notes.progress.runs[-1].begin_again(start)
         self._notes.curves.sample(block)
         # A traceback that runs on beyond the block's own part meets its last line's patterns in the next.
         self._tracebacks.flush(before=block.number(block.stop))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ingest.logs.line_index import LineIndex
+from ingest.logs.line_index import LineIndex, Numbers
 from ingest.logs.scan_windows import LONG_LINE, around_matches, is_overrun
 
 _SPACE = ord(" ")
@@ -49,7 +49,12 @@ def find_headings(
     `own` is the block's own part, and `line` the number of its first line. Each row is told once a line, or
     once in `LONG_LINE` bytes of a line that is longer.
     """
-    ends, rows = _ends(ends_in, data, around_matches(index, data, *own, places))
+    parts = around_matches(index, data, *own, places)
+    found = sorted((begin + end, row) for begin, stop in parts for end, row in ends_in(data[begin:stop]))
+    # Most pastes have none, and every call of NumPy costs microseconds.
+    if not found:
+        return NONE
+    ends, rows = np.array(found, np.intp).T
     is_own = (ends > own[0]) & (ends <= own[1])
     ends, rows = ends[is_own], rows[is_own]
     is_blank = np.frombuffer(data, np.uint8)[ends - 1] <= _SPACE
@@ -64,17 +69,7 @@ def find_headings(
     return Headings(rows[kept].tolist(), (line + above[kept]).tolist(), (ends[kept] - 1).tolist())
 
 
-_Numbers = np.ndarray[tuple[int], np.dtype[np.intp]]
-
-
-def _ends(ends_in: EndsIn, data: bytes, parts: Iterable[tuple[int, int]]) -> tuple[_Numbers, _Numbers]:
-    """Give where matches end and their rows, in order."""
-    found = sorted((begin + end, row) for begin, stop in parts for end, row in ends_in(data[begin:stop]))
-    ends, rows = np.array(found, np.intp).reshape(-1, 2).T
-    return ends, rows
-
-
-def _once_a_line(ends: _Numbers, rows: _Numbers, above: _Numbers) -> _Numbers:
+def _once_a_line(ends: Numbers, rows: Numbers, above: Numbers) -> Numbers:
     """Give which matches are the first of their row in a line; `above` counts the lines above each."""
     # By line and row, and each in the order in which they stand.
     order = np.lexsort((rows, above))

@@ -66,7 +66,7 @@ _ROWS: tuple[PrefixForm, ...] = (
         rf"{_LOST_COLOR}?\((?P<actor>raylet|gcs_server|autoscaler|scheduler|dashboard|dashboard_agent|"
         rf"log_monitor|"
         r"monitor|plasma_store|driver)"
-        rf"(?:, ip=(?P<node>[\w.:-]+)| [^)]{{0,20}})?\){_LOST_COLOR}?(?: |$)",
+        rf"(?:, ip=(?P<node>[\w.:-]+)| (?P<time>\+[\ddhms]{{2,16}})| [^)]{{0,20}})?\){_LOST_COLOR}?(?: |$)",
         inside=digits,
     ),
     _form("[", r"\[pod/(?P<node>[\w.-]+)/[\w.-]+\](?: |$)", inside="p"),

@@ -74,10 +74,11 @@ class Progress:
     that counts all of the run's steps, whose greatest total is `total`. `settling` are lines that show
     failures to have been survived. `asked` is where the job was told to end, and `obeyed` where it showed
     that it had; `died` is where its main program said that it dies of an exception, `part_ended` where a
-    part of its work ended well, `worked` where it last printed a result of its work without counting. 0
-    where there is none. `counts_from_zero` tells that the steps of the whole begin with 0, so that the
-    last one is one less than their number; `is_left_open` that the last rows break off what they tell,
-    `is_uncounted` that they count what is far from its last.
+    part of its work ended well, `worked` where it last printed a result of its work without counting,
+    `begun` where the last of several runs in the file begins, `set_out` where a program last said that its
+    work begins. 0 where there is none. `counts_from_zero` tells that the steps of the whole begin with 0, so
+    that the last one is one less than their number; `is_left_open` that the last rows break off what they
+    tell, `is_uncounted` that they count what is far from its last.
     """
 
     LATEST = 4096
@@ -98,6 +99,9 @@ class Progress:
     died: int = 0
     part_ended: int = 0
     worked: int = 0
+    begun: int = 0
+    set_out: int = 0
+    is_counting: bool = False
     bars: Bars = field(default_factory=Bars)
     epochs: Epochs = field(default_factory=Epochs)
     counts_from_zero: bool = False
@@ -115,6 +119,7 @@ class Progress:
         if mark.total > 1:
             self.whole, self.total = mark, max(self.total, mark.total)
             self.counts_from_zero = self.counts_from_zero or mark.step == 0
+        self.is_counting = self.is_counting or mark.total > 1 or (mark.step >= 0 and not mark.is_bar)
         # Whoever has ended may still evaluate, which bars show; steps of more than the last moment are work.
         if self.closed and not mark.is_bar and len(self._since) < self.LATEST:
             self._since[mark.series] += 1
@@ -132,6 +137,19 @@ class Progress:
             self._is_restarted = True
         elif self._last.get(mark.series, mark.step) > mark.step >= 0:
             self._again[mark.series] = mark.step
+
+    def begin_again(self, line: int) -> None:
+        """Note that another run of the program begins in the file.
+
+        What an earlier one counted, and how it ended, tells nothing of the end of this one.
+        """
+        self.begun = line
+        self.whole, self.total, self.counts_from_zero, self.is_counting = None, 0.0, False, False
+        self.closed = self.part_ended = 0
+        self.bars, self.epochs = Bars(), Epochs()
+        for told in (self._said, self._since, self._again):
+            told.clear()
+        self._is_restarted = False
 
     def close(self, line: int, *, finished: bool, is_part: bool = False, is_own: bool = False) -> None:
         """Note a sign of a good end; `finished` where the run itself says that it is done.
@@ -208,7 +226,7 @@ class Progress:
         A program that has ended says little more; who goes on for pages does other work, and whether that
         ended well nobody said.
         """
-        if self.is_left_open or self.bars.is_amid(self.closed, last_line):
+        if self.is_left_open or self.set_out > self.closed or self.bars.is_amid(self.closed, last_line):
             return True
         # What ended was a part of what is counted around it, or steps of the whole are counted behind it.
         if self.part_ended and self.is_uncounted:
@@ -225,6 +243,7 @@ class Progress:
             and whole.step + self.counts_from_zero >= whole.total == self.total
             and last_line - whole.line < LAST_WORDS
             and not self.is_left_open
+            and self.set_out < whole.line
             and not self.bars.is_amid(whole.line, last_line)
         )
         return whole if is_last else None

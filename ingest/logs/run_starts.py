@@ -30,6 +30,12 @@ WORDS = 12
 
 _PIECE = re.compile(rb"[^\d\n\r]{%d,200}" % WORDS)
 _LETTERS = re.compile(rb"[A-Za-z]{3}")
+# What a program says as it starts, and hardly one that goes through its loop once more.
+_SETS_UP = re.compile(
+    rb"(?i)config|argument|namespace|\bargs\b|\bseed|version|initiali[sz]|world[ _]size|launch|python|"
+    rb"parameters\b|\bcommand|\bhost|\bdevice|\bcuda\b|tokenizer|\bcommit\b|starting up|\bjob[ _-]?id\b|"
+    rb"nodelist"
+)
 
 
 @dataclass
@@ -54,6 +60,11 @@ class _Head:
             piece = max(_PIECE.findall(row), key=len, default=b"")
             if len(self.pieces) < HEAD and _LETTERS.search(piece) and piece not in self.pieces:
                 self.pieces.append(piece)
+
+    @property
+    def sets_up(self) -> bool:
+        """Tell whether the first lines are a program's that starts, and no loop's that a file begins amid."""
+        return self.count < MOST and any(_SETS_UP.search(piece) for piece in self.pieces)
 
     def search(self, block: Block) -> None:
         """Note the lines of the block's own part from which on the first lines are said again."""
@@ -88,12 +99,15 @@ class RunStarts:
         self._heads.append(_Head())
         self._is_new = True
 
-    def see(self, block: Block) -> None:
-        """Look through the next block of the file."""
+    def see(self, block: Block) -> list[int]:
+        """Look through the next block; give the lines in it where a program surely starts anew."""
+        head = self._heads[-1]
         if self._is_new:
-            self._heads[-1].learn(block.data)
+            head.learn(block.data)
             self._is_new = False
-        self._heads[-1].search(block)
+        known = len(head.starts)
+        head.search(block)
+        return head.starts[known:] if head.sets_up else []
 
     def lines(self) -> list[int]:
         """Give the lines that further runs begin with."""

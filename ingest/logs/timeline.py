@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from string import digits
 
-from ingest.logs.clock import parse_time
+from ingest.logs.clock import parse_time, parse_uptime
 from ingest.logs.events import Event
 
 # Steps by which two parts' clocks are compared; fewer tell nothing.
@@ -68,6 +68,7 @@ class Timeline:
     _clock: str = ""
     # By the form of the clocks: how many there were, the first and the last.
     _clocks: dict[str, tuple[int, str, str]] = field(default_factory=dict, repr=False)
+    _uptime: float = 0.0
     _order: dict[int, float] = field(default_factory=dict)
     _course: list[tuple[int, float]] = field(default_factory=list, repr=False)
     _stride: int = 1
@@ -91,11 +92,15 @@ class Timeline:
         """Note the time of a line, which those below it without one share."""
         if not time:
             return
-        self._clock = time
+        if parse_uptime(time) is None:
+            self._clock = time
         self.note(time)
 
     def note(self, time: str) -> None:
         """Count a time towards how long the job printed, whatever its line tells of."""
+        if (uptime := parse_uptime(time)) is not None:
+            self._uptime = max(self._uptime, uptime)
+            return
         form = f"{len(self.parts)} {time.translate(_DIGITS) if time.isascii() else _DIGIT.sub('0', time)}"
         if form in self._clocks or len(self._clocks) < FORMS:
             count, first, _ = self._clocks.get(form, (0, time, ""))
@@ -103,13 +108,17 @@ class Timeline:
 
     @property
     def seconds(self) -> float | None:
-        """Give how long the job printed, by the clock that it printed most; None where none tells a day."""
+        """Give how long the job printed, by the clock that it printed most; None where none tells a day.
+
+        How long its cluster was up tells no less, where only the first lines have a clock.
+        """
         spans = []
         for count, first, last in self._clocks.values():
             began, ended = parse_time(first, YEAR), parse_time(last, YEAR)
             if began is not None and ended is not None and ended > began:
                 spans.append((count, ended - began))
-        return max(spans)[1] if spans else None
+        told = max(spans)[1] if spans else 0.0
+        return max(told, self._uptime) or None
 
     def mark(self, step: float, time: str) -> None:
         """Note when the part reached a step."""

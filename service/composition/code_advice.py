@@ -85,8 +85,8 @@ def _is_told(change: ProposedChange, report: CrashReport) -> bool:
     if change.kind not in ("setting", "flag", "env") or not is_advised(change) or now in _ANY:
         return False
     said = report.root.body if report.root is not None else ""
-    number = r"(?:\d{1,9}x)?", r"(?:x\d{1,9})?"
-    return re.search(rf"(?<![\w.]){number[0]}{re.escape(now)}{number[1]}(?!\.?\w)", said) is not None
+    # A shape tells it beside another number: `512x4096`.
+    return re.search(rf"(?<![\w.])(?:\d{{1,9}}x)?{re.escape(now)}(?:x\d{{1,9}})?(?!\.?\w)", said) is not None
 
 
 def _told_changed(

@@ -106,9 +106,17 @@ class Explanation:
         if not self.assessment.report.root:
             silence = phrase(f"{self.end.silence}-headline", self.language)
             return self.end.open_headline if self._stops_amid_work else silence
+        if self._breaks_off:
+            return phrase("cut-calls-headline", self.language)
         told = phrase("unknown-headline", self.language)
         said = self._said(told)
         return phrase("unknown-headline-said", self.language, said=said) if said else told
+
+    @property
+    def _breaks_off(self) -> bool:
+        """Tell whether all that failed in the log is calls without the line that names their exception."""
+        root = self.assessment.report.root
+        return root is not None and root.handler == "cut-traceback"
 
     @property
     def _stops_amid_work(self) -> bool:
@@ -190,7 +198,8 @@ class Explanation:
         if is_unknown and root is None:
             parts += [self._failure.novel(), self.end.next]
         elif is_unknown:
-            seen = [self.end.requests or phrase("unknown", self.language), phrase("seen", self.language)]
+            why = phrase("cut-calls" if self._breaks_off else "unknown", self.language)
+            seen = [self.end.requests or why, phrase("seen", self.language)]
             parts = [*seen, *parts, self._failure.novel(), self._possibilities(), self.end.next]
         elif self.judged.cases and not (self.message and self.message.replaces_case):
             parts += self._from_case(self.judged.cases[0])

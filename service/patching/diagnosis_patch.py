@@ -444,6 +444,8 @@ def _target(change: ProposedChange, report: CrashReport, library: Library) -> Pa
         in_code=spec is not None and spec.in_code,
         refused_by=tuple(closed_scripts(names, report)),
         keeps=_keeps_value(change),
+        argument=spec.argument if spec is not None else "",
+        is_list=spec is not None and spec.type == "list",
     )
 
 

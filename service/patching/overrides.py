@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Literal
 
 from corpus.condition_nodes import compare
@@ -33,14 +34,17 @@ _FILE = re.compile(r"\S+\.ya?ml")
 
 @dataclass(frozen=True, slots=True)
 class SettingPlace:
-    """Where a setting stands: the word with its name, and its value where it has one."""
+    """Where a setting stands: the word with its name, and its value where it has one.
+
+    `further` are the words behind that value which an option with several values takes as well.
+    """
 
     form: PlaceForm
     word: Word
     value: Word | None
     stage: ProgramWords
     before: Word | None
-    crowded: bool = False
+    further: tuple[Word, ...] = ()
 
     @property
     def line(self) -> int:
@@ -119,9 +123,11 @@ def _as_flag(
         computed = not _flags(target).bare and "@" not in found.value.text
         if not (is_switch(found.value.text) if found.value.plain else computed):
             return replace(found, form="bare", value=None)
-    further = stage.words[argument.word + 2] if argument.word + 2 < len(stage.words) else None
-    crowded = further is not None and not stage.launcher and further.plain and not is_option(further.text)
-    return replace(found, crowded=crowded and not known_frameworks().row(stage.owner).flags.one_value)
+    if stage.launcher or known_frameworks().row(stage.owner).flags.one_value:
+        return found
+    behind = stage.words[argument.word + 2 :]
+    further = takewhile(lambda word: word.plain and not is_option(word.text), behind)
+    return replace(found, further=tuple(further))
 
 
 def edits(script: Script, target: PatchTarget) -> list[WordEdit]:
@@ -220,7 +226,7 @@ def _chosen(script: Script, found: Sequence[SettingPlace], target: PatchTarget) 
 def _holds(script: Script, place: SettingPlace, target: PatchTarget) -> bool:
     if place.form in ("bare", "negated"):
         return isinstance(target.to, bool) and target.to is (place.form == "bare")
-    if place.value is None or target.own == "switch":
+    if place.value is None or target.own == "switch" or (target.is_list and place.further):
         return False
     try:
         return same(
@@ -237,11 +243,14 @@ def _changed(script: Script, place: SettingPlace, target: PatchTarget) -> Iterat
         yield WordEdit(start, place.value.end, "")
         return
     if place.value is not None:
-        if place.crowded:
+        held = changeable(script, place.value)
+        if place.further and target.is_list and held.start == place.value.start < place.further[-1].start:
+            yield WordEdit(place.value.start, place.further[-1].end, spelled(target.to, ""))
+            return
+        if place.further:
             raise NotPatchableError(
                 Message("patch.line-several-values-follow", line=place.line, text=place.word.text)
             )
-        held = changeable(script, place.value)
         is_known = bool(target.present) and "$" not in target.present
         if is_known and held.plain and not place.value.plain and not compare(held.text, "==", target.present):
             raise NotPatchableError(

@@ -1,16 +1,19 @@
 """Change a setting in Python code: a suggestion, since what the code does with it is not known.
 
 A plain value is changed where it stands (`NAME = 1`, `call(name=1)`, `"name": 1`, the default of an option);
-a keyword that is missing is added to the call that has others of the same framework.
+a keyword that is missing is added to the call that has others of the same framework, or makes a class of it.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import json
 import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
+from corpus.frameworks import known_frameworks
 from corpus.keys import canonical, levels, unsigned
 from corpus.message import Message
 from ingest.configfiles import python_code, reader
@@ -23,6 +26,7 @@ from service.patching.target import PatchTarget
 _TELLING = 2
 # Calls that make the settings which another call is handed: TrainingArguments, SFTConfig.
 _SETTINGS = re.compile(r"(?:Config|Arguments|Args)$")
+_MODELS = re.compile(r"(?:Model|For[A-Z]\w*|LM)(?:\.\w+)?$")
 
 
 def suggested(
@@ -116,17 +120,25 @@ def _is_named(setting: Setting, target: PatchTarget) -> bool:
 def _added(text: str, target: PatchTarget, known: AbstractSet[str], quoted: AbstractSet[str]) -> TextEdit:
     """Give the edit that adds the keyword to the one call that it belongs to."""
     call, leaf = target.call_argument
+    if not call and target.argument:
+        above, _, leaf = target.argument.rpartition(".")
+        call = above.rpartition(".")[2]
     name = canonical(leaf or unsigned(target.names[0]))
     is_written = not (isinstance(target.to, str) and _EXPRESSION.fullmatch(target.to))
     if not name.isidentifier() or target.spelled not in ("python", "flag", "yaml") or not is_written:
         raise NotPatchableError(Message("patch.python-code-change-hand"))
+    tree = ast.parse(text)
+    classes = frozenset(_classes_of(tree, target.framework))
     fitting = [
         node
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Call)
-        and _takes(node, call, known)
+        and _takes(node, call, known, classes)
         and not any(canonical(keyword.arg) == name for keyword in node.keywords if keyword.arg)
     ]
+    if len(fitting) > 1 and call:
+        # What loads a model, and not its tokenizer or its configuration.
+        fitting = [node for node in fitting if _MODELS.search(ast.unparse(node.func))] or fitting
     if len(fitting) > 1:
         fitting = [node for node in fitting if _SETTINGS.search(ast.unparse(node.func))] or fitting
         most = max(_share(node, known) for node in fitting)
@@ -143,7 +155,12 @@ def _added(text: str, target: PatchTarget, known: AbstractSet[str], quoted: Abst
     indent = row[: len(row) - len(row.lstrip())]
     is_apart = last.end_lineno != fitting[0].lineno
     between = f",\n{indent}" if is_apart else ", "
-    return TextEdit(at, at, f"{between}{name}={target.to!r}")
+    written = repr(target.to)
+    if isinstance(target.to, str) and target.to[:1] in ("{", "["):
+        # What the catalogue has as JSON is the dictionary or list itself.
+        with contextlib.suppress(ValueError):
+            written = repr(json.loads(target.to))
+    return TextEdit(at, at, f"{between}{name}={written}")
 
 
 def _share(node: ast.Call, known: AbstractSet[str]) -> float:
@@ -156,14 +173,24 @@ def _rows_of(node: ast.Call, rows: Sequence[str]) -> Iterator[str]:
     yield from (row.strip() for row in rows[node.lineno - 1 : node.end_lineno or node.lineno])
 
 
-def _takes(node: ast.Call, call: str, known: AbstractSet[str]) -> bool:
+def _classes_of(tree: ast.Module, framework: str) -> Iterator[str]:
+    """Name the classes that the code imports from a framework's own package: `from vllm import LLM`."""
+    row = known_frameworks().row(framework)
+    tops = {framework.replace("-", "_"), row.package.replace("-", "_")}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in tops:
+            yield from (each.asname or each.name for each in node.names if each.name[:1].isupper())
+
+
+def _takes(node: ast.Call, call: str, known: AbstractSet[str], classes: AbstractSet[str]) -> bool:
     """Tell whether a call takes the setting: by its name, else by its other keywords."""
     names = [keyword.arg for keyword in node.keywords]
     if not (node.args or names) or None in names:
         return False  # what `**` hands on is not known
     if call:
         return ast.unparse(node.func).rpartition(".")[2] == call
-    return len({canonical(name) for name in names if name} & known) >= _TELLING
+    is_class = isinstance(node.func, ast.Name) and node.func.id in classes
+    return len({canonical(name) for name in names if name} & known) >= (1 if is_class else _TELLING)
 
 
 def settings_of(names: Sequence[str]) -> Iterator[str]:

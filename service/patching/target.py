@@ -29,7 +29,9 @@ class PatchTarget:
     script, those that say otherwise did not start it. `in_code` tells of an environment variable that the
     program's own first rows may set. `refused_by` names the job's scripts whose own parsers end the program
     at an option of these names: it is nothing to add to their command lines. `keeps` tells of a key that is
-    renamed that what stands there stays, whatever it is: `to` only says so in words.
+    renamed that what stands there stays, whatever it is: `to` only says so in words. `argument` is what own
+    code hands to a call of the framework in place of the option (`from_pretrained.attn_implementation`).
+    `is_list` tells of an option whose values are all words up to the next one: the new value replaces them.
     """
 
     framework: str
@@ -47,6 +49,8 @@ class PatchTarget:
     in_code: bool = False
     refused_by: tuple[str, ...] = ()
     keeps: bool = False
+    argument: str = ""
+    is_list: bool = False
 
     @property
     def call_argument(self) -> tuple[str, str]:

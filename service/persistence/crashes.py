@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Table, case, func, insert, or_, select, true
+from sqlalchemy import ColumnElement, Connection, Row, Table, and_, case, func, insert, or_, select, true
 
 from service.persistence import sanitizer
 from service.persistence.database import Database
@@ -37,8 +37,8 @@ class TriageScope:
     def holds_once_found(self, table: Table) -> ColumnElement[bool]:
         """Give the same condition where a row is found by another one, in a form that no index answers.
 
-        SQLite's planner, which does not know that few triages are judged, would take the index of the
-        caller, and read all of them.
+        SQLite's planner, which does not know that few triages are judged, or of one crash, would take the
+        index of the caller, and read all of them.
         """
         return self._is_met(func.coalesce(table.c.channel, ""), func.coalesce(table.c.caller, ""))
 
@@ -62,11 +62,15 @@ class CrashRepository:
         """Give what is known of the triages of the same crash before this one."""
         if not fingerprint:
             return None
-        same = (_COLUMNS.fingerprint == fingerprint, _COLUMNS.id < triage, scope.holds(TRIAGES))
+        before = (_COLUMNS.id < triage, scope.holds_once_found(TRIAGES))
         counted = select(
             func.count(), func.min(_COLUMNS.created), func.max(_COLUMNS.created), func.max(_COLUMNS.id)
-        ).where(*same)
-        said = select(FEEDBACK.c.fix).join(TRIAGES, FEEDBACK.c.triage == _COLUMNS.id).where(*same)
+        ).where(_COLUMNS.fingerprint == fingerprint, *before)
+        said = (
+            select(FEEDBACK.c.fix)
+            .join(TRIAGES, FEEDBACK.c.triage == _COLUMNS.id)
+            .where(FEEDBACK.c.fingerprint == fingerprint, *before)
+        )
         told = said.where(FEEDBACK.c.fix != "").order_by(FEEDBACK.c.id.desc()).limit(1)
         judged = (
             said.with_only_columns(_JUDGED)
@@ -120,7 +124,7 @@ class CrashRepository:
 
     def get(self, fingerprint: str, scope: TriageScope = EVERYBODY) -> Crash | None:
         """Give one crash; None where no triage is of it."""
-        found, _ = self._page(scope, 1, _COLUMNS.fingerprint == fingerprint)
+        found, _ = self._page(scope, 1, crashes=[fingerprint])
         return found[0] if found else None
 
     def page(
@@ -135,7 +139,7 @@ class CrashRepository:
         wanted = {crash for crash in fingerprints if crash}
         if not wanted:
             return {}
-        found, _ = self._page(scope, len(wanted), _COLUMNS.fingerprint.in_(wanted))
+        found, _ = self._page(scope, len(wanted), crashes=wanted)
         return {crash.fingerprint: crash for crash in found}
 
     def since(self, moment: datetime, scope: TriageScope, limit: int = 20) -> tuple[Crash, ...]:
@@ -153,9 +157,13 @@ class CrashRepository:
         scope: TriageScope,
         limit: int,
         *narrower: ColumnElement[bool],
+        crashes: Collection[str] = (),
         having: ColumnElement[bool] | None = None,
     ) -> tuple[tuple[Crash, ...], str | None]:
         newest = func.max(_COLUMNS.id)
+        within = scope.holds(TRIAGES)
+        if crashes:
+            within = and_(_COLUMNS.fingerprint.in_(crashes), scope.holds_once_found(TRIAGES))
         query = (
             select(
                 _COLUMNS.fingerprint,
@@ -164,7 +172,7 @@ class CrashRepository:
                 func.max(_COLUMNS.created).label("last"),
                 newest.label("triage"),
             )
-            .where(_COLUMNS.fingerprint != "", scope.holds(TRIAGES), *narrower)
+            .where(_COLUMNS.fingerprint != "", within, *narrower)
             .group_by(_COLUMNS.fingerprint)
             .order_by(newest.desc())
             .limit(limit + 1)
@@ -178,9 +186,11 @@ class CrashRepository:
 def _crash(
     connection: Connection, row: Row[Any], scope: TriageScope, narrower: Sequence[ColumnElement[bool]]
 ) -> Crash:
-    same = (_COLUMNS.fingerprint == row.fingerprint, scope.holds(TRIAGES), *narrower)
+    same = (_COLUMNS.fingerprint == row.fingerprint, scope.holds_once_found(TRIAGES), *narrower)
+    # By their ids first, which the index holds with all that is asked of them.
+    newest = select(_COLUMNS.id).where(*same).order_by(_COLUMNS.id.desc()).limit(4 * JOBS)
     sources = connection.execute(
-        select(_COLUMNS.source).where(*same).order_by(_COLUMNS.id.desc()).limit(4 * JOBS)
+        select(_COLUMNS.source).where(_COLUMNS.id.in_(newest)).order_by(_COLUMNS.id.desc())
     ).scalars()
     cause, headline = connection.execute(
         select(_COLUMNS.cause, _COLUMNS.headline).where(_COLUMNS.id == row.triage)

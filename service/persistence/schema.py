@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 # Versions of the schema in their order; the last is what this code reads and writes.
-VERSIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
+VERSIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
 
 # Identifiers are compared byte by byte everywhere: a server's own order of letters would turn pages around.
 Id = Text().with_variant(Text(collation="C"), "postgresql")
@@ -86,7 +86,8 @@ TRIAGES = Table(
     Index("triages_by_caller", "caller", "id"),
     Index("triages_by_channel", "channel", "id"),
     Index("triages_by_age", "created"),
-    Index("triages_by_fingerprint", "fingerprint", "id"),
+    # Crashes are counted in it, and not in the rows, each of which holds an answer.
+    Index("triages_by_crash", "fingerprint", "id", "caller", "channel", "created"),
     # A search goes through these and not through the rows, each of which holds an answer.
     Index("triages_by_words", "id", "words").ddl_if(dialect="sqlite"),
     Index("triages_by_caller_words", "caller", "id", "words").ddl_if(dialect="sqlite"),
@@ -121,7 +122,10 @@ FEEDBACK = Table(
     Column("cause", Text),
     Column("fix", Text, nullable=False),
     Column("comment", Text, nullable=False),
+    # Its triage's.
+    Column("fingerprint", Text, nullable=False, server_default=""),
     Index("feedback_by_triage", "triage", "id"),
+    Index("feedback_by_crash", "fingerprint", "id"),
 )
 
 BATCHES = Table(

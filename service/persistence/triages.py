@@ -75,6 +75,9 @@ class TriageRepository:
             if final:
                 values |= {"state": "done" if answered or diagnosis else "failed", "finished": now}
             connection.execute(update(TRIAGES).where(_COLUMNS.id == triage).values(**values))
+            if answered and diagnosis is not None:
+                judged = update(FEEDBACK).where(FEEDBACK.c.triage == triage)
+                connection.execute(judged.values(fingerprint=diagnosis.fingerprint))
             if body is not None:
                 insert_or_update(connection, EXCERPTS, {"triage": triage, "body": body}, ["triage"])
 
@@ -157,11 +160,12 @@ class TriageRepository:
         values = feedback.model_dump() | texts | {"right": int(feedback.right)}
         with self._database.write() as connection:
             _standing(connection, feedback.triage)
-            connection.execute(insert(FEEDBACK), values)
+            crash = select(_COLUMNS.fingerprint).where(_COLUMNS.id == feedback.triage).scalar_subquery()
+            connection.execute(insert(FEEDBACK).values(**values, fingerprint=crash))
 
     def feedback(self, triage: str) -> tuple[FeedbackRecord, ...]:
         """Give the feedback on a triage, oldest first; raises NotFoundError."""
-        names = [column for column in FEEDBACK.c if column.name != "id"]
+        names = [FEEDBACK.c[name] for name in FeedbackRecord.model_fields]
         with self._database.read() as connection:
             _standing(connection, triage)
             found = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from functools import lru_cache
 
@@ -16,6 +17,7 @@ from ingest.logs.stacks.own_calls import is_own
 
 # Variables of a launcher; an engine that serves starts its processes itself, and reads none of them.
 _LAUNCHING = frozenset({"MASTER_ADDR", "MASTER_PORT", "NPROC_PER_NODE"})
+_IMPORT = re.compile(r"(?m)^\s{0,8}(?:from|import) ([A-Za-z]\w{1,40})\b")
 
 
 def runs(framework: str, key: str, reader: str, seen: Collection[str]) -> bool:
@@ -95,13 +97,20 @@ def shown_frameworks(report: CrashReport) -> frozenset[str]:
     """Name the frameworks of the log, and those whose settings they take as their own."""
     known = known_frameworks()
     seen = {found.name for found in report.frameworks}.union(
-        *(cued_frameworks(without_remarks(text)) for text in report.launches)
+        *(_launched(without_remarks(text)) for text in report.launches)
     )
     if report.root is not None and not seen & (known.trainers | known.engines):
         seen |= _told_by(report.root)
     named = seen.union(*(known.row(name).extends for name in seen))
     implied = {row.id for row in known.rows.values() if row.shown_by and set(row.shown_by) <= named}
     return frozenset(named | implied)
+
+
+def _launched(text: str) -> frozenset[str]:
+    """Name the frameworks that a file of the job speaks of, and the trainers that its code imports."""
+    known = known_frameworks()
+    imported = frozenset(_IMPORT.findall(text)) & known.trainers
+    return imported.union(cued_frameworks(text))
 
 
 def _told_by(root: Event) -> frozenset[str]:

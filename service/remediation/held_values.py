@@ -122,12 +122,21 @@ def _of_paths(
 ) -> Iterator[tuple[float, Setting]]:
     held = [(item, _plain(item.value)) for item in settings if not _SHELL.match(item.key)]
     for path in map(_plain, paths_in(told)):
+        likely: list[tuple[float, Setting]] = []
+        others: list[tuple[float, Setting]] = []
         for item, value in held:
-            # Where a run writes is not where it reads, but for what it wrote itself.
             is_likely = bool(_WRITTEN.search(item.key)) == is_output
-            likeness = _likeness(path, value, item.key, deep=is_output)
-            if likeness == WHOLE or (likeness and (is_likely or is_output)):
-                yield likeness + is_likely / 4, item
+            if likeness := _likeness(path, value, item.key, deep=is_output):
+                (likely if is_likely else others).append((likeness, item))
+        yield from ((likeness + 0.25, item) for likeness, item in likely)
+        # Where a run writes is not where it reads, but for what it wrote itself, and for what lies in a
+        # folder for results that stands in the one it reads from.
+        most = max((likeness for likeness, _ in likely), default=WHOLE)
+        for likeness, item in others:
+            if is_output or likeness == WHOLE:
+                yield likeness, item
+            elif likeness > max(most, 1.0):
+                yield likeness + 0.5, item
 
 
 def _likeness(path: str, value: str, key: str, *, deep: bool) -> float:

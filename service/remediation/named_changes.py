@@ -20,6 +20,7 @@ from service.remediation.moved_keys import Rename
 from service.remediation.named_options import NamedOption
 from service.remediation.own_names import own_option
 from service.remediation.ranking import BEFORE_ADVICE, ChangeGroup
+from service.remediation.refusals import refusing_program
 from service.remediation.setting_values import is_guidance, misfit_reason, number_of, typed_value
 from service.remediation.stated_settings import is_variable
 from service.schemas.diagnosis import ProposedChange
@@ -138,10 +139,12 @@ def _refusal_change(
     mine = settable_frameworks(report)
     shown = [found.name for found in report.frameworks if found.name in mine]
     known = [name for name in shown if library.setting(name, option.key)]
-    # A library that the program uses takes no options; what no framework knows is the program's own.
-    owner = next(
-        iter([*known, *(name for name in shown if name not in known_frameworks().generic)]), "python"
-    )
+    # A library that the program uses takes no options, and what starts it has its own; what no framework
+    # knows is the program's own.
+    program = refusing_program(report)
+    mine_too = _programs(program, report) if program.endswith(".py") else shown
+    others = (name for name in shown if name not in known_frameworks().generic and name in mine_too)
+    owner = next(iter([*known, *others]), "python")
     spelled = next((each.spelled for each in settings if canonical(each.key) == canonical(option.key)), "")
     spelled = spelled or ("env" if option.why is not None and is_variable(option.key) else "")
     is_own = own_setting(option.key, report, settings) is not None
@@ -233,6 +236,17 @@ def launched(report: CrashReport) -> frozenset[str]:
         for name, row in known_frameworks().rows.items()
         for launch in row.launches
         if any(re.search(launch, text) for text in texts)
+    )
+
+
+def _programs(script: str, report: CrashReport) -> frozenset[str]:
+    """Name the frameworks that a script which calls itself so is a program of."""
+    texts = (report.command[1], *report.launches)
+    paths = {script, *(path for text in texts for path in re.findall(rf"\S*{re.escape(script)}", text))}
+    return frozenset(
+        name
+        for name, row in known_frameworks().rows.items()
+        if any(re.search(launch, path) for launch in row.launches for path in paths)
     )
 
 

@@ -18,6 +18,7 @@ from ingest.logs.report import CrashReport
 from service.remediation.alternative_files import with_switches
 from service.remediation.call_arguments import options_behind, told_arguments
 from service.remediation.calls_in_code import in_own_calls
+from service.remediation.card_lists import with_degrees
 from service.remediation.changes import propose_changes
 from service.remediation.data_flow.flow_changes import flow_changes, flow_options
 from service.remediation.exclusions import find_excluded
@@ -37,6 +38,7 @@ from service.remediation.own_values import advised_flags, divided_values, own_va
 from service.remediation.packages.changes import fitting_changes
 from service.remediation.packages.fit import fitting_installs
 from service.remediation.packages.named import named_installs
+from service.remediation.packages.raising import raising_package
 from service.remediation.packages.reported import reported_versions
 from service.remediation.passed_values import tell_passed
 from service.remediation.ranking import ENOUGH_CHANGES, UNADVISED, shown, without_strangers
@@ -89,6 +91,7 @@ def propose(
     changes = _with_flow(found.changes, assessment, library, language)
     changes = with_switches(changes, assessment.report, assessment.settings, language)
     changes = _with_commands(changes, assessment, library, language)
+    changes = _with_raising(changes, assessment, library, language)
     changes = given_since(changes, assessment.report, language)
     changes = fitting_installs(changes, assessment.report, language)
     changes = in_own_calls(changes, assessment.report, library, language)
@@ -99,7 +102,7 @@ def propose(
     told = tell_overwritten(shown(changes), assessment.report, language, assessment.settings)
     told = tell_passed(told, assessment.report, assessment.settings, language)
     told = tell_set_places(told, assessment.settings, language)
-    return Proposals(tuple(told), found.dropped)
+    return Proposals(tuple(with_degrees(told, assessment.settings, language)), found.dropped)
 
 
 def _with_flow(
@@ -151,6 +154,18 @@ def _with_commands(
     # A launcher's bare name says less than what is known of the cause.
     bare = [change for change in commands if " " not in change.key]
     return [*first, *(change for change in commands if change not in bare), *others, *bare]
+
+
+def _with_raising(
+    changes: Sequence[ProposedChange], assessment: Assessment, library: Library, language: Language
+) -> Sequence[ProposedChange]:
+    """Offer another release of the package that failed where nothing is known to cure."""
+    if any(map(is_cure, changes)):
+        return changes
+    report, settings = assessment.report, assessment.settings
+    packages = raising_package(assessment.candidates[0].cause, report, library)
+    made, _ = propose_changes((), report, library, settings, language, packages=packages)
+    return [*made, *changes]
 
 
 def is_cure(change: ProposedChange) -> bool:

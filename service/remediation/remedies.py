@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from corpus.expressions import compiled
 from corpus.frameworks import known_frameworks
-from corpus.keys import flag, unsigned
+from corpus.keys import flag, last_level, unsigned
 from corpus.library import Library
 from corpus.schema import ChangeKind, Remedy, Scalar
 from ingest.logs.conditions import applies
@@ -143,8 +143,13 @@ def _of_job(
         # What takes a path or a name is no switch, whatever its name ends in (`overwrite_output_dir`).
         found = [item for item in found if item.value.strip("'\"").lower() not in _SWITCHED]
     fitting = [item for item in found if phase_of(item.key) in ("", failing)]
-    # What a file of the job calls it, before the words of a print.
-    for setting in sorted(fitting, key=lambda item: (phase_of(item.key) != failing, not item.file)):
+
+    def order(item: Setting) -> tuple[bool, bool, bool]:
+        # What a file of the job calls it, before the words of a print; `lr` before `final_lr`.
+        match = compiled(row.own).search(last_level(item.key))
+        return phase_of(item.key) != failing, match is None or match.start() > 0, not item.file
+
+    for setting in sorted(fitting, key=order):
         is_given = setting.value.strip("'\"").lower() not in _NOT_GIVEN
         longer = (item for item in settings if _may_make(item, setting) and is_known(item))
         is_switched = isinstance(row.to, bool)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 
 from corpus.frameworks import known_frameworks
-from corpus.keys import canonical, flag, levels_above, pattern, signs, unsigned
+from corpus.keys import canonical, flag, last_level, levels_above, pattern, signs, unsigned
 from corpus.library import Library, fits
 from corpus.schema import SettingSpec
 from ingest.configfiles.formats import CODE
@@ -126,6 +126,11 @@ def find_refused(
         if option.key in arguments or passed_option(option.key, report):
             continue  # a call hands it over in code, or a launcher gives it
         key = _own_key(option.key, settings)
+        # What the program itself writes into its configuration stands in no setting that could be left out.
+        writes = re.compile(rf"(?:\[['\"]|\.){re.escape(last_level(key))}(?:['\"]\])? ?=(?!=)")
+        calls = report.root.frames if report.root is not None else ()
+        if value_of(key, settings) is None and any(writes.search(frame.code) for frame in calls):
+            continue
         if canonical(key) not in told:
             found.setdefault(canonical(key), replace(option, key=key))
     return list(found.values())[:MOST]

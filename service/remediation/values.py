@@ -49,7 +49,7 @@ def rule_context(
     texts = tuple(report.texts.values())
     is_saved = report.checkpoint is not None
     return RuleContext(
-        change, spec, now, cause, facts, settings, named, texts, is_saved, saved_n=report.saved_n
+        change, spec, now, cause, facts, settings, named, texts, report.launches, is_saved, report.saved_n
     )
 
 

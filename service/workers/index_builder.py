@@ -39,7 +39,12 @@ def _build_apart(settings: Settings, report: Report) -> None:
     )
     try:
         process.start()
+    except OSError:
+        # A machine that gives no further process may still build it here.
+        return
+    finally:
         told.close()
+    try:
         with suppress(EOFError):
             while True:
                 report(*progress.recv())

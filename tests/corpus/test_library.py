@@ -264,8 +264,17 @@ def test_a_broken_table_names_file_row_and_field(tmp_path: Path, parts: dict[str
         library.load(write_corpus(tmp_path, **parts))
 
 
-def test_a_cached_corpus_is_the_same(tmp_path: Path) -> None:
+def test_a_process_loads_the_corpus_once_and_gives_it_to_each_cache(tmp_path: Path) -> None:
+    """The parts of a server share it; whoever starts with one of the caches reads that."""
+    loaded = [library.load(), library.load(cache=tmp_path / "one"), library.load(cache=tmp_path / "two")]
+    assert loaded[0] is loaded[1] is loaded[2]
+    one, two = ([path.read_bytes() for path in (tmp_path / name).iterdir()] for name in ("one", "two"))
+    assert one == two != []
+
+
+def test_a_cached_corpus_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the cache gives back equals what the files give."""
+    monkeypatch.setattr(library, "loaded_once", lambda _kind, _digest, _stored, load: load()[1])
     cache = tmp_path / "cache"
     first, second = library.load(cache=cache), library.load(cache=cache)
     assert first == second == whole_corpus()

@@ -100,33 +100,12 @@ TRAINERS = {
     "axolotl",
     "megatron",
 }
+WITH_ENGINE = (TRAINERS - {"transformers", "axolotl", "megatron"}) | {"vllm", "sglang"}
 # Failures that a job of any trainer can have.
 ANYWHERE = {
     "gpu-oom-training": TRAINERS | {"deepspeed", "accelerate", "lightning", "pytorch"},
-    "gpu-oom-rollout": {
-        "verl",
-        "easyr1",
-        "tinyzero",
-        "simplerl-reason",
-        "openrlhf",
-        "trl",
-        "ms-swift",
-        "llamafactory",
-        "vllm",
-        "sglang",
-    },
-    "kv-cache-too-small": {
-        "verl",
-        "easyr1",
-        "tinyzero",
-        "simplerl-reason",
-        "openrlhf",
-        "trl",
-        "ms-swift",
-        "llamafactory",
-        "vllm",
-        "sglang",
-    },
+    "gpu-oom-rollout": WITH_ENGINE,
+    "kv-cache-too-small": WITH_ENGINE,
     "collective-straggler": {
         "verl",
         "trl",

@@ -8,8 +8,8 @@ from corpus.extract.members import members
 from corpus.extract.messages.packages import ModelNames
 from corpus.extract.model_names import model_names
 from corpus.extract.standard_library import Stubs, changed
-from corpus.extract.symbols import history, modules
-from corpus.symbols import PYTHON, SymbolHistory, digest_of, history_of
+from corpus.extract.symbols import history, last_of_each_minor, modules
+from corpus.symbols import ANY_CLASS, PYTHON, SymbolHistory, digest_of, history_of
 from tests.tables import each_row
 
 PLAIN = """
@@ -91,6 +91,23 @@ def test_that_a_class_tells_its_attributes_and_what_its_methods_take() -> None:
     assert found["Record.__init__"] == {"(key"}
 
 
+def test_that_functions_and_all_classes_together_are_told() -> None:
+    """What is written in C has no row; a class of msgspec is made of its fields, as a dataclass is."""
+    text = f"{CLASSES}\nclass Given(msgspec.Struct):\n    n: int = 1\ndef build(size, *, fast=False): ...\n"
+    found = members([text, "@no_grad()\ndef build(depth): ...\ndef load(path, **rest): ...\n"])
+    assert found["build()"] == {"(size", "(fast", "(depth"}
+    assert found["load()"] is None
+    assert found["Given.__init__"] == {"(n"}
+    together = found[ANY_CLASS]
+    assert together is not None
+    assert {"limit", "fill", "go", "key"} <= together
+
+
+def test_that_the_last_release_of_each_minor_version_is_read() -> None:
+    listed = ["0.9.1", "1.0.0", "1.0.2", "1.1.0", "0.10.3", "0.10.0"]
+    assert last_of_each_minor(listed, "0.10") == ["0.10.3", "1.0.2", "1.1.0"]
+
+
 REGISTRY = """
 _MODELS = {
     "PlumForCausalLM": ("plum", "PlumForCausalLM"),
@@ -122,6 +139,9 @@ def test_that_only_what_came_or_went_is_kept() -> None:
         digest_of("made.a", "new"): [[1, 1]],
         digest_of("made.b", ""): [[1, 1]],
     }
+    # A call that may take anything refuses nothing, and stands and goes with its class.
+    calls = {"A.go": frozenset({"(old"})}, {"A.go": None}, {"A.go": frozenset({"(old", "(new"})}, {}
+    assert dict(history(calls)) == {digest_of("A.go", "(new"): [[1, 2]]}
     # Where one release does not tell a module's names, none of them counts as gone.
     assert dict(history([first, second, third])) == {digest_of("made.b", ""): [[1, 2]]}
 
@@ -159,6 +179,9 @@ def test_that_the_versions_with_a_name_are_those_next_to_the_job(
         ("trl", "DPOTrainer.compute_loss", "(num_items_in_batch", "0.11.4", "0.12.2"),
         ("trl", "trl", "AutoModelForCausalLMWithValueHead", "0.29.1", "0.27.2"),
         ("trl", "DPOTrainer.__init__", "(loss_type", "0.13.0", "0.9.6"),
+        ("trl", "GRPOConfig.__init__", "(vllm_mode", "0.17.0", "0.18.2"),
+        ("peft", "prepare_model_for_kbit_training()", "(gradient_checkpointing_kwargs", "0.5.0", "0.7.1"),
+        ("torchvision", "torchvision.transforms.functional_tensor", "", "0.17.2", "0.16.2"),
         ("trl", "DPOTrainer.get_batch_logps", "(average_log_prob", "0.9.6", "0.8.6"),
         ("transformers", "transformers", "NoSuchNameEver", None, None),
     ],

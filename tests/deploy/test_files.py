@@ -102,6 +102,11 @@ def test_that_what_is_sent_for_the_collector_reaches_what_keeps_it() -> None:
         assert re.fullmatch(r"http://(\w+):\d+", source["url"])[1] in services  # type: ignore[index]
 
 
+@pytest.mark.skipif(shutil.which("otelcol") is None, reason="OpenTelemetry's collector is not installed")
+def test_that_the_collector_reads_its_settings() -> None:
+    _ended("otelcol", "validate", "--config", DEPLOY / "docker" / "collector.yaml")
+
+
 def test_that_the_settings_that_files_name_exist() -> None:
     """Each WHYCRASH_ variable below deploy/ is one of docs/settings.md."""
     known = set(re.findall(r"`(WHYCRASH_\w+)`", (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")))

@@ -31,6 +31,21 @@ class RandomCases(Retriever):
         return [SignatureMatch(case, 3, at_root=True) for case in lot.sample(cases, 3)]
 
 
+class Answered:
+    """The product, asked once about each incident for all tests."""
+
+    name = "composer"
+
+    def __init__(self, inner: System) -> None:
+        self._inner = inner
+        self._told: dict[str, Answer] = {}
+
+    def answer(self, incident: Incident) -> Answer:
+        if incident.id not in self._told:
+            self._told[incident.id] = self._inner.answer(incident)
+        return self._told[incident.id]
+
+
 class EveryCause:
     """A composer that lists every cause there is."""
 
@@ -66,15 +81,20 @@ def some() -> list[Incident]:
     return incidents.load(split="test")
 
 
+@pytest.fixture(scope="module")
+def product(triage: Triage) -> System:
+    return Answered(Composer(triage))
+
+
 def scores(system: System, some: Sequence[Incident], triage: Triage) -> dict[str, list[Score]]:
     """Score one system on the test split."""
     return {"test": [score(incident, system.answer(incident), triage.library) for incident in some]}
 
 
 @pytest.mark.long
-def test_the_product_stands_on_its_floors(triage: Triage, some: list[Incident]) -> None:
+def test_the_product_stands_on_its_floors(product: System, triage: Triage, some: list[Incident]) -> None:
     """The figures that were reached once are reached still."""
-    assert gate.below_floors(scores(Composer(triage), some, triage), gate.load()) == []
+    assert gate.below_floors(scores(product, some, triage), gate.load()) == []
 
 
 @pytest.mark.long
@@ -88,9 +108,11 @@ def test_a_retriever_of_random_cases_falls(triage: Triage, some: list[Incident])
 
 
 @pytest.mark.long
-def test_a_composer_that_lists_every_cause_falls(triage: Triage, some: list[Incident]) -> None:
+def test_a_composer_that_lists_every_cause_falls(
+    product: System, triage: Triage, some: list[Incident]
+) -> None:
     """Listing everything loses."""
-    greedy = EveryCause(Composer(triage), list(triage.library.causes))
+    greedy = EveryCause(product, list(triage.library.causes))
     fallen = gate.below_floors(scores(greedy, some, triage), gate.load())
     assert any("cause_top1" in row for row in fallen)
     assert any("healthy" in row for row in fallen)

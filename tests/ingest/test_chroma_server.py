@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +22,7 @@ from ingest.index import Index
 from ingest.logs.reader import Reader
 from ingest.pipeline import IndexPlaces, IngestOutcome
 from tests.factories import OOM, STRANGE, document, silent, traceback
+from tests.ingest.chroma_server import Chroma, chroma_server
 from tests.ports import free_port
 
 # Chroma's own dependencies warn where they are imported.
@@ -52,45 +49,11 @@ class Counting(HashEmbedder):
         return super().embed(texts)
 
 
-class Chroma:
-    """A Chroma server of this test's own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        command = Path(sys.executable).with_name("chroma")
-        self._process = subprocess.Popen(
-            [command, "run", "--path", self._folder, "--host", "127.0.0.1", "--port", str(self.port)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd=self._folder.parent,
-        )
-        for _ in range(300):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            time.sleep(0.1)
-        pytest.fail("the Chroma server did not start")
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-
-
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Chroma]:
     """A server that runs."""
-    made = Chroma(tmp_path / "chroma")
-    made.start()
-    yield made
-    chroma.server_at(made.url).close()
-    made.stop()
+    with chroma_server(tmp_path) as running:
+        yield running
 
 
 Ingest = Callable[..., IngestOutcome]

@@ -32,8 +32,8 @@ _ENTERS = re.compile(
 _RUN_AS_MAIN = "_run_module_as_main"
 # What Python calls for an attribute that is not there: it raises on behalf of whoever asks for it.
 _ACCESSORS = frozenset({"__getattr__", "__getattribute__", "__delattr__"})
-# Packages, and the modules that a hub's scripts are kept as.
-_INSTALLED = re.compile(r"(?i:(?:site|dist)-packages/)|/huggingface/modules/")
+# Packages, the modules that a hub's scripts are kept as, and what a package wrote into the job's folder.
+_INSTALLED = re.compile(r"(?i:(?:site|dist)-packages/)|/huggingface/modules/|\bunsloth_compiled_cache/")
 
 
 def raised_by(code: str) -> tuple[str, str]:

@@ -26,7 +26,13 @@ _COMPOUND = re.compile(r"[A-Z]\w*[a-z0-9_][A-Z]")
 # CPython, Python/ceval.c; `<locals>` stands behind a function that made the called one as it ran.
 _CALLEE = re.compile(r"TypeError: ([\w.<>]+)\.<locals>\.[\w.<>]+\(\) (?:got|missing|takes|argument)\b")
 # CPython, Python/ceval.c, from 3.10 on with the class before the method.
-_ARGUMENT = re.compile(r"(?P<callee>[\w.<>]{1,200})\(\) got an unexpected keyword argument '")
+_ARGUMENT = re.compile(
+    r"(?P<callee>[\w.<>]{1,200})\(\) got an unexpected keyword argument '(?P<argument>\w{0,80})"
+)
+# msgspec, of whose classes vLLM's parameters are: no class is named.
+_UNNAMED = re.compile(r"TypeError: Unexpected keyword argument '(?P<argument>\w{1,80})'")
+# A function that a statement calls as its module's, or whose name is of several words.
+_WORDS = re.compile(r"[a-z]+(?:_[a-z0-9]+){2,}")
 # A class that a statement or a sentence makes an object of, as its module's or by its name alone.
 _MADE = re.compile(r"(?<![\w.])(?P<module>[a-z_]\w{0,40}\.)?(?P<owner>[A-Z]\w{2,60})\(")
 _CAPITAL = re.compile("[A-Z]")
@@ -112,6 +118,8 @@ def misses_argument(message: str, frames: Sequence[Frame]) -> bool:
         return False
     if not frames and naming_package(message):
         return True
+    if any(packages_with(owner, argument) for owner, argument in refused_arguments(message, frames)):
+        return True
     return any(
         bool(modules_with(owner)) and (is_qualified or len(_CAPITAL.findall(owner)) > 1)
         for owner, is_qualified in refusing_classes(message, frames).items()
@@ -141,6 +149,26 @@ def refusing_classes(message: str, frames: Sequence[Frame]) -> Mapping[str, bool
     made = {found["owner"]: bool(found["module"]) for found in _MADE.finditer(code)}
     told = match["callee"].rpartition(".")[0].rpartition(".")[2]
     return {told: made.get(told, False)} if told else made
+
+
+def refused_arguments(message: str, frames: Sequence[Frame]) -> list[tuple[str, str]]:
+    """Give what may have refused an argument, and that argument, as tables of names by release keep them.
+
+    A function's name of fewer than three words may be anybody's, unless the job calls it as a module's.
+    """
+    match = _ARGUMENT.search(message) or _UNNAMED.search(message)
+    if match is None or not match["argument"]:
+        return []
+    argument, own = f"({match['argument']}", own_call(frames)
+    callee = match.groupdict().get("callee") or "__init__"
+    above, _, name = callee.rpartition(".")
+    if above:
+        return [(f"{above.rpartition('.')[2]}.{name}", argument)]
+    code = own.code if own is not None else "" if frames else message[: match.start()]
+    if name == "__init__":
+        return [(f"{found['owner']}.__init__", argument) for found in _MADE.finditer(code)]
+    is_qualified = re.search(rf"\b[a-zA-Z]\w*\.{re.escape(name)}\(", code) is not None
+    return [(f"{name}()", argument)] if is_qualified or _WORDS.fullmatch(name) else []
 
 
 def misses_model(message: str, frames: Sequence[Frame]) -> bool:

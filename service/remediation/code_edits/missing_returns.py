@@ -23,8 +23,9 @@ _NONE = re.compile(
     r"argument must be .{1,60} not 'NoneType'|Could not infer dtype of NoneType|"
     r"unsupported (?:operand|format).{1,80}NoneType"
 )
-# A way that nobody thought of earns nothing.
-_PUT = "return 0.0"
+# A row that nobody thought of earns nothing. Of what another function is to give, only its caller knows.
+_REWARDS = re.compile(r"(?i)reward|score|grade|verif|acc(?:uracy)?(?![a-z])")
+_PUT, _PUT_UNKNOWN = "return 0.0", "return VALUE"
 
 
 def missing_return(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | None:
@@ -46,9 +47,14 @@ def missing_return(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | N
     if len(found) != 1:
         return None
     file, function = found[0]
+    named = rf"(?m)^.*[=:][ \t]*['\"]?{re.escape(function.name)}['\"]?(?=[\s,]|$)"
+    is_reward = _REWARDS.search(" ".join([function.name, *(row[0] for row in re.finditer(named, told))]))
     rows, last = file.text.split("\n"), function.body[-1].end_lineno or function.lineno
-    text = "\n".join([*rows[:last], " " * function.body[0].col_offset + _PUT, *rows[last:]])
     place = f"{file.name.replace(chr(92), '/').rpartition('/')[2]}:{last}"
+    if is_reward is None:
+        why = in_both("changes.way-without-value", name=function.name)
+        return OwnEdit("insert-after", place, "", _PUT_UNKNOWN, why, is_sure=False)
+    text = "\n".join([*rows[:last], " " * function.body[0].col_offset + _PUT, *rows[last:]])
     why = in_both("changes.way-without-return", name=function.name)
     return OwnEdit("insert-after", place, "", _PUT, why, file, text)
 

@@ -24,7 +24,7 @@ from ingest.logs.stacks.own_calls import is_own
 from ingest.logs.stacks.own_names import misses_shadowed, naming_package
 from service.remediation.packages import builds
 from service.remediation.packages.fit import python_version
-from service.remediation.packages.missing_names import missing_arguments, missing_names
+from service.remediation.packages.missing_names import missing_arguments, missing_names, refused_arguments_of
 from service.remediation.packages.moves import Move, Situation, smallest_moves
 from service.remediation.packages.seen import INSTALLED, involved_packages, libraries_of, seen_versions
 from service.remediation.rules.packages import distribution, range_in_words
@@ -46,6 +46,11 @@ _LACKS = re.compile(r"has no attribute '|got an unexpected keyword argument '|mi
 _UNKNOWN_KEYWORD = re.compile(
     r"(?P<callee>[\w.<>]{1,100})\(\) got an unexpected keyword argument '(?P<argument>\w{1,80})'"
 )
+# A function that is private to a package, or a class, that no user hands on under its own name.
+_ASKED_FOR = re.compile(
+    r"TypeError: (?P<callee>(?:\w{1,80}\.){0,3}?(?P<name>_[a-zA-Z]\w{0,80}|[A-Z]\w{0,80})(?:\.__init__)?)"
+    r"\(\) missing \d+ required (?:positional|keyword-only) arguments?: '(?P<argument>\w{1,80})'"
+)
 
 _UNDEFINED = re.compile(r"NameError: name '(?P<name>\w{1,80})' is not defined")
 
@@ -62,10 +67,14 @@ def fitting_changes(
         return [_change("torch", build.specifier, build.why, seen.get("torch"))]
     if "architecture" in turns_on and (build := builds.for_card(report, seen)):
         return [_change("torch", build.specifier, build.why, seen.get("torch"))]
+    refused = refused_arguments_of(report, seen)
     if "package-versions" not in turns_on:
-        return []
+        # What a class takes by now, or no more, is no setting to correct.
+        return [
+            _change(package, name.specifier, name.why, seen.get(package)) for package, name in refused.items()
+        ]
     python = next((version_of(found.version) for found in report.frameworks if found.name == PYTHON), None)
-    named = missing_arguments(report, library, seen) | missing_names(report, seen, python)
+    named = missing_arguments(report, library, seen) | refused | missing_names(report, seen, python)
     if (interpreter := named.pop(PYTHON, None)) is not None:
         present = str(python) if python is not None else None
         change = Change(
@@ -113,19 +122,24 @@ def _callers(report: CrashReport) -> Iterator[PackageChange]:
 
 
 def _passing(report: CrashReport) -> Iterator[PackageChange]:
-    """Offer a newer release of the installed package whose own code passes an argument that is not taken.
+    """Offer a newer release of the installed package whose own code calls what another one has otherwise.
 
-    What the job's call hands on stands in no code of the package.
+    It passes an argument that is not taken, or lacks one that is asked for. What the job's call hands on
+    stands in no code of the package.
     """
     frames = report.root.frames if report.root is not None else ()
-    match = _UNKNOWN_KEYWORD.search(report.root.body) if report.root is not None and frames else None
+    body = report.root.body if report.root is not None and frames else ""
+    match = _UNKNOWN_KEYWORD.search(body) or _ASKED_FOR.search(body)
     called = INSTALLED.search(frames[-1].file) if match is not None else None
     if match is None or called is None:
         return
-    if re.search(rf"(?<!\w){match['argument']} ?=(?!=)", frames[-1].code):
+    is_lacking = match.re is _ASKED_FOR
+    asked = rf"(?<![\w.]){match['name']}\((?!.*\*)" if is_lacking else ""
+    if re.search(asked or rf"(?<!\w){match['argument']} ?=(?!=)", frames[-1].code):
         package = canonicalize_name(distribution(called["module"]))
         told = {"package": package, "argument": match["argument"], "callee": match["callee"]}
-        yield _change(package, "newer than what is installed", in_both("packages.passing", **told), None)
+        why = in_both("packages.lacking" if is_lacking else "packages.passing", **told)
+        yield _change(package, "newer than what is installed", why, None)
 
 
 def _of_package_code(report: CrashReport, seen: Mapping[str, Version]) -> Iterator[PackageChange]:
@@ -211,15 +225,10 @@ def _of_program(report: CrashReport, seen: Mapping[str, Version]) -> Iterator[Pa
     root, command = report.root, report.command[1]
     if root is None or not _LACKS.search(root.body) or not report.view().test("started", "package").value:
         return
-    rows = [known_frameworks().row(name) for name in cued_frameworks(command)]
-    for row in rows[:1]:
-        package = canonicalize_name(row.package or row.id)
-        yield _change(
-            package,
-            "newer than what is installed",
-            in_both("packages.program", package=package),
-            seen.get(package),
-        )
+    row = known_frameworks().row(cued_frameworks(command)[0])
+    package = canonicalize_name(row.package or row.id)
+    why = in_both("packages.program", package=package)
+    yield _change(package, "newer than what is installed", why, seen.get(package))
 
 
 def _as_listed(

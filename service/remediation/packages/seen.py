@@ -46,9 +46,13 @@ _VERSION = re.compile(r"^Version: (?P<version>\d[\w.+]{0,30})$")
 # A compiled library by its path, and an operator by its name, which begins with its library's.
 _LIBRARY = re.compile(r"(?:site|dist)-packages/(?P<module>[A-Za-z_]\w*)[\w./+-]*\.so\b")
 _OPERATOR = re.compile(r"\boperator (?P<module>[A-Za-z]\w*)::\w")
-INSTALLED = re.compile(r"(?:site|dist)-packages/(?P<module>[A-Za-z_]\w*)")
+# What a package writes into a folder of the job's is its own code, too.
+INSTALLED = re.compile(r"(?:(?:site|dist)-packages/|\b(?=unsloth_compiled_cache/))(?P<module>[A-Za-z_]\w*)")
 # Files of Python itself, which no package brought, and a text that somebody ran as code.
 _OF_PYTHON = re.compile(r"^<(?:frozen |string>)|/lib(?:64)?/python\d[\d.]*/(?!(?:site|dist)-packages/)")
+# A call as IPython shows it, with or without its link on a page, and rows of code that may stand below it.
+_CALL = re.compile(r"\s*(?:File )?\[?(?P<file>[^\s\"\]]{1,300}\.py)(?::\d|\]\(|, line \d| in \S)")
+_CODE_ROWS = 14
 # What loads the library of another package for it.
 _LOADER = re.compile(r"/torch/_ops\.py$")
 # A line that says what it needs names versions that the job has not.
@@ -121,13 +125,17 @@ def involved_packages(report: CrashReport) -> list[Fact]:
         for fact in report.facts
         if fact.kind == "package" and fact.line == root.line
     }
-    calls = (
+    calls = [
         frame.file
         for frame in reversed(root.frames)
         if not _OF_PYTHON.search(frame.file)
         and not (frame.function.startswith("load_library") and _LOADER.search(frame.file))
-    )
-    called = INSTALLED.search(next(calls, ""))
+    ]
+    if not root.frames:
+        # A paste may leave out the row that a traceback begins with, and thereby its calls.
+        above = (report.texts.get(root.line - rows, "") for rows in range(1, _CODE_ROWS))
+        calls = [call["file"] for text in above if (call := _CALL.match(text)) is not None]
+    called = INSTALLED.search(calls[0]) if calls else None
     raised = _owner(called["module"]) if called is not None else ""
     found = [("raised", raised)] if raised and raised not in lacking else []
     found += [("library", name) for name in libraries_of(root.text)]

@@ -76,6 +76,8 @@ class RuleContext:
     card_gib: float | None = None
     # What the log says, as far as the report keeps it.
     texts: Sequence[str] = ()
+    # The job's own files.
+    files: Sequence[str] = ()
     # Whether the log tells of a whole checkpoint.
     is_saved: bool = False
     # Of how many steps it tells that a checkpoint is whole.

@@ -32,14 +32,25 @@ def interface_there(context: RuleContext, wanted: str) -> tuple[str, str] | None
 
     None where one of that name, or beginning with it, is listed: NCCL would have taken it.
     """
+    listed, fitting = _listed(context)
+    names = wanted.strip("'\"").lstrip("=").split(",")
+    if not all(names) or any(name.startswith(tuple(names)) for name in listed):
+        return None
+    return (min(fitting, key=[*reversed(listed)].index), ", ".join(fitting)) if fitting else None
+
+
+def interface_alone(context: RuleContext) -> str | None:
+    """Give the one interface of those which the nodes list that is up on all of them."""
+    _, fitting = _listed(context)
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _listed(context: RuleContext) -> tuple[list[str], list[str]]:
+    """Give the interfaces that the log lists, and those that are up on all nodes and lead to others."""
     listed, up = Counter[str](), Counter[str]()
     for fields in (fact.fields for fact in context.facts if fact.kind == "interface"):
         name = str(fields.get("name", ""))
         listed[name] += 1
         up[name] += "UP" in str(fields.get("flags", fields.get("state", ""))).split(",")
-    names = wanted.strip("'\"").lstrip("=").split(",")
-    if not all(names) or any(name.startswith(tuple(names)) for name in listed):
-        return None
     nodes = max(listed.values(), default=0)
-    fitting = [name for name in listed if up[name] == nodes and not _LOCAL.match(name)]
-    return (min(fitting, key=[*reversed(listed)].index), ", ".join(fitting)) if fitting else None
+    return [*listed], [name for name in listed if up[name] == nodes and not _LOCAL.match(name)]

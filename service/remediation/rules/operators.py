@@ -17,7 +17,8 @@ from service.remediation.named_options import closest
 from service.remediation.rules.cluster_resources import asked_of, cluster_free, cluster_has, listed_cards
 from service.remediation.rules.context import GIB, RuleContext, down_to, gib_of, up_to
 from service.remediation.rules.disks import near_mount, roomy_folder
-from service.remediation.rules.interfaces import interface, interface_listed, interface_there
+from service.remediation.rules.interfaces import interface, interface_alone, interface_listed, interface_there
+from service.remediation.rules.listed_choices import choice_beside
 from service.remediation.rules.packages import asked_version, asking_package
 
 # Gets its arguments as they are written, with what evaluates them; None where what it gives is not known.
@@ -407,6 +408,8 @@ _OF_JOB: Mapping[str, Callable[..., object]] = {
     "cluster_has": cluster_has,
     "cluster_free": cluster_free,
     "asked_of": asked_of,
+    "interface_alone": interface_alone,
+    "choice_beside": choice_beside,
     "interface_listed": interface_listed,
     "interface_there": interface_there,
     "sharers": _sharers,

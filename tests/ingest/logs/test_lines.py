@@ -48,7 +48,7 @@ PIECES = (
         ("(raylet) boom", {"actor": "raylet"}),
         ("(raylet, ip=10.0.0.9) boom", {"actor": "raylet", "node": "10.0.0.9"}),
         ("(EngineCore_0 pid=77) boom", {"actor": "EngineCore_0", "pid": "77"}),
-        ("(autoscaler +12s) boom", {"actor": "autoscaler"}),
+        ("(autoscaler +12s) boom", {"actor": "autoscaler", "time": "+12s"}),
         ("[rank3]: boom", {"rank": "3"}),
         ("[default11]:boom", {"rank": "11"}),
         (" 3: boom", {"rank": "3"}),
@@ -87,7 +87,7 @@ PIECES = (
             {"actor": "Critic(gpu=1, name=a)", "pid": "42", "node": "10.0.0.3"},
         ),
         ("(reward worker: two[rank=1] pid=42) boom", {"actor": "reward worker: two[rank=1]", "pid": "42"}),
-        ("(autoscaler +1m2s) boom", {"actor": "autoscaler"}),
+        ("(autoscaler +1m2s) boom", {"actor": "autoscaler", "time": "+1m2s"}),
         ("[36m(WorkerDict pid=42)[0m boom", {"actor": "WorkerDict", "pid": "42"}),
         ("(EngineCore_DP0 pid=77) boom", {"actor": "EngineCore_DP0", "pid": "77"}),
         (

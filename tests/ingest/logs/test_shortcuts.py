@@ -42,6 +42,8 @@ SAID = (
     "",
     "2026-05-03 10:00:07,123 all is well",
 )
+# The rank that prints a row, and what.
+ROWS = st.lists(st.tuples(st.integers(0, RANKS), st.sampled_from(SAID)), min_size=1, max_size=60)
 
 
 def block_of(rows: list[str]) -> Block:
@@ -123,10 +125,7 @@ def test_that_a_line_of_a_known_shape_is_read_as_one_of_an_unknown_shape(
         assert bare is None or (bare, "") == (afresh.body, afresh.source)
 
 
-@given(
-    rows=st.lists(st.tuples(st.integers(0, RANKS), st.sampled_from(SAID)), min_size=1, max_size=60),
-    form=st.sampled_from(sorted(FORMS)),
-)
+@given(rows=ROWS, form=st.sampled_from(sorted(FORMS)))
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_that_lines_of_nobody_are_found_beyond_those_that_name_somebody(
     rows: list[tuple[int, str]], form: str
@@ -145,10 +144,7 @@ def test_that_lines_of_nobody_are_found_beyond_those_that_name_somebody(
             assert [row.number for row in own] == [number for number in nearest if number <= until]
 
 
-@given(
-    rows=st.lists(st.tuples(st.integers(0, RANKS), st.sampled_from(SAID)), min_size=1, max_size=60),
-    form=st.sampled_from(sorted(FORMS)),
-)
+@given(rows=ROWS, form=st.sampled_from(sorted(FORMS)))
 @settings(max_examples=80, deadline=None, derandomize=True)
 def test_that_what_stands_above_is_the_same_where_every_row_is_parsed(
     rows: list[tuple[int, str]], form: str

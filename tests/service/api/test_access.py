@@ -77,7 +77,7 @@ def test_that_without_a_key_nothing_is_given_where_there_are_keys(
 @each_row("path", ["/healthz", "/readyz"])
 def test_that_health_needs_no_key(guarded: Guarded, path: str) -> None:
     """A load balancer has none."""
-    wait_for(lambda: guarded[0].get(path).status_code == 200, 60.0)
+    wait_for(lambda: guarded[0].get(path).status_code == 200)
 
 
 @each_row(
@@ -155,11 +155,12 @@ def test_that_the_servers_own_machine_is_read_for_admin_alone(guarded: Guarded) 
 def test_that_a_revoked_key_ends_within_a_second_or_two(guarded: Guarded) -> None:
     """A server that runs learns of it by itself."""
     client, _, triage_service = guarded
+    assert access.FRESH <= 2  # what is waited for below comes with the first request behind it
     record, token = keys.make_key("gone", ["triage"], datetime.now(UTC))
     triage_service.store.keys.add(record)
-    wait_for(lambda: client.get("/v1/causes", headers=bearer(token)).status_code == 200, access.FRESH + 2)
+    wait_for(lambda: client.get("/v1/causes", headers=bearer(token)).status_code == 200)
     triage_service.store.keys.revoke(record.id, datetime.now(UTC))
-    wait_for(lambda: client.get("/v1/causes", headers=bearer(token)).status_code == 401, access.FRESH + 2)
+    wait_for(lambda: client.get("/v1/causes", headers=bearer(token)).status_code == 401)
     assert triage_service.store.keys.get(record.id).last_used is not None
 
 

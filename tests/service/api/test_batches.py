@@ -43,7 +43,7 @@ def over(client: TestClient, batch: BatchRecord) -> BatchRecord:
     def now() -> BatchRecord:
         return BatchRecord.model_validate_json(client.get(f"/v1/batches/{batch.id}").content)
 
-    wait_for(lambda: now().state != "running", 120)
+    wait_for(lambda: now().state != "running")
     return now()
 
 

@@ -392,7 +392,7 @@ def _process(home: Path, port: int, folder: Path) -> Iterator[subprocess.Popen[b
     )
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
-            wait_for(lambda: _is_up(client), 60)
+            wait_for(lambda: _is_up(client))
         yield process
     finally:
         if process.poll() is None:

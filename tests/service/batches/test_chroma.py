@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from ingest import chroma, pipeline
+from ingest import pipeline
 from ingest.embedder import HashEmbedder
 from ingest.pipeline import IndexPlaces
 from service.batches.batches import open_store
 from service.batches.engine import BatchEngine
 from tests.factories import silent
-from tests.ingest.test_chroma_server import Chroma
+from tests.ingest.chroma_server import Chroma, chroma_server
 from tests.service.batches.jobs import (
     accepted,
     crash,
@@ -39,11 +39,8 @@ pytestmark = [
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Chroma]:
-    made = Chroma(tmp_path / "chroma")
-    made.start()
-    yield made
-    chroma.server_at(made.url).close()
-    made.stop()
+    with chroma_server(tmp_path) as running:
+        yield running
 
 
 def test_that_a_server_that_dies_and_comes_back_costs_no_job(

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from service.batches.batches import open_store
 from service.settings import Settings
 from tests.service.batches.jobs import accepted, crash, ends, engine_process, jobs, settings_at, states, write
-from tests.service.persistence.cluster import Cluster, programs
+from tests.service.persistence.cluster import Cluster, started
 from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.long
@@ -21,13 +21,8 @@ COUNT = 80
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
-    found = programs()
-    if found is None:
-        pytest.skip("PostgreSQL is not installed")
-    made = Cluster(found)
-    made.start()
-    yield made
-    made.remove()
+    with started() as made:
+        yield made
 
 
 @pytest.fixture
@@ -43,7 +38,7 @@ def test_that_two_engines_share_a_server_that_is_stopped_and_started_in_mid_batc
             settings, store, write(tmp_path / "logs", [crash(number // 2) for number in range(COUNT)])
         )
         with engine_process(settings, batch) as one, engine_process(settings, batch) as other:
-            until(lambda: states(store, batch).get("done", 0) > COUNT // 8, "the first are done", 90)
+            until(lambda: states(store, batch).get("done", 0) > COUNT // 8, "the first are done")
             cluster.stop()
             cluster.start()
             assert (one.wait(PATIENCE), other.wait(PATIENCE)) == (0, 0)

@@ -187,3 +187,36 @@ def test_that_a_value_that_stands_there_in_other_quotes_is_left_alone() -> None:
     text = 'model = AutoModel.from_pretrained(name, device_map="auto")\n'
     wanted = of("transformers", "from_pretrained.device_map", "auto", "python")
     assert suggested(text, wanted, frozenset()) == text
+
+
+def test_that_a_class_of_the_framework_s_own_gets_the_keyword() -> None:
+    """The code says whose class it is, so that one keyword of the framework is enough."""
+    wanted = of("vllm", "--gpu-memory-utilization", 0.8, "flag")
+    known = frozenset({"tensor_parallel_size", "gpu_memory_utilization"})
+    code = "from vllm import LLM\nllm = LLM(path, tensor_parallel_size=2)\n"
+    assert suggested(code, wanted, known) == code.replace("=2)", "=2, gpu_memory_utilization=0.8)")
+    with pytest.raises(NotPatchableError):
+        suggested(code.replace("from vllm", "from mine"), wanted, known)
+
+
+def test_that_the_model_s_own_call_gets_what_a_program_s_option_stands_for() -> None:
+    """Its tokenizer is loaded by a method of the same name."""
+    wanted = replace(
+        of("transformers", "attn_implementation", "sdpa", "yaml"),
+        argument="from_pretrained.attn_implementation",
+    )
+    code = "t = AutoTokenizer.from_pretrained(p)\nm = AutoModelForCausalLM.from_pretrained(p)\n"
+    made = suggested(code, wanted, frozenset())
+    assert made == code.replace("LM.from_pretrained(p)", "LM.from_pretrained(p, attn_implementation='sdpa')")
+
+
+def test_that_what_is_told_as_json_is_written_as_the_dictionary_itself() -> None:
+    """A text in quotes would be right only for a call that parses it."""
+    key = "gradient_checkpointing_kwargs"
+    wanted = of("transformers", key, '{"use_reentrant": false}', "yaml")
+    made = suggested("T(bf16=True, save_steps=1)\n", wanted, frozenset({"bf16", "save_steps"}))
+    assert made == f"T(bf16=True, save_steps=1, {key}={{'use_reentrant': False}})\n"
+    unclosed = suggested(
+        "T(bf16=True, save_steps=1)\n", replace(wanted, to="{a"), frozenset({"bf16", "save_steps"})
+    )
+    assert unclosed == f"T(bf16=True, save_steps=1, {key}='{{a')\n"

@@ -434,6 +434,17 @@ CHANGED = [
         f'export P="/a:$P"\nexport P="/job/lib:/b:$P"\n{VERL} a.b=1\n',
     ),
     (f"export P=/a:${{P}}\n{VERL} a=1\n", env("P", "src:/a:${P}"), f"export P=src:/a:${{P}}\n{VERL} a=1\n"),
+    # An option that takes several words loses all of them.
+    (
+        "swift sft --parts a b \\\n    c --lr 1\n",
+        replace(flag("--parts", "all", "ms-swift"), is_list=True),
+        "swift sft --parts all --lr 1\n",
+    ),
+    (
+        "swift sft --lr 1 --parts all b\n",
+        replace(flag("--parts", "all", "ms-swift"), is_list=True),
+        "swift sft --lr 1 --parts all\n",
+    ),
 ]
 
 

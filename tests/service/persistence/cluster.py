@@ -6,10 +6,12 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from tests.machine import short_folder
 
@@ -25,6 +27,18 @@ def programs() -> Path | None:
         return Path(found).parent
     installed = sorted(Path(_PLACES).glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     return installed[-1].parent if installed else None
+
+
+@contextmanager
+def started() -> Iterator[Cluster]:
+    """Give a server that runs, and remove it; where none is installed, the test is skipped."""
+    found = programs()
+    if found is None:
+        pytest.skip("PostgreSQL is not installed")
+    made = Cluster(found)
+    made.start()
+    yield made
+    made.remove()
 
 
 class Cluster:

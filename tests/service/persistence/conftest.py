@@ -11,7 +11,7 @@ from sqlalchemy import make_url
 from service.persistence.schema import METADATA, VERSIONS
 from service.persistence.store import Store
 from service.settings import Settings
-from tests.service.persistence.cluster import Cluster, programs
+from tests.service.persistence.cluster import Cluster, started
 
 MakeSettings = Callable[..., Settings]
 
@@ -19,13 +19,8 @@ MakeSettings = Callable[..., Settings]
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """A PostgreSQL that all tests of a session share."""
-    found = programs()
-    if found is None:
-        pytest.skip("PostgreSQL is not installed")
-    made = Cluster(found)
-    made.start()
-    yield made
-    made.remove()
+    with started() as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

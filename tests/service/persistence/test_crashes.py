@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Connection, event, insert, select
 
 from service.persistence.crashes import EVERYBODY, TriageScope
+from service.persistence.schema import TRIAGES
 from service.persistence.store import Store
 from service.schemas.diagnosis import UNKNOWN_CAUSE
 from service.schemas.records import CrashNoteRecord, CrashState, FeedbackRecord, Recurrence
@@ -26,7 +29,7 @@ def test_that_earlier_triages_of_a_crash_are_counted(store: Store) -> None:
         store.triages.add_feedback(
             FeedbackRecord(triage=name, caller="ann", created=NOW, right=True, fix=fix)
         )
-    assert store.crashes.earlier("T4", "ab12") == Recurrence(
+    of_all = Recurrence(
         times=3,
         first=later(1),
         last=later(3),
@@ -35,15 +38,9 @@ def test_that_earlier_triages_of_a_crash_are_counted(store: Store) -> None:
         judged="disk-full",
         job="train.log",
     )
-    assert store.crashes.earlier("T4", "ab12", TriageScope("ann")) == Recurrence(
-        times=2,
-        first=later(1),
-        last=later(2),
-        triage="T2",
-        fix="more memory",
-        judged="disk-full",
-        job="train.log",
-    )
+    assert store.crashes.earlier("T4", "ab12") == of_all
+    more = {"times": 2, "last": later(2), "triage": "T2", "fix": "more memory"}
+    assert store.crashes.earlier("T4", "ab12", TriageScope("ann")) == of_all.model_copy(update=more)
     assert store.crashes.earlier("T1", "ab12") is None
     assert store.crashes.earlier("T4", "") is None
     wrong = FeedbackRecord(triage="T2", caller="ann", created=NOW, right=False, cause="disk-slow")
@@ -160,6 +157,90 @@ def test_that_what_persons_confirmed_costs_no_more_the_more_triages_there_are(
         store.triages.add_feedback(FeedbackRecord(triage="T007", caller="ann", created=NOW, right=True))
         assert len(store.crashes.confirmed(scope)) == 1
         assert confirmed_steps(store, scope) <= 5
+
+
+# How often one crash came, among how many triages.
+TIMES, TRIAGES_KEPT = 1500, 6000
+
+
+@pytest.fixture
+def crowded(store: Store) -> Store:
+    """A store of many triages, a fourth of them of the crash `ab12`, one of which was judged."""
+    store.triages.add(triage(id="T0000", channel="C1", diagnosis=diagnosis(fingerprint="ab12")))
+    with store.database.write() as connection:
+        row = connection.execute(select(TRIAGES)).mappings().one()
+        of_it = range(0, TRIAGES_KEPT, TRIAGES_KEPT // TIMES)
+        rows = [
+            {**row, "id": f"T{number:04}", "fingerprint": "ab12" if number in of_it else f"{number}"}
+            for number in range(1, TRIAGES_KEPT)
+        ]
+        connection.execute(insert(TRIAGES), rows)
+    store.triages.add_feedback(
+        FeedbackRecord(triage="T0004", caller="ann", created=NOW, right=True, fix="more memory")
+    )
+    if not store.database.file:
+        options = {"isolation_level": "AUTOCOMMIT"}
+        with store.database.engine.connect().execution_options(**options) as connection:
+            # As the server itself does by and by.
+            connection.exec_driver_sql("VACUUM ANALYZE")
+    return store
+
+
+def triages_read(store: Store, ask: Callable[[], object]) -> float:
+    """Count the rows of triages that are read for an answer: by PostgreSQL itself, or by SQLite's pages."""
+    if store.database.file:
+        # Connections that hold no page yet.
+        store.database.engine.dispose()
+        before = bytes_read()
+        ask()
+        return (bytes_read() - before) / 4096
+    counts: list[int] = []
+
+    def watch(connection: Connection, *_rest: object) -> None:
+        cursor = connection.connection.cursor()
+        cursor.execute(
+            "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'triages'"
+        )
+        counts.extend(count for (count,) in cursor.fetchall())
+
+    for moment in ("before_cursor_execute", "after_cursor_execute"):
+        event.listen(store.database.engine, moment, watch)
+    ask()
+    for moment in ("before_cursor_execute", "after_cursor_execute"):
+        event.remove(store.database.engine, moment, watch)
+    # What earlier transactions of the connection read may be among them.
+    return counts[-1] - counts[0]
+
+
+def bytes_read() -> int:
+    """Give how many bytes this thread has read so far."""
+    told = Path("/proc/thread-self/io").read_text()
+    return int(told.split("rchar:")[1].split()[0])
+
+
+@pytest.mark.parametrize("scope", [TriageScope("key-1"), TriageScope(channel="C1"), EVERYBODY])
+def test_that_of_a_crash_that_came_often_few_triages_are_read(crowded: Store, scope: TriageScope) -> None:
+    """They are counted in an index; of the rows, each of which holds an answer, the newest are read."""
+    found = crowded.crashes.earlier("T9999", "ab12", scope)
+    assert found is not None
+    assert (found.times, found.fix, found.judged) == (TIMES, "more memory", "disk-full")
+    assert crowded.crashes.among(["ab12"], scope)["ab12"].times == TIMES
+    assert triages_read(crowded, lambda: crowded.crashes.earlier("T9999", "ab12", scope)) < TIMES / 10
+    assert triages_read(crowded, lambda: crowded.crashes.among(["ab12"], scope)) < TIMES / 10
+
+
+def test_that_feedback_goes_with_its_triage_to_another_crash(store: Store) -> None:
+    """What was said of the first answer stands where the final one is of another crash."""
+    store.triages.add(triage())
+    store.triages.answer("T1", diagnosis(fingerprint="ab12"), final=False, now=NOW)
+    store.triages.add_feedback(
+        FeedbackRecord(triage="T1", caller="ann", created=NOW, right=True, fix="more memory")
+    )
+    store.triages.answer("T1", diagnosis(fingerprint="cd34"), final=True, now=NOW)
+    found = store.crashes.earlier("T2", "cd34")
+    assert found is not None
+    assert found.fix == "more memory"
+    assert store.triages.feedback("T1")[0].fix == "more memory"
 
 
 def test_that_a_note_goes_with_the_last_triage_of_its_crash(store: Store) -> None:

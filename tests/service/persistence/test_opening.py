@@ -47,6 +47,10 @@ INSERT INTO jobs
   (batch, number, state, name, place, node_names, attempts, owner, fingerprint, root_text, error, diagnosis)
 VALUES ('B1', :number, 'done', 'job', '{"paths": ["/a.log"]}', '[]', 1, '', 'f', '', '', :packed)
 """
+OLD_FEEDBACK = """
+INSERT INTO feedback (triage, caller, created, "right", fix, comment)
+VALUES ('T1', 'ann', '2026-11-20 12:00:00.000000', 1, 'more memory', '')
+"""
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -88,6 +92,24 @@ def test_that_an_older_schema_is_migrated_with_all_its_rows(older: Settings) -> 
         ]
         (job,) = store.batches.jobs("B1", after=600)[0]
         assert (job.config, job.diagnosis) == ("", diagnosis(headline="It is 601"))
+
+
+@pytest.mark.parametrize("name", ["file_settings", "server_settings"])
+def test_that_feedback_that_stands_is_found_by_its_crash(name: str, request: pytest.FixtureRequest) -> None:
+    """What a version before kept of it names its triage alone."""
+    settings: Settings = request.getfixturevalue(name)
+    settings.home.mkdir(exist_ok=True)
+    database = Database(address(settings))
+    with database.write() as connection:
+        opening.upgrade(connection, "0009")
+        connection.exec_driver_sql(OLD_TRIAGE.format(id="T1", source="a.log", headline="''"))
+        connection.exec_driver_sql("UPDATE triages SET fingerprint = 'ab12'")
+        connection.exec_driver_sql(OLD_FEEDBACK)
+    database.close()
+    with Store.open(settings) as store:
+        found = store.crashes.earlier("T2", "ab12")
+        assert found is not None
+        assert (found.times, found.fix) == (1, "more memory")
 
 
 def test_that_a_migration_that_fails_leaves_the_older_schema(older: Settings) -> None:

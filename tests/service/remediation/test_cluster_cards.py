@@ -86,3 +86,23 @@ def test_that_what_the_parts_ask_for_is_summed(
         made.changes[0].proof or ""
     )
     assert ("+  --colocate_actor_ref\n" in (made.patch or "")) is shares
+
+
+@each_row(
+    ("options", "there", "shares"),
+    [
+        ("--critic_num_gpus_per_node 2", "12.0", True),
+        ("--critic_num_gpus_per_node 1 --reward_num_gpus_per_node 1", "12.0", True),
+        ("--critic_num_nodes 2 --critic_num_gpus_per_node 2", "12.0", True),
+        # Even with one set less there are too few, or all have room.
+        ("--critic_num_nodes 3 --critic_num_gpus_per_node 2", "12.0", False),
+        ("--critic_num_gpus_per_node 2", "14.0", False),
+    ],
+)
+def test_that_critic_and_reward_model_ask_for_cards_of_their_own(
+    triage: Triage, options: str, there: str, shares: bool
+) -> None:
+    start = TRAIN.rstrip("\n") % "4" + f" \\\n  {options}\n"
+    made = explained(triage, STATUS % (there, there), ConfigFile("run.sh", start))
+    assert (made.changes[0].key == "colocate_actor_ref") is shares
+    assert ("critic and reward model" in (made.changes[0].proof or "")) is shares

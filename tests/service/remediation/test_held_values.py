@@ -34,6 +34,8 @@ JOB = {
     "cache_dir": "None",
     "VENV_PATH": "$HERE/.venv",
     "PYTHON": "$VENV_PATH/bin/python",
+    "--source_dir": "/srv/ada/gan",
+    "--result_dir": "/srv/ada/gan/plots",
 }
 
 
@@ -55,6 +57,9 @@ JOB = {
         ("path", "No such file or directory: '/home/ada/x.json'", []),
         ("path", "No such file or directory: '/job/out/step_3/x.pt'", []),
         ("path", "No such file or directory: '/opt/env/lib/python3.11/site-packages/../qa/model'", []),
+        # A folder for results that stands in one that is read from is meant where the path lies below it.
+        ("path", "No such file or directory: '/srv/ada/gan/plots/a.h5'", ["--result_dir"]),
+        ("path", "No such file or directory: '/srv/ada/gan/raw/a.h5'", ["--source_dir"]),
         ("output", "File exists: '/job/out/run_b'", ["exp.save_path"]),
         ("output", "No space left on device: '/job/out/step_3/x.pt'", ["exp.save_path"]),
         ("name", "404 Client Error for url: https://huggingface.co/api/models/acme/tiny-7b", ["model"]),

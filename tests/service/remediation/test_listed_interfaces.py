@@ -42,3 +42,11 @@ def test_that_the_log_s_own_list_names_the_interface(triage: Triage, listed: str
     assert first.key == "NCCL_SOCKET_IFNAME"
     assert (first.to == to) is bool(to)
     assert (f"+export NCCL_SOCKET_IFNAME={to}\n" in (made.patch or "")) is bool(to)
+
+
+@each_row(("listed", "to"), [(FULL, "ens6"), (OTHER, "ib2"), (BOTH, ""), (DOWN, "")])
+def test_that_the_only_interface_is_named_without_a_launch_file(triage: Triage, listed: str, to: str) -> None:
+    """Which one NCCL was told stands nowhere; of two that are up, either may be the slow one."""
+    first = explained(triage, listed + WORK + NONE).changes[0]
+    assert first.key == "NCCL_SOCKET_IFNAME"
+    assert (first.to == to) is bool(to)

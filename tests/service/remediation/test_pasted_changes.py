@@ -21,3 +21,14 @@ def test_that_a_pasted_failure_names_its_first_change(row: list[str], triage: Tr
     cures = [f"{change.framework} {change.key}" for change in found.changes if change.purpose == "cure"]
     assert (found.cause, (cures or [""])[0]) == (cause, first)
     assert not [other for other in others if other not in cures]
+
+
+@each_row(("present", "wanted"), [(9000, 18000), (512, 1024)])
+def test_that_the_length_to_which_an_image_was_cut_grows(present: int, wanted: int, triage: Triage) -> None:
+    """A remedy's own number may lie below what the job has."""
+    log = (
+        f"python3 -m verl.trainer.main config=c.yaml data.max_prompt_length={present}\n"
+        "ValueError: Image features and image tokens do not match: tokens: 8100, features 9861\n"
+    )
+    found = diagnosed(triage, sources.from_text(log), "en").changes[0]
+    assert (found.key, found.to) == ("data.max_prompt_length", wanted)

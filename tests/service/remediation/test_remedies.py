@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
@@ -75,6 +76,28 @@ def test_that_a_framework_which_drives_another_hides_its_settings(seen: list[str
     told = report(failed(), frameworks=[(name, "") for name in seen])
     assert settable_frameworks(told) == mine
     assert mine <= shown_frameworks(told)
+
+
+@each_row(
+    ("code", "is_shown"),
+    [
+        ("from trl import DPOConfig\n", True),
+        ("if __name__ == '__main__':\n    import trl\n", True),
+        ("# from trl import DPOConfig\n", False),
+        ("from trlx import PPOConfig\n", False),
+    ],
+)
+def test_that_a_jobs_code_shows_the_trainer_that_it_imports(code: str, is_shown: bool) -> None:
+    assert (
+        "trl" in settable_frameworks(replace(report(failed(), frameworks=[]), launches=(code,)))
+    ) == is_shown
+
+
+def test_that_of_the_jobs_own_settings_the_one_of_that_very_name_comes_first() -> None:
+    given = [setting("optim.final_lr", "1e-6"), setting("optim.lr", "1e-3"), setting("--warmup-lr", "1e-5")]
+    row = remedy("lr", 0.1, framework="python", own=r"(?:^|[._-])lr$")
+    found = applicable(CAUSE, report(failed()), library(row), given)
+    assert [one.key for one in found] == ["optim.lr"]
 
 
 def test_that_a_message_alone_shows_whose_it_is(read: ReadLog) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
 from collections.abc import Callable
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,18 @@ def test_that_a_server_keeps_nothing_of_what_builds_its_index(tmp_path: Path) ->
     is_told, is_anew, is_same, modules = json.loads(ended.stdout)
     assert (is_told, is_anew, is_same) == (True, False, True)
     assert {"chromadb", "onnxruntime", "tokenizers"}.isdisjoint(modules)
+
+
+def test_that_an_index_is_built_here_where_no_process_can_be_started(
+    make_settings: Callable[..., Settings], small_corpus: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine may have no process left to give."""
+
+    def refused(_process: SpawnProcess) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(SpawnProcess, "start", refused)
+    assert opened_index(make_settings(), no_progress).folder.exists()
 
 
 def test_that_an_index_that_cannot_be_built_says_why(make_settings: Callable[..., Settings]) -> None:

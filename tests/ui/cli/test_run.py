@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -286,31 +287,25 @@ def test_that_a_job_runs_also_where_no_copy_of_its_output_can_be_made(run: Run) 
 def test_that_the_exit_code_is_the_jobs_also_where_we_cannot_say_anything(
     environment: dict[str, str], job: str
 ) -> None:
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
+    def exit_code(errors: IO[bytes] | int) -> int:
+        return subprocess.run(
             words(["sh", "-c", job]),
             env=environment,
             cwd=ROOT,
             stdout=subprocess.DEVNULL,
-            stderr=full,
+            stderr=errors,
             timeout=PATIENCE,
             check=False,
-        )
-    assert done.returncode == 7
+        ).returncode
+
+    with Path("/dev/full").open("wb") as full:
+        assert exit_code(full) == 7
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(
-        words(["sh", "-c", job]),
-        env=environment,
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=write,
-        timeout=PATIENCE,
-        check=False,
-    )
+    told = exit_code(write)
     os.close(write)
     # A job that writes to nobody dies of it, as it would without us.
-    assert done.returncode in ((7, -signal.SIGPIPE) if ">&2" in job else (7,))
+    assert told in ((7, -signal.SIGPIPE) if ">&2" in job else (7,))
 
 
 @pytest.mark.long

@@ -22,7 +22,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.service.persistence.cluster import Cluster, programs
+from tests.service.persistence.cluster import started
 from tests.ui.shell import surroundings
 from tests.waiting import PATIENCE
 from tests.warm import INCIDENTS, ROOT
@@ -90,13 +90,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
 @pytest.fixture
 def postgres() -> Iterator[str]:
     """The URL of a real, empty PostgreSQL."""
-    found = programs()
-    if found is None:
-        pytest.skip("PostgreSQL is not installed")
-    cluster = Cluster(found)
-    cluster.start()
-    yield cluster.database()
-    cluster.remove()
+    with started() as cluster:
+        yield cluster.database()
 
 
 def archive() -> bytes:

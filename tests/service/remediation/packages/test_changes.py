@@ -5,6 +5,7 @@ from __future__ import annotations
 from ingest.logs.configs.launch import Setting
 from ingest.logs.stacks.stack import Frame
 from service.remediation.packages.changes import fitting_changes
+from service.remediation.packages.raising import raising_package
 from service.remediation.packages.seen import seen_versions
 from tests.factories import ReadLog, whole_corpus
 from tests.service.factories import failed, report
@@ -228,3 +229,69 @@ def test_that_the_job_s_own_list_names_the_release_of_a_name_which_no_history_ha
     ):
         changes = fitting_changes("package-incompatible", read(text), whole_corpus(), settings)
         assert [f"{item.change.key}{item.change.to}" for item in changes] == expected
+
+
+def refused(callee: str, argument: str, code: str, pinned: str = "") -> str:
+    """Give a call of the job's own that refuses a keyword."""
+    said = f"TypeError: {callee}() got an unexpected keyword argument '{argument}'"
+    return f'{pinned}{HEAD}  File "/job/train.py", line 9, in <module>\n    {code}\n{said}\n'
+
+
+PREPARE = "prepare_model_for_kbit_training"
+
+
+@each_row(
+    ("log", "cause", "expected"),
+    [
+        # A function of a package, by its name; Python before 3.10 names the method alone.
+        (refused(PREPARE, "gradient_checkpointing_kwargs", f"{PREPARE}(m, **options)"),
+         "package-incompatible", ["peft>=0.6.2"]),
+        (refused("__init__", "vllm_mode", "args = GRPOConfig(vllm_mode='colocate')", "trl==0.15.2\n"),
+         "config-key-invalid", ["trl>=0.18.2"]),
+        # What the job has takes it, and a name of one or two words may be anybody's.
+        (refused("GRPOConfig.__init__", "vllm_mode", "GRPOConfig(vllm_mode='x')", "trl==0.19.1\n"),
+         "config-key-invalid", []),
+        (refused("get_model", "gradient_checkpointing_kwargs", "get_model(1)"), "user-code-error", []),
+    ],
+)  # fmt: skip
+def test_that_a_refused_argument_leads_to_the_releases_that_take_it(
+    log: str, cause: str, expected: list[str], read: ReadLog
+) -> None:
+    """Whatever the cause is called: what took it once, or takes it by now, is no setting to correct."""
+    made = fitting_changes(cause, read(log), whole_corpus())
+    assert [f"{item.change.key}{item.change.to}" for item in made] == expected
+
+
+def test_that_an_architecture_is_sought_in_the_engine_that_runs(read: ReadLog) -> None:
+    """Two engines know models by the same names."""
+    said = "ValueError: Model architectures ['Qwen3ForCausalLM'] are not supported for now. Supported: []"
+    log = f"INFO vLLM API server version 0.6.3\n{HEAD}{said}\n"
+    made = fitting_changes("model-unsupported", read(log), whole_corpus())
+    assert [item.change.key for item in made] == ["vllm"]
+
+
+# As the change says it.
+ANOTHER = "another release, or its source by `pip install -e` in a clone of its repository"
+DEEP = "/env/lib/python3.10/site-packages/deepspeed/runtime/zero/coordinator.py"
+TORCH = "/env/lib/python3.10/site-packages/torch/_tensor.py"
+
+
+@each_row(
+    ("cause", "files", "offered"),
+    [
+        ("framework-bug", (DEEP,), ["deepspeed newer than what is installed"]),
+        # What others call as a tool did what it was called for.
+        ("framework-bug", (DEEP, TORCH), ["deepspeed newer than what is installed"]),
+        ("framework-bug", ("/job/train.py", TORCH), ["torch newer than what is installed"]),
+        ("package-incompatible", (DEEP,), [f"deepspeed {ANOTHER}"]),
+        ("package-incompatible", (DEEP, "/job/train.py"), []),
+        ("user-code-error", (DEEP,), []),
+    ],
+)
+def test_that_the_package_whose_code_failed_is_offered_in_another_release(
+    cause: str, files: tuple[str, ...], offered: list[str]
+) -> None:
+    """For causes whose row says so; a package that its own job's code calls last is not at fault."""
+    root = failed(text="boom", body="boom", frames=tuple(Frame(file, 3, "step", "go()") for file in files))
+    made = raising_package(cause, report(root), whole_corpus())
+    assert [f"{item.change.key} {item.change.to}" for item in made] == offered

@@ -1,0 +1,66 @@
+"""Another release of the package whose own code failed, where nothing else is known to mend it."""
+
+from __future__ import annotations
+
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from corpus.frameworks import cued_frameworks, known_frameworks
+from corpus.library import Library
+from corpus.message import in_both
+from corpus.package_classes import everybodys_modules
+from corpus.package_names import is_on_index
+from corpus.releases import releases_of
+from corpus.schema import Change
+from ingest.logs.report import CrashReport
+from ingest.logs.stacks.own_calls import STANDARD
+from ingest.logs.stacks.stack import Frame
+from service.remediation.packages.changes import PackageChange
+from service.remediation.packages.seen import INSTALLED, seen_versions
+from service.remediation.rules.packages import distribution
+
+_NEWER = "newer than what is installed"
+_OTHER = "another release, or its source by `pip install -e` in a clone of its repository"
+
+
+def raising_package(cause: str, report: CrashReport, library: Library) -> list[PackageChange]:
+    """Offer another release of the package whose code raised the root, for causes that turn on it.
+
+    What is called by others as a tool is meant only where nothing but it is below the job's own code. A newer
+    release is offered where the package itself is at fault and one is known to be there.
+    """
+    root = report.root
+    turns_on = library.causes[cause].turns_on
+    if root is None or "raising-package" not in turns_on:
+        return []
+    inner = [frame for frame in root.frames if not STANDARD.search(frame.file)]
+    packages = [name for frame in inner if (name := _package_of(frame))]
+    if not inner or not packages or not _package_of(inner[-1]):
+        return []
+    tools = {canonicalize_name(distribution(module)) for module in everybodys_modules()}
+    package = next((name for name in reversed(packages) if name not in tools), packages[-1])
+    present = seen_versions(report).get(package)
+    is_own_fault = "package-versions" not in turns_on and not _is_newest(package, present)
+    why = in_both("packages.raised", package=package, call=inner[-1].function)
+    change = Change(
+        framework=min(known_frameworks().with_field("installs")),
+        kind="package",
+        key=package,
+        to=_NEWER if is_own_fault else _OTHER,
+        why=why,
+    )
+    return [PackageChange(change, str(present) if present is not None else None)]
+
+
+def _package_of(frame: Frame) -> str:
+    """Name the package whose file a call is in; empty for the job's own code."""
+    if match := INSTALLED.search(frame.file):
+        name = canonicalize_name(distribution(match["module"]))
+        return name if is_on_index(name) or releases_of(name) is not None else ""
+    rows = [known_frameworks().row(name) for name in cued_frameworks(frame.file)]
+    return canonicalize_name(rows[0].package) if len(rows) == 1 and rows[0].package else ""
+
+
+def _is_newest(package: str, present: Version | None) -> bool:
+    table = releases_of(package)
+    return present is not None and table is not None and present >= table.releases[-1].version

@@ -1,0 +1,37 @@
+"""Which values the job's own files list for a setting, in a remark beside it or as its choices."""
+
+from __future__ import annotations
+
+import re
+
+from corpus.expressions import compiled
+from corpus.keys import last_level, unsigned
+from service.remediation.rules.context import RuleContext
+
+# `# scratch | resume`, `# one of: scratch, resume or gpt2`
+_REMARK = re.compile(
+    r"#(?:[^#\n|,:]{0,40}:)?\s{0,4}(?P<listed>[\w'\"-]+(?:\s{0,4}(?:\||/|,|\bor\b)\s{0,4}[\w'\"-]+){1,12})"
+)
+# `choices=["scratch", "resume"]`, `Literal["scratch", "resume"]`
+_CHOICES = re.compile(r"(?:\bchoices\s{0,4}=\s{0,4}[\[(]|\bLiteral\[)(?P<listed>[^\])\n]{1,300})[\])]")
+_VALUE = re.compile(r"[\w-]+")
+# Words that only join what is listed.
+_JOINING = frozenset({"or", "one", "of"})
+
+
+def choice_beside(context: RuleContext, wanted: str) -> str | None:
+    """Give the first listed value, other than the job's, that an expression matches; None where none does."""
+    name = re.escape(last_level(unsigned(context.change.key)))
+    row = re.compile(rf"(?<![\w.-])(?:--)?{name.replace('_', '[_-]')}(?![\w-])[^\n]{{0,400}}")
+    rows = [found[0] for text in context.files for found in row.finditer(text)]
+    for each in (
+        found["listed"] for text in rows for form in (_REMARK, _CHOICES) for found in form.finditer(text)
+    ):
+        values = [value for value in _VALUE.findall(each) if value not in _JOINING]
+        if context.now is None or context.now.strip("'\"") in values:
+            fitting = (
+                value for value in values if compiled(wanted).fullmatch(value) and value != context.now
+            )
+            if (chosen := next(fitting, None)) is not None:
+                return chosen
+    return None
