@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ingest.logs import lines
 from ingest.logs.context_lines import MAX_AROUND, last_rows
+from ingest.logs.events import Event
 from ingest.logs.scanner import Block
 
 # So many ranks are told of, and so many of a log's last rows are looked through for those that it mixes.
@@ -23,13 +22,14 @@ class LastWords:
         if rank is not None:
             self._rows[rank] = last_rows(block)[-1]
 
-    def of(self, silent: Sequence[int], block: Block | None) -> list[tuple[int, bytes]]:
-        """Give the numbered rows that the first of these ranks printed last.
+    def of(self, root: Event | None, block: Block | None) -> list[tuple[int, bytes]]:
+        """Give the numbered rows that the first silent ranks of the root printed last.
 
         In a file of their own, else among the last rows of the log, whose last part is `block`.
         """
-        found = {rank: self._rows[rank] for rank in silent[:MOST] if rank in self._rows}
-        left = {str(rank): rank for rank in silent[:MOST] if rank not in found}
+        silent = root.silent[:MOST] if root is not None else ()
+        found = {rank: self._rows[rank] for rank in silent if rank in self._rows}
+        left = {str(rank): rank for rank in silent if rank not in found}
         if left and block is not None:
             rows = list(enumerate(block.data.split(b"\n"), block.line))
             for number, raw in reversed(rows[-LAST:]):

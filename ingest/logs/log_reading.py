@@ -204,8 +204,7 @@ class LogReading:
         notes, progress = self._notes, self._notes.progress
         tail = self._masking.rows(last_rows(self._last))[-TAIL:] if self._last else ()
         facts = self._facts()
-        events = with_messages_below(self._events.all(notes.world, self._good.events))
-        events = with_calls_of_chain(events)
+        events = with_calls_of_chain(with_messages_below(self._events.all(notes.world, self._good.events)))
         facts = (*facts, *ranks_apart(events, facts))
         job = ReportView(events, None, facts, notes.frameworks.all(), notes.settings, seen=notes.seen)
         events = refine_events(events, job, self._table)
@@ -226,7 +225,6 @@ class LogReading:
         root_line = cascade.root.line if cascade.root else 0
         has_begun = progress.phases.has_begun(root_line, progress.timeline)
         command, short = notes.launch.shown, self._short()
-        silent = cascade.root.silent if cascade.root else ()
         return CrashReport(
             self._masking.clean(lines.printable(source.name)),
             cascade.events,
@@ -252,7 +250,7 @@ class LogReading:
             seen=frozenset(notes.seen),
             timeline=progress.timeline,
             novel=self._novel(),
-            last_words=self._masking.rows(self._last_words.of(silent, self._last)) if silent else (),
+            last_words=self._masking.rows(self._last_words.of(cascade.root, self._last)),
             run_starts=runs_after_failures(events, starts, progress.timeline),
             command=(command.number, self._masking.clean(command.body)),
             curves=notes.curves.curves(source.series if isinstance(source, JobSource) else {}),
