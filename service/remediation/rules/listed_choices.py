@@ -21,17 +21,16 @@ _JOINING = frozenset({"or", "one", "of"})
 
 def choice_beside(context: RuleContext, wanted: str) -> str | None:
     """Give the first listed value, other than the job's, that an expression matches; None where none does."""
-    name = re.escape(last_level(unsigned(context.change.key)))
-    row = re.compile(rf"(?<![\w.-])(?:--)?{name.replace('_', '[_-]')}(?![\w-])[^\n]{{0,400}}")
-    rows = [found[0] for text in context.files for found in row.finditer(text)]
-    for each in (
-        found["listed"] for text in rows for form in (_REMARK, _CHOICES) for found in form.finditer(text)
-    ):
-        values = [value for value in _VALUE.findall(each) if value not in _JOINING]
-        if context.now is None or context.now.strip("'\"") in values:
-            fitting = (
-                value for value in values if compiled(wanted).fullmatch(value) and value != context.now
-            )
-            if (chosen := next(fitting, None)) is not None:
-                return chosen
+    name = re.escape(last_level(unsigned(context.change.key))).replace("_", "[_-]")
+    row = re.compile(rf"(?<![\w.-])(?:--)?{name}(?![\w-])[^\n]{{0,400}}")
+    rows = [match[0] for text in context.files for match in row.finditer(text)]
+    listings = (
+        match["listed"] for text in rows for form in (_REMARK, _CHOICES) for match in form.finditer(text)
+    )
+    now = (context.now or "").strip("'\"")
+    for listed in listings:
+        values: list[str] = [value for value in _VALUE.findall(listed) if value not in _JOINING]
+        fitting = [value for value in values if compiled(wanted).fullmatch(value) and value != now]
+        if fitting and (not now or now in values):
+            return fitting[0]
     return None
