@@ -160,7 +160,8 @@ class FailureText:
         root, timeline = self._report.root, self._report.timeline
         if root is None or timeline.number(event.line) != timeline.number(root.line):
             return False
-        return self._begin(root) - event.last > (ANNOUNCED if event.pattern_role == "wrapper" else 0)
+        lead = ANNOUNCED if event.pattern_role == "wrapper" else 0
+        return self._begin(root) - event.last > lead
 
     def _begin(self, root: Event) -> int:
         """Give the line at which the root's report begins: its traceback, or that of an exception around it.
