@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 # The one rule for a log without a failure: the answer's instructions say it, and `describe_cause`.
 _NO_FAILURE = (
-    "`no-failure` where nothing failed for good and the work is done, or a server still serves or waits; where "
-    "the log just stops amid work, `insufficient-evidence`"
+    "`no-failure` where nothing failed for good and work is done, or a server serves or waits; where the "
+    "log just stops amid work, `insufficient-evidence`"
 )
 # What an answer may say that is no cause; the row of the causes defines a log that does not tell.
 NO_CAUSES: Mapping[str, str] = {"no-failure": f"no-failure: {_NO_FAILURE}."}
