@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -19,6 +21,9 @@ from service.remediation.packages.changes import PackageChange
 from service.remediation.packages.seen import INSTALLED, seen_versions
 from service.remediation.rules.packages import distribution
 
+# A plain function, and no method of a class, was given other arguments than it takes: it may be the job's.
+_OF_CALLED = re.compile(r"(?<![\w.])\w+\(\) (?:missing|takes) \d")
+
 _NEWER, _MENDED = "newer than what is installed", "a release that names this fault as mended, or newer"
 # Where two packages do not fit, by who called the one that failed.
 _OF_CALLER = "the release that belongs to the package which calls it there"
@@ -33,7 +38,7 @@ def raising_package(cause: str, report: CrashReport, library: Library) -> list[P
     """
     root = report.root
     turns_on = library.causes[cause].turns_on
-    if root is None or "raising-package" not in turns_on:
+    if root is None or "raising-package" not in turns_on or _OF_CALLED.search(root.body):
         return []
     inner = [frame for frame in root.frames if not STANDARD.search(frame.file)]
     packages = [name for frame in inner if (name := _package_of(frame))]

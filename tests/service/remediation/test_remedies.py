@@ -408,7 +408,7 @@ FIRST = [
     ("gpu-oom-training", "pytorch", "DataLoader.batch_size"),
     ("gpu-oom-rollout", "vllm", "--gpu-memory-utilization"),
     ("gpu-oom-rollout", "sglang", "--mem-fraction-static"),
-    ("gpu-oom-rollout", "trl", "vllm_gpu_memory_utilization"),
+    ("gpu-oom-rollout", "trl", "per_device_train_batch_size"),
     ("kv-cache-too-small", "llamafactory", "vllm_gpu_util"),
     ("dataloader-worker-killed", "transformers", "dataloader_num_workers"),
     ("dataloader-worker-killed", "lightning", "DataLoader.num_workers"),

@@ -225,7 +225,7 @@ def test_that_the_field_below_a_validation_error_is_a_fact(read: ReadLog, reason
         # The words are vLLM's and Megatron's too; the calls say whose they are.
         (
             (
-                f'  File "{SITE}/colossalai/nn/layer/utils/sizes.py", line 52, in divide\n    x\n'
+                f'  File "{SITE}/lark_layers/nn/layer/utils/sizes.py", line 52, in divide\n    x\n'
                 "AssertionError: 96 is not divisible by 64\n"
             ),
             set(),
