@@ -282,7 +282,7 @@ def test_the_page_shows_what_the_answer_holds(name: str, width: int, triage: Tri
     assert flat.startswith("".join(answer.headline.split()))
     assert [item.line for item in answer.evidence if f"L{item.line}" not in text] == []
     assert [item.key for item in answer.changes if item.key not in flat] == []
-    # A patch is never cut or wrapped, for it is to be applied, nor a command that is to be pasted, nor an address.
+    # A patch is never cut or wrapped, for it is to be applied, nor is a command to be pasted, nor an address.
     whole = {*(answer.patch or "").splitlines(), *(answer.command or "").splitlines()}
     assert whole <= set(text.splitlines())
     rows = (row for row in text.splitlines() if row not in whole and not CITED.fullmatch(row))
