@@ -138,12 +138,13 @@ class LogReading:
             if judged.is_entered:
                 continue
             while starts and starts[0] <= number:
-                self._notes.progress.runs[-1].begin_again(starts.popleft())
+                starts.popleft()
+                self._notes.progress.runs[-1].begin_again()
             self._notes.see_line(line)
             if not samples.enclose(line.number, line.source) and judged.rows:
                 self._line(judged, PlacedLine(line, block, offset, parsed), sight, extent)
-        for start in starts:
-            self._notes.progress.runs[-1].begin_again(start)
+        if starts:
+            self._notes.progress.runs[-1].begin_again()
         self._notes.curves.sample(block)
         # A traceback that runs on beyond the block's own part meets its last line's patterns in the next.
         self._tracebacks.flush(before=block.number(block.stop))

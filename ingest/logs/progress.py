@@ -75,10 +75,10 @@ class Progress:
     failures to have been survived. `asked` is where the job was told to end, and `obeyed` where it showed
     that it had; `died` is where its main program said that it dies of an exception, `part_ended` where a
     part of its work ended well, `worked` where it last printed a result of its work without counting,
-    `begun` where the last of several runs in the file begins, `set_out` where a program last said that its
-    work begins. 0 where there is none. `counts_from_zero` tells that the steps of the whole begin with 0, so
-    that the last one is one less than their number; `is_left_open` that the last rows break off what they
-    tell, `is_uncounted` that they count what is far from its last.
+    `set_out` where a program last said that its work begins. 0 where there is none. `counts_from_zero` tells
+    that the steps of the whole begin with 0, so that the last one is one less than their number;
+    `is_left_open` that the last rows break off what they tell, `is_uncounted` that they count what is far
+    from its last.
     """
 
     LATEST = 4096
@@ -99,7 +99,6 @@ class Progress:
     died: int = 0
     part_ended: int = 0
     worked: int = 0
-    begun: int = 0
     set_out: int = 0
     is_counting: bool = False
     bars: Bars = field(default_factory=Bars)
@@ -138,13 +137,12 @@ class Progress:
         elif self._last.get(mark.series, mark.step) > mark.step >= 0:
             self._again[mark.series] = mark.step
 
-    def begin_again(self, line: int) -> None:
+    def begin_again(self) -> None:
         """Note that another run of the program begins in the file.
 
         What an earlier one counted, and how it ended, tells nothing of the end of this one. Bars stay: one
         that stands amid its work may be of a run that goes on beside this one.
         """
-        self.begun = line
         self.whole, self.total, self.counts_from_zero, self.is_counting = None, 0.0, False, False
         self.closed = self.part_ended = 0
         self.epochs = Epochs()
