@@ -178,9 +178,9 @@ class JobProgress:
         return sum(run.count for run in self.runs)
 
     @property
-    def counts_steps(self) -> bool:
-        """Tell whether any line counted the steps of a training."""
-        return any(run.is_counting for run in self.runs)
+    def counts_on(self) -> bool:
+        """Tell whether the steps of a training are counted, and have not come to their last one."""
+        return any(run.is_counting and not run.is_through for run in self.runs)
 
     @property
     def last_step(self) -> float | None:

@@ -76,7 +76,8 @@ class Progress:
     that it had; `died` is where its main program said that it dies of an exception, `part_ended` where a
     part of its work ended well, `worked` where it last printed a result of its work without counting,
     `set_out` where a program last said that its work begins. 0 where there is none. `counts_from_zero` tells
-    that the steps of the whole begin with 0, so that the last one is one less than their number;
+    that the steps of the whole begin with 0, so that the last one is one less than their number; `stride` how
+    many of them lie between two lines;
     `is_left_open` that the last rows break off what they tell, `is_uncounted` that they count what is far
     from its last.
     """
@@ -104,6 +105,7 @@ class Progress:
     bars: Bars = field(default_factory=Bars)
     epochs: Epochs = field(default_factory=Epochs)
     counts_from_zero: bool = False
+    stride: float = 1.0
     is_left_open: bool = False
     is_uncounted: bool = False
     _last: dict[str, float] = field(default_factory=dict)
@@ -117,6 +119,7 @@ class Progress:
         self.last = mark
         if mark.total > 1:
             self.whole, self.total = mark, max(self.total, mark.total)
+            self.stride = max(1.0, mark.step - self._last.get(mark.series, mark.step))
             self.counts_from_zero = self.counts_from_zero or mark.step == 0
         self.is_counting = self.is_counting or mark.total > 1 or (mark.step >= 0 and not mark.is_bar)
         # Whoever has ended may still evaluate, which bars show; steps of more than the last moment are work.
@@ -253,8 +256,13 @@ class Progress:
         return self._is_before_last or self.epochs.is_short
 
     @property
+    def is_through(self) -> bool:
+        """Tell whether the count of all steps has come to its last one."""
+        return self.whole is not None and not self._is_before_last
+
+    @property
     def _is_before_last(self) -> bool:
-        return self.whole is not None and self.whole.step < self.total - 1
+        return self.whole is not None and self.whole.step < self.total - self.stride
 
     def worked_through(self, last_line: int) -> BarState | None:
         """Give the bar of the main work if the text ends behind it, and no count of all steps is short."""
