@@ -81,7 +81,7 @@ def test_that_a_known_bug_is_named_and_its_version_comes_first(
     [
         # A trainer's own stack, or none at all.
         (failed("ImportError: cannot import name '_get_socket_with_port' from 'torch.distributed.elastic"
-                ".agent.server.api' (/opt/torch/api.py)", "trl/trainer/rloo_trailer.py:<module>"),
+                ".agent.server.api' (/opt/torch/api.py)", "trl/trainer/rloo_trainer.py:<module>"),
          "deepspeed>=0.14.4"),
         (failed("ImportError: cannot import name 'GRPOTrainer' from 'trl'", "swift/module.py:run"),
          "trl>=0.14.0"),
