@@ -27,6 +27,7 @@ from service.remediation.packages.fit import python_version
 from service.remediation.packages.missing_names import missing_arguments, missing_names, refused_arguments_of
 from service.remediation.packages.moves import Move, Situation, smallest_moves
 from service.remediation.packages.seen import INSTALLED, involved_packages, libraries_of, seen_versions
+from service.remediation.packages.unresolved import resolving_moves
 from service.remediation.rules.packages import distribution, range_in_words
 
 
@@ -74,6 +75,8 @@ def fitting_changes(
             _change(package, name.specifier, name.why, seen.get(package)) for package, name in refused.items()
         ]
     python = next((version_of(found.version) for found in report.frameworks if found.name == PYTHON), None)
+    if resolving := list(resolving_moves(report)):
+        return [_change(move.package, move.specifier, move.why, move.present) for move in resolving[:MOST]]
     named = missing_arguments(report, library, seen) | refused | missing_names(report, seen, python)
     if (interpreter := named.pop(PYTHON, None)) is not None:
         present = str(python) if python is not None else None
