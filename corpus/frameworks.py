@@ -298,6 +298,15 @@ class FrameworkTable:
         return self.of_layer("trainer") | self.with_field("trains")
 
     @cached_property
+    def driven(self) -> frozenset[str]:
+        """What others run, and do not carry changed: a job of theirs may fail in its released code."""
+        return frozenset(
+            name
+            for row in self.rows.values()
+            for name in set(row.drives) - {row.id, row.started_as, *row.reads, *row.extends}
+        )
+
+    @cached_property
     def everywhere(self) -> frozenset[str]:
         """What belongs to no framework of the job, so that the log need not show it."""
         return self.common | self.places | self.clusters

@@ -411,7 +411,7 @@ def _is_for(change: Change, serves: Collection[str], seen: Collection[str], job:
     """
     framework, mine = change.framework, settable_frameworks(job.report)
     everywhere = known_frameworks().everywhere
-    trainers = known_frameworks().of_layer("trainer")
+    trainers = known_frameworks().of_layer("trainer") - known_frameworks().driven
     if change.kind == "package" and change.key in trainers - mine and trainers & mine:
         # A trainer's release mends nothing for another one that was made from the same code.
         return False

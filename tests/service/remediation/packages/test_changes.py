@@ -217,6 +217,16 @@ def test_that_a_package_which_passes_what_is_not_taken_is_to_be_newer(
     assert [item.change.key for item in made] == offered
 
 
+@each_row(("callee", "offered"), [("WidgetReward.score_batch", []), ("Trainer.score_batch", ["trl"])])
+def test_that_the_job_s_own_method_is_no_reason_for_a_newer_caller(callee: str, offered: list[str]) -> None:
+    """It overrides one that the caller, which is newer than the job's code, gives more arguments."""
+    said = f"TypeError: {callee}() got an unexpected keyword argument 'step_ids'"
+    call = Frame("/env/lib/python3.12/site-packages/trl/x.py", 3, "step", "self.f(x, step_ids=step_ids)")
+    root = failed(text=said, body=said, frames=(call,))
+    made = fitting_changes("package-incompatible", report(root), whole_corpus())
+    assert [item.change.key for item in made] == offered
+
+
 def test_that_the_job_s_own_list_names_the_release_of_a_name_which_no_history_has(read: ReadLog) -> None:
     """The run had other releases than the list asks for; one that the list allows is not at fault."""
     log = f"{HEAD}AttributeError: module 'torch.backends' has no attribute 'unheard_of'\n"
