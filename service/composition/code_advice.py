@@ -15,6 +15,7 @@ from service.composition.phrases import phrase
 from service.remediation.code_edits.changed_rows import ChangedRow, changed_row
 from service.remediation.code_edits.defined_since import defined_since
 from service.remediation.code_edits.edits import LONGEST_SHOWN
+from service.remediation.code_edits.unparsed import unparsed_words
 from service.remediation.guesses import is_advised
 from service.remediation.offered_edits import offered_edit
 from service.remediation.own_edits import OwnEdit, job_files
@@ -113,8 +114,12 @@ def _as_now(row: ChangedRow) -> dict[str, str | int]:
 def _given(
     report: CrashReport, place: str, message: FormedMessage | None, language: Language
 ) -> ProposedChange | None:
-    """Tell that the files at hand have what the message misses."""
-    there = defined_since(report, job_files(report))
+    """Tell that the files at hand have what the message misses, or why they cannot be read."""
+    files = job_files(report)
+    there = defined_since(report, files)
+    if (unparsed := unparsed_words(report, files)) is not None:
+        to = unparsed.to(language)
+        return ProposedChange(framework="code", kind="code", key=place, to=to, why="", status="unverified")
     if there is None:
         return None
     name, cure = there
