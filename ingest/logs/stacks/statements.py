@@ -207,9 +207,9 @@ class _Statement:
     def _lookups(self) -> Iterator[tuple[ast.expr, ast.expr]]:
         """Give what is searched for one entry, and that entry."""
         for node in self._nodes:
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
-                if node.func.attr in ("index", "remove"):
-                    yield node.func.value, node.args[0]
+            match node:
+                case ast.Call(func=ast.Attribute(value=where, attr="index" | "remove"), args=[what]):
+                    yield where, what
 
     def searched(self) -> Iterator[ast.AST]:
         """Give the list that is asked for the place of an entry."""
