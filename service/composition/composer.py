@@ -24,6 +24,7 @@ from service.composition.job_end import JobEnd
 from service.composition.phrases import phrase
 from service.composition.resumption import resumption_of
 from service.composition.source_places import read_statements, source_places
+from service.remediation.bool_options import told_of_bool
 from service.remediation.guesses import is_advised
 from service.remediation.proposals import Proposals, propose
 from service.schemas.diagnosis import (
@@ -74,7 +75,7 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
     proposals = Proposals()
     if is_diagnosed:
         proposals = propose(assessment, judged.cases, library, language, judged.standing)
-    proposed = proposals.changes
+    proposed = told_of_bool(proposals.changes, report, language)
     cures = [change for change in proposed if is_advised(change) and change.kind != "code"]
     words = Explanation(assessment, judged, end, telemetry, library, language, tuple(cures))
     advised = CodeAdvice(())
