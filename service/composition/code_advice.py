@@ -90,7 +90,9 @@ def with_code_advice(
         status="unverified",
     )
     advice = _told_changed(advice, changed, language)
-    first = [change for change in changes[:1] if is_first and _is_told(change, report)]
+    # The switch without which the statement is not reached is one exact step; words are none.
+    off = words("changes.to-off", language)
+    first = [change for change in changes[:1] if is_first and (change.to == off or _is_told(change, report))]
     placed = _placed(advice, changes[len(first) :], "", is_first=is_first)
     return CodeAdvice(shown([*first, *placed.changes]))
 
