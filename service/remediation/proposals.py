@@ -22,7 +22,7 @@ from service.remediation.card_lists import with_degrees
 from service.remediation.changes import propose_changes
 from service.remediation.data_flow.flow_changes import flow_changes, flow_options
 from service.remediation.exclusions import find_excluded
-from service.remediation.feasibility import ALREADY, DEFAULT
+from service.remediation.feasibility import ALREADY, DEFAULT, runnable
 from service.remediation.given_since import given_since, gone_since, listed_already
 from service.remediation.guard_values import guard_options
 from service.remediation.guesses import with_guesses
@@ -98,11 +98,12 @@ def propose(
     changes = gone_since(changes, assessment.report, assessment.settings, language)
     changes = listed_already(changes, assessment.settings, language)
     changes = asked_in_vain(without_strangers(changes), assessment.report, language)
+    changes, lost = runnable(changes, assessment.report, assessment.settings)
     changes = with_guesses(changes, standing, library)
     told = tell_overwritten(shown(changes), assessment.report, language, assessment.settings)
     told = tell_passed(told, assessment.report, assessment.settings, language)
     told = tell_set_places(told, assessment.settings, language)
-    return Proposals(tuple(with_degrees(told, assessment.settings, language)), found.dropped)
+    return Proposals(tuple(with_degrees(told, assessment.settings, language)), (*found.dropped, *lost))
 
 
 def _with_flow(
