@@ -45,6 +45,7 @@ from service.remediation.ranking import ENOUGH_CHANGES, UNADVISED, shown, withou
 from service.remediation.refusals import missigned_options, valued_switches
 from service.remediation.remedies import applicable
 from service.remediation.renames import find_refused, find_renames, read_in_vain
+from service.remediation.script_folders import script_folders
 from service.remediation.set_places import tell_set_places
 from service.remediation.setting_values import is_guidance
 from service.remediation.stated_commands import stated_commands
@@ -246,6 +247,7 @@ def _told(
     more = [
         *near_files(report, settings),
         *stray_signs(report, settings),
+        *script_folders(report, settings),
         *near_values(report, settings),
         *stated_settings(cause, report, library, settings),
         *guard_options(report, settings),
