@@ -36,6 +36,7 @@ from service.remediation.overwrites import tell_overwritten
 from service.remediation.own_files import own_files
 from service.remediation.own_values import advised_flags, divided_values, own_values
 from service.remediation.packages.changes import fitting_changes
+from service.remediation.packages.environments import inactive_environment
 from service.remediation.packages.fit import fitting_installs
 from service.remediation.packages.named import named_installs
 from service.remediation.packages.raising import raising_package
@@ -215,6 +216,7 @@ def _from_cases(
             or fitting_changes(cause, report, library, settings)
             or named_installs(cause, report, library)
         )
+        packages = packages if mine else [*inactive_environment(report), *packages]
     if mine or any(option.change.framework == PYTHON for option in packages):
         # What Python itself brings, or the job's own files have, is no package of its name.
         own = {str(fact.fields.get("name")) for fact in report.facts if fact.kind == "package"}
