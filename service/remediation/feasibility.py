@@ -34,7 +34,7 @@ from ingest.logs.report import CrashReport
 from service.remediation.anchors import names_package, rank_starters
 from service.remediation.framework_relations import runs, shown_frameworks
 from service.remediation.reach import lacks_call
-from service.schemas.diagnosis import ProposedChange
+from service.schemas.diagnosis import Dropped, ProposedChange
 
 ALREADY = "changes.job-value"
 DEFAULT = "changes.default"
@@ -263,6 +263,25 @@ def refused(
         "" if change.replaces else _idle(spec, change, grounds, set_otherwise),
     )
     return next(filter(None, reasons), "")
+
+
+def runnable(
+    changes: Sequence[ProposedChange], report: CrashReport, settings: Sequence[Setting]
+) -> tuple[list[ProposedChange], list[Dropped]]:
+    """Leave out what a job of this kind has no use for, whoever proposes it, and what goes with that.
+
+    A change of the job's own code may speak of anything.
+    """
+    view = report.view_with(settings)
+    lost = [
+        change
+        for change in changes
+        if change.kind != "code" and not view.can_run(f"{change.key} {change.to}")
+    ]
+    gone = {change.key for change in lost}
+    kept = [change for change in changes if not gone & {change.key, change.goes_with}]
+    why = Message("changes.not-on-machine")
+    return kept, [Dropped(what=f"{change.framework}: {change.key}={change.to}", why=why) for change in lost]
 
 
 def _unanchored(change: ProposedChange, grounds: Grounds, has_sign: bool) -> str:
