@@ -7,7 +7,7 @@ from tests.tables import each_row
 
 UNKNOWN = 'Lmod has detected the following error:  The following module(s) are unknown: "cuda/99"\n'
 NO_ENVIRONMENT = "EnvironmentNameNotFound: Could not find conda environment: quux\n"
-NO_RELEASE = "ERROR: Could not find a version that satisfies the requirement quux (from versions: none)\n"
+NO_RELEASE = "ERROR: Could not find a version that satisfies the requirement q (from versions: none)\n"
 WORK = "".join(f"step {step}/100 loss {3 - step / 50:.2f}\n" for step in range(10, 101, 10))
 
 
