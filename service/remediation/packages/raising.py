@@ -18,7 +18,7 @@ from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import STANDARD
 from ingest.logs.stacks.stack import Frame
 from service.remediation.packages.changes import PackageChange
-from service.remediation.packages.seen import INSTALLED, seen_versions
+from service.remediation.packages.seen import seen_versions
 from service.remediation.rules.packages import distribution
 
 # A plain function, and no method of a class, was given other arguments than it takes: it may be the job's.
@@ -65,7 +65,7 @@ def raising_package(cause: str, report: CrashReport, library: Library) -> list[P
 
 def _package_of(frame: Frame) -> str:
     """Name the package whose file a call is in; empty for the job's own code."""
-    if match := INSTALLED.search(frame.file):
+    if match := known_frameworks().package_file.search(frame.file):
         name = canonicalize_name(distribution(match["module"]))
         return name if is_on_index(name) or releases_of(name) is not None else ""
     rows = [known_frameworks().row(name) for name in cued_frameworks(frame.file)]
