@@ -59,7 +59,9 @@ def test_that_the_choices_of_a_parser_count_too(triage: Triage, code: str) -> No
 
 
 def test_that_the_choices_of_the_next_option_are_none_of_this_one(triage: Triage) -> None:
-    code = "def options(p):\n  p.add_argument('--resume',\n    default='no')\n  p.add_argument('--to', choices=['no', 'last'])\n"
+    own = "p.add_argument('--resume',\n    default='no')"
+    other = "p.add_argument('--to', choices=['no', 'last'])"
+    code = f"def options(p):\n  {own}\n  {other}\n"
     files = [ConfigFile("train.py", code), ConfigFile("run.sh", "python train.py --resume no --steps 9000\n")]
     assert "--resume last" not in (explained(triage, SAVED + STEPS + ENDED, *files).patch or "")
 

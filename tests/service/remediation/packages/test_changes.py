@@ -320,6 +320,7 @@ def test_that_what_the_job_may_have_written_itself_is_called_wrongly_by_no_relea
 ) -> None:
     """The package only calls it: a function, or a method of a class that no package has."""
     file = "/env/lib/python3.10/site-packages/transformers/trainer.py"
-    log = f'{HEAD}  File "{file}", line 90, in training_step\n    loss = call(model, rows, 3)\nTypeError: {said}\n'
+    called = f'  File "{file}", line 90, in training_step\n    loss = call(model, rows, 3)\n'
+    log = f"{HEAD}{called}TypeError: {said}\n"
     made = raising_package("package-incompatible", read(log), whole_corpus())
     assert [item.change.key for item in made] == offered
