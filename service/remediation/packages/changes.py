@@ -26,7 +26,7 @@ from service.remediation.packages import builds
 from service.remediation.packages.fit import python_version
 from service.remediation.packages.missing_names import missing_arguments, missing_names, refused_arguments_of
 from service.remediation.packages.moves import Move, Situation, smallest_moves
-from service.remediation.packages.seen import INSTALLED, involved_packages, libraries_of, seen_versions
+from service.remediation.packages.seen import involved_packages, libraries_of, seen_versions
 from service.remediation.packages.unresolved import resolving_moves
 from service.remediation.rules.packages import distribution, range_in_words
 
@@ -119,7 +119,7 @@ def fitting_changes(
 def _callers(report: CrashReport) -> Iterator[PackageChange]:
     """Offer a newer release of the installed package whose own code asks for what Python lacks."""
     frames = report.root.frames if report.root is not None else ()
-    if frames and (called := INSTALLED.search(frames[-1].file)):
+    if frames and (called := known_frameworks().package_file.search(frames[-1].file)):
         package = canonicalize_name(distribution(called["module"]))
         yield _change(package, "newer than what is installed", in_both("packages.caller"), None)
 
@@ -134,7 +134,7 @@ def _passing(report: CrashReport) -> Iterator[PackageChange]:
     frames = report.root.frames if report.root is not None else ()
     body = report.root.body if report.root is not None and frames else ""
     match = _UNKNOWN_KEYWORD.search(body) or _ASKED_FOR.search(body)
-    called = INSTALLED.search(frames[-1].file) if match is not None else None
+    called = known_frameworks().package_file.search(frames[-1].file) if match is not None else None
     if match is None or called is None or _is_in_no_package(match["callee"]):
         return
     is_lacking = match.re is _ASKED_FOR
@@ -319,7 +319,8 @@ def _spoken_of(report: CrashReport, situation: Situation) -> frozenset[str]:
     named = {canonicalize_name(distribution(word)) for word in words}
     if not named & known_packages():
         files = (frame.file for event in events for frame in event.frames)
-        modules = {match["module"] for file in files for match in INSTALLED.finditer(file)}
+        in_package = known_frameworks().package_file
+        modules = {match["module"] for file in files for match in in_package.finditer(file)}
         named |= {canonicalize_name(distribution(word)) for word in modules}
     return frozenset(named | set(situation.wanted) | situation.suspects)
 
