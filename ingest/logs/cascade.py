@@ -421,8 +421,12 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
     # Whose trainer says itself that it came to its end has lived through what it printed before.
     if not has_died and progress.own_closed > event.last and not loses_results:
         return True
-    # A good end of any kind undoes what its program may have gone on after.
-    if event.passing and not has_died and progress.well_ended > event.last:
+    # A good end of any kind undoes what its program may have gone on after, if the run shows any work at all:
+    # a script says that it is done whatever became of what it was to prepare.
+    is_idle = (
+        event.cause is not None and event.strength != "hints" and not (progress.worked or progress.count)
+    )
+    if event.passing and not is_idle and not has_died and progress.well_ended > event.last:
         return True
     # What a program says that it goes on without, it lives on after as soon as it works on anything.
     if (is_remark(event) or importing_package(event)) and progress.works_after(event.last):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 from corpus.message import joined, words
 from corpus.schema import Cause, Language
@@ -15,6 +16,7 @@ from service.composition.phrases import phrase
 from service.remediation.code_edits.changed_rows import ChangedRow, changed_row
 from service.remediation.code_edits.defined_since import defined_since
 from service.remediation.code_edits.edits import LONGEST_SHOWN
+from service.remediation.code_edits.unparsed import unparsed_words
 from service.remediation.guesses import is_advised
 from service.remediation.offered_edits import offered_edit
 from service.remediation.own_edits import OwnEdit, job_files
@@ -30,13 +32,23 @@ _ANY = frozenset({"", "0", "1", "True", "False", "true", "false", "None", "null"
 ABOUT_CODE: frozenset[TraceKind] = frozenset({"tested", "path", "name"})
 
 
+class CodeAdvice(NamedTuple):
+    """The changes with that of the job's own code, and what it leaves to do where it is the first of them.
+
+    `again`: start the job again, since the files at hand are not as they ran; `edited`: make the edit.
+    """
+
+    changes: tuple[ProposedChange, ...]
+    step: Literal["", "again", "edited"] = ""
+
+
 def with_code_advice(
     changes: Sequence[ProposedChange],
     message: FormedMessage | None,
     cause: Cause,
     assessment: Assessment,
     language: Language,
-) -> tuple[ProposedChange, ...]:
+) -> CodeAdvice:
     """Give the changes with that of the job's own code: first where the code is at fault, else behind them.
 
     An edit of the failing statement comes before words on it, and, where the message names the very thing
@@ -51,16 +63,22 @@ def with_code_advice(
     is_first = cause.action == "fix-code" and not is_proved
     own = own_call(report.root.frames) if report.root is not None else None
     if own is not None and (given := _given(report, place_of(own), message, language)) is not None:
-        return _placed(given, changes, is_first=is_first)
+        return _placed(given, changes, "again", is_first=is_first)
     if (edit := offered_edit(report, variables=variables)) is not None:
         made = _told_changed(edit_change(edit, language), changed, language, edit)
         is_first = is_first or (edit.is_sure and not is_proved)
         is_mended = is_first and edit.is_sure
-        return _placed(made, _beside_edit(changes) if is_mended else changes, is_first=is_first)
+        others = _beside_edit(changes) if is_mended else changes
+        return _placed(made, others, "again" if edit.there else "edited", is_first=is_first)
+    is_other = changed is not None and bool(changed.is_anew or changed.removed) and not changed.still
+    if own is not None and changed is not None and is_other and (is_first or changed.gained):
+        return _placed(_mended(changed, place_of(own), message, language), changes, "again", is_first=True)
     act = message.act(language) if message is not None else ""
     if own is None or message is None or not act:
         other = _another(report, place_of(own), changed, language) if own is not None else None
-        return _placed(other, changes, is_first=is_first) if other is not None else tuple(changes)
+        if other is None:
+            return CodeAdvice(tuple(changes))
+        return _placed(other, changes, "again", is_first=is_first)
     traces = (trace for trace in trace_values(assessment) if trace.kind in ABOUT_CODE)
     sentences = [trace_sentence(trace, report, language) for trace in traces]
     advice = ProposedChange(
@@ -72,8 +90,19 @@ def with_code_advice(
         status="unverified",
     )
     advice = _told_changed(advice, changed, language)
-    first = [change for change in changes[:1] if is_first and _is_told(change, report)]
-    return shown([*first, *_placed(advice, changes[len(first) :], is_first=is_first)])
+    # The switch without which the statement is not reached is one exact step; words are none.
+    off = words("changes.to-off", language)
+    first = [change for change in changes[:1] if is_first and (change.to == off or _is_told(change, report))]
+    placed = _placed(advice, changes[len(first) :], "", is_first=is_first)
+    return CodeAdvice(shown([*first, *placed.changes]))
+
+
+def _mended(row: ChangedRow, place: str, message: FormedMessage | None, language: Language) -> ProposedChange:
+    """Tell that the file at hand makes the failing call otherwise, or not at all."""
+    to = phrase("code-call-gone" if row.removed else "code-row-now", language, **_as_now(row))
+    act = message.act(language) if message is not None else ""
+    why = phrase("code-else", language, act=act) if act else ""
+    return ProposedChange(framework="code", kind="code", key=place, to=to, why=why, status="unverified")
 
 
 def _is_told(change: ProposedChange, report: CrashReport) -> bool:
@@ -107,14 +136,19 @@ def _told_changed(
 
 def _as_now(row: ChangedRow) -> dict[str, str | int]:
     plain = row.text.replace("`", "'")[:LONGEST_SHOWN]
-    return {"file": row.name, "line": row.line, "row": plain, "still": row.still, "gone": row.gone}
+    told = {"row": plain, "still": row.still, "gone": row.gone, "call": row.removed}
+    return {"file": row.name, "line": row.line, **told}
 
 
 def _given(
     report: CrashReport, place: str, message: FormedMessage | None, language: Language
 ) -> ProposedChange | None:
-    """Tell that the files at hand have what the message misses."""
-    there = defined_since(report, job_files(report))
+    """Tell that the files at hand have what the message misses, or why they cannot be read."""
+    files = job_files(report)
+    there = defined_since(report, files)
+    if (unparsed := unparsed_words(report, files)) is not None:
+        to = unparsed.to(language)
+        return ProposedChange(framework="code", kind="code", key=place, to=to, why="", status="unverified")
     if there is None:
         return None
     name, cure = there
@@ -171,11 +205,16 @@ def _beside_edit(changes: Sequence[ProposedChange]) -> list[ProposedChange]:
 
 
 def _placed(
-    advice: ProposedChange, changes: Sequence[ProposedChange], *, is_first: bool
-) -> tuple[ProposedChange, ...]:
+    advice: ProposedChange,
+    changes: Sequence[ProposedChange],
+    step: Literal["", "again", "edited"],
+    *,
+    is_first: bool,
+) -> CodeAdvice:
     """Put a change of the code first, or behind the others where there is room."""
     if is_first:
-        return shown([advice, *changes])
+        return CodeAdvice(shown([advice, *changes]), step)
     advised = [change for change in changes if is_advised(change)]
     others = [change for change in changes if not is_advised(change)]
-    return shown([*advised, advice, *others]) if len(advised) < MOST_CURES else tuple(changes)
+    told = shown([*advised, advice, *others]) if len(advised) < MOST_CURES else tuple(changes)
+    return CodeAdvice(told, "" if advised else step)

@@ -43,6 +43,8 @@ def locate(root: TreeNode, target: PatchTarget, text: str, name: str = "") -> Tr
         _check_owner(owners(root), target.framework)
     if not found:
         found = [way for steps in names for way in _below(root, steps, text, name)]
+    if not found and (section := _section(root, target)) is not None:
+        found = [(section, *way) for steps in names for way in _ways(section.node, steps)]
     if len({way[-1].start for way in found}) > 1:
         lines = sorted({line_of(text, way[-1].start) for way in found})
         raise NotPatchableError(Message("patch.set-more-once-lines", found=", ".join(map(str, lines))))
@@ -85,7 +87,15 @@ def _check_owner(found: Sequence[str], framework: str) -> None:
 
 
 def _ways(node: TreeNode, steps: tuple[str, ...]) -> Iterator[tuple[TreeEntry, ...]]:
-    """Give every way to the key: nested, written flat with dots, or both mixed."""
+    """Give every way to the key: nested, written flat with dots, or both mixed.
+
+    In a list it is that of the item whose number is told, else that of any.
+    """
+    if node.items and steps:
+        is_told = steps[0].isdecimal()
+        chosen = node.items[int(steps[0]) :][:1] if is_told else node.items
+        for item in chosen:
+            yield from _ways(item, steps[1:] if is_told else steps)
     for count in range(len(steps), 0, -1):
         entry = node.entry(".".join(steps[:count]))
         if entry is None:
@@ -138,6 +148,9 @@ def _gap(root: TreeNode, steps: tuple[str, ...], target: PatchTarget, text: str)
     if len(steps) == 1:
         if any(owner == target.framework or target.framework in _added_to(owner) for owner in owners(root)):
             return _deepest(root, steps, text)
+        if (section := _section(root, target)) is not None:
+            _check_own((section,), text)
+            return MissingKey(section.node, steps, section)
         raise NotPatchableError(Message("patch.file-not-set-not", framework=target.framework))
     if root.entry(steps[0]) is None and any(entry.key.startswith(f"{steps[0]}.") for entry in root.entries):
         return MissingKey(root, (".".join(steps),))
@@ -146,6 +159,22 @@ def _gap(root: TreeNode, steps: tuple[str, ...], target: PatchTarget, text: str)
             return MissingKey(root, steps)
         raise NotPatchableError(Message("patch.file-no-belongs", steps=steps[0]))
     return _deepest(root, steps, text)
+
+
+def _section(root: TreeNode, target: PatchTarget) -> TreeEntry | None:
+    """Find the section of a program's own file that is handed to the framework whole; None of several.
+
+    It holds the framework's settings under their names, as for `TrainingArguments(**config["trainer"])`.
+    """
+    found = [
+        entry
+        for entry in root.entries
+        if entry.node.kind == "mapping"
+        and any(
+            owner == target.framework or target.framework in _added_to(owner) for owner in owners(entry.node)
+        )
+    ]
+    return found[0] if len(found) == 1 and not owners(root) else None
 
 
 def _deepest(root: TreeNode, steps: tuple[str, ...], text: str) -> MissingKey:
@@ -192,7 +221,9 @@ def _own_names(root: TreeNode, target: PatchTarget) -> set[str]:
 
 
 def _entries(node: TreeNode) -> Iterator[TreeEntry]:
-    """Give all keys of a mapping and of those below it."""
+    """Give all keys of a mapping and of those below it, in its lists too."""
+    for item in node.items:
+        yield from _entries(item)
     for entry in node.entries:
         yield entry
         yield from _entries(entry.node)

@@ -372,7 +372,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         [main, *following],
         computed=bool(value.because),
         from_case=wanted.case is not None,
-        situated=own or is_held or (wanted.case is None and is_situated(change.when)),
+        situated=own or is_held or any(is_situated(row.when) for row in _rows_of(wanted, job)),
         last_resort=change.last_resort or (spec is not None and spec.last_resort),
         measure=None if wanted.case is not None else change.why.en,
         own=change.own if isinstance(change, Remedy) else "",
@@ -381,6 +381,20 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         yields=isinstance(change, Remedy) and change.yields,
         rule=rule.id if spec is not None and (rule := rule_for(change, spec, wanted.cause)) else "",
     ), []
+
+
+def _rows_of(wanted: _CandidateChange, job: _JobContext) -> Iterator[Change]:
+    """Give what the table says of a change: its own row, or those of a case's change that fit this job.
+
+    What a case says in general the table may call for by the job's own settings.
+    """
+    if wanted.case is None:
+        yield wanted.change
+        return
+    named = (wanted.change.framework, wanted.change.key)
+    for row in job.library.remedies.get(wanted.cause, ()):
+        if (row.framework, row.key) == named and applies(row.when, row.unless, job.grounds.view):
+            yield row
 
 
 def _is_worded(wanted: _CandidateChange, job: _JobContext) -> bool:
@@ -411,7 +425,7 @@ def _is_for(change: Change, serves: Collection[str], seen: Collection[str], job:
     """
     framework, mine = change.framework, settable_frameworks(job.report)
     everywhere = known_frameworks().everywhere
-    trainers = known_frameworks().of_layer("trainer")
+    trainers = known_frameworks().of_layer("trainer") - known_frameworks().driven
     if change.kind == "package" and change.key in trainers - mine and trainers & mine:
         # A trainer's release mends nothing for another one that was made from the same code.
         return False

@@ -148,7 +148,12 @@ def without_repeats(groups: Sequence[ChangeGroup], told: Sequence[tuple[str, str
         in_code, name = _ARGUMENT.match(key), canonical(last_level(key))
         return any((in_code and re.search(sought, key)) or name == known for sought, known in own)
 
-    return [group for group in groups if group.own or not repeats(group.changes[0].key)]
+    # What the message itself tells of the very setting is no repeat of it.
+    return [
+        group
+        for group in groups
+        if group.own or group.advised is not None or not repeats(group.changes[0].key)
+    ]
 
 
 def without_unset(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:

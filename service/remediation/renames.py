@@ -47,6 +47,8 @@ NEAR, NEARER = 0.75, 0.9
 ABBREVIATED, LEAST_LETTERS = 0.95, 3
 # How many words a name has at least that another one is without one of them.
 LEAST_WORDS = 4
+# Words for a count, each of which programs put before a name or leave out.
+_COUNTING = frozenset({"n", "num", "nb", "number", "of", "count"})
 # The setting of another phase than the one that a name without a phase is for.
 _OTHER_PHASE = re.compile(r"(?:^|_)(?:eval|test|valid(?:ation)?|predict)(?:_|$)")
 # How many names that a program refuses are told at most.
@@ -59,6 +61,7 @@ _ASKED_FOR = re.compile(
     r"|'(?:\w*(?:Namespace|Dict|Munch|Box|Config|Cfg|Args|Options|HParams))' object has no attribute "
     r"'(?P<attribute>[A-Za-z_]\w{1,60})'"
     r"|\b(?:Key '(?P<struct>[A-Za-z_]\w{1,60})' is not in struct)"
+    r"|\bConfig(?:Attribute|Key)Error: Missing key (?P<missing>[A-Za-z_]\w{1,60})"
 )
 # What Python and omegaconf say of a variable that the environment lacks; the calls tell Python's from others.
 _UNSET = re.compile(
@@ -147,7 +150,7 @@ def read_in_vain(report: CrashReport, settings: Sequence[Setting]) -> list[Renam
     last = root.frames[-1]
     if not is_own(last) and not _READER.search(last.file):
         return []  # neither the job's own code nor a reader that it called asked for the key
-    wanted = match["key"] or match["attribute"] or match["struct"]
+    wanted = match["key"] or match["attribute"] or match["struct"] or match["missing"]
     own = own_call(root.frames)
     if own is None or (match["key"] and not _CONFIGURATION.search(own.code)):
         return []  # of data, whose columns are no keys of the job's
@@ -161,6 +164,8 @@ def read_in_vain(report: CrashReport, settings: Sequence[Setting]) -> list[Renam
         new = f"{parent}.{wanted}" if parent else wanted
         is_there = not above or canonical(parent).endswith(canonical(above["level"])) or not parent
         likeness = _ratio(canonical(leaf), canonical(wanted))
+        if above and likeness < NEAR and _is_kin(canonical(leaf), canonical(wanted)):
+            likeness = NEAR  # of a level that the statement names, all keys are known
         if likeness < NEAR or not is_there or canonical(new) in keys:
             continue
         # A key whose name the job's own code has is not in vain.
@@ -477,6 +482,14 @@ def _lacks_a_word(one: str, other: str) -> bool:
     short, long = sorted((one.split("_"), other.split("_")), key=len)
     whole = iter(long)
     return len(long) == len(short) + 1 >= LEAST_WORDS and all(word in whole for word in short)
+
+
+def _is_kin(one: str, other: str) -> bool:
+    """Tell whether a name is another one with words behind it, or but for how a count is called."""
+    short, long = sorted((one.split("_"), other.split("_")), key=len)
+    plain = [[word for word in words if word not in _COUNTING] for words in (short, long)]
+    is_begin = len(short[0]) > LEAST_LETTERS and long[: len(short)] == short
+    return is_begin or (plain[0] == plain[1] and bool(plain[0]))
 
 
 def _ratio(one: str, other: str) -> float:

@@ -92,6 +92,15 @@ def is_address(values: Sequence[str], message: str) -> bool:
     return any("://" in value and value.strip("'\"/") not in message for value in values)
 
 
+def is_part(value: str, message: str) -> bool:
+    """Tell whether a value is a path of the message, or whole levels of one."""
+    plain = value.strip("'\"").replace("\\", "/").removeprefix("./").strip("/")
+    paths = (path.replace("\\", "/").removeprefix("./").strip("/") for path in paths_of(message))
+    return bool(plain) and any(
+        f"/{plain}/" in f"/{path}/" or f"/{plain}/".startswith(f"/{path}/") for path in paths
+    )
+
+
 def _same_file(values: Sequence[str], paths: Sequence[str]) -> str:
     """Give the one path of a message whose file is called as a value's: the run had another folder."""
     names = {PurePath(value.strip("'\"").replace("\\", "/")).name for value in values if "/" in value}
@@ -106,6 +115,9 @@ def _within(value: str, path: str, end: FlowEnd) -> int | None:
     if not plain or (plain.lower() in _COMMON and plain != whole):
         return None
     if plain == whole or (len(plain) > 1 and whole.startswith(f"{plain}/")):
+        return 0
+    # A folder above the option's own: what makes folders makes, or lacks, those first.
+    if end.how != COMPUTED and whole.startswith("/") and plain.startswith(f"{whole}/"):
         return 0
     if end.how == COMPUTED and "/" not in plain and len(plain) < 5:
         return None

@@ -26,6 +26,7 @@ from service.remediation.data_flow.evidence import (
     PATHS,
     Tie,
     is_address,
+    is_part,
     numbers_of,
     tied_by_number,
     tied_by_path,
@@ -163,7 +164,7 @@ def _options(
         return []
     if aim.seeks == "source" and aim.stands and not compiled(aim.stands).search(call.frame.code):
         return []
-    found = _SEARCHES[aim.seeks](_OptionSearch(call, Slicer(program), message, settings, aim))
+    found = _SEARCHES[aim.seeks](_OptionSearch(call, Slicer(program), message, settings, aim, place))
     made: dict[str, FlowOption] = {}
     for end, tie in found:
         setting = _setting(end, tie, settings)
@@ -191,13 +192,17 @@ def _written(aim: FlowAim, call: OwnCall, program: JobProgram, message: str) -> 
 
 @dataclass(frozen=True)
 class _OptionSearch:
-    """Where options are sought: a call of the job's own code, the slices from there, what the log says."""
+    """Where options are sought: a call of the job's own code, the slices from there, what the log says.
+
+    `place` counts the own calls below it: what these do with what they are handed is not seen from here.
+    """
 
     call: OwnCall
     slicer: Slicer
     message: str
     settings: Sequence[Setting]
     aim: FlowAim
+    place: int
 
     def ends(self, parts: Iterable[ast.expr]) -> list[FlowEnd]:
         """Give the ends of some parts of the call's statement."""
@@ -223,6 +228,10 @@ class _OptionSearch:
         valued = [(end, values) for end, values in self.valued() if not is_address(values, self.message)]
         ties = ((end, tied_by_path(end, values, self.message)) for end, values in valued)
         tied = [(end, tie) for end, tie in ties if tie is not None]
+        if self.place:  # an option of which no value shows may be any that is handed to calls below
+            tied = [(end, tie) for end, tie in tied if tie.rank < 2]
+        if self.aim.whole:
+            tied = [(end, tie) for end, tie in tied if tie.value is None or is_part(tie.value, self.message)]
         if len(tied) == 1 and tied[0][1].rank > 1 and len(valued) <= MOST_ALIKE:
             return [(tied[0][0], Tie(1, tied[0][1].value))]  # nothing else is behind the path
         if not tied:
