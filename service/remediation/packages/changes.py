@@ -183,14 +183,21 @@ def _of_package_code(report: CrashReport, seen: Mapping[str, Version]) -> Iterat
 
 
 def _of_class(report: CrashReport, seen: Mapping[str, Version]) -> Iterator[PackageChange]:
-    """Offer another release of the one package that has the class in which an attribute is missed."""
+    """Offer another release of the one package that has the class in which an attribute is missed.
+
+    A package that neither a version nor a call shows is offered where no calls are shown at all: others have
+    classes of that name too.
+    """
+    frames = report.root.frames if report.root is not None else ()
+    called = (known_frameworks().package_file.search(frame.file) for frame in frames)
+    shown = seen.keys() | {canonicalize_name(distribution(match["module"])) for match in called if match}
     for fact in report.facts:
         told = str(fact.fields.get("type", "")).rpartition(".")[2]
         if fact.kind != "attribute" or report.root is None or fact.line != report.root.line:
             continue
         owners = {canonicalize_name(distribution(module)) for module in modules_with(told)}
         # Of several packages with a class of that name it is the one that the job shows.
-        owners = owners & seen.keys() or owners
+        owners = owners & shown or (set() if frames else owners)
         if len(owners) == 1 and not modules_with(told) & everybodys_modules():
             package = owners.pop()
             why = in_both("packages.class-of", type=told, package=package, name=fact.fields["symbol"])

@@ -34,6 +34,10 @@ LAST_OF_TOOLS = (
     "CPU times: user 2h 42min, sys: 24.8 s, total: 2h 42min 37s\nWall time: 5min 55s\n",
     "[lark] DONE | last10=0.264 | path=out/final\n",
     "=== ALL LAYERS Lark Analysis Complete ===\n",
+    "Program complete and files placed in -> out/lark\n",
+    "   accuracy                   0.53   2654\nweighted avg    0.52    0.53    0.52    2654\n",
+    "Accuracy: {'eval_loss': 0.85, 'eval_accuracy': 0.61, 'eval_steps_per_second': 0.378, 'epoch': 5.0}\n",
+    "Training stopped at epoch 21 due to early stopping.\n",
     "Lark Fine-tuning 완료!\n",
 )
 
