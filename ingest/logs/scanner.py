@@ -30,7 +30,7 @@ from ingest import shipped
 from ingest.errors import InvalidExpressionError
 from ingest.logs.hits import Hits, Note, Scan
 from ingest.logs.line_index import LineIndex
-from ingest.logs.matches import NONE, Found, Match, find_headings
+from ingest.logs.matches import NONE, ROW_BITS, Found, Match, find_headings
 from ingest.logs.scan_windows import LONG_LINE, signed_lines, told_until, windows
 
 BLOCK = 4 << 20
@@ -294,10 +294,10 @@ class _CompiledRows:
             database.scan(data, match_event_handler=note)
 
 
-def _ends_in(scan: Scan, data: bytes) -> list[tuple[int, int]]:
-    """Give where matches end in some bytes, each with its row."""
-    found: list[tuple[int, int]] = []
-    scan(data, lambda row, _start, end, _flags, _context: found.append((end, row)))
+def _ends_in(scan: Scan, data: bytes) -> list[int]:
+    """Give where matches end in some bytes, each with its row in its last bits."""
+    found: list[int] = []
+    scan(data, lambda row, _start, end, _flags, _context: found.append(end << ROW_BITS | row))
     return found
 
 
