@@ -187,12 +187,14 @@ class Pattern(Record):
 class PatternTable:
     """All patterns that lines are searched for, in a fixed order that the scanner numbers them by.
 
-    `made` holds the rows without an expression, `exceptions` what exceptions mean that no row knows.
+    `made` holds the rows without an expression, `exceptions` what exceptions mean that no row knows. The last
+    `own` rows are those that the user adds to what ships.
     """
 
     rows: tuple[Pattern, ...]
     made: tuple[Pattern, ...] = ()
     exceptions: ExceptionMeanings = field(default_factory=ExceptionMeanings)
+    own: int = 0
 
     @cached_property
     def by_id(self) -> dict[str, Pattern]:
@@ -242,10 +244,11 @@ class PatternTable:
 
 
 class CachedPatterns(Record):
-    """All rows, as one cache file holds them."""
+    """All rows, as one cache file holds them; those of the user's `own` tables come last."""
 
     rows: tuple[Pattern, ...]
     exceptions: ExceptionMeanings
+    own: frozenset[str] = frozenset()
 
 
 def load(root: Path | None = None, cache: Path | None = None) -> PatternTable:
@@ -269,16 +272,18 @@ def _loaded(folders: Sequence[Path], stored: Path | None) -> tuple[CachedPattern
         for folder in folders:
             spoken |= read_yaml(folder / SYSTEM_WORDS) if (folder / SYSTEM_WORDS).exists() else {}
         words = {english: f"(?:{'|'.join([english, *others])})" for english, others in spoken.items()}
-        paths = [path for folder in folders for path in _tables(folder)]
+        read = [[row for path in _tables(folder) for row in _rows(path)] for folder in folders]
         shelf = CachedPatterns(
-            rows=tuple(_unique(_spoken(row, words) for path in paths for row in _rows(path))),
+            rows=tuple(_unique(_spoken(row, words) for rows in read for row in rows)),
             exceptions=exceptions.load(*folders),
+            own=frozenset(row.id for rows in read[1:] for row in rows),
         )
         write_cache(shelf, stored)
     return shelf, PatternTable(
         tuple(row for row in shelf.rows if row.expression),
         tuple(row for row in shelf.rows if not row.expression),
         shelf.exceptions,
+        sum(row.id in shelf.own for row in shelf.rows if row.expression),
     )
 
 
