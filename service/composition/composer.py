@@ -78,6 +78,7 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
     proposed = told_of_bool(proposals.changes, report, language)
     cures = [change for change in proposed if is_advised(change) and change.kind != "code"]
     words = Explanation(assessment, judged, end, telemetry, library, language, tuple(cures))
+    words = replace(words, unhelpful=proposals.unhelpful)
     advised = CodeAdvice(())
     if cause is not None:
         advised = with_code_advice(proposed, words.message, cause, assessment, language)

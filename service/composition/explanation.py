@@ -47,7 +47,7 @@ class Explanation:
 
     Where no setting, command or package is among the `cures`, the rows of the job's own files are named that
     made what the failing statement is given. `step` tells what the change of the job's own code leaves to do
-    where it comes first, as `CodeAdvice` has it.
+    where it comes first, as `CodeAdvice` has it; `unhelpful` why what one would change cannot help.
     """
 
     assessment: Assessment
@@ -58,6 +58,7 @@ class Explanation:
     language: Language
     cures: tuple[ProposedChange, ...] = ()
     step: str = ""
+    unhelpful: str = ""
 
     @property
     def headline(self) -> str:
@@ -255,7 +256,11 @@ class Explanation:
         return rows
 
     def _after_rows(self, advice: str) -> str:
-        """Name the rows that made what the statement is given before advice, where no cure is told."""
+        """Name the rows that made what the statement is given before advice, where no cure is told.
+
+        What cannot cure, as the log's numbers show, is told there too.
+        """
+        advice = advice if self.cures else f"{self.unhelpful} {advice}".strip()
         is_sought = (
             not (self.cures or self.step == "again")
             and self.judged.cause is not None

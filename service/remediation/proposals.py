@@ -70,6 +70,14 @@ class Proposals:
     changes: tuple[ProposedChange, ...] = ()
     dropped: tuple[Dropped, ...] = ()
 
+    @property
+    def unhelpful(self) -> str:
+        """Why what one would change cannot help, by the log's own numbers; empty where none were reckoned.
+
+        Only a rule for values has such a reason, which is a sentence and no message of ours.
+        """
+        return next((item.why for item in self.dropped if not message_id(item.why)), "")
+
 
 def propose(
     assessment: Assessment, cases: Sequence[Case], library: Library, language: Language, standing: Standing
