@@ -47,7 +47,8 @@ def fits_place(framework: str, key: str, report: CrashReport) -> bool:
         return False
     reader = known.reader_of(key) or (framework if framework in known.clusters else "")
     if reader and seen:
-        return reader in seen and not (reader in known.engines and engine not in ("", reader))
+        running = seen.union(*(known.row(name).starts for name in seen))
+        return reader in running and not (reader in known.engines and engine not in ("", reader))
     # Of what starts a job it uses one, so that where one is seen the others are none of its own.
     return framework not in known.places or framework in seen or not seen & known.places
 

@@ -61,7 +61,7 @@ def _needs(report: CrashReport) -> Iterator[_Need]:
     for _, text in sorted(report.texts.items()):
         for match in (*_DEPENDS.finditer(text), *_REQUESTED.finditer(text)):
             told = match.groupdict()
-            wanted = told["wanted"].strip(", ")
+            wanted = told["wanted"].rstrip("., ")
             try:
                 SpecifierSet(wanted)
             except InvalidSpecifier:
