@@ -122,11 +122,15 @@ def argument_of(key: str) -> str:
 
 def is_situated(conditions: Iterable[str]) -> bool:
     """Tell whether conditions compare the job's settings or the log's figures, or ask what the job did."""
+    asked = tuple(conditions)
+    nodes = (node for condition in asked for node in parse(condition).walk())
+    return compares(asked) or any(isinstance(node, Predicate) and node.subject in _OF_JOB for node in nodes)
+
+
+def compares(conditions: Iterable[str]) -> bool:
+    """Tell whether conditions compare the job's settings or the log's figures."""
     nodes = (node for condition in conditions for node in parse(condition).walk())
-    return any(
-        isinstance(node, Name | Comparison) or (isinstance(node, Predicate) and node.subject in _OF_JOB)
-        for node in nodes
-    )
+    return any(isinstance(node, Name | Comparison) for node in nodes)
 
 
 def asks_words(conditions: Iterable[str]) -> bool:
