@@ -199,7 +199,9 @@ class Grounds:
             setting.value
             for setting in self.settings
             if call and setting.file and canonical(last_level(setting.key)) == leaf
-            if (canonical(setting.key) == leaf and setting.scope.rpartition(".")[2] == call.rpartition(".")[2])
+            if (
+                canonical(setting.key) == leaf and setting.scope.rpartition(".")[2] == call.rpartition(".")[2]
+            )
             or setting.key.rpartition(".")[0] in levels
         }
         return given.pop() if len(given) == 1 else None

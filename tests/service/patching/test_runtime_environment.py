@@ -33,7 +33,10 @@ ROWS = """--runtime-env-json='{
             """--runtime-env-json='{"excludes": ["logs", "*.pt"], "pip": []}'""",
             """--runtime-env-json='{"excludes": ["logs", "*.pt", "data/"], "pip": []}'""",
         ),
-        ("""--runtime-env-json='{"excludes": []}'""", """--runtime-env-json='{"excludes": ["data/", "*.pt"]}'"""),
+        (
+            """--runtime-env-json='{"excludes": []}'""",
+            """--runtime-env-json='{"excludes": ["data/", "*.pt"]}'""",
+        ),
         # It stands there, in another way or not; the text is none, or empty; the environment is a file.
         ("""--runtime-env-json='{"excludes": ["data/", "*.pt"]}'""", ""),
         ("""--runtime-env-json='{"excludes": "data"}'""", ""),
