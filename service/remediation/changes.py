@@ -40,7 +40,7 @@ from service.remediation.ranking import (
     ChangeGroup,
     argument_of,
     asks_words,
-    compares,
+    compares_settings,
     is_situated,
     ranked,
     without_repeats,
@@ -385,13 +385,13 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
 
 
 def _is_called_for(wanted: _CandidateChange, job: _JobContext) -> bool:
-    """Tell whether this job's settings or figures call for a change, which a case may name for any job."""
+    """Tell whether this job's settings call for a change, which a case may name for any job."""
     if wanted.case is None:
         return is_situated(wanted.change.when)
     named = (wanted.change.framework, wanted.change.key)
     return any(
         (row.framework, row.key) == named
-        and compares(row.when)
+        and compares_settings(row.when)
         and applies(row.when, row.unless, job.grounds.view)
         for row in job.library.remedies.get(wanted.cause, ())
     )

@@ -122,15 +122,18 @@ def argument_of(key: str) -> str:
 
 def is_situated(conditions: Iterable[str]) -> bool:
     """Tell whether conditions compare the job's settings or the log's figures, or ask what the job did."""
-    asked = tuple(conditions)
-    nodes = (node for condition in asked for node in parse(condition).walk())
-    return compares(asked) or any(isinstance(node, Predicate) and node.subject in _OF_JOB for node in nodes)
-
-
-def compares(conditions: Iterable[str]) -> bool:
-    """Tell whether conditions compare the job's settings or the log's figures."""
     nodes = (node for condition in conditions for node in parse(condition).walk())
-    return any(isinstance(node, Name | Comparison) for node in nodes)
+    return any(
+        isinstance(node, Name | Comparison) or (isinstance(node, Predicate) and node.subject in _OF_JOB)
+        for node in nodes
+    )
+
+
+def compares_settings(conditions: Iterable[str]) -> bool:
+    """Tell whether conditions compare a setting of the job with a value: `config:fp16 == true`."""
+    nodes = (node for condition in conditions for node in parse(condition).walk())
+    compared = (part for node in nodes if isinstance(node, Comparison) for part in node.walk())
+    return any(isinstance(part, Predicate) and part.subject == "config" for part in compared)
 
 
 def asks_words(conditions: Iterable[str]) -> bool:
