@@ -12,7 +12,7 @@ from corpus.keys import canonical, is_distinctive, levels, unsigned
 from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.tree import TreeEntry, TreeNode, line_of
-from service.patching.target import PatchTarget
+from service.patching.target import OWN_PROGRAM, PatchTarget
 
 _ON_COMMANDS = frozenset({"flag", "directive", "command", "python", "package"})
 # First levels that hold all roles: a file may start below them and still name the role.
@@ -87,15 +87,10 @@ def _check_owner(found: Sequence[str], framework: str) -> None:
 
 
 def _ways(node: TreeNode, steps: tuple[str, ...]) -> Iterator[tuple[TreeEntry, ...]]:
-    """Give every way to the key: nested, written flat with dots, or both mixed.
-
-    In a list it is that of the item whose number is told, else that of any.
-    """
-    if node.items and steps:
-        is_told = steps[0].isdecimal()
-        chosen = node.items[int(steps[0]) :][:1] if is_told else node.items
-        for item in chosen:
-            yield from _ways(item, steps[1:] if is_told else steps)
+    """Give every way to the key: nested, written flat with dots, or both mixed; a number is a list's item."""
+    if node.items and steps and steps[0].isdecimal():
+        for item in node.items[int(steps[0]) :][:1]:
+            yield from _ways(item, steps[1:])
     for count in range(len(steps), 0, -1):
         entry = node.entry(".".join(steps[:count]))
         if entry is None:
@@ -199,6 +194,8 @@ def own_key(root: TreeNode, target: PatchTarget) -> PatchTarget:
 
     A program's own configuration names it so; where several keys do, or none, the target stays as it is.
     """
+    if target.framework == OWN_PROGRAM and (within := _in_list(root, target)):
+        return replace(target, names=(within,))
     argument = target.call_argument[1]
     names = {argument} if argument else _own_names(root, target)
     found = [entry for entry in _entries(root) if entry.key in names]
@@ -218,6 +215,19 @@ def _own_names(root: TreeNode, target: PatchTarget) -> set[str]:
     at_top = any(root.entry(name) is not None for name in names)
     is_framework = any(target.framework != owner for owner in owners(root))
     return names if is_plain and not at_top and not is_framework else set()
+
+
+def _in_list(root: TreeNode, target: PatchTarget) -> str:
+    """Give the path of the one key below a list that is told without its item's number; the empty string."""
+    depth = len(root.path)
+    paths = [entry.path[depth:] for entry in _entries(root)]
+    found = [
+        ".".join(map(str, path))
+        for path in paths
+        if any(isinstance(step, int) for step in path)
+        and ".".join(step for step in path if isinstance(step, str)) in target.names
+    ]
+    return found[0] if len(found) == 1 else ""
 
 
 def _entries(node: TreeNode) -> Iterator[TreeEntry]:

@@ -40,6 +40,7 @@ from service.remediation.ranking import (
     ChangeGroup,
     argument_of,
     asks_words,
+    compares_settings,
     is_situated,
     ranked,
     without_repeats,
@@ -372,7 +373,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         [main, *following],
         computed=bool(value.because),
         from_case=wanted.case is not None,
-        situated=own or is_held or any(is_situated(row.when) for row in _rows_of(wanted, job)),
+        situated=own or is_held or _is_called_for(wanted, job),
         last_resort=change.last_resort or (spec is not None and spec.last_resort),
         measure=None if wanted.case is not None else change.why.en,
         own=change.own if isinstance(change, Remedy) else "",
@@ -383,18 +384,17 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
     ), []
 
 
-def _rows_of(wanted: _CandidateChange, job: _JobContext) -> Iterator[Change]:
-    """Give what the table says of a change: its own row, or those of a case's change that fit this job.
-
-    What a case says in general the table may call for by the job's own settings.
-    """
+def _is_called_for(wanted: _CandidateChange, job: _JobContext) -> bool:
+    """Tell whether this job's settings call for a change, which a case may name for any job."""
     if wanted.case is None:
-        yield wanted.change
-        return
+        return is_situated(wanted.change.when)
     named = (wanted.change.framework, wanted.change.key)
-    for row in job.library.remedies.get(wanted.cause, ()):
-        if (row.framework, row.key) == named and applies(row.when, row.unless, job.grounds.view):
-            yield row
+    return any(
+        (row.framework, row.key) == named
+        and compares_settings(row.when)
+        and applies(row.when, row.unless, job.grounds.view)
+        for row in job.library.remedies.get(wanted.cause, ())
+    )
 
 
 def _is_worded(wanted: _CandidateChange, job: _JobContext) -> bool:

@@ -129,6 +129,13 @@ def is_situated(conditions: Iterable[str]) -> bool:
     )
 
 
+def compares_settings(conditions: Iterable[str]) -> bool:
+    """Tell whether conditions compare a setting of the job with a value: `config:fp16 == true`."""
+    nodes = (node for condition in conditions for node in parse(condition).walk())
+    compared = (part for node in nodes if isinstance(node, Comparison) for part in node.walk())
+    return any(isinstance(part, Predicate) and part.subject == "config" for part in compared)
+
+
 def asks_words(conditions: Iterable[str]) -> bool:
     """Tell whether one of some conditions asks what the log says."""
     nodes = (node for condition in conditions for node in parse(condition).walk())

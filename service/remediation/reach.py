@@ -15,7 +15,10 @@ from service.remediation.code_edits.source_text import parsed
 # Functions of a package itself, which a change adds: no call of the job's has them yet.
 _MODULE = re.compile(r"(?:torch|jax)\.")
 # How a file names a class that is made of it: Lightning's and Hydra's keys.
-_NAMED = r"(?m)^[ \t-]{{0,40}}(?:class_path|_target_):[ \t]{{1,4}}['\"]?(?:\w{{1,60}}\.){{0,8}}{0}['\"]?[ \t]{{0,4}}$"
+_NAMED = (
+    r"(?m)^[ \t-]{{0,40}}(?:class_path|_target_):[ \t]{{1,4}}"
+    r"['\"]?(?:\w{{1,60}}\.){{0,8}}{0}['\"]?[ \t]{{0,4}}$"
+)
 # A statement that a traceback quotes may be the head of a block, or break off within brackets.
 _BLOCK = re.compile(r":\s*$")
 

@@ -61,7 +61,9 @@ def unknown_key(message: str, frames: Sequence[Frame], settings: Sequence[Settin
     code = frames[-1].code
     is_read = "**" in code and (not is_own(frames[-1]) or hands_configuration(code))
     # What reads no level of a file hands on the top one.
-    levels = list(argument_levels(_called(match), settings)) or ((_read_levels(frames, settings) or [""]) if is_read else [])
+    levels = list(argument_levels(_called(match), settings)) or (
+        (_read_levels(frames, settings) or [""]) if is_read else []
+    )
     named = [item for item in found.values() if any(_is_below(item.key, level) for level in levels)]
     return HandedKey(named[0].key, _called(match), named[0].value) if len(named) == 1 else None
 
