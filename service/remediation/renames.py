@@ -27,6 +27,7 @@ from service.remediation.moved_keys import Rename, moved_keys, siblings
 from service.remediation.named_options import NamedOption, is_stray_command, read_options
 from service.remediation.own_names import (
     defined_fields,
+    is_kin,
     meant_name,
     own_names,
     signed_names,
@@ -47,8 +48,6 @@ NEAR, NEARER = 0.75, 0.9
 ABBREVIATED, LEAST_LETTERS = 0.95, 3
 # How many words a name has at least that another one is without one of them.
 LEAST_WORDS = 4
-# Words for a count, each of which programs put before a name or leave out.
-_COUNTING = frozenset({"n", "num", "nb", "number", "of", "count"})
 # The setting of another phase than the one that a name without a phase is for.
 _OTHER_PHASE = re.compile(r"(?:^|_)(?:eval|test|valid(?:ation)?|predict)(?:_|$)")
 # How many names that a program refuses are told at most.
@@ -164,7 +163,7 @@ def read_in_vain(report: CrashReport, settings: Sequence[Setting]) -> list[Renam
         new = f"{parent}.{wanted}" if parent else wanted
         is_there = not above or canonical(parent).endswith(canonical(above["level"])) or not parent
         likeness = _ratio(canonical(leaf), canonical(wanted))
-        if above and likeness < NEAR and _is_kin(canonical(leaf), canonical(wanted)):
+        if above and likeness < NEAR and is_kin(canonical(leaf), canonical(wanted)):
             likeness = NEAR  # of a level that the statement names, all keys are known
         if likeness < NEAR or not is_there or canonical(new) in keys:
             continue
@@ -482,14 +481,6 @@ def _lacks_a_word(one: str, other: str) -> bool:
     short, long = sorted((one.split("_"), other.split("_")), key=len)
     whole = iter(long)
     return len(long) == len(short) + 1 >= LEAST_WORDS and all(word in whole for word in short)
-
-
-def _is_kin(one: str, other: str) -> bool:
-    """Tell whether a name is another one with words behind it, or but for how a count is called."""
-    short, long = sorted((one.split("_"), other.split("_")), key=len)
-    plain = [[word for word in words if word not in _COUNTING] for words in (short, long)]
-    is_begin = len(short[0]) > LEAST_LETTERS and long[: len(short)] == short
-    return is_begin or (plain[0] == plain[1] and bool(plain[0]))
 
 
 def _ratio(one: str, other: str) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from corpus.message import in_both
 from ingest.configfiles.errors import NotPatchableError
-from ingest.configfiles.shell.syntax import ShellCommand, parse
+from ingest.configfiles.shell.syntax import parse
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.named_options import NamedOption
@@ -38,8 +38,11 @@ def script_folders(report: CrashReport, settings: Sequence[Setting]) -> list[Nam
             script = parse(file.text.replace("\r\n", "\n"))
         except NotPatchableError:
             continue
-        named = next((place for place, each in enumerate(script.commands) if _names(each, path)), 0)
-        gone = [each for each in script.commands[:named] if each.words[0].text in _GOES]
+        commands = [each for each in script.commands if each.words]
+        texts = [[word.text for word in each.words[1:]] for each in commands]
+        given = [{(text.partition("=")[2] or text).removeprefix("./") for text in row} for row in texts]
+        named = next((place for place, words in enumerate(given) if path in words), 0)
+        gone = [each for each in commands[:named] if each.words[0].text in _GOES]
         folder = gone[-1].words[1].text if gone and len(gone[-1].words) > 1 else ""
         variable = _VARIABLE.fullmatch(folder.strip('"'))
         held = [item for item in settings if variable and item.key == variable["name"]]
@@ -48,8 +51,3 @@ def script_folders(report: CrashReport, settings: Sequence[Setting]) -> list[Nam
             why = in_both("changes.looked-for-in", path=path, folder=folder, file=file.name, line=str(row))
             return [NamedOption(held[0].key, held[0].value, way="other", why=why)]
     return []
-
-
-def _names(command: ShellCommand, path: str) -> bool:
-    words = (word.text.partition("=")[2] or word.text for word in command.words[1:])
-    return bool(command.words) and path in (word.removeprefix("./") for word in words)

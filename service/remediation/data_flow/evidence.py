@@ -23,6 +23,7 @@ _COUNTS = re.compile(
     r"(?i)(?:^|_)(?:batch|bs|epochs?|seed|steps?|iters?|iterations?|lr|workers?|rank|world|port|freq|interval"
     r"|every|gpus?|nodes?|version|save|log|warmup|patience|verbose|debug)(?:_|$)"
 )
+_QUOTES = "'\""
 _QUOTED = re.compile(r"['\"`](?P<text>[^'\"`\n]{1,400})['\"`]")
 _PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[\w.@+=-]*(?:[/\\][\w.@+=-]+)+/?|[\w-]+\.[A-Za-z]\w{1,5}\b")
 _NUMBER = re.compile(r"(?<![\w.])\d{1,9}(?![\w]|\.\d)")
@@ -66,12 +67,13 @@ def paths_of(message: str) -> list[str]:
     return list(dict.fromkeys([*quoted, *_PATH.findall(message)]))
 
 
-def tied_by_path(end: FlowEnd, values: Sequence[str], message: str) -> Tie | None:
-    """Tie an option whose value is, or is part of, a path of the message."""
+def tied_by_path(end: FlowEnd, values: Sequence[str], message: str, *, by_levels: bool = False) -> Tie | None:
+    """Tie an option whose value is, or is part of, a path of the message; of whole levels, `by_levels`."""
     for path in paths_of(message):
         for value in values:
             rank = _within(value, path, end)
-            if rank is not None:
+            one, other = (f"/{text.strip(_QUOTES).removeprefix('./').strip('/')}/" for text in (value, path))
+            if rank is not None and (not by_levels or one in other or one.startswith(other)):
                 return Tie(rank, value)
     known = [value for value in values if value.strip("'\"").lower() not in ("", "none", "null")]
     if end.how == PASSED and known and (path := _same_file(known, paths_of(message))):
@@ -87,18 +89,14 @@ def tied_by_path(end: FlowEnd, values: Sequence[str], message: str) -> Tie | Non
     return Tie(3) if end.how != COMPUTED else None
 
 
+def is_path(value: str) -> bool:
+    """Tell whether a value looks like a path or a file's name."""
+    return bool(re.search(r"[/\\]|\.[A-Za-z]\w{1,11}$", value.strip("'\""))) and "\n" not in value
+
+
 def is_address(values: Sequence[str], message: str) -> bool:
     """Tell whether a value is an address that the message does not tell: no path on this machine."""
     return any("://" in value and value.strip("'\"/") not in message for value in values)
-
-
-def is_part(value: str, message: str) -> bool:
-    """Tell whether a value is a path of the message, or whole levels of one."""
-    plain = value.strip("'\"").replace("\\", "/").removeprefix("./").strip("/")
-    paths = (path.replace("\\", "/").removeprefix("./").strip("/") for path in paths_of(message))
-    return bool(plain) and any(
-        f"/{plain}/" in f"/{path}/" or f"/{plain}/".startswith(f"/{path}/") for path in paths
-    )
 
 
 def _same_file(values: Sequence[str], paths: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ from service.remediation.data_flow.evidence import (
     PATHS,
     Tie,
     is_address,
-    is_part,
+    is_path,
     numbers_of,
     tied_by_number,
     tied_by_path,
@@ -192,10 +192,7 @@ def _written(aim: FlowAim, call: OwnCall, program: JobProgram, message: str) -> 
 
 @dataclass(frozen=True)
 class _OptionSearch:
-    """Where options are sought: a call of the job's own code, the slices from there, what the log says.
-
-    `place` counts the own calls below it: what these do with what they are handed is not seen from here.
-    """
+    """Where options are sought: an own call above `place` others, the slices from it, what the log says."""
 
     call: OwnCall
     slicer: Slicer
@@ -226,12 +223,10 @@ class _OptionSearch:
     def by_path(self) -> list[_Tied]:
         """Give the options whose value is, or is part of, the path; one alone also where it is not shown."""
         valued = [(end, values) for end, values in self.valued() if not is_address(values, self.message)]
-        ties = ((end, tied_by_path(end, values, self.message)) for end, values in valued)
-        tied = [(end, tie) for end, tie in ties if tie is not None]
-        if self.place:  # an option of which no value shows may be any that is handed to calls below
-            tied = [(end, tie) for end, tie in tied if tie.rank < 2]
-        if self.aim.whole:
-            tied = [(end, tie) for end, tie in tied if tie.value is None or is_part(tie.value, self.message)]
+        whole = self.aim.whole
+        ties = ((end, tied_by_path(end, values, self.message, by_levels=whole)) for end, values in valued)
+        # An option of which no value shows may be any that is handed to calls below.
+        tied = [(end, tie) for end, tie in ties if tie is not None and (tie.rank < 2 or not self.place)]
         if len(tied) == 1 and tied[0][1].rank > 1 and len(valued) <= MOST_ALIKE:
             return [(tied[0][0], Tie(1, tied[0][1].value))]  # nothing else is behind the path
         if not tied:
@@ -369,7 +364,7 @@ class _OptionSearch:
                 (end, Tie(1, next(iter(values), None)))
                 for end, values in sources
                 if named.search(last_level(end.key))
-                and (any(map(_is_path, values)) or not values)
+                and (any(map(is_path, values)) or not values)
                 # A text that code writes there is one part of a name among others.
                 and (self.is_option(end) or (end.how == PASSED and bool(values)))
             ]
@@ -400,10 +395,6 @@ def _is_option(end: FlowEnd) -> bool:
     return end.kind in ("option", "env") or (
         end.kind == "constant" and end.key.isupper() and len(end.key) > 2
     )
-
-
-def _is_path(value: str) -> bool:
-    return bool(re.search(r"[/\\]|\.[A-Za-z]\w{1,11}$", value.strip("'\""))) and "\n" not in value
 
 
 def _may_be(end: FlowEnd, message: str, settings: Sequence[Setting]) -> bool:
