@@ -111,8 +111,8 @@ def told_once(logs: Path, results: Path) -> dict[str, int]:
     told: Counter[str] = Counter()
     if results.exists():
         with results.open(encoding="utf-8") as file:
-            told.update(Path(json.loads(row)["source"]).name for row in file)
-    jobs = {path.name for path in logs.rglob("*.log")}
+            told.update(Path(json.loads(row)["source"]).stem for row in file)
+    jobs = {path.stem for path in logs.rglob("*.log")}
     return {
         "jobs": len(jobs),
         "once": sum(told[name] == 1 for name in jobs),

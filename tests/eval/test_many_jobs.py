@@ -13,8 +13,9 @@ def test_that_jobs_told_twice_or_not_at_all_are_counted(tmp_path: Path) -> None:
     logs.mkdir(parents=True)
     for number in range(4):
         (logs / f"job{number}.log").touch()
-    told = [logs / "job0.log", logs / "job1.log", logs / "job1.log", logs / "job9.log"]
+    # As a batch calls them.
+    told = ["part-0000/job0", "part-0000/job1", "part-0000/job1", "part-0000/job9"]
     results = tmp_path / "out.jsonl"
-    results.write_text("".join(json.dumps({"source": str(path)}) + "\n" for path in told), encoding="utf-8")
+    results.write_text("".join(json.dumps({"source": name}) + "\n" for name in told), encoding="utf-8")
     expected = {"jobs": 4, "once": 1, "more than once": 1, "missing": 2, "of no job": 1}
     assert told_once(tmp_path / "logs", results) == expected
