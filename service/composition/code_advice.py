@@ -17,6 +17,7 @@ from service.remediation.code_edits.changed_rows import ChangedRow, changed_row
 from service.remediation.code_edits.defined_since import defined_since
 from service.remediation.code_edits.edits import LONGEST_SHOWN
 from service.remediation.code_edits.unparsed import unparsed_words
+from service.remediation.data_flow.absent_values import absent_value
 from service.remediation.guesses import is_advised
 from service.remediation.offered_edits import offered_edit
 from service.remediation.own_edits import OwnEdit, job_files
@@ -45,7 +46,7 @@ class CodeAdvice(NamedTuple):
 def with_code_advice(
     changes: Sequence[ProposedChange],
     message: FormedMessage | None,
-    cause: Cause,
+    cause: Cause | None,
     assessment: Assessment,
     language: Language,
 ) -> CodeAdvice:
@@ -55,6 +56,8 @@ def with_code_advice(
     that it changes, before remedies of the cause in general. Nothing is added where the message tells nothing
     to change, or no call of the job's own code led there.
     """
+    if cause is None:
+        return CodeAdvice(())
     report = assessment.report
     # What the message's numbers prove of a setting of the job's own needs no change of its code.
     is_proved = any(change.proof and change.status == "verified" for change in changes[:1])
@@ -72,13 +75,16 @@ def with_code_advice(
         return _placed(made, others, "again" if edit.there else "edited", is_first=is_first)
     is_other = changed is not None and bool(changed.is_anew or changed.removed) and not changed.still
     if own is not None and changed is not None and is_other and (is_first or changed.gained):
-        return _placed(_mended(changed, place_of(own), message, language), changes, "again", is_first=True)
+        other = _made_anew(changed, place_of(own), message, language)
+        return _placed(other, changes, "again", is_first=True)
     act = message.act(language) if message is not None else ""
+    if cause.action == "fix-code" and (absent := absent_value(report, job_files(report))) is not None:
+        act = absent.to(language)
     if own is None or message is None or not act:
-        other = _another(report, place_of(own), changed, language) if own is not None else None
-        if other is None:
+        another = _another(report, place_of(own), changed, language) if own is not None else None
+        if another is None:
             return CodeAdvice(tuple(changes))
-        return _placed(other, changes, "again", is_first=is_first)
+        return _placed(another, changes, "again", is_first=is_first)
     traces = (trace for trace in trace_values(assessment) if trace.kind in ABOUT_CODE)
     sentences = [trace_sentence(trace, report, language) for trace in traces]
     advice = ProposedChange(
@@ -97,12 +103,23 @@ def with_code_advice(
     return CodeAdvice(shown([*first, *placed.changes]))
 
 
-def _mended(row: ChangedRow, place: str, message: FormedMessage | None, language: Language) -> ProposedChange:
-    """Tell that the file at hand makes the failing call otherwise, or not at all."""
-    to = phrase("code-call-gone" if row.removed else "code-row-now", language, **_as_now(row))
+def _made_anew(
+    row: ChangedRow, place: str, message: FormedMessage | None, language: Language
+) -> ProposedChange:
+    """Tell that the file at hand makes the failing call otherwise, or not at all.
+
+    What the row lacked as it ran is told behind it, for the job may run with another file.
+    """
+    form = "code-call-gone" if row.removed else "code-row-now"
     act = message.act(language) if message is not None else ""
-    why = phrase("code-else", language, act=act) if act else ""
-    return ProposedChange(framework="code", kind="code", key=place, to=to, why=why, status="unverified")
+    return ProposedChange(
+        framework="code",
+        kind="code",
+        key=place,
+        to=phrase(form, language, **_as_now(row)),
+        why=phrase("code-else", language, act=act) if act else "",
+        status="unverified",
+    )
 
 
 def _is_told(change: ProposedChange, report: CrashReport) -> bool:
@@ -163,15 +180,12 @@ def _another(
     """Tell how the failing statement reads in the file at hand, where it is another one there."""
     fails_there = report.root is not None and is_own(report.root.frames[-1])
     # What raises was not what failed.
-    is_raising = report.root is not None and report.root.frames[-1:] and _raises(report.root.frames[-1].code)
+    innermost = report.root.frames[-1].code.lstrip() if report.root is not None and report.root.frames else ""
+    is_raising = innermost.startswith(("raise ", "assert "))
     if row is None or not row.line or row.still or not fails_there or is_raising:
         return None
     to = phrase("code-row-now", language, **_as_now(row))
     return ProposedChange(framework="code", kind="code", key=place, to=to, why="", status="unverified")
-
-
-def _raises(code: str) -> bool:
-    return code.lstrip().startswith(("raise ", "assert "))
 
 
 def edit_change(edit: OwnEdit, language: Language) -> ProposedChange:

@@ -15,7 +15,7 @@ from ingest.logs.report import CrashReport
 from service.composition import reasons
 from service.composition.alternatives import alternatives_of
 from service.composition.blanks import LogValues
-from service.composition.code_advice import CodeAdvice, with_code_advice
+from service.composition.code_advice import with_code_advice
 from service.composition.curves import curves_of
 from service.composition.evidence import cascade_of, evidence_of
 from service.composition.explanation import Explanation
@@ -78,11 +78,8 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
     proposed = told_of_bool(proposals.changes, report, language)
     cures = [change for change in proposed if is_advised(change) and change.kind != "code"]
     words = Explanation(assessment, judged, end, telemetry, library, language, tuple(cures))
-    words = replace(words, unhelpful=proposals.unhelpful)
-    advised = CodeAdvice(())
-    if cause is not None:
-        advised = with_code_advice(proposed, words.message, cause, assessment, language)
-        words = replace(words, step=advised.step)
+    advised = with_code_advice(proposed, words.message, cause, assessment, language)
+    words = replace(words, step=advised.step, unhelpful=proposals.unhelpful)
     return Diagnosis(
         id=str(ULID()),
         source=report.source,

@@ -141,7 +141,9 @@ class _Statement:
         """Give what is asked for the key: by the key itself, or else by anything that may have held it."""
         asked = self._subscripts
         exact = [node for node in asked if ast.unparse(node.slice) == self.names.get("key")]
-        others = [] if self.leads else asked
+        # What stands within other brackets only makes the key.
+        within = {id(inner) for node in asked for inner in ast.walk(node.slice)}
+        others = [] if self.leads else [node for node in asked if id(node) not in within]
         yield from (node.value for node in exact or others if not isinstance(node.slice, ast.Slice))
 
     def subscripted(self) -> Iterator[ast.AST]:

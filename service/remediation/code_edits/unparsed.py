@@ -41,7 +41,8 @@ _QUOTES = {
     "\u2212": "-",
 }
 _PRINTED = re.compile(
-    r"^(?P<lead>\s*(?:[^#'\"\n]*:\s)?\s*)print(?:\s+(?P<told>[^\s=(+\-.\[][^\n]*|\([^\n]*\)\s*[%,][^\n]*))?\s*$"
+    r"^(?P<lead>\s*(?:[^#'\"\n]*:\s)?\s*)print"
+    r"(?:\s+(?P<told>[^\s=(+\-.\[][^\n]*|\([^\n]*\)\s*[%,][^\n]*))?\s*$"
 )
 _PRINTED_TO = re.compile(r"^(?P<lead>\s*)print\s*>>\s*(?P<file>[\w.]+)\s*,\s*(?P<told>[^\n]*?)\s*$")
 _CAUGHT = re.compile(r"^(?P<lead>\s*except\s+[\w.]+|\s*except\s*\([\w., ]+\))\s*,\s*(?P<name>\w+)\s*:")
@@ -135,16 +136,12 @@ def _mended(rows: Rows, told: str, tried: Tries) -> Rows | None:
         whole = [each for each in made if fault("\n".join(each)) is None]
         if whole:
             return whole[0]
-        further = [each for each in made if _line(each) > stops.line]
+        then = ((each, fault("\n".join(each))) for each in made)
+        further = [each for each, stop in then if stop is None or stop.line > stops.line]
         if not further:
             return None
         rows = further[0]
     return None
-
-
-def _line(rows: Rows) -> int:
-    stops = fault("\n".join(rows))
-    return stops.line if stops is not None else len(rows) + 1
 
 
 def _with(rows: Rows, at: int, row: str) -> Rows:

@@ -66,9 +66,7 @@ PROBE = (
         ),
     ],
 )
-def test_that_who_only_remarks_on_a_failure_lives_on_for_pages(
-    text: str, fails: bool, read: ReadLog
-) -> None:
+def test_that_who_only_remarks_on_a_failure_lives_on_for_pages(text: str, fails: bool, read: ReadLog) -> None:
     assert (read(text).root is not None) is fails
 
 

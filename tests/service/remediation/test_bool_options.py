@@ -1,4 +1,4 @@
-"""A switch that a parser reads by `type=bool` is not turned off by the word `False`, and the change says so."""
+"""A switch that is read by `type=bool` is not turned off by the word `False`, and the change says so."""
 
 from __future__ import annotations
 

@@ -42,6 +42,8 @@ from tests.tables import each_row
         ("at = seen.index(step.move)", "searched", {}, "seen"),
         ("at = seen.index(step.move)", "sought", {}, "step.move"),
         ("at = seen.index(", "searched", {}, None),
+        ("a = made[int(found[i])]", "mapping", {"key": "14"}, "made"),
+        ("a = made[i] + found[i]", "mapping", {"key": "14"}, None),
         ("out = head(rows[0],", "sequence", {}, "rows"),
         ("text = table[key].format(name=", "mapping", {"key": "'a'"}, "table"),
         ("else:", "divisor", {}, None),
