@@ -7,13 +7,13 @@ from tests.tables import each_row
 
 UNKNOWN = 'Lmod has detected the following error:  The following module(s) are unknown: "cuda/99"\n'
 NO_ENVIRONMENT = "EnvironmentNameNotFound: Could not find conda environment: quux\n"
-NO_RELEASE = "ERROR: Could not find a version that satisfies the requirement q (from versions: none)\n"
+NO_RELEASE = "Could not find a version that satisfies the requirement q (from versions: none)\n"
 WORK = "".join(f"step {step}/100 loss {3 - step / 50:.2f}\n" for step in range(10, 101, 10))
 
 
 @each_row("failure", [UNKNOWN, NO_ENVIRONMENT, NO_RELEASE])
 def test_no_work_was_seen(failure: str, read: ReadLog) -> None:
-    """A script that says that it is done, where nothing worked, has not got over what it could not prepare."""
+    """A script that says that it is done, where nothing worked, has not got over what it lacks."""
     report = read(f"Job started on n3\n{failure}Job finished at Mon Mar  2 11:20:44 CET 2026\n")
     assert report.root is not None
     assert report.root.cause == "package-missing"
