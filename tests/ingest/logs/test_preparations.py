@@ -8,6 +8,10 @@ from tests.tables import each_row
 UNKNOWN = 'Lmod has detected the following error:  The following module(s) are unknown: "cuda/99"\n'
 NO_ENVIRONMENT = "EnvironmentNameNotFound: Could not find conda environment: quux\n"
 NO_RELEASE = "Could not find a version that satisfies the requirement q (from versions: none)\n"
+UNREACHED = (
+    "WARNING: Retrying (Retry(total=0)) after connection broken by 'NameResolutionError(\"Failed to resolve "
+    "'pypi.org' ([Errno -3] Temporary failure in name resolution)\")': /simple/q/\n"
+)
 WORK = "".join(f"step {step}/100 loss {3 - step / 50:.2f}\n" for step in range(10, 101, 10))
 
 
@@ -29,6 +33,7 @@ def test_work_was_seen(failure: str, read: ReadLog) -> None:
     ("text", "cause"),
     [
         ("Run cmd[9] failed with the following details.\n" + NO_RELEASE, "package-missing"),
+        (UNREACHED + NO_RELEASE, "external-service-failed"),
         (
             "Run cmd[9] failed.\nERROR: ResolutionImpossible: for help visit the page\n",
             "package-incompatible",
