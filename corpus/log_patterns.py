@@ -77,7 +77,8 @@ class Pattern(Record):
     progress row that is `whole` counts all steps of the run, so that its `total` is the run's end. A
     `partial` end may be that of an evaluation amid the run: it closes none that counts steps. A `once` end
     is one where its words stand once in the file, in its last lines: what is printed after each epoch ends
-    nothing. A `counted` end is one only where a count of all steps or epochs stands at its last. An `asked` row is printed only by who was told from outside to end, and now does.
+    nothing. A `counted` end is one only where a count of all steps or epochs stands at its last. An `asked`
+    row is printed only by who was told from outside to end, and now does.
 
     A `generic` row (any exception's line) gives way to every row that knows the message. What a
     `survivable` row warns of in glog's style was survived; a C++ core may call its last words a warning.

@@ -1,4 +1,4 @@
-"""One of several runs in a file, by its heading, ends for itself; words of a written model end a run at its last."""
+"""One of several runs in a file ends for itself; a model is written at the last epoch of all."""
 
 from __future__ import annotations
 

@@ -56,6 +56,19 @@ def cause(message: str, *calls: str, code: str = "") -> str | None:
         ("RuntimeError: please upgrade quux to quux>=2.1", "quux/a.py:check", "package-incompatible"),
         ("RuntimeError: no suitable decoder for a.opus", "quux/io.py:read", "package-missing"),
         ("RuntimeError: failed to load libquux.so", "quux/io.py:<module>", "abi-mismatch"),
+        (
+            "ArrowInvalid: Column 1 named a expected length 4 but got length 3",
+            "quux/w.py:put",
+            "dataset-schema",
+        ),
+        (
+            "QuuxError: the simulator shut down with return code -11 (SIGSEGV).",
+            "quux/s.py:poll",
+            "native-crash",
+        ),
+        ("QuuxError: the simulator ended with exit code -9", "quux/s.py:poll", None),
+        ("ValueError: Unsupported worker_count value: all", "quux/w.py:run", "config-key-invalid"),
+        ("torch._dynamo.exc.UserError: no guard on u0", "torch/_dynamo/exc.py:stop", "jit-build-failed"),
         ("ImportError: 'Sampler' requires either 'quux-lib' or 'foo'", "quux/s.py:sample", "package-missing"),
         ("RuntimeError: found 0 files below /data/x", "quux/io.py:scan", "dataset-unreadable"),
         ("ValueError: didn't find 'png' in ['key', 'txt']", "quux/tar.py:read", "dataset-schema"),
@@ -111,6 +124,13 @@ def test_import_before_refusals() -> None:
     raised = event(1, body=message, exception="ValueError", frames=frames, cause=None)
     told = classify_exception(raised, MEANINGS)
     assert (told.cause, told.strength) == ("package-incompatible", "states")
+
+
+@each_row("code", ["x = first_example['chosen']", 'return row["label"]'])
+def test_keys_of_rows(code: str) -> None:
+    """What a package looks up in a row is a column that the data lack."""
+    assert cause("KeyError: 'chosen'", "quux/data_utils.py:split", code=code) == "dataset-schema"
+    assert cause("KeyError: 'chosen'", "quux/state.py:get", code="self.table['chosen']") != "dataset-schema"
 
 
 @each_row("name", ["__getstate__", "__reduce_ex__", "__deepcopy__"])
