@@ -113,7 +113,7 @@ class Bars:
         return last is not None and last.step >= last.total
 
     def is_amid(self, since: int, last_line: int) -> bool:
-        """Tell whether the file ends with a bar of work that has counted on behind a line and is left amid it.
+        """Tell whether the file ends with a bar of work that has counted on behind a line and is left amid.
 
         A trainer that ends draws its bar once more as it was; one that was begun there is drawn from 0 on.
         """
