@@ -31,7 +31,8 @@ class FlowAim(Record):
     on the stack and is a `size` or a count. Where `names` is given, only options of such names count, of a
     `switch`, a `size` or a `source`, else of those that name files; where `calls` is, only calls up to the
     outermost function of such a name; where `stands` is, a row of source on the stack holds it, and a
-    `source` is sought at such rows alone. It holds for `causes`, and for all of the `categories`. `to` is the
+    `source` is sought at such rows alone; with `whole` a `path` has the option's value as a level, not within
+    one. It holds for `causes`, and for all of the `categories`. `to` is the
     message that says in words what the option should become.
     """
 
@@ -44,6 +45,7 @@ class FlowAim(Record):
     names: Expression = ""
     calls: Expression = ""
     stands: Expression = ""
+    whole: bool = False
     examples: Annotated[tuple[str, ...], Field(min_length=1)]
 
 

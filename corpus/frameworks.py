@@ -168,7 +168,8 @@ class KnownFramework(Record):
     - `prints_all`: where it prints its settings, it prints every one that it has.
     - `package`: what it is called on the package index, where that is another name.
     - `components`: parts of its jobs that fail one by one; of several that a stack shows, the first counts.
-    - `modules`: modules that its packages bring, and the packages; `called`: what sentences call packages.
+    - `modules`: modules that its packages bring, and the packages; `called`: what sentences call packages;
+      `writes`: folders of the job's into which it writes modules.
     - `model_defaults`: what a configuration of a model holds that nobody set, by keys of a job's settings.
     - `resume`: how its jobs go on from a checkpoint, as one writes it; `{path}` stands for the checkpoint,
       `{name}` for the last part of its path.
@@ -215,6 +216,7 @@ class KnownFramework(Record):
     package: str = ""
     modules: dict[str, str] = Field(default_factory=dict)
     called: dict[str, str] = Field(default_factory=dict)
+    writes: tuple[str, ...] = ()
     model_defaults: dict[str, str] = Field(default_factory=dict)
     resume: str = ""
 
@@ -298,6 +300,15 @@ class FrameworkTable:
         return self.of_layer("trainer") | self.with_field("trains")
 
     @cached_property
+    def driven(self) -> frozenset[str]:
+        """What others run, and do not carry changed: a job of theirs may fail in its released code."""
+        return frozenset(
+            name
+            for row in self.rows.values()
+            for name in set(row.drives) - {row.id, row.started_as, *row.reads, *row.extends}
+        )
+
+    @cached_property
     def everywhere(self) -> frozenset[str]:
         """What belongs to no framework of the job, so that the log need not show it."""
         return self.common | self.places | self.clusters
@@ -320,6 +331,12 @@ class FrameworkTable:
         named = {name.replace("-", "_") for row in rows for name in (row.id, row.package, *row.modules)}
         names = "|".join(re.escape(name) for name in sorted(named) if name)
         return re.compile(rf"(?:site|dist)-packages/(?:{names})[/.]")
+
+    @cached_property
+    def package_file(self) -> re.Pattern[str]:
+        """What the path of a file of a package has: where packages are, or a folder that one writes into."""
+        written = "|".join(re.escape(folder) for row in self.rows.values() for folder in row.writes)
+        return re.compile(rf"(?:(?:site|dist)-packages/|\b(?=(?:{written})/))(?P<module>[A-Za-z_]\w*)")
 
     @cached_property
     def programs(self) -> tuple[Program, ...]:

@@ -77,7 +77,8 @@ class Pattern(Record):
     progress row that is `whole` counts all steps of the run, so that its `total` is the run's end. A
     `partial` end may be that of an evaluation amid the run: it closes none that counts steps. A `once` end
     is one where its words stand once in the file, in its last lines: what is printed after each epoch ends
-    nothing. An `asked` row is printed only by who was told from outside to end, and now does.
+    nothing. A `counted` end is one only where a count of all steps or epochs stands at its last. An `asked`
+    row is printed only by who was told from outside to end, and now does.
 
     A `generic` row (any exception's line) gives way to every row that knows the message. What a
     `survivable` row warns of in glog's style was survived; a C++ core may call its last words a warning.
@@ -126,6 +127,7 @@ class Pattern(Record):
     whole: bool = False
     partial: bool = False
     once: bool = False
+    counted: bool = False
     asked: bool = False
     dies: bool = False
     sets_out: bool = False
@@ -186,12 +188,14 @@ class Pattern(Record):
 class PatternTable:
     """All patterns that lines are searched for, in a fixed order that the scanner numbers them by.
 
-    `made` holds the rows without an expression, `exceptions` what exceptions mean that no row knows.
+    `made` holds the rows without an expression, `exceptions` what exceptions mean that no row knows. The last
+    `own` rows are those that the user adds to what ships.
     """
 
     rows: tuple[Pattern, ...]
     made: tuple[Pattern, ...] = ()
     exceptions: ExceptionMeanings = field(default_factory=ExceptionMeanings)
+    own: int = 0
 
     @cached_property
     def by_id(self) -> dict[str, Pattern]:
@@ -241,10 +245,11 @@ class PatternTable:
 
 
 class CachedPatterns(Record):
-    """All rows, as one cache file holds them."""
+    """All rows, as one cache file holds them; those of the user's `own` tables come last."""
 
     rows: tuple[Pattern, ...]
     exceptions: ExceptionMeanings
+    own: frozenset[str] = frozenset()
 
 
 def load(root: Path | None = None, cache: Path | None = None) -> PatternTable:
@@ -268,16 +273,18 @@ def _loaded(folders: Sequence[Path], stored: Path | None) -> tuple[CachedPattern
         for folder in folders:
             spoken |= read_yaml(folder / SYSTEM_WORDS) if (folder / SYSTEM_WORDS).exists() else {}
         words = {english: f"(?:{'|'.join([english, *others])})" for english, others in spoken.items()}
-        paths = [path for folder in folders for path in _tables(folder)]
+        read = [[row for path in _tables(folder) for row in _rows(path)] for folder in folders]
         shelf = CachedPatterns(
-            rows=tuple(_unique(_spoken(row, words) for path in paths for row in _rows(path))),
+            rows=tuple(_unique(_spoken(row, words) for rows in read for row in rows)),
             exceptions=exceptions.load(*folders),
+            own=frozenset(row.id for rows in read[1:] for row in rows),
         )
         write_cache(shelf, stored)
     return shelf, PatternTable(
         tuple(row for row in shelf.rows if row.expression),
         tuple(row for row in shelf.rows if not row.expression),
         shelf.exceptions,
+        sum(row.id in shelf.own for row in shelf.rows if row.expression),
     )
 
 

@@ -46,6 +46,8 @@ StatementPart = Literal[
     "condition",
     "left",
     "right",
+    "searched",
+    "sought",
 ]
 Scalar = bool | int | float | str
 # How far a line, or what it says, settles its cause.

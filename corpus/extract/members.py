@@ -18,7 +18,8 @@ def members(texts: Iterable[str]) -> dict[str, frozenset[str] | None]:
     """Give the attributes of each class, and under `Class.method` its arguments, each behind a bracket.
 
     Arguments of a function stand under `function()`, what any class has under `ANY_CLASS`. Classes of one
-    name count as one, and so do functions. What takes any argument, or any attribute, is None.
+    name count as one, and so do functions. What takes any argument, or any attribute, is None; but a class
+    that another one of its name derives from takes what it did, whatever that hands on to it.
     """
     own: dict[str, set[str]] = {}
     bases: dict[str, set[str]] = {}
@@ -29,7 +30,12 @@ def members(texts: Iterable[str]) -> dict[str, frozenset[str] | None]:
         for name, parents, attributes, arguments in classes:
             own.setdefault(name, set()).update(attributes)
             bases.setdefault(name, set()).update(parents)
-            calls += ((f"{name}.{method}", words) for method, words in arguments.items())
+            hands_on = any(parent.lstrip("_") == name for parent in parents)
+            calls += (
+                (f"{name}.{method}", words)
+                for method, words in arguments.items()
+                if words is not None or not hands_on
+            )
         for name, words in calls:
             known = taken.setdefault(name, set())
             taken[name] = None if words is None or known is None else known | words

@@ -1,7 +1,8 @@
 """Put very many jobs through `whycrash batch`, and tell whether any of its processes grows.
 
 `python -m eval.bench.many_jobs --jobs 100000 --minutes 20`: small logs of the labelled incidents, every
-second one a crash of its own. The command is stopped after the minutes; what it did until then counts.
+second one a crash of its own. The command is stopped after the minutes, unless these are 0; what it did until
+then counts. Of one that came to its end, the results are held against the jobs.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,13 +50,13 @@ def main(words: Sequence[str]) -> int:
     """Write the logs, run the command, and print what came of it as JSON."""
     parser = argparse.ArgumentParser(prog="python -m eval.bench.many_jobs", description=__doc__)
     parser.add_argument("--jobs", type=int, default=100_000)
-    parser.add_argument("--minutes", type=float, default=20.0)
+    parser.add_argument("--minutes", type=float, default=20.0, help="0: to its end")
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args(words)
     with tempfile.TemporaryDirectory(prefix="whycrash-many-") as name:
         folder = Path(name)
         write(folder / "logs", given.jobs)
-        found = _run(folder, given.workers, given.minutes * 60)
+        found = _run(folder, given.workers, given.minutes * 60 or inf)
     sys.stdout.write(json.dumps(found, indent=2) + "\n")
     return 0
 
@@ -97,9 +99,26 @@ def _run(folder: Path, workers: int, seconds: float) -> dict[str, object]:
         "seconds": round(time.monotonic() - began),
         "progress": [row for row in rows if re.match(r"\d+ of \d+ jobs", row)][-1:],
         "summary": rows[:3] if code >= 0 else [],
+        "results": told_once(folder / "logs", folder / "out.jsonl") if code >= 0 else {},
         "database bytes": disk,
         "journal bytes": journal,
         "processes": _grown(samples),
+    }
+
+
+def told_once(logs: Path, results: Path) -> dict[str, int]:
+    """Count the jobs that a file of results has once, more than once, and not at all."""
+    told: Counter[str] = Counter()
+    if results.exists():
+        with results.open(encoding="utf-8") as file:
+            told.update(Path(json.loads(row)["source"]).stem for row in file)
+    jobs = {path.stem for path in logs.rglob("*.log")}
+    return {
+        "jobs": len(jobs),
+        "once": sum(told[name] == 1 for name in jobs),
+        "more than once": sum(told[name] > 1 for name in jobs),
+        "missing": sum(told[name] == 0 for name in jobs),
+        "of no job": len(told.keys() - jobs),
     }
 
 

@@ -31,7 +31,8 @@ class BarState(NamedTuple):
     """A bar as it was drawn last: its count, where that ends, and the seconds that it has taken.
 
     `is_anew` tells that it began again, as that of an epoch does, and `prepares` that its description is of
-    loading or preparing something, not of the work itself.
+    loading or preparing something, not of the work itself. `began` is the line that it was first drawn in,
+    `moved` the one in which it came to its count; `is_still` tells that it was never seen at another one.
     """
 
     line: int
@@ -39,12 +40,18 @@ class BarState(NamedTuple):
     total: int
     seconds: int
     prepares: bool
+    began: int
+    moved: int
+    is_still: bool = True
     is_anew: bool = False
 
     def following(self, before: BarState) -> BarState:
         """Give the same bar drawn after it was drawn as `before`."""
         is_anew = (self.step, self.seconds) < (before.step, before.seconds)
-        return self._replace(is_anew=is_anew or self.is_anew or before.is_anew)
+        moved = before.moved if self.step == before.step and not is_anew else self.moved
+        is_anew = is_anew or self.is_anew or before.is_anew
+        is_still = before.is_still and self.is_still and self.step == before.step
+        return self._replace(is_anew=is_anew, began=before.began, moved=moved, is_still=is_still)
 
 
 @dataclass
@@ -64,7 +71,8 @@ class Bars:
             return
         days, hours, minutes = (int(drawn[name] or 0) for name in ("days", "hours", "minutes"))
         step, seconds = int(drawn["step"]), ((days * 24 + hours) * 60 + minutes) * 60 + int(drawn["seconds"])
-        now = BarState(line.number, step, key[1], seconds, prepares(line.body))
+        at = line.number
+        now = BarState(at, step, key[1], seconds, prepares(line.body), began=at, moved=at)
         self._states[key] = now if before is None else now.following(before)
 
     def draw_last(self, rows: Iterable[tuple[int, bytes]]) -> None:
@@ -91,7 +99,9 @@ class Bars:
         if main is None or main.prepares or main.is_anew or main.seconds < MAIN_WORK:
             return None
         others = self._states.values()
-        is_whole = all(bar.step >= bar.total for bar in others if not bar.prepares)
+        # One that was begun within the main one, which has counted on since, is over, drawn last or not.
+        within = [bar for bar in others if main.began < bar.began and bar.line < main.moved]
+        is_whole = all(bar.step >= bar.total for bar in others if not bar.prepares and bar not in within)
         is_longest = all(bar.seconds <= main.seconds for bar in others)
         is_last = 0 <= last_line - main.line <= FAREWELL
         return main if is_whole and is_longest and is_last else None
@@ -103,8 +113,11 @@ class Bars:
         return last is not None and last.step >= last.total
 
     def is_amid(self, since: int, last_line: int) -> bool:
-        """Tell whether the file ends with a bar of work that was begun behind a line and is left amid it."""
+        """Tell whether the file ends with a bar of work that has counted on behind a line and is left amid.
+
+        A trainer that ends draws its bar once more as it was; one that was begun there is drawn from 0 on.
+        """
         main = max(self._states.values(), key=lambda bar: bar.line, default=None)
-        if main is None or main.prepares or not since < main.line or last_line - main.line > 1:
+        if main is None or main.prepares or not since < main.moved or last_line - main.line > 1:
             return False
-        return 0 < main.step < NEARLY * main.total
+        return not main.is_still and 0 < main.step < NEARLY * main.total

@@ -18,7 +18,7 @@ from functools import partial
 from corpus.expressions import compiled
 from ingest.logs.deaths import OF_SIGNALS, REPORTED, dead_before, has_died_of, stated_beside
 from ingest.logs.events import CascadeRole, Event
-from ingest.logs.progress import IN_FLIGHT, Progress
+from ingest.logs.progress import IN_FLIGHT, LAST_WORDS, Progress
 from ingest.logs.stacks.own_calls import ends_program, raises_itself
 from ingest.logs.stacks.stack import EXCEPTION
 from ingest.logs.survival import (
@@ -421,11 +421,18 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
     # Whose trainer says itself that it came to its end has lived through what it printed before.
     if not has_died and progress.own_closed > event.last and not loses_results:
         return True
-    # A good end of any kind undoes what its program may have gone on after.
-    if event.passing and not has_died and progress.well_ended > event.last:
+    # A good end of any kind undoes what its program may have gone on after, if the run shows any work at all:
+    # a script says that it is done whatever became of what it was to prepare.
+    is_idle = (
+        event.cause is not None and event.strength != "hints" and not (progress.worked or progress.count)
+    )
+    if event.passing and not is_idle and not has_died and progress.well_ended > event.last:
         return True
     # What a program says that it goes on without, it lives on after as soon as it works on anything.
     if (is_remark(event) or importing_package(event)) and progress.works_after(event.last):
+        return True
+    # Nor does it die of that while it prints pages of other words.
+    if is_remark(event) and timeline.lines_after(event.last) > LAST_WORDS:
         return True
     # Another file of the job may be the one that says how it ended: a job's output beside its errors.
     if any(run.finished for run in runs if run is not progress) and not timeline.is_last_word(event):

@@ -105,7 +105,7 @@ class JobNotes:
                 self.frameworks.see(name, line.number, str(fields.get("version", "")))
         else:
             self.see_shown(pattern, line)
-        is_amid = pattern.partial and self.progress.counts_steps
+        is_amid = pattern.partial and self.progress.counts_on
         if pattern.kind in ("finish", "end") and not is_amid and not is_statement(line.body):
             self.progress.note_end(pattern, line)
         self.progress.note_survival(pattern, line)

@@ -77,7 +77,7 @@ class JobProgress:
         is_last = not pattern.once or (
             run.says_first(_NUMBER.sub("#", line.body), line.number) and not run.is_short
         )
-        if is_last:
+        if is_last and (run.is_at_last or not pattern.counted):
             run.close(
                 line.number,
                 finished=pattern.kind == "finish",
@@ -102,6 +102,9 @@ class JobProgress:
         """Note a line that a program at work prints, such as a result or a checkpoint, which ends nothing."""
         if pattern.kind == "work" or pattern.saves:
             self.runs[-1].worked = number
+        part, parts = fields.get("part"), fields.get("parts")
+        if isinstance(part, int) and isinstance(parts, int):
+            self.runs[-1].tell_part(part, parts)
         if pattern.saves and (made := checkpoint_of(pattern, number, fields)) is not None:
             self._checkpoints.append(Saving(made, len(self.runs) - 1, self.runs[-1].counted))
 
@@ -178,9 +181,9 @@ class JobProgress:
         return sum(run.count for run in self.runs)
 
     @property
-    def counts_steps(self) -> bool:
-        """Tell whether any line counted the steps of a training."""
-        return any(run.is_counting for run in self.runs)
+    def counts_on(self) -> bool:
+        """Tell whether the steps of a training are counted, and have not come to their last one."""
+        return any(run.is_counting and not run.is_through for run in self.runs)
 
     @property
     def last_step(self) -> float | None:

@@ -258,9 +258,11 @@ def _toned_down(row: Pattern, line: Line, *, ends_traceback: bool) -> Pattern:
     is_remark = line.level in REMARKS or line.body.startswith("NCCL INFO ")
     if is_remark and not row.said_at_info:
         # A remark that mentions a failure's words: it stands only where nothing else does.
-        return row.model_copy(update={"role": "wrapper", "strength": "hints"})
-    if row.kind == "error" and row.strength != "states" and tracebacks.warns(line.body):
+        return row.model_copy(update={"role": "wrapper", "strength": "hints", "passing": True})
+    is_warning = tracebacks.warns(line.body)
+    if row.kind == "error" and row.strength != "states" and is_warning:
         # Python's own warning: whoever is told it has gone on, if it does not say why all that follows fails.
         return row.model_copy(update={"kind": "warning", "role": "none"})
-    # A warning means what it says, and may be survived.
-    return row.model_copy(update={"role": "wrapper"}) if _WARNING.search(line.body) else row
+    # A warning means what it says, and may be survived; Python's own ends no program.
+    as_warning = {"role": "wrapper", "passing": row.passing or is_warning}
+    return row.model_copy(update=as_warning) if _WARNING.search(line.body) else row

@@ -150,7 +150,9 @@ _ROWS: tuple[PrefixForm, ...] = (
     _form("DIWECF", r"(?P<level>INFO:    |DEBUG:   |WARNING: |ERROR:   ) (?=\S)"),
     _form("DIWECF", rf"(?P<level>{_LEVELS}):(?P<where>[A-Za-z_][\w.-]*):"),
     _form("DNAE", rf"(?P<level>DEFAULT|NOTICE|ALERT|EMERGENCY) (?={_DAY})"),
-    _form("[DIWECF", rf"\[?(?P<level>{_LEVELS})\]?(?: -|:)? (?=\S)", inside="DIWECF"),
+    # wandb/sdk/wandb_setup.py, _enable_logging: the level is padded, as many programs pad it.
+    _form("DIWECF", rf"(?P<level>{_LEVELS}) {{1,5}}[\w-]{{1,40}}:\d+ \[[\w.]+:[\w<>]+\(\):\d+\] ?"),
+    _form("[DIWECF", rf"\[?(?P<level>{_LEVELS})\]?(?: -|:)? {{1,5}}(?=\S)", inside="DIWECF"),
     _form("(", rf"\((?P<level>{_LEVELS})\)(?: ?\[{_WHERE}\])?:? {{1,4}}(?=\S)"),
     _form(ascii_letters, r"(?P<node>[A-Za-z][\w.-]{0,80}):(?P<pid>\d+):\d+ \[\d+\] (?=NCCL )"),
     _form(

@@ -75,8 +75,10 @@ class Progress:
     failures to have been survived. `asked` is where the job was told to end, and `obeyed` where it showed
     that it had; `died` is where its main program said that it dies of an exception, `part_ended` where a
     part of its work ended well, `worked` where it last printed a result of its work without counting,
-    `set_out` where a program last said that its work begins. 0 where there is none. `counts_from_zero` tells
-    that the steps of the whole begin with 0, so that the last one is one less than their number;
+    `set_out` where a program last said that its work begins. 0 where there is none. `part` is the furthest
+    of several runs, `parts`, that one file says it holds. `counts_from_zero` tells that the steps of the
+    whole begin with 0, so that the last one is one less than their number; `stride` how many of them lie
+    between two lines;
     `is_left_open` that the last rows break off what they tell, `is_uncounted` that they count what is far
     from its last.
     """
@@ -100,10 +102,13 @@ class Progress:
     part_ended: int = 0
     worked: int = 0
     set_out: int = 0
+    part: int = 0
+    parts: int = 0
     is_counting: bool = False
     bars: Bars = field(default_factory=Bars)
     epochs: Epochs = field(default_factory=Epochs)
     counts_from_zero: bool = False
+    stride: float = 1.0
     is_left_open: bool = False
     is_uncounted: bool = False
     _last: dict[str, float] = field(default_factory=dict)
@@ -117,6 +122,7 @@ class Progress:
         self.last = mark
         if mark.total > 1:
             self.whole, self.total = mark, max(self.total, mark.total)
+            self.stride = max(1.0, mark.step - self._last.get(mark.series, mark.step))
             self.counts_from_zero = self.counts_from_zero or mark.step == 0
         self.is_counting = self.is_counting or mark.total > 1 or (mark.step >= 0 and not mark.is_bar)
         # Whoever has ended may still evaluate, which bars show; steps of more than the last moment are work.
@@ -173,6 +179,8 @@ class Progress:
     def says_first(self, words: str, line: int) -> bool:
         """Tell whether words that end a run were not said before; if they were, they ended nothing then."""
         before = self._said.get(words)
+        if before == line:
+            return True
         if len(self._said) < self.LATEST:
             self._said[words] = line
         if before is not None and self.closed == before:
@@ -227,6 +235,8 @@ class Progress:
         """
         if self.is_left_open or self.set_out > self.closed or self.bars.is_amid(self.closed, last_line):
             return True
+        if self.has_parts_left or self.epochs.begun_behind(self.closed):
+            return True
         # What ended was a part of what is counted around it, or steps of the whole are counted behind it.
         if self.part_ended and self.is_uncounted:
             return True
@@ -242,6 +252,7 @@ class Progress:
             and whole.step + self.counts_from_zero >= whole.total == self.total
             and last_line - whole.line < LAST_WORDS
             and not self.is_left_open
+            and not self.has_parts_left
             and self.set_out < whole.line
             and not self.bars.is_amid(whole.line, last_line)
         )
@@ -252,13 +263,35 @@ class Progress:
         """Tell whether a count of all steps, or of all epochs, stands before the last one."""
         return self._is_before_last or self.epochs.is_short
 
+    def tell_part(self, part: int, parts: int) -> None:
+        """Note the heading of one of several runs; another number of them begins a count of its own."""
+        self.part = max(part, self.part) if parts == self.parts else part
+        self.parts = parts
+
+    @property
+    def has_parts_left(self) -> bool:
+        """Tell whether one of several runs is the furthest that was begun, and not the last of them."""
+        return self.part < self.parts
+
+    @property
+    def is_at_last(self) -> bool:
+        """Tell whether a count of all steps, or of all epochs, stands at the last one."""
+        whole = self.whole
+        is_through = whole is not None and whole.step + self.counts_from_zero >= self.total
+        return is_through or self.epochs.is_at_last
+
+    @property
+    def is_through(self) -> bool:
+        """Tell whether the count of all steps has come to its last one."""
+        return self.whole is not None and not self._is_before_last
+
     @property
     def _is_before_last(self) -> bool:
-        return self.whole is not None and self.whole.step < self.total - 1
+        return self.whole is not None and self.whole.step < self.total - self.stride
 
     def worked_through(self, last_line: int) -> BarState | None:
         """Give the bar of the main work if the text ends behind it, and no count of all steps is short."""
-        if self._is_before_last or self.is_left_open:
+        if self._is_before_last or self.is_left_open or self.has_parts_left:
             return None
         return self.bars.worked_through(last_line)
 
@@ -363,7 +396,7 @@ def log_end(runs: Sequence[Progress], timeline: Timeline, doubtful: Iterable[int
         epoch
         for run, line in zip(runs, last_lines, strict=True)
         if (epoch := run.epochs.reached(line))
-        and not (run.is_left_open or run.bars.is_amid(epoch.line, line))
+        and not (run.is_left_open or run.has_parts_left or run.bars.is_amid(epoch.line, line))
     ]
     if last:
         return LogEnd("closed", last[-1].line, step, whole)

@@ -21,7 +21,7 @@ class Reader:
 
     def __init__(self, table: PatternTable, cache: Path | None = None) -> None:
         self.table = table
-        self.scanner = Scanner(table.rows, cache)
+        self.scanner = Scanner(table.rows, cache, table.own)
         self._pastes = Pastes(self.scanner, table)
         if cache:
             prefilter.save_prefilter(cache)

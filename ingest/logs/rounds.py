@@ -46,6 +46,7 @@ class Epochs:
     """The epochs of one file."""
 
     _told: dict[str, EpochCount] = field(default_factory=dict)
+    _from_zero: set[str] = field(default_factory=set)
 
     def tell(self, series: str, told: EpochCount, *, is_through: bool | None) -> None:
         """Note a line; `is_through` tells whether its count of batches is at its end, None without one."""
@@ -57,12 +58,24 @@ class Epochs:
         elif before is not None:
             told = before.followed_by(told)
         self._told[series] = told
+        if told.epoch == 0:
+            self._from_zero.add(series)
 
     @property
     def is_short(self) -> bool:
         """Tell whether the epoch that was told last is not the last one; numbers may begin with 0."""
         last = max(self._told.values(), key=lambda told: told.line, default=None)
         return last is not None and last.epoch < last.of - 1
+
+    @property
+    def is_at_last(self) -> bool:
+        """Tell whether the epoch that was told last is the last of all; one less where they begin with 0."""
+        series, last = max(self._told.items(), key=lambda item: item[1].line, default=("", None))
+        return last is not None and last.epoch + (series in self._from_zero) >= last.of > 1
+
+    def begun_behind(self, line: int) -> bool:
+        """Tell whether epochs were told behind a line, of which the last one is not the last of all."""
+        return self.is_short and any(told.line > line for told in self._told.values())
 
     def reached(self, last_line: int) -> EpochCount | None:
         """Give the last of all epochs if the text ends with it, told as often as each one before."""

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import re
 import threading
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib.metadata import version
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 
 import hyperscan
@@ -26,9 +28,10 @@ from corpus.errors import InvalidCorpusError
 from corpus.log_patterns import Pattern
 from ingest import shipped
 from ingest.errors import InvalidExpressionError
+from ingest.logs.hits import Hits, Note, Scan
 from ingest.logs.line_index import LineIndex
-from ingest.logs.matches import NONE, Found, Match, find_headings
-from ingest.logs.scan_windows import LONG_LINE, SAMPLED_OVER, is_overrun, signed_lines, told_until, windows
+from ingest.logs.matches import NONE, ROW_BITS, Found, Match, find_headings
+from ingest.logs.scan_windows import LONG_LINE, signed_lines, told_until, windows
 
 BLOCK = 4 << 20
 BEFORE = 64 << 10
@@ -36,14 +39,8 @@ AFTER = 256 << 10
 LONGEST_ESCAPE = 4096
 # From so many bytes on Hyperscan finds a text several times as fast as `bytes.find`, which is ready at once.
 SEARCHED_FROM = 512 << 10
-# How often a pattern that only tells of a version is noted.
-SCARCE = 3
 # Kinds of which a healthy run prints so much that they cost more than all the rest.
 AT_WORK = ("progress", "work")
-# How many of a block's first and last lines of progress are kept; in a large block, whose neighbours tell
-# too.
-FEW = 48
-FEWER = 8
 
 # Who quotes a message puts marks around it, and may end it as a sentence; the last two are full stops of
 # Chinese.
@@ -58,7 +55,6 @@ _ESCAPED = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b
 _WRITTEN = re.compile(rb"\\u001[bB]\[[0-9;]{0,20}m")
 ESCAPES = re.compile(_ESCAPED.pattern + rb"|" + _WRITTEN.pattern)
 _WRITTEN_OUT = b"\\u001"
-_SPACE = ord(" ")
 _CUT_OFF = re.compile(rb"\\(?:u(?:0(?:0(?:1(?:[bB](?:\[[0-9;]{0,20})?)?)?)?)?)?\Z")
 
 
@@ -185,9 +181,11 @@ class Scanner:
     What may fail, and whatever is rare, is looked for everywhere; progress lines are a database of their own,
     since in a log that consists of them they cost more than all the rest, and so are the headings of samples,
     which are asked for beside other matches alone.
+
+    The last `own` rows are the user's, and compiled apart: those that ship stay as they were compiled before.
     """
 
-    def __init__(self, rows: tuple[Pattern, ...], cache: Path | None = None) -> None:
+    def __init__(self, rows: tuple[Pattern, ...], cache: Path | None = None, own: int = 0) -> None:
         self._count = len(rows)
         # What only tells that a framework is there needs to be seen a few times, not a million.
         self._scarce = frozenset(n for n, row in enumerate(rows) if row.kind == "version")
@@ -203,10 +201,14 @@ class Scanner:
         progress = [item for item in enumerate(rows) if item[1].kind in AT_WORK]
         self._signed = frozenset(n for n, row in always if row.sign)
         # A row's sign stands for it at first; its own expression is searched for in the lines that hold it.
-        self._always = _compiled([(n, row.as_sign if row.sign else row) for n, row in always], cache)
-        self._behind_signs = _compiled([item for item in always if item[1].sign], cache)
-        self._progress = _compiled(progress, cache)
-        self._samples = _compiled([item for item in enumerate(rows) if item[1].sample], cache)
+        sets = (
+            [(n, row.as_sign if row.sign else row) for n, row in always],
+            [item for item in always if item[1].sign],
+            progress,
+            [item for item in enumerate(rows) if item[1].sample],
+        )
+        made = list(_compiled(sets, cache, len(rows) - own))
+        self._always, self._behind_signs, self._progress, self._samples = made
 
     def fresh(self) -> None:
         """Forget what earlier logs held; call before each log."""
@@ -240,7 +242,7 @@ class Scanner:
         headings = NONE
         if self._samples:
             own = block.start, block.stop
-            ends_in = partial(_ends_in, self._samples)
+            ends_in = partial(_ends_in, self._samples.scan)
             headings = find_headings(ends_in, block.data, block.index, own, places, block.line)
         lines = [block.line + above for above in block.index.before_each(places)]
         # Past the constructor: there are hundreds of thousands in a large log.
@@ -257,14 +259,15 @@ class Scanner:
             self._seen = seen
 
     def _ends(self, block: Block) -> list[tuple[int, int]]:
-        hits = _Hits(block, self._count, self._plenty, self._scarce, self._seen, self._signed)
+        own = block.start, block.stop
+        hits = Hits(block.data, own, self._count, self._plenty, self._scarce, self._seen, self._signed)
         if self._always:
             reach = told_until(block.data, block.stop)
             data = block.data[:reach] if reach < len(block.data) else block.data
-            self._always.scan(data, match_event_handler=hits.note)
+            self._always.scan(data, hits.note)
         if self._behind_signs and hits.signs:
             for begin, end in signed_lines(block.data, sorted(hits.signs)):
-                hits.search(self._behind_signs, begin, end)
+                hits.search(self._behind_signs.scan, begin, end)
         if self._progress:
             for begin, end in windows(
                 block.data,
@@ -272,16 +275,29 @@ class Scanner:
                 block.stop,
                 (place for place, row in hits.found if row in self._telling),
             ):
-                hits.search(self._progress, begin, end)
+                hits.search(self._progress.scan, begin, end)
         return hits.all()
 
 
-def _ends_in(database: hyperscan.Database, data: bytes) -> list[tuple[int, int]]:
-    """Give where matches end in some bytes, each with its row."""
-    found: list[tuple[int, int]] = []
-    database.scan(
-        data, match_event_handler=lambda row, _start, end, _flags, _context: found.append((end, row))
-    )
+class _CompiledRows:
+    """Numbered rows as databases, of which there may be none."""
+
+    def __init__(self, databases: list[hyperscan.Database]) -> None:
+        self._databases = databases
+
+    def __bool__(self) -> bool:
+        return bool(self._databases)
+
+    def scan(self, data: bytes, note: Note) -> None:
+        """Tell of each match in some bytes, in no order."""
+        for database in self._databases:
+            database.scan(data, match_event_handler=note)
+
+
+def _ends_in(scan: Scan, data: bytes) -> list[int]:
+    """Give where matches end in some bytes, each with its row in its last bits."""
+    found: list[int] = []
+    scan(data, lambda row, _start, end, _flags, _context: found.append(end << ROW_BITS | row))
     return found
 
 
@@ -290,75 +306,6 @@ def _results(waiting: deque[tuple[Block, Future[Found]]], left: int) -> Iterator
     while len(waiting) > left:
         block, future = waiting.popleft()
         yield block, future.result()
-
-
-class _Hits:
-    """What matched in one block."""
-
-    def __init__(
-        self,
-        block: Block,
-        rows: int,
-        plenty: frozenset[int],
-        scarce: frozenset[int],
-        seen: dict[int, int],
-        signed: frozenset[int],
-    ) -> None:
-        self._data, self._start, self._stop = block.data, block.start, block.stop
-        # Where in the block the bytes begin that are searched.
-        self._begin = 0
-        self._signed = signed
-        self._plenty, self._scarce, self._seen = plenty, scarce, seen
-        # How far a pattern is silent: to the end of the line that it has matched in.
-        self._quiet = [0] * rows
-        self._few = FEW if block.stop - block.start <= SAMPLED_OVER else FEWER
-        self._counts = dict.fromkeys(plenty, 0)
-        self._latest: dict[int, deque[int]] = {}
-        self.found: list[tuple[int, int]] = []
-        # Where signs of rows end, once a line.
-        self.signs: list[int] = []
-        self._is_noted = dict.fromkeys(signed, 0)
-
-    def search(self, database: hyperscan.Database, begin: int, end: int) -> None:
-        """Note what is found in a part of the block; the rows' own expressions, not their signs."""
-        self._signed, self._begin = frozenset(), begin
-        database.scan(self._data[begin:end], match_event_handler=self.note)
-
-    def note(self, row: int, _start: int, end: int, _flags: int, _context: object) -> None:
-        """Note that a row's expression ends at a place of what is searched, or its sign."""
-        end += self._begin
-        # Asked first: most matches repeat what was said on this line already.
-        if end <= self._quiet[row]:
-            return
-        data = self._data
-        if row in self._signed:
-            # Also of a neighbour's part: the row's own match may end further on.
-            if end > self._is_noted[row]:
-                newline = data.find(b"\n", end, end + LONG_LINE)
-                self._is_noted[row] = newline if newline >= 0 else end + LONG_LINE
-                self.signs.append(end)
-            return
-        if not self._start < end <= self._stop or (data[end - 1] <= _SPACE and is_overrun(data, end)):
-            return  # a neighbour block's own, or run over the line's end
-        newline = data.find(b"\n", end, end + LONG_LINE)
-        self._quiet[row] = newline if newline >= 0 else end + LONG_LINE
-        if row in self._plenty:
-            self._counts[row] += 1
-            if self._counts[row] > self._few:
-                if row not in self._latest:
-                    self._latest[row] = deque(maxlen=self._few)
-                self._latest[row].append(end)
-                return
-        elif row in self._scarce:
-            self._seen[row] += 1
-            if self._seen[row] > SCARCE:
-                self._quiet[row] = len(data) + 1
-                return
-        self.found.append((end, row))
-
-    def all(self) -> list[tuple[int, int]]:
-        """Give ends and rows, by place."""
-        return sorted(self.found + [(end, row) for row, ends in self._latest.items() for end in ends])
 
 
 class Finder:
@@ -448,10 +395,25 @@ class SpanFinder:
         return joined
 
 
-def _compiled(rows: list[tuple[int, Pattern]], cache: Path | None) -> hyperscan.Database | None:
+def _compiled(
+    sets: Sequence[Sequence[tuple[int, Pattern]]], cache: Path | None, own_from: int
+) -> Iterator[_CompiledRows]:
+    """Compile sets of rows, each in the order of their numbers, at once; those from a number on apart.
+
+    Hyperscan needs no interpreter's lock for it.
+    """
+    with ThreadPoolExecutor(2 * len(sets), "compile") as pool:
+        making = []
+        for rows in sets:
+            at = bisect_left(rows, own_from, key=itemgetter(0))
+            parts = filter(None, (rows[:at], rows[at:]))
+            making.append([pool.submit(_compiled_rows, part, cache) for part in parts])
+        for databases in making:
+            yield _CompiledRows([made.result() for made in databases])
+
+
+def _compiled_rows(rows: Sequence[tuple[int, Pattern]], cache: Path | None) -> hyperscan.Database:
     """Compile numbered rows into a database, or load it where the same was compiled before."""
-    if not rows:
-        return None
     ids = [number for number, _ in rows]
     expressions = [relaxed(row.expression).encode() for _, row in rows]
     flags = [

@@ -88,6 +88,11 @@ class Timeline:
         """End the part, which has so many lines."""
         self.parts[-1].lines = lines
 
+    def lines_after(self, line: int) -> int:
+        """Count the lines behind one in its file, once that was read to its end; 0 before any was read."""
+        part = self.parts[self.number(line)] if self.parts else Part("", 1)
+        return max(0, part.first + part.lines - 1 - line)
+
     def see(self, time: str) -> None:
         """Note the time of a line, which those below it without one share."""
         if not time:

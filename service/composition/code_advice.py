@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 from corpus.message import joined, words
 from corpus.schema import Cause, Language
@@ -15,6 +16,8 @@ from service.composition.phrases import phrase
 from service.remediation.code_edits.changed_rows import ChangedRow, changed_row
 from service.remediation.code_edits.defined_since import defined_since
 from service.remediation.code_edits.edits import LONGEST_SHOWN
+from service.remediation.code_edits.unparsed import unparsed_words
+from service.remediation.data_flow.absent_values import absent_value
 from service.remediation.guesses import is_advised
 from service.remediation.offered_edits import offered_edit
 from service.remediation.own_edits import OwnEdit, job_files
@@ -30,19 +33,31 @@ _ANY = frozenset({"", "0", "1", "True", "False", "true", "false", "None", "null"
 ABOUT_CODE: frozenset[TraceKind] = frozenset({"tested", "path", "name"})
 
 
+class CodeAdvice(NamedTuple):
+    """The changes with that of the job's own code, and what it leaves to do where it is the first of them.
+
+    `again`: start the job again, since the files at hand are not as they ran; `edited`: make the edit.
+    """
+
+    changes: tuple[ProposedChange, ...]
+    step: Literal["", "again", "edited"] = ""
+
+
 def with_code_advice(
     changes: Sequence[ProposedChange],
     message: FormedMessage | None,
-    cause: Cause,
+    cause: Cause | None,
     assessment: Assessment,
     language: Language,
-) -> tuple[ProposedChange, ...]:
+) -> CodeAdvice:
     """Give the changes with that of the job's own code: first where the code is at fault, else behind them.
 
     An edit of the failing statement comes before words on it, and, where the message names the very thing
     that it changes, before remedies of the cause in general. Nothing is added where the message tells nothing
     to change, or no call of the job's own code led there.
     """
+    if cause is None:
+        return CodeAdvice(())
     report = assessment.report
     # What the message's numbers prove of a setting of the job's own needs no change of its code.
     is_proved = any(change.proof and change.status == "verified" for change in changes[:1])
@@ -51,16 +66,25 @@ def with_code_advice(
     is_first = cause.action == "fix-code" and not is_proved
     own = own_call(report.root.frames) if report.root is not None else None
     if own is not None and (given := _given(report, place_of(own), message, language)) is not None:
-        return _placed(given, changes, is_first=is_first)
+        return _placed(given, changes, "again", is_first=is_first)
     if (edit := offered_edit(report, variables=variables)) is not None:
         made = _told_changed(edit_change(edit, language), changed, language, edit)
         is_first = is_first or (edit.is_sure and not is_proved)
         is_mended = is_first and edit.is_sure
-        return _placed(made, _beside_edit(changes) if is_mended else changes, is_first=is_first)
+        others = _beside_edit(changes) if is_mended else changes
+        return _placed(made, others, "again" if edit.there else "edited", is_first=is_first)
+    is_other = changed is not None and bool(changed.is_anew or changed.removed) and not changed.still
+    if own is not None and changed is not None and is_other and (is_first or changed.gained):
+        other = _made_anew(changed, place_of(own), message, language)
+        return _placed(other, changes, "again", is_first=True)
     act = message.act(language) if message is not None else ""
+    if cause.action == "fix-code" and (absent := absent_value(report, job_files(report))) is not None:
+        act = absent.to(language)
     if own is None or message is None or not act:
-        other = _another(report, place_of(own), changed, language) if own is not None else None
-        return _placed(other, changes, is_first=is_first) if other is not None else tuple(changes)
+        another = _another(report, place_of(own), changed, language) if own is not None else None
+        if another is None:
+            return CodeAdvice(tuple(changes))
+        return _placed(another, changes, "again", is_first=is_first)
     traces = (trace for trace in trace_values(assessment) if trace.kind in ABOUT_CODE)
     sentences = [trace_sentence(trace, report, language) for trace in traces]
     advice = ProposedChange(
@@ -72,8 +96,30 @@ def with_code_advice(
         status="unverified",
     )
     advice = _told_changed(advice, changed, language)
-    first = [change for change in changes[:1] if is_first and _is_told(change, report)]
-    return shown([*first, *_placed(advice, changes[len(first) :], is_first=is_first)])
+    # The switch without which the statement is not reached is one exact step; words are none.
+    off = words("changes.to-off", language)
+    first = [change for change in changes[:1] if is_first and (change.to == off or _is_told(change, report))]
+    placed = _placed(advice, changes[len(first) :], "", is_first=is_first)
+    return CodeAdvice(shown([*first, *placed.changes]))
+
+
+def _made_anew(
+    row: ChangedRow, place: str, message: FormedMessage | None, language: Language
+) -> ProposedChange:
+    """Tell that the file at hand makes the failing call otherwise, or not at all.
+
+    What the row lacked as it ran is told behind it, for the job may run with another file.
+    """
+    form = "code-call-gone" if row.removed else "code-row-now"
+    act = message.act(language) if message is not None else ""
+    return ProposedChange(
+        framework="code",
+        kind="code",
+        key=place,
+        to=phrase(form, language, **_as_now(row)),
+        why=phrase("code-else", language, act=act) if act else "",
+        status="unverified",
+    )
 
 
 def _is_told(change: ProposedChange, report: CrashReport) -> bool:
@@ -107,14 +153,19 @@ def _told_changed(
 
 def _as_now(row: ChangedRow) -> dict[str, str | int]:
     plain = row.text.replace("`", "'")[:LONGEST_SHOWN]
-    return {"file": row.name, "line": row.line, "row": plain, "still": row.still, "gone": row.gone}
+    told = {"row": plain, "still": row.still, "gone": row.gone, "call": row.removed}
+    return {"file": row.name, "line": row.line, **told}
 
 
 def _given(
     report: CrashReport, place: str, message: FormedMessage | None, language: Language
 ) -> ProposedChange | None:
-    """Tell that the files at hand have what the message misses."""
-    there = defined_since(report, job_files(report))
+    """Tell that the files at hand have what the message misses, or why they cannot be read."""
+    files = job_files(report)
+    there = defined_since(report, files)
+    if (unparsed := unparsed_words(report, files)) is not None:
+        to = unparsed.to(language)
+        return ProposedChange(framework="code", kind="code", key=place, to=to, why="", status="unverified")
     if there is None:
         return None
     name, cure = there
@@ -129,15 +180,12 @@ def _another(
     """Tell how the failing statement reads in the file at hand, where it is another one there."""
     fails_there = report.root is not None and is_own(report.root.frames[-1])
     # What raises was not what failed.
-    is_raising = report.root is not None and report.root.frames[-1:] and _raises(report.root.frames[-1].code)
+    innermost = report.root.frames[-1].code.lstrip() if report.root is not None and report.root.frames else ""
+    is_raising = innermost.startswith(("raise ", "assert "))
     if row is None or not row.line or row.still or not fails_there or is_raising:
         return None
     to = phrase("code-row-now", language, **_as_now(row))
     return ProposedChange(framework="code", kind="code", key=place, to=to, why="", status="unverified")
-
-
-def _raises(code: str) -> bool:
-    return code.lstrip().startswith(("raise ", "assert "))
 
 
 def edit_change(edit: OwnEdit, language: Language) -> ProposedChange:
@@ -171,11 +219,16 @@ def _beside_edit(changes: Sequence[ProposedChange]) -> list[ProposedChange]:
 
 
 def _placed(
-    advice: ProposedChange, changes: Sequence[ProposedChange], *, is_first: bool
-) -> tuple[ProposedChange, ...]:
+    advice: ProposedChange,
+    changes: Sequence[ProposedChange],
+    step: Literal["", "again", "edited"],
+    *,
+    is_first: bool,
+) -> CodeAdvice:
     """Put a change of the code first, or behind the others where there is room."""
     if is_first:
-        return shown([advice, *changes])
+        return CodeAdvice(shown([advice, *changes]), step)
     advised = [change for change in changes if is_advised(change)]
     others = [change for change in changes if not is_advised(change)]
-    return shown([*advised, advice, *others]) if len(advised) < MOST_CURES else tuple(changes)
+    told = shown([*advised, advice, *others]) if len(advised) < MOST_CURES else tuple(changes)
+    return CodeAdvice(told, "" if advised else step)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ulid import ULID
 
 from corpus.library import Library
@@ -22,6 +24,7 @@ from service.composition.job_end import JobEnd
 from service.composition.phrases import phrase
 from service.composition.resumption import resumption_of
 from service.composition.source_places import read_statements, source_places
+from service.remediation.bool_options import told_of_bool
 from service.remediation.guesses import is_advised
 from service.remediation.proposals import Proposals, propose
 from service.schemas.diagnosis import (
@@ -72,9 +75,11 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
     proposals = Proposals()
     if is_diagnosed:
         proposals = propose(assessment, judged.cases, library, language, judged.standing)
-    proposed = proposals.changes
+    proposed = told_of_bool(proposals.changes, report, language)
     cures = [change for change in proposed if is_advised(change) and change.kind != "code"]
     words = Explanation(assessment, judged, end, telemetry, library, language, tuple(cures))
+    advised = with_code_advice(proposed, words.message, cause, assessment, language)
+    words = replace(words, step=advised.step, unhelpful=proposals.unhelpful)
     return Diagnosis(
         id=str(ULID()),
         source=report.source,
@@ -92,7 +97,7 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
         statements=read_statements(assessment, library),
         cascade=cascade_of(report),
         cases=tuple(_hit(item, library, language) for item in assessment.retrieval.ranked[:MAX_CASES]),
-        changes=with_code_advice(proposed, words.message, cause, assessment, language) if cause else (),
+        changes=advised.changes,
         checks=_checks(judged, end, library, language, LogValues(report, library, words.message)),
         frameworks=_frameworks(report),
         curves=curves_of(report),

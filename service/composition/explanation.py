@@ -46,7 +46,8 @@ class Explanation:
     """The words of one answer. `telemetry` is what the machine says of the causes, in the same language.
 
     Where no setting, command or package is among the `cures`, the rows of the job's own files are named that
-    made what the failing statement is given.
+    made what the failing statement is given. `step` tells what the change of the job's own code leaves to do
+    where it comes first, as `CodeAdvice` has it; `unhelpful` why what one would change cannot help.
     """
 
     assessment: Assessment
@@ -56,6 +57,8 @@ class Explanation:
     library: Library
     language: Language
     cures: tuple[ProposedChange, ...] = ()
+    step: str = ""
+    unhelpful: str = ""
 
     @property
     def headline(self) -> str:
@@ -206,6 +209,11 @@ class Explanation:
         else:
             means = self.message.means(self.language) if self.message else cause.means.to(self.language)
             look = self.message.look(self.language) if self.message else ""
+            # Of a statement that is not as it ran any more, or gets its edit, nothing is to be looked at.
+            is_told = self.message is not None and bool(self.message.act(self.language))
+            is_edited = self.step == "edited" and cause.action == "fix-code" and not is_told
+            if self.step == "again" or is_edited:
+                look = phrase(f"code-step-{self.step}", self.language)
             # An end that is the answer tells more of what to do than the cause, which has several ends.
             advice = self._end_advice or look or cause.advice.to(self.language, self.assessment.holds)
             parts.append(phrases.titled("why", self._fitting(means), self.language))
@@ -249,8 +257,16 @@ class Explanation:
         return rows
 
     def _after_rows(self, advice: str) -> str:
-        """Name the rows that made what the statement is given before advice, where no cure is told."""
-        is_sought = not self.cures and self.judged.cause is not None and self.judged.cause.of_values
+        """Name the rows that made what the statement is given before advice, where no cure is told.
+
+        What cannot cure, as the log's numbers show, is told there too.
+        """
+        advice = advice if self.cures else f"{self.unhelpful} {advice}".strip()
+        is_sought = (
+            not (self.cures or self.step == "again")
+            and self.judged.cause is not None
+            and self.judged.cause.of_values
+        )
         rows = value_rows(self.assessment.report) if is_sought else ()
         told = [
             phrase(

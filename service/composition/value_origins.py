@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import own_call
 from service.remediation.code_edits.changed_rows import changed_row
+from service.remediation.code_edits.unparsed import UNPARSED
 from service.remediation.data_flow.option_reads import HOLDER
 from service.remediation.data_flow.origins import Step, origins
 from service.remediation.own_edits import job_files
@@ -51,7 +52,12 @@ class ValueRow:
 
 
 def value_rows(report: CrashReport) -> tuple[ValueRow, ...]:
-    """Give the rows that made what the job's own failing call passes; none where unknown."""
+    """Give the rows that made what the job's own failing call passes; none where unknown.
+
+    A row that Python cannot read is given nothing.
+    """
+    if report.root is not None and report.root.exception in UNPARSED:
+        return ()
     steps = origins(report)
     return _rows_near(report) if steps is None else _rows_of(steps)
 

@@ -27,6 +27,8 @@ from service.patching.patch import carries, patch
 from service.patching.patches import ConfigFile
 from service.patching.target import PatchTarget
 
+# What a command that was found in the log itself is called: there is no such file on the user's disk.
+LOGGED = re.compile(r"command-at-line-(?P<line>\d+)\.sh")
 # Characters of a line of a command; a longer one is written a word a line.
 WIDTH = 110
 # Hands a script with directives to Slurm: https://slurm.schedmd.com/sbatch.html

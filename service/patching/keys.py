@@ -12,7 +12,7 @@ from corpus.keys import canonical, is_distinctive, levels, unsigned
 from corpus.message import Message
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.tree import TreeEntry, TreeNode, line_of
-from service.patching.target import PatchTarget
+from service.patching.target import OWN_PROGRAM, PatchTarget
 
 _ON_COMMANDS = frozenset({"flag", "directive", "command", "python", "package"})
 # First levels that hold all roles: a file may start below them and still name the role.
@@ -43,6 +43,8 @@ def locate(root: TreeNode, target: PatchTarget, text: str, name: str = "") -> Tr
         _check_owner(owners(root), target.framework)
     if not found:
         found = [way for steps in names for way in _below(root, steps, text, name)]
+    if not found and (section := _section(root, target)) is not None:
+        found = [(section, *way) for steps in names for way in _ways(section.node, steps)]
     if len({way[-1].start for way in found}) > 1:
         lines = sorted({line_of(text, way[-1].start) for way in found})
         raise NotPatchableError(Message("patch.set-more-once-lines", found=", ".join(map(str, lines))))
@@ -85,7 +87,10 @@ def _check_owner(found: Sequence[str], framework: str) -> None:
 
 
 def _ways(node: TreeNode, steps: tuple[str, ...]) -> Iterator[tuple[TreeEntry, ...]]:
-    """Give every way to the key: nested, written flat with dots, or both mixed."""
+    """Give every way to the key: nested, written flat with dots, or both mixed; a number is a list's item."""
+    if node.items and steps and steps[0].isdecimal():
+        for item in node.items[int(steps[0]) :][:1]:
+            yield from _ways(item, steps[1:])
     for count in range(len(steps), 0, -1):
         entry = node.entry(".".join(steps[:count]))
         if entry is None:
@@ -138,6 +143,9 @@ def _gap(root: TreeNode, steps: tuple[str, ...], target: PatchTarget, text: str)
     if len(steps) == 1:
         if any(owner == target.framework or target.framework in _added_to(owner) for owner in owners(root)):
             return _deepest(root, steps, text)
+        if (section := _section(root, target)) is not None:
+            _check_own((section,), text)
+            return MissingKey(section.node, steps, section)
         raise NotPatchableError(Message("patch.file-not-set-not", framework=target.framework))
     if root.entry(steps[0]) is None and any(entry.key.startswith(f"{steps[0]}.") for entry in root.entries):
         return MissingKey(root, (".".join(steps),))
@@ -146,6 +154,22 @@ def _gap(root: TreeNode, steps: tuple[str, ...], target: PatchTarget, text: str)
             return MissingKey(root, steps)
         raise NotPatchableError(Message("patch.file-no-belongs", steps=steps[0]))
     return _deepest(root, steps, text)
+
+
+def _section(root: TreeNode, target: PatchTarget) -> TreeEntry | None:
+    """Find the section of a program's own file that is handed to the framework whole; None of several.
+
+    It holds the framework's settings under their names, as for `TrainingArguments(**config["trainer"])`.
+    """
+    found = [
+        entry
+        for entry in root.entries
+        if entry.node.kind == "mapping"
+        and any(
+            owner == target.framework or target.framework in _added_to(owner) for owner in owners(entry.node)
+        )
+    ]
+    return found[0] if len(found) == 1 and not owners(root) else None
 
 
 def _deepest(root: TreeNode, steps: tuple[str, ...], text: str) -> MissingKey:
@@ -170,6 +194,8 @@ def own_key(root: TreeNode, target: PatchTarget) -> PatchTarget:
 
     A program's own configuration names it so; where several keys do, or none, the target stays as it is.
     """
+    if target.framework == OWN_PROGRAM and (within := _in_list(root, target)):
+        return replace(target, names=(within,))
     argument = target.call_argument[1]
     names = {argument} if argument else _own_names(root, target)
     found = [entry for entry in _entries(root) if entry.key in names]
@@ -191,8 +217,23 @@ def _own_names(root: TreeNode, target: PatchTarget) -> set[str]:
     return names if is_plain and not at_top and not is_framework else set()
 
 
+def _in_list(root: TreeNode, target: PatchTarget) -> str:
+    """Give the path of the one key below a list that is told without its item's number; the empty string."""
+    depth = len(root.path)
+    paths = [entry.path[depth:] for entry in _entries(root)]
+    found = [
+        ".".join(map(str, path))
+        for path in paths
+        if any(isinstance(step, int) for step in path)
+        and ".".join(step for step in path if isinstance(step, str)) in target.names
+    ]
+    return found[0] if len(found) == 1 else ""
+
+
 def _entries(node: TreeNode) -> Iterator[TreeEntry]:
-    """Give all keys of a mapping and of those below it."""
+    """Give all keys of a mapping and of those below it, in its lists too."""
+    for item in node.items:
+        yield from _entries(item)
     for entry in node.entries:
         yield entry
         yield from _entries(entry.node)

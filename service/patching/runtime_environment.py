@@ -13,6 +13,8 @@ from ingest.configfiles.shell.syntax import Script
 from ingest.configfiles.shell.words import Word, WordEdit
 from service.patching.target import PatchTarget
 
+# A list of texts behind its key.
+_LIST = r'{0}\s{{0,20}}:\s{{0,20}}(\[(?:\s|,|"[^"\]]*"){{0,400}}\])'
 # The level of the catalogue's keys that stand for parts of it.
 LEVEL = "runtime_env."
 
@@ -30,17 +32,23 @@ def places(script: Script, target: PatchTarget) -> list[Word]:
 def hold(script: Script, target: PatchTarget) -> bool:
     """Tell whether each job is submitted with the part as it is to be."""
     found = [(_held(text) or {}).get(_key(target)) for text in _texts(script)]
-    return bool(found) and all(value == _meant(target) for value in found)
+    return bool(found) and all(_extended(value, target) == value for value in found)
 
 
 def edits(script: Script, target: PatchTarget) -> list[WordEdit]:
-    """Add the part to the environment that the one submitted job has; what stands there is left alone."""
+    """Add the part to the environment that the one submitted job has; a list there keeps what it holds."""
     if hold(script, target):
         return []
     texts = _texts(script)
-    if len(texts) != 1 or places(script, target):
+    if len(texts) != 1:
         raise NotPatchableError(Message("patch.part-configuration-file-script"))
     text, held = texts[0], _held(texts[0])
+    if places(script, target):
+        listed = re.search(_LIST.format(re.escape(json.dumps(_key(target)))), text.text)
+        if listed is None or not isinstance(_meant(target), list):
+            raise NotPatchableError(Message("patch.part-configuration-file-script"))
+        row = json.dumps(_extended((held or {})[_key(target)], target))
+        return [text.span_replaced(listed.start(1), listed.end(1), row)]
     at = next((number for number, unit in enumerate(text.units) if unit.text == "{"), None)
     if not held or at is None:
         raise NotPatchableError(Message("patch.line-runtime-environment-computed", line=text.line))
@@ -56,6 +64,14 @@ def _texts(script: Script) -> list[Word]:
 
 def _key(target: PatchTarget) -> str:
     return target.names[0].removeprefix(LEVEL)
+
+
+def _extended(held: object, target: PatchTarget) -> object:
+    """Give a list with what the target's holds besides; any other value as the target's."""
+    meant = _meant(target)
+    if not isinstance(held, list) or not isinstance(meant, list):
+        return meant
+    return [*held, *(item for item in meant if item not in held)]
 
 
 def _meant(target: PatchTarget) -> object:

@@ -179,6 +179,7 @@ _WORKED_ON = (
         func.count().label("total"),
         func.sum(case((_COLUMNS.leased_until <= _NOW, 1), else_=0)).label("left_over"),
     )
-    .where(_HELD)
+    # Named, as SQLite would go through the jobs of all batches for those of the few that run.
+    .where(_HELD, _COLUMNS.batch.in_(select(BATCHES.c.id).where(BATCHES.c.state == "running")))
     .group_by(_COLUMNS.batch)
 )

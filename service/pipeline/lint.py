@@ -317,7 +317,7 @@ def _pattern(pattern: Pattern, library: Library, table: PatternTable) -> Iterato
 def _examples(table: PatternTable, cache: Path | None) -> Iterator[str]:
     """Run all examples through the real scanner, since `re` and Hyperscan differ in places."""
     try:
-        scanner = Scanner(table.rows, cache)
+        scanner = Scanner(table.rows, cache, table.own)
     except InvalidCorpusError:
         yield from _refused(table.rows)
         return

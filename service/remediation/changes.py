@@ -40,6 +40,7 @@ from service.remediation.ranking import (
     ChangeGroup,
     argument_of,
     asks_words,
+    compares_settings,
     is_situated,
     ranked,
     without_repeats,
@@ -372,7 +373,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         [main, *following],
         computed=bool(value.because),
         from_case=wanted.case is not None,
-        situated=own or is_held or (wanted.case is None and is_situated(change.when)),
+        situated=own or is_held or _is_called_for(wanted, job),
         last_resort=change.last_resort or (spec is not None and spec.last_resort),
         measure=None if wanted.case is not None else change.why.en,
         own=change.own if isinstance(change, Remedy) else "",
@@ -381,6 +382,19 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         yields=isinstance(change, Remedy) and change.yields,
         rule=rule.id if spec is not None and (rule := rule_for(change, spec, wanted.cause)) else "",
     ), []
+
+
+def _is_called_for(wanted: _CandidateChange, job: _JobContext) -> bool:
+    """Tell whether this job's settings call for a change, which a case may name for any job."""
+    if wanted.case is None:
+        return is_situated(wanted.change.when)
+    named = (wanted.change.framework, wanted.change.key)
+    return any(
+        (row.framework, row.key) == named
+        and compares_settings(row.when)
+        and applies(row.when, row.unless, job.grounds.view)
+        for row in job.library.remedies.get(wanted.cause, ())
+    )
 
 
 def _is_worded(wanted: _CandidateChange, job: _JobContext) -> bool:
@@ -411,7 +425,7 @@ def _is_for(change: Change, serves: Collection[str], seen: Collection[str], job:
     """
     framework, mine = change.framework, settable_frameworks(job.report)
     everywhere = known_frameworks().everywhere
-    trainers = known_frameworks().of_layer("trainer")
+    trainers = known_frameworks().of_layer("trainer") - known_frameworks().driven
     if change.kind == "package" and change.key in trainers - mine and trainers & mine:
         # A trainer's release mends nothing for another one that was made from the same code.
         return False

@@ -11,6 +11,7 @@ corpus.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,13 +27,14 @@ from corpus.schema import Program, SettingSpec
 from corpus.version_ranges import overlap
 from ingest.configfiles.remarks import without_remarks
 from ingest.logs.conditions import ReportView, holds
+from ingest.logs.configs.handed_keys import argument_levels
 from ingest.logs.configs.launch import Setting
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from service.remediation.anchors import names_package, rank_starters
 from service.remediation.framework_relations import runs, shown_frameworks
 from service.remediation.reach import lacks_call
-from service.schemas.diagnosis import ProposedChange
+from service.schemas.diagnosis import Dropped, ProposedChange
 
 ALREADY = "changes.job-value"
 DEFAULT = "changes.default"
@@ -182,31 +184,43 @@ class Grounds:
         names = (key, spec.key, *(alias.key for alias in spec.aliases)) if spec is not None else (key,)
         found = next((found for name in names if (found := value_of(name, self.settings)) is not None), None)
         if found is None and spec is not None:
-            found = self._given_in_code(key) if spec.spelled == "python" else self._in_own_section(key)
+            in_code = spec.spelled == "python"
+            found = self._given_in_code(key) if in_code else self._in_own_section(framework, key)
         return found
 
     def _given_in_code(self, key: str) -> str | None:
-        """Give the value of a call's argument (`DataLoader.num_workers`) where all such calls agree."""
+        """Give the value of a call's argument (`DataLoader.num_workers`) where all such calls agree.
+
+        A file that names the class hands its arguments on too.
+        """
         call, _, leaf = canonical(key).rpartition(".")
+        levels = set(argument_levels(unsigned(key).rpartition(".")[0], self.settings)) if call else set()
         given = {
             setting.value
             for setting in self.settings
-            if call and setting.file and canonical(setting.key) == leaf
-            if setting.scope.rpartition(".")[2] == call.rpartition(".")[2]
+            if call and setting.file and canonical(last_level(setting.key)) == leaf
+            if (
+                canonical(setting.key) == leaf and setting.scope.rpartition(".")[2] == call.rpartition(".")[2]
+            )
+            or setting.key.rpartition(".")[0] in levels
         }
         return given.pop() if len(given) == 1 else None
 
-    def _in_own_section(self, key: str) -> str | None:
-        """Give the value that a file of the job's own has in a section of its own: `training_args.optim`."""
-        name = canonical(key)
-        if not is_distinctive(name):
-            return None
-        given = {
-            setting.value
-            for setting in self.settings
-            if setting.file and setting.spelled == "yaml" and last_level(setting.key) == name
+    def _in_own_section(self, framework: str, key: str) -> str | None:
+        """Give the value that a file of the job's own has in a section of its own: `training_args.optim`.
+
+        A short name that others have too counts where the framework's settings stand around it.
+        """
+        name, marks = canonical(key), known_frameworks().row(framework).config.marks
+        given = [item for item in self.settings if item.file and item.spelled == "yaml"]
+        sections = Counter(item.key.rpartition(".")[0] for item in given if last_level(item.key) in marks)
+        values = {
+            item.value
+            for item in given
+            if last_level(item.key) == name
+            and (is_distinctive(name) or ("." in item.key and sections[item.key.rpartition(".")[0]] > 1))
         }
-        return given.pop() if len(given) == 1 else None
+        return values.pop() if len(values) == 1 else None
 
 
 def refused(
@@ -251,6 +265,25 @@ def refused(
         "" if change.replaces else _idle(spec, change, grounds, set_otherwise),
     )
     return next(filter(None, reasons), "")
+
+
+def runnable(
+    changes: Sequence[ProposedChange], report: CrashReport, settings: Sequence[Setting]
+) -> tuple[list[ProposedChange], list[Dropped]]:
+    """Leave out what a job of this kind has no use for, whoever proposes it, and what goes with that.
+
+    A change of the job's own code may speak of anything.
+    """
+    view = report.view_with(settings)
+    lost = [
+        change
+        for change in changes
+        if change.kind != "code" and not view.can_run(f"{change.key} {change.to}")
+    ]
+    gone = {change.key for change in lost}
+    kept = [change for change in changes if not gone & {change.key, change.goes_with}]
+    why = Message("changes.not-on-machine")
+    return kept, [Dropped(what=f"{change.framework}: {change.key}={change.to}", why=why) for change in lost]
 
 
 def _unanchored(change: ProposedChange, grounds: Grounds, has_sign: bool) -> str:

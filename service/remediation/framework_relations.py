@@ -47,7 +47,8 @@ def fits_place(framework: str, key: str, report: CrashReport) -> bool:
         return False
     reader = known.reader_of(key) or (framework if framework in known.clusters else "")
     if reader and seen:
-        return reader in seen and not (reader in known.engines and engine not in ("", reader))
+        running = seen.union(*(known.row(name).starts for name in seen))
+        return reader in running and not (reader in known.engines and engine not in ("", reader))
     # Of what starts a job it uses one, so that where one is seen the others are none of its own.
     return framework not in known.places or framework in seen or not seen & known.places
 
@@ -55,9 +56,24 @@ def fits_place(framework: str, key: str, report: CrashReport) -> bool:
 def settable_frameworks(report: CrashReport) -> frozenset[str]:
     """Name the frameworks of the log whose settings the job's user makes."""
     known, seen = known_frameworks(), shown_frameworks(report)
+    if (called := _called_engine(report.root)) in seen:
+        # The trainer that would drive the engine has not made this one, and reads no setting of it.
+        seen -= {name for name in seen if called in known.row(name).drives} - {called}
     # An engine is hidden by the trainer that drives it; alone, it hides what it is built on.
     drivers = (seen & known.with_field("drives")) - known.engines or seen & known.engines
     return frozenset(seen.difference(*(set(known.row(name).drives) - {name} for name in drivers)))
+
+
+def _called_engine(root: Event | None) -> str:
+    """Name the engine that the job's own code itself called, where no trainer stands above it."""
+    frames = root.frames if root is not None else ()
+    own = [place for place, frame in enumerate(frames) if is_own(frame) and frame.line]
+    if not own or own[-1] + 1 == len(frames):
+        return ""
+    known = known_frameworks()
+    called = known.engines.intersection(cued_frameworks(frames[own[-1] + 1].file))
+    above = {name for frame in frames[: own[-1]] for name in cued_frameworks(frame.file)}
+    return next(iter(called), "") if len(called) == 1 and not above & known.trainers else ""
 
 
 def giving_setting(key: str, report: CrashReport, library: Library) -> SettingSpec | None:

@@ -27,12 +27,18 @@ _TYPED = frozenset({"flag", "hydra", "env", "directive"})
 _SHORTEST = 3
 
 
+def missed_path(report: CrashReport) -> str | None:
+    """Give the path of which the failing line says that it is not there; None where it says that of none."""
+    match = _MISSING.search(report.root.body) if report.root is not None else None
+    return (match["behind"] or match["before"]) if match is not None else None
+
+
 def near_files(report: CrashReport, settings: Sequence[Setting]) -> list[NamedOption]:
     """Give the settings whose path is missed, with the job's file of that folder and kind that is near."""
-    match = _MISSING.search(report.root.body) if report.root is not None else None
-    if match is None:
+    path = missed_path(report)
+    if path is None:
         return []
-    missed = PurePosixPath(match["behind"] or match["before"])
+    missed = PurePosixPath(path)
     names = [PurePosixPath(file.name) for file in job_files(report)]
     found: dict[str, NamedOption] = {}
     for setting in settings:
@@ -55,10 +61,9 @@ def near_files(report: CrashReport, settings: Sequence[Setting]) -> list[NamedOp
 
 def stray_signs(report: CrashReport, settings: Sequence[Setting]) -> list[NamedOption]:
     """Give the settings of a command whose value ends with a sign that the missed path has within it."""
-    match = _MISSING.search(report.root.body) if report.root is not None else None
-    if match is None:
+    missed = missed_path(report)
+    if missed is None:
         return []
-    missed = match["behind"] or match["before"]
     found: dict[str, NamedOption] = {}
     for setting in settings:
         value = setting.value.strip("'\"")

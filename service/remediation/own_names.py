@@ -42,6 +42,10 @@ _BELOW = 3
 _GIVEN = frozenset({"flag", "hydra", "env"})
 # Under this key a configuration of Hydra's names its groups, each with the choice that it begins with.
 _DEFAULTS = "defaults."
+# Words for a count, each of which programs put before a name or leave out.
+_COUNTING = frozenset({"n", "num", "nb", "number", "of", "count"})
+# Of so many letters at most a name's first word says nothing of another one.
+LEAST_FIRST = 3
 
 
 def own_names(report: CrashReport, settings: Sequence[Setting]) -> list[str]:
@@ -162,3 +166,11 @@ def stands_for(old: str, new: str) -> bool:
 def written_like(name: str, old: str) -> str:
     """Give a name with the signs of the command line that the wrong one has."""
     return name if signs(name) or not signs(old) else signs(old) + name
+
+
+def is_kin(one: str, other: str) -> bool:
+    """Tell whether a name is another one with words behind it, or but for how a count is called."""
+    short, long = sorted((one.split("_"), other.split("_")), key=len)
+    plain = [[word for word in words if word not in _COUNTING] for words in (short, long)]
+    is_begin = len(short[0]) > LEAST_FIRST and long[: len(short)] == short
+    return is_begin or (plain[0] == plain[1] and bool(plain[0]))

@@ -22,7 +22,7 @@ from service.remediation.card_lists import with_degrees
 from service.remediation.changes import propose_changes
 from service.remediation.data_flow.flow_changes import flow_changes, flow_options
 from service.remediation.exclusions import find_excluded
-from service.remediation.feasibility import ALREADY, DEFAULT
+from service.remediation.feasibility import ALREADY, DEFAULT, runnable
 from service.remediation.given_since import given_since, gone_since, listed_already
 from service.remediation.guard_values import guard_options
 from service.remediation.guesses import with_guesses
@@ -36,6 +36,7 @@ from service.remediation.overwrites import tell_overwritten
 from service.remediation.own_files import own_files
 from service.remediation.own_values import advised_flags, divided_values, own_values
 from service.remediation.packages.changes import fitting_changes
+from service.remediation.packages.environments import inactive_environment
 from service.remediation.packages.fit import fitting_installs
 from service.remediation.packages.named import named_installs
 from service.remediation.packages.raising import raising_package
@@ -45,6 +46,7 @@ from service.remediation.ranking import ENOUGH_CHANGES, UNADVISED, shown, withou
 from service.remediation.refusals import missigned_options, valued_switches
 from service.remediation.remedies import applicable
 from service.remediation.renames import find_refused, find_renames, read_in_vain
+from service.remediation.script_folders import script_folders
 from service.remediation.set_places import tell_set_places
 from service.remediation.setting_values import is_guidance
 from service.remediation.stated_commands import stated_commands
@@ -67,6 +69,14 @@ class Proposals:
 
     changes: tuple[ProposedChange, ...] = ()
     dropped: tuple[Dropped, ...] = ()
+
+    @property
+    def unhelpful(self) -> str:
+        """Why what one would change cannot help, by the log's own numbers; empty where none were reckoned.
+
+        Only a rule for values has such a reason, which is a sentence and no message of ours.
+        """
+        return next((item.why for item in self.dropped if not message_id(item.why)), "")
 
 
 def propose(
@@ -98,11 +108,12 @@ def propose(
     changes = gone_since(changes, assessment.report, assessment.settings, language)
     changes = listed_already(changes, assessment.settings, language)
     changes = asked_in_vain(without_strangers(changes), assessment.report, language)
+    changes, lost = runnable(changes, assessment.report, assessment.settings)
     changes = with_guesses(changes, standing, library)
     told = tell_overwritten(shown(changes), assessment.report, language, assessment.settings)
     told = tell_passed(told, assessment.report, assessment.settings, language)
     told = tell_set_places(told, assessment.settings, language)
-    return Proposals(tuple(with_degrees(told, assessment.settings, language)), found.dropped)
+    return Proposals(tuple(with_degrees(told, assessment.settings, language)), (*found.dropped, *lost))
 
 
 def _with_flow(
@@ -213,6 +224,7 @@ def _from_cases(
             or fitting_changes(cause, report, library, settings)
             or named_installs(cause, report, library)
         )
+        packages = packages if mine else [*inactive_environment(report), *packages]
     if mine or any(option.change.framework == PYTHON for option in packages):
         # What Python itself brings, or the job's own files have, is no package of its name.
         own = {str(fact.fields.get("name")) for fact in report.facts if fact.kind == "package"}
@@ -245,6 +257,7 @@ def _told(
     more = [
         *near_files(report, settings),
         *stray_signs(report, settings),
+        *script_folders(report, settings),
         *near_values(report, settings),
         *stated_settings(cause, report, library, settings),
         *guard_options(report, settings),

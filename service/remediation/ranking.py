@@ -129,6 +129,13 @@ def is_situated(conditions: Iterable[str]) -> bool:
     )
 
 
+def compares_settings(conditions: Iterable[str]) -> bool:
+    """Tell whether conditions compare a setting of the job with a value: `config:fp16 == true`."""
+    nodes = (node for condition in conditions for node in parse(condition).walk())
+    compared = (part for node in nodes if isinstance(node, Comparison) for part in node.walk())
+    return any(isinstance(part, Predicate) and part.subject == "config" for part in compared)
+
+
 def asks_words(conditions: Iterable[str]) -> bool:
     """Tell whether one of some conditions asks what the log says."""
     nodes = (node for condition in conditions for node in parse(condition).walk())
@@ -148,7 +155,12 @@ def without_repeats(groups: Sequence[ChangeGroup], told: Sequence[tuple[str, str
         in_code, name = _ARGUMENT.match(key), canonical(last_level(key))
         return any((in_code and re.search(sought, key)) or name == known for sought, known in own)
 
-    return [group for group in groups if group.own or not repeats(group.changes[0].key)]
+    # What the message itself tells of the very setting is no repeat of it.
+    return [
+        group
+        for group in groups
+        if group.own or group.advised is not None or not repeats(group.changes[0].key)
+    ]
 
 
 def without_unset(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:

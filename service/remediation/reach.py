@@ -14,6 +14,11 @@ from service.remediation.code_edits.source_text import parsed
 
 # Functions of a package itself, which a change adds: no call of the job's has them yet.
 _MODULE = re.compile(r"(?:torch|jax)\.")
+# How a file names a class that is made of it: Lightning's and Hydra's keys.
+_NAMED = (
+    r"(?m)^[ \t-]{{0,40}}(?:class_path|_target_):[ \t]{{1,4}}"
+    r"['\"]?(?:\w{{1,60}}\.){{0,8}}{0}['\"]?[ \t]{{0,4}}$"
+)
 # A statement that a traceback quotes may be the head of a block, or break off within brackets.
 _BLOCK = re.compile(r":\s*$")
 
@@ -35,7 +40,10 @@ def lacks_call(key: str, report: CrashReport) -> bool:
     word = call.rpartition(".")[2]
     called = re.compile(rf"(?i)(?<![A-Za-z0-9]){re.escape(word)}")
     made = (f"{frame} {frame.code}" for frame in calls)
-    return not any(called.search(without_remarks(text)) for text in (*(body for body, *_ in codes), *made))
+    if any(called.search(without_remarks(text)) for text in (*(body for body, *_ in codes), *made)):
+        return False
+    named = re.compile(_NAMED.format(re.escape(word)))
+    return not any(named.search(text) for text in report.launches if not text.endswith(CODE))
 
 
 def takes_constants(report: CrashReport) -> bool:

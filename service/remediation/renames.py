@@ -27,6 +27,7 @@ from service.remediation.moved_keys import Rename, moved_keys, siblings
 from service.remediation.named_options import NamedOption, is_stray_command, read_options
 from service.remediation.own_names import (
     defined_fields,
+    is_kin,
     meant_name,
     own_names,
     signed_names,
@@ -59,6 +60,7 @@ _ASKED_FOR = re.compile(
     r"|'(?:\w*(?:Namespace|Dict|Munch|Box|Config|Cfg|Args|Options|HParams))' object has no attribute "
     r"'(?P<attribute>[A-Za-z_]\w{1,60})'"
     r"|\b(?:Key '(?P<struct>[A-Za-z_]\w{1,60})' is not in struct)"
+    r"|\bConfig(?:Attribute|Key)Error: Missing key (?P<missing>[A-Za-z_]\w{1,60})"
 )
 # What Python and omegaconf say of a variable that the environment lacks; the calls tell Python's from others.
 _UNSET = re.compile(
@@ -147,7 +149,7 @@ def read_in_vain(report: CrashReport, settings: Sequence[Setting]) -> list[Renam
     last = root.frames[-1]
     if not is_own(last) and not _READER.search(last.file):
         return []  # neither the job's own code nor a reader that it called asked for the key
-    wanted = match["key"] or match["attribute"] or match["struct"]
+    wanted = match["key"] or match["attribute"] or match["struct"] or match["missing"]
     own = own_call(root.frames)
     if own is None or (match["key"] and not _CONFIGURATION.search(own.code)):
         return []  # of data, whose columns are no keys of the job's
@@ -161,6 +163,8 @@ def read_in_vain(report: CrashReport, settings: Sequence[Setting]) -> list[Renam
         new = f"{parent}.{wanted}" if parent else wanted
         is_there = not above or canonical(parent).endswith(canonical(above["level"])) or not parent
         likeness = _ratio(canonical(leaf), canonical(wanted))
+        if above and likeness < NEAR and is_kin(canonical(leaf), canonical(wanted)):
+            likeness = NEAR  # of a level that the statement names, all keys are known
         if likeness < NEAR or not is_there or canonical(new) in keys:
             continue
         # A key whose name the job's own code has is not in vain.

@@ -28,7 +28,9 @@ def failing_phase(report: CrashReport) -> str:
     # Without calls the words that a program puts before the message tell what it did.
     said = _SAID.match(report.root.body) if report.root is not None and not frames else None
     words = [said["what"].lower().replace(" ", "_")] if said else []
-    named = (table.of_name(canonical(name)) for name in (*functions, *files, *words))
+    # A loop that does both (`train_and_evaluate`) is mostly in its first part.
+    names = (canonical(name).partition("_and_")[0] for name in (*functions, *files, *words))
+    named = map(table.of_name, names)
     return next((phase.name for phase in named if phase is not None), _USUAL)
 
 

@@ -70,10 +70,10 @@ def compute_value(rule: ValueRule, given: RuleContext) -> Answer:
 def leads_astray(rule: ValueRule, spec: SettingSpec, now: str | None, value: Scalar) -> bool:
     """Tell whether a value lies on the wrong side of the job's present one.
 
-    A rise where a fall would help.
+    A rise where a fall would help. A negative amount is none: it stands for all of them, above any number.
     """
     old, new = measured_gib(now, spec), measured_gib(value, spec)
-    if rule.direction == "any" or old is None or new is None:
+    if rule.direction == "any" or old is None or new is None or (rule.direction == "down" and old < 0 <= new):
         return False
     return new > old if rule.direction == "down" else new < old
 

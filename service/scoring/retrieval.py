@@ -145,7 +145,9 @@ def signature_applies(case: Case, view: ReportView) -> bool:
     trainer = {case.framework} & known_frameworks().trainers
     if trainer - seen.keys() - generic and view.kind is not None and not view.kind.trains:
         return False  # a trainer's case, of a job that does not train
-    if special and case.frameworks and not case.frameworks.keys() & (special | generic):
+    # A library that other trainers run fails in their jobs, too, with the very words that it is known by.
+    below = signature.quotes_message and case.framework in known_frameworks().driven
+    if special and case.frameworks and not below and not case.frameworks.keys() & (special | generic):
         return False  # another trainer's case, whose words the log happens to share
     return all(
         holds(f"framework:{name}{specifier}", view)

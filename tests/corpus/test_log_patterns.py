@@ -104,6 +104,7 @@ def test_that_a_folder_of_knowledge_adds_patterns_meanings_and_phases(
     monkeypatch.setenv(KNOWLEDGE, str(tmp_path))
     own = log_patterns.load()
     assert (phase, own.by_id.keys() - shipped.by_id.keys()) == (None, {"a.boom"})
+    assert (shipped.own, own.own, own.rows[-1].id) == (0, 1, "a.boom")
     assert [row.cause for row in own.exceptions.meanings][:1] == ["nan-or-inf"]
     assert own.exceptions.meanings[1:] == shipped.exceptions.meanings
     assert [found and found.name for found in map(phases.load().of_call, ("job.py:dream_step", "save"))] == [
@@ -111,6 +112,17 @@ def test_that_a_folder_of_knowledge_adds_patterns_meanings_and_phases(
         "save",
     ]
     assert log_patterns.digest() != log_patterns.digest(ROOT)
+
+
+def test_that_the_rows_of_a_folder_of_knowledge_are_told_from_what_ships_when_read_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache of checked rows says which those are."""
+    write_table(tmp_path, "a.yaml", ROW)
+    monkeypatch.setenv(KNOWLEDGE, str(tmp_path))
+    monkeypatch.setattr(log_patterns, "loaded_once", lambda _kind, _digest, _stored, load: load()[1])
+    assert [log_patterns.load(cache=tmp_path / "cache").own for _ in range(2)] == [1, 1]
+    assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
 def test_case_is_ignored_only_where_the_row_says_so() -> None:

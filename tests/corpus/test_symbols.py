@@ -231,6 +231,15 @@ class Net:
     assert (found["Net.read"], found["Net.fit"], found["Net.run"]) == expected
 
 
+def test_that_a_class_which_hands_on_to_the_one_of_its_name_takes_what_that_does() -> None:
+    """One that derives from another class and hands on takes whatever it is given, as far as is known."""
+    own = "class Tuner:\n    def fit(self, rate): ...\n"
+    hands_on = "    def fit(self, *parts, **rest): ...\n"
+    again = f"from .tuner import Tuner as _Tuner\nclass Tuner(_Tuner):\n{hands_on}"
+    assert members([own, again])["Tuner.fit"] == frozenset({"(rate"})
+    assert members([own, f"class Tuner(Other):\n{hands_on}"])["Tuner.fit"] is None
+
+
 STUBS = """
 import sys
 from typing import Any as Any

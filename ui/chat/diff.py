@@ -8,13 +8,12 @@ from difflib import SequenceMatcher
 
 from corpus.schema import Language
 from service.html.markup import EMPTY, Html, element
+from service.patching.commands import LOGGED
 from ui.chat.words import say
 
 _KINDS = (("+++", "file"), ("---", "file"), ("@@", "hunk"), ("+", "add"), ("-", "del"))
 # A command is one row of many words.
 _WORD = re.compile(r"\s+|[^\s=:]+|[=:]")
-# What a command that was found in the log itself is called.
-_COMMAND = re.compile(r"command-at-line-(?P<line>\d+)\.sh")
 _FILE = re.compile(r"^\+\+\+ (?:b/)?(?P<name>[^\t\n]+)", re.MULTILINE)
 
 
@@ -31,7 +30,7 @@ def render_suggestion(patch: str | None, title: str) -> Html:
 def render(patch: str, language: Language) -> Html:
     """Render a patch with its buttons; the browser holds the exact text that they copy and save."""
     named = files(patch)
-    if len(named) == 1 and (match := _COMMAND.fullmatch(named[0])):
+    if len(named) == 1 and (match := LOGGED.fullmatch(named[0])):
         # The job's command as its log shows it: there is no such file on the user's disk.
         title = say("patch-of-command", language, line=match["line"])
     else:

@@ -25,6 +25,7 @@ from service.composition.diagnosis_view import (
     statement_words,
 )
 from service.composition.phrases import phrase
+from service.patching.commands import LOGGED
 from service.schemas.diagnosis import Diagnosis, ProcedureStep
 
 _STYLES = {
@@ -302,17 +303,19 @@ def _to_use(view: DiagnosisView, room: _Room | None = None) -> Iterator[_Block]:
     """Give the patch and the command as they are, whatever the terminal's width: they are to be used.
 
     Where there is only so much room, a diff is cut, and a command that is longer is left out, as it is where
-    a patch makes the change.
+    a patch makes the change. A patch of a command that only the log has applies to no file: the command takes
+    its place.
     """
-    for name, diff in (("patch", view.patch), ("suggestion", view.suggestion)):
+    fits = room is None or len(view.command or "") <= room.command
+    patch = None if view.command and fits and LOGGED.search(view.patch or "") else view.patch
+    for name, diff in (("patch", patch), ("suggestion", view.suggestion)):
         rows = [
             Text(line, style={"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""))
             for line in (diff or "").rstrip("\n").split("\n")
         ]
         if diff:
             yield _Block([_title(view, name)], [*_diff_rows(view, rows, room)])
-    is_told = room is None or (not view.patch and len(view.command or "") <= room.command)
-    if view.command and is_told:
+    if view.command and fits and (room is None or not patch):
         yield _Block([_title(view, "command")], [Text(view.command)])
 
 

@@ -61,7 +61,9 @@ def unknown_key(message: str, frames: Sequence[Frame], settings: Sequence[Settin
     code = frames[-1].code
     is_read = "**" in code and (not is_own(frames[-1]) or hands_configuration(code))
     # What reads no level of a file hands on the top one.
-    levels = list(_levels(match, settings)) or ((_read_levels(frames, settings) or [""]) if is_read else [])
+    levels = list(argument_levels(_called(match), settings)) or (
+        (_read_levels(frames, settings) or [""]) if is_read else []
+    )
     named = [item for item in found.values() if any(_is_below(item.key, level) for level in levels)]
     return HandedKey(named[0].key, _called(match), named[0].value) if len(named) == 1 else None
 
@@ -72,7 +74,7 @@ def missing_keys(message: str, frames: Sequence[Frame], settings: Sequence[Setti
     names = _NAME.findall(match["keys"]) if match is not None else []
     if match is None or not any(_hands_on(frames, name) for name in names):
         return []
-    levels = list(_levels(match, settings)) or _read_levels(frames, settings)
+    levels = list(argument_levels(_called(match), settings)) or _read_levels(frames, settings)
     given = {canonical(item.key) for item in settings if any(_is_below(item.key, level) for level in levels)}
     if len(levels) != 1:
         return []
@@ -90,11 +92,11 @@ def _called(match: re.Match[str]) -> str:
     return match["callee"].replace(".__init__", "").replace(".__new__", "").rpartition(".")[2]
 
 
-def _levels(match: re.Match[str], settings: Sequence[Setting]) -> Iterator[str]:
-    """Give the levels that hold the arguments of what is called, whose name is a value of the file."""
+def argument_levels(callee: str, settings: Sequence[Setting]) -> Iterator[str]:
+    """Give the levels that hold the arguments of a class or function whose name is a value of the file."""
     files = [item for item in settings if item.spelled in _OF_FILES]
     for item in files:
-        if item.value.strip("'\"").rpartition(".")[2] != _called(match):
+        if item.value.strip("'\"").rpartition(".")[2] != callee:
             continue
         above = item.key.rpartition(".")[0]
         lower = (f"{above}.{name}" if above else name for name in _ARGUMENTS)

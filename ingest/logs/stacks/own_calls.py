@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from corpus.frameworks import cued_frameworks
+from corpus.frameworks import cued_frameworks, known_frameworks
 from ingest.logs.stacks.stack import Frame
 
 # Python's own library, also of Windows and of conda there, compiled modules, which have no folder, what Jinja
@@ -32,8 +32,8 @@ _ENTERS = re.compile(
 _RUN_AS_MAIN = "_run_module_as_main"
 # What Python calls for an attribute that is not there: it raises on behalf of whoever asks for it.
 _ACCESSORS = frozenset({"__getattr__", "__getattribute__", "__delattr__"})
-# Packages, the modules that a hub's scripts are kept as, and what a package wrote into the job's folder.
-_INSTALLED = re.compile(r"(?i:(?:site|dist)-packages/)|/huggingface/modules/|\bunsloth_compiled_cache/")
+# Packages, and the modules that a hub's scripts are kept as.
+_INSTALLED = re.compile(r"(?i:(?:site|dist)-packages/)|/huggingface/modules/")
 
 
 def raised_by(code: str) -> tuple[str, str]:
@@ -81,4 +81,5 @@ def ends_program(frames: Sequence[Frame]) -> bool:
 def is_own(frame: Frame) -> bool:
     """Tell whether a call is in the job's own code: neither Python's, nor installed, nor a framework's."""
     file = frame.file
-    return not (STANDARD.search(file) or _INSTALLED.search(file) or cued_frameworks(file))
+    is_written = known_frameworks().package_file.search(file)
+    return not (STANDARD.search(file) or _INSTALLED.search(file) or is_written or cued_frameworks(file))

@@ -141,7 +141,9 @@ class _Statement:
         """Give what is asked for the key: by the key itself, or else by anything that may have held it."""
         asked = self._subscripts
         exact = [node for node in asked if ast.unparse(node.slice) == self.names.get("key")]
-        others = [] if self.leads else asked
+        # What stands within other brackets only makes the key.
+        within = {id(inner) for node in asked for inner in ast.walk(node.slice)}
+        others = [] if self.leads else [node for node in asked if id(node) not in within]
         yield from (node.value for node in exact or others if not isinstance(node.slice, ast.Slice))
 
     def subscripted(self) -> Iterator[ast.AST]:
@@ -204,6 +206,21 @@ class _Statement:
         """Give what stands right of the operator that the message names."""
         yield from (right for _, right in self._operands())
 
+    def _lookups(self) -> Iterator[tuple[ast.expr, ast.expr]]:
+        """Give what is searched for one entry, and that entry."""
+        for node in self._nodes:
+            match node:
+                case ast.Call(func=ast.Attribute(value=where, attr="index" | "remove"), args=[what]):
+                    yield where, what
+
+    def searched(self) -> Iterator[ast.AST]:
+        """Give the list that is asked for the place of an entry."""
+        yield from (where for where, _ in self._lookups())
+
+    def sought(self) -> Iterator[ast.AST]:
+        """Give the entry whose place is asked for."""
+        yield from (what for _, what in self._lookups())
+
 
 _SIGNS: Mapping[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
@@ -224,4 +241,6 @@ _READERS: Mapping[StatementPart, Callable[[_Statement], Iterator[ast.AST]]] = {
     "condition": _Statement.conditions,
     "left": _Statement.left_operands,
     "right": _Statement.right_operands,
+    "searched": _Statement.searched,
+    "sought": _Statement.sought,
 }

@@ -467,6 +467,12 @@ class _OpenTraceback:
             if opens:
                 rest = f"{self.found[-1].rest}{body.strip()[:MAX_REST]}\n"
                 self.found[-1] = replace(self.found[-1], rest=rest)
+            remote = _REMOTE.match(body) if opens else None
+            if remote:
+                # The reason that the message promises is what a remote call raised.
+                self.found[-1] = replace(self.found[-1], announces=True)
+                self._part(line, remote["call"])
+                return True
             if is_linked and body.strip():
                 call = _REMOTE.match(body)
                 if call:

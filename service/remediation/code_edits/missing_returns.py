@@ -24,7 +24,9 @@ _NONE = re.compile(
     r"unsupported (?:operand|format).{1,80}NoneType"
 )
 # A row that nobody thought of earns nothing. Of what another function is to give, only its caller knows.
-_REWARDS = re.compile(r"(?i)reward|score|grade|verif|acc(?:uracy)?(?![a-z])")
+_REWARDS = re.compile(
+    r"(?i)reward|(?<![a-z])(?:scor(?:es?|ers?|ing)|grad(?:es?|ers?|ing)|verif\w*|acc(?:uracy)?)(?![a-z])"
+)
 _PUT, _PUT_UNKNOWN = "return 0.0", "return VALUE"
 
 

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from ingest.configfiles.settings import TextEdit
 from ingest.logs.stacks.code_rows import closing_brackets
@@ -32,16 +33,27 @@ def parsed(text: str) -> ast.Module | None:
         return None
 
 
-def broken_row(text: str) -> int | None:
-    """Give the row at which code ceases to be some; None where it parses, or nothing tells."""
-    if len(text) > LONGEST or parsed(text) is not None:
+class Fault(NamedTuple):
+    """The row at which a parser stops, from 1, and what it says."""
+
+    line: int
+    message: str
+
+
+@lru_cache(maxsize=64)
+def fault(text: str) -> Fault | None:
+    """Tell where code ceases to be some, and why; None where Python takes it, or nothing tells.
+
+    What a parser lets pass, such as a `return` outside of a function, the compiler refuses; neither runs it.
+    """
+    if len(text) > LONGEST:
         return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(text)
+            compile(text, "<file>", "exec", dont_inherit=True)
     except SyntaxError as error:
-        return error.lineno
+        return Fault(error.lineno, error.msg) if error.lineno else None
     except (ValueError, RecursionError, MemoryError):
         pass
     return None

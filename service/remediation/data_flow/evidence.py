@@ -23,6 +23,7 @@ _COUNTS = re.compile(
     r"(?i)(?:^|_)(?:batch|bs|epochs?|seed|steps?|iters?|iterations?|lr|workers?|rank|world|port|freq|interval"
     r"|every|gpus?|nodes?|version|save|log|warmup|patience|verbose|debug)(?:_|$)"
 )
+_QUOTES = "'\""
 _QUOTED = re.compile(r"['\"`](?P<text>[^'\"`\n]{1,400})['\"`]")
 _PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[\w.@+=-]*(?:[/\\][\w.@+=-]+)+/?|[\w-]+\.[A-Za-z]\w{1,5}\b")
 _NUMBER = re.compile(r"(?<![\w.])\d{1,9}(?![\w]|\.\d)")
@@ -66,12 +67,13 @@ def paths_of(message: str) -> list[str]:
     return list(dict.fromkeys([*quoted, *_PATH.findall(message)]))
 
 
-def tied_by_path(end: FlowEnd, values: Sequence[str], message: str) -> Tie | None:
-    """Tie an option whose value is, or is part of, a path of the message."""
+def tied_by_path(end: FlowEnd, values: Sequence[str], message: str, *, by_levels: bool = False) -> Tie | None:
+    """Tie an option whose value is, or is part of, a path of the message; of whole levels, `by_levels`."""
     for path in paths_of(message):
         for value in values:
             rank = _within(value, path, end)
-            if rank is not None:
+            one, other = (f"/{text.strip(_QUOTES).removeprefix('./').strip('/')}/" for text in (value, path))
+            if rank is not None and (not by_levels or one in other or one.startswith(other)):
                 return Tie(rank, value)
     known = [value for value in values if value.strip("'\"").lower() not in ("", "none", "null")]
     if end.how == PASSED and known and (path := _same_file(known, paths_of(message))):
@@ -85,6 +87,11 @@ def tied_by_path(end: FlowEnd, values: Sequence[str], message: str) -> Tie | Non
     if end.how == PASSED and len(told) == 1:
         return Tie(2, told[0])
     return Tie(3) if end.how != COMPUTED else None
+
+
+def is_path(value: str) -> bool:
+    """Tell whether a value looks like a path or a file's name."""
+    return bool(re.search(r"[/\\]|\.[A-Za-z]\w{1,11}$", value.strip("'\""))) and "\n" not in value
 
 
 def is_address(values: Sequence[str], message: str) -> bool:
@@ -106,6 +113,9 @@ def _within(value: str, path: str, end: FlowEnd) -> int | None:
     if not plain or (plain.lower() in _COMMON and plain != whole):
         return None
     if plain == whole or (len(plain) > 1 and whole.startswith(f"{plain}/")):
+        return 0
+    # A folder above the option's own: what makes folders makes, or lacks, those first.
+    if end.how != COMPUTED and whole.startswith("/") and plain.startswith(f"{whole}/"):
         return 0
     if end.how == COMPUTED and "/" not in plain and len(plain) < 5:
         return None

@@ -26,6 +26,7 @@ from service.remediation.data_flow.evidence import (
     PATHS,
     Tie,
     is_address,
+    is_path,
     numbers_of,
     tied_by_number,
     tied_by_path,
@@ -163,7 +164,7 @@ def _options(
         return []
     if aim.seeks == "source" and aim.stands and not compiled(aim.stands).search(call.frame.code):
         return []
-    found = _SEARCHES[aim.seeks](_OptionSearch(call, Slicer(program), message, settings, aim))
+    found = _SEARCHES[aim.seeks](_OptionSearch(call, Slicer(program), message, settings, aim, place))
     made: dict[str, FlowOption] = {}
     for end, tie in found:
         setting = _setting(end, tie, settings)
@@ -191,13 +192,14 @@ def _written(aim: FlowAim, call: OwnCall, program: JobProgram, message: str) -> 
 
 @dataclass(frozen=True)
 class _OptionSearch:
-    """Where options are sought: a call of the job's own code, the slices from there, what the log says."""
+    """Where options are sought: an own call above `place` others, the slices from it, what the log says."""
 
     call: OwnCall
     slicer: Slicer
     message: str
     settings: Sequence[Setting]
     aim: FlowAim
+    place: int
 
     def ends(self, parts: Iterable[ast.expr]) -> list[FlowEnd]:
         """Give the ends of some parts of the call's statement."""
@@ -221,8 +223,10 @@ class _OptionSearch:
     def by_path(self) -> list[_Tied]:
         """Give the options whose value is, or is part of, the path; one alone also where it is not shown."""
         valued = [(end, values) for end, values in self.valued() if not is_address(values, self.message)]
-        ties = ((end, tied_by_path(end, values, self.message)) for end, values in valued)
-        tied = [(end, tie) for end, tie in ties if tie is not None]
+        whole = self.aim.whole
+        ties = ((end, tied_by_path(end, values, self.message, by_levels=whole)) for end, values in valued)
+        # An option of which no value shows may be any that is handed to calls below.
+        tied = [(end, tie) for end, tie in ties if tie is not None and (tie.rank < 2 or not self.place)]
         if len(tied) == 1 and tied[0][1].rank > 1 and len(valued) <= MOST_ALIKE:
             return [(tied[0][0], Tie(1, tied[0][1].value))]  # nothing else is behind the path
         if not tied:
@@ -360,7 +364,7 @@ class _OptionSearch:
                 (end, Tie(1, next(iter(values), None)))
                 for end, values in sources
                 if named.search(last_level(end.key))
-                and (any(map(_is_path, values)) or not values)
+                and (any(map(is_path, values)) or not values)
                 # A text that code writes there is one part of a name among others.
                 and (self.is_option(end) or (end.how == PASSED and bool(values)))
             ]
@@ -391,10 +395,6 @@ def _is_option(end: FlowEnd) -> bool:
     return end.kind in ("option", "env") or (
         end.kind == "constant" and end.key.isupper() and len(end.key) > 2
     )
-
-
-def _is_path(value: str) -> bool:
-    return bool(re.search(r"[/\\]|\.[A-Za-z]\w{1,11}$", value.strip("'\""))) and "\n" not in value
 
 
 def _may_be(end: FlowEnd, message: str, settings: Sequence[Setting]) -> bool:

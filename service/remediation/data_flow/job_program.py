@@ -17,7 +17,7 @@ from ingest.configfiles.formats import CODE
 from ingest.logs.stacks.own_calls import is_own
 from ingest.logs.stacks.stack import Frame
 from service.remediation.code_edits.failing_code import FailingCode, JobFile, failing_code
-from service.remediation.code_edits.source_text import broken_row, parsed
+from service.remediation.code_edits.source_text import fault, parsed
 
 # How many files are read, and how many nodes of one: larger ones are generated.
 MOST_FILES, MOST_NODES = 40, 150_000
@@ -148,7 +148,9 @@ def _readable(text: str) -> str:
     """
     rows = text.split("\n")
     for _ in range(MOST_CUT):
-        if (row := broken_row("\n".join(rows))) is None or _MASKED not in rows[row - 1]:
+        stops = fault("\n".join(rows))
+        row = stops.line if stops is not None else 0
+        if not 0 < row <= len(rows) or _MASKED not in rows[row - 1]:
             break
         rows[row - 1] = f"{rows[row - 1][: -len(rows[row - 1].lstrip())]}pass"
     return "\n".join(rows)

@@ -26,7 +26,8 @@ from service.remediation.packages import builds
 from service.remediation.packages.fit import python_version
 from service.remediation.packages.missing_names import missing_arguments, missing_names, refused_arguments_of
 from service.remediation.packages.moves import Move, Situation, smallest_moves
-from service.remediation.packages.seen import INSTALLED, involved_packages, libraries_of, seen_versions
+from service.remediation.packages.seen import involved_packages, libraries_of, seen_versions
+from service.remediation.packages.unresolved import resolving_moves
 from service.remediation.rules.packages import distribution, range_in_words
 
 
@@ -74,6 +75,8 @@ def fitting_changes(
             _change(package, name.specifier, name.why, seen.get(package)) for package, name in refused.items()
         ]
     python = next((version_of(found.version) for found in report.frameworks if found.name == PYTHON), None)
+    if resolving := list(resolving_moves(report)):
+        return [_change(move.package, move.specifier, move.why, move.present) for move in resolving[:MOST]]
     named = missing_arguments(report, library, seen) | refused | missing_names(report, seen, python)
     if (interpreter := named.pop(PYTHON, None)) is not None:
         present = str(python) if python is not None else None
@@ -116,7 +119,7 @@ def fitting_changes(
 def _callers(report: CrashReport) -> Iterator[PackageChange]:
     """Offer a newer release of the installed package whose own code asks for what Python lacks."""
     frames = report.root.frames if report.root is not None else ()
-    if frames and (called := INSTALLED.search(frames[-1].file)):
+    if frames and (called := known_frameworks().package_file.search(frames[-1].file)):
         package = canonicalize_name(distribution(called["module"]))
         yield _change(package, "newer than what is installed", in_both("packages.caller"), None)
 
@@ -125,13 +128,14 @@ def _passing(report: CrashReport) -> Iterator[PackageChange]:
     """Offer a newer release of the installed package whose own code calls what another one has otherwise.
 
     It passes an argument that is not taken, or lacks one that is asked for. What the job's call hands on
-    stands in no code of the package.
+    stands in no code of the package. A class that no package has is the job's own: its method overrides one
+    that a newer release of the calling package takes more arguments for.
     """
     frames = report.root.frames if report.root is not None else ()
     body = report.root.body if report.root is not None and frames else ""
     match = _UNKNOWN_KEYWORD.search(body) or _ASKED_FOR.search(body)
-    called = INSTALLED.search(frames[-1].file) if match is not None else None
-    if match is None or called is None:
+    called = known_frameworks().package_file.search(frames[-1].file) if match is not None else None
+    if match is None or called is None or _is_in_no_package(match["callee"]):
         return
     is_lacking = match.re is _ASKED_FOR
     asked = rf"(?<![\w.]){match['name']}\((?!.*\*)" if is_lacking else ""
@@ -140,6 +144,18 @@ def _passing(report: CrashReport) -> Iterator[PackageChange]:
         told = {"package": package, "argument": match["argument"], "callee": match["callee"]}
         why = in_both("packages.lacking" if is_lacking else "packages.passing", **told)
         yield _change(package, "newer than what is installed", why, None)
+
+
+def _is_in_no_package(callee: str) -> bool:
+    """Tell whether a callee is a method of a class, not its making, that no package is known to have."""
+    path, _, name = callee.rpartition(".")
+    owner = path.rpartition(".")[2]
+    return (
+        owner[:1].isupper()
+        and not name.startswith("__")
+        and not modules_with(owner)
+        and not packages_giving(owner)
+    )
 
 
 def _of_package_code(report: CrashReport, seen: Mapping[str, Version]) -> Iterator[PackageChange]:
@@ -167,14 +183,21 @@ def _of_package_code(report: CrashReport, seen: Mapping[str, Version]) -> Iterat
 
 
 def _of_class(report: CrashReport, seen: Mapping[str, Version]) -> Iterator[PackageChange]:
-    """Offer another release of the one package that has the class in which an attribute is missed."""
+    """Offer another release of the one package that has the class in which an attribute is missed.
+
+    A package that neither a version nor a call shows is offered where no calls are shown at all: others have
+    classes of that name too.
+    """
+    frames = report.root.frames if report.root is not None else ()
+    called = (known_frameworks().package_file.search(frame.file) for frame in frames)
+    shown = seen.keys() | {canonicalize_name(distribution(match["module"])) for match in called if match}
     for fact in report.facts:
         told = str(fact.fields.get("type", "")).rpartition(".")[2]
         if fact.kind != "attribute" or report.root is None or fact.line != report.root.line:
             continue
         owners = {canonicalize_name(distribution(module)) for module in modules_with(told)}
         # Of several packages with a class of that name it is the one that the job shows.
-        owners = owners & seen.keys() or owners
+        owners = owners & shown or (set() if frames else owners)
         if len(owners) == 1 and not modules_with(told) & everybodys_modules():
             package = owners.pop()
             why = in_both("packages.class-of", type=told, package=package, name=fact.fields["symbol"])
@@ -303,7 +326,8 @@ def _spoken_of(report: CrashReport, situation: Situation) -> frozenset[str]:
     named = {canonicalize_name(distribution(word)) for word in words}
     if not named & known_packages():
         files = (frame.file for event in events for frame in event.frames)
-        modules = {match["module"] for file in files for match in INSTALLED.finditer(file)}
+        in_package = known_frameworks().package_file
+        modules = {match["module"] for file in files for match in in_package.finditer(file)}
         named |= {canonicalize_name(distribution(word)) for word in modules}
     return frozenset(named | set(situation.wanted) | situation.suspects)
 

@@ -106,7 +106,11 @@ def _installable(change: ProposedChange, report: CrashReport, language: Language
     if misfit is None:
         return change
     asked = f"{change.key}{change.to}"
-    if misfit.newest is None or (change.from_ is not None and not _is_newer(misfit.newest, change.from_)):
+    # What a case tells of a release is in none before it.
+    is_needed = bool(change.from_case) or (
+        change.from_ is not None and misfit.newest is not None and not _is_newer(misfit.newest, change.from_)
+    )
+    if misfit.newest is None or is_needed:
         to = words("packages.newer-python", language, asked=asked, python=misfit.python, wanted=misfit.wanted)
         return change.model_copy(update={"to": to, "status": "unverified"})
     told = words(

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import re
-
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from corpus.frameworks import cued_frameworks, known_frameworks
 from corpus.library import Library
 from corpus.message import in_both
-from corpus.package_classes import everybodys_modules
+from corpus.package_classes import everybodys_modules, modules_with
 from corpus.package_names import is_on_index
 from corpus.releases import releases_of
 from corpus.schema import Change
+from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import STANDARD
 from ingest.logs.stacks.stack import Frame
 from service.remediation.packages.changes import PackageChange
-from service.remediation.packages.seen import INSTALLED, seen_versions
+from service.remediation.packages.seen import seen_versions
 from service.remediation.rules.packages import distribution
-
-# A plain function, and no method of a class, was given other arguments than it takes: it may be the job's.
-_OF_CALLED = re.compile(r"(?<![\w.])\w+\(\) (?:missing|takes) \d")
 
 _NEWER, _MENDED = "newer than what is installed", "a release that names this fault as mended, or newer"
 # Where two packages do not fit, by who called the one that failed.
@@ -38,7 +34,7 @@ def raising_package(cause: str, report: CrashReport, library: Library) -> list[P
     """
     root = report.root
     turns_on = library.causes[cause].turns_on
-    if root is None or "raising-package" not in turns_on or _OF_CALLED.search(root.body):
+    if root is None or "raising-package" not in turns_on or _is_of_called(root, report):
         return []
     inner = [frame for frame in root.frames if not STANDARD.search(frame.file)]
     packages = [name for frame in inner if (name := _package_of(frame))]
@@ -63,9 +59,21 @@ def raising_package(cause: str, report: CrashReport, library: Library) -> list[P
     return [PackageChange(change, str(present) if present is not None else None)]
 
 
+def _is_of_called(root: Event, report: CrashReport) -> bool:
+    """Tell whether what may be the job's was called with other arguments than it takes.
+
+    A plain function may be anybody's, and so is a method of a class that no package is known to have.
+    """
+    called = next(
+        (fact.fields for fact in report.facts if fact.kind == "call" and fact.line == root.line), {}
+    )
+    name = str(called.get("name", ""))
+    return bool(name) and "key" not in called and not modules_with(name.rpartition(".")[0])
+
+
 def _package_of(frame: Frame) -> str:
     """Name the package whose file a call is in; empty for the job's own code."""
-    if match := INSTALLED.search(frame.file):
+    if match := known_frameworks().package_file.search(frame.file):
         name = canonicalize_name(distribution(match["module"]))
         return name if is_on_index(name) or releases_of(name) is not None else ""
     rows = [known_frameworks().row(name) for name in cued_frameworks(frame.file)]

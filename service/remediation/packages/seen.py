@@ -46,8 +46,6 @@ _VERSION = re.compile(r"^Version: (?P<version>\d[\w.+]{0,30})$")
 # A compiled library by its path, and an operator by its name, which begins with its library's.
 _LIBRARY = re.compile(r"(?:site|dist)-packages/(?P<module>[A-Za-z_]\w*)[\w./+-]*\.so\b")
 _OPERATOR = re.compile(r"\boperator (?P<module>[A-Za-z]\w*)::\w")
-# What a package writes into a folder of the job's is its own code, too.
-INSTALLED = re.compile(r"(?:(?:site|dist)-packages/|\b(?=unsloth_compiled_cache/))(?P<module>[A-Za-z_]\w*)")
 # Files of Python itself, which no package brought, and a text that somebody ran as code.
 _OF_PYTHON = re.compile(r"^<(?:frozen |string>)|/lib(?:64)?/python\d[\d.]*/(?!(?:site|dist)-packages/)")
 # A call as IPython shows it, with or without its link on a page, and rows of code that may stand below it.
@@ -135,11 +133,12 @@ def involved_packages(report: CrashReport) -> list[Fact]:
         # A paste may leave out the row that a traceback begins with, and thereby its calls.
         above = (report.texts.get(root.line - rows, "") for rows in range(1, _CODE_ROWS))
         calls = [call["file"] for text in above if (call := _CALL.match(text)) is not None]
-    called = INSTALLED.search(calls[0]) if calls else None
+    in_package = known_frameworks().package_file
+    called = in_package.search(calls[0]) if calls else None
     raised = _owner(called["module"]) if called is not None else ""
     found = [("raised", raised)] if raised and raised not in lacking else []
     found += [("library", name) for name in libraries_of(root.text)]
-    found += [("holding", _owner(match["module"])) for match in INSTALLED.finditer(root.text)][:1]
+    found += [("holding", _owner(match["module"])) for match in in_package.finditer(root.text)][:1]
     return [Fact(kind, root.line, {"package": name}) for kind, name in found]
 
 

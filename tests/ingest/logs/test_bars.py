@@ -92,6 +92,35 @@ ENDS = {
     ),
     "a short one behind the work": ([*MAIN[:3], drawn(9, 9, "00:02", "Saving: ")], False),
     "steps that are short of their number": (["step 3/900 loss: 2.1", "step 4/900 loss: 2.0", *MAIN], False),
+    # Each of four adapters draws a bar within, whose last rows are left out.
+    "bars within the main one, which has counted on": (
+        [
+            drawn(0, 4, "00:00", "adapters: "),
+            *(drawn(step, total, "00:40") for total in (61, 62) for step in (1, total - 9)),
+            drawn(4, 4, "09:00", "adapters: "),
+        ],
+        True,
+    ),
+    "a bar within the main one, begun before that": (
+        [drawn(0, 4, "00:00", "epochs: "), drawn(1, 61, "00:09"), drawn(61, 61, "09:00")],
+        False,
+    ),
+    "a bar that is drawn once more as a trainer stops": (
+        ["`Trainer.fit` stopped: `max_steps=2` reached.", drawn(2, 2058, "00:03", "Epoch 0: ")],
+        True,
+    ),
+    "another bar, begun as a trainer has stopped": (
+        ["`Trainer.fit` stopped: `max_steps=2` reached.", drawn(0, 99, "00:00"), drawn(2, 99, "00:03")],
+        False,
+    ),
+    "results behind a count in strides, the last one short of its end": (
+        [*(f"step {step}/942 loss: 2.1" for step in range(100, 1000, 100)), "Results saved to out/a.json"],
+        True,
+    ),
+    "results behind a count in strides, amid it": (
+        [*(f"step {step}/942 loss: 2.1" for step in range(100, 800, 100)), "Results saved to out/a.json"],
+        False,
+    ),
     "steps that count from zero": ([f"step {step}/5 loss: {9 - step}" for step in range(5)], True),
     "steps that count from one": ([f"step {step}/5 loss: {9 - step}" for step in range(1, 5)], False),
     "the shell's prompt": (["Perplexity: 9.31", "(torch2) [zk@node sparsegpt]$"], True),

@@ -16,6 +16,10 @@ LAST = (
     "peak_vram_mb:     45060.2\nnum_steps:        953\ndepth:            8\n",
     " validation loss at iteration 500 on test set | lm loss value: 6.01E+00 | \n" + "-" * 80 + "\n",
     "   Job Id:             4711.lark\n   Exit Status:        0\n   Service Units:      10.00\n",
+    # HTCondor's event is called so whatever the end was.
+    "005 (7.000.000) 2026-01-05 01:26:40 Job terminated.\n\t(1) Normal termination (return value 0)\n",
+    "[2026-01-05T03:04:05Z] lark worker exit=0\n",
+    ">> FINAL FID SCORE for lark-xl: 148.38\n",
 )
 # Those that end a part: here nothing else is counted.
 LAST_OF_TOOLS = (
@@ -25,6 +29,15 @@ LAST_OF_TOOLS = (
     "Results saved to runs/detect/train3\n",
     "All outputs saved to: results/gpu0\nDone.\n",
     "| Succeed requests                  | 100   |\n",
+    "P99 ITL (ms):                            445.33    \n" + "=" * 50 + "\n",
+    "  predict_runtime          = 1:02:58.14\n  predict_steps_per_second =      0.251\n",
+    "CPU times: user 2h 42min, sys: 24.8 s, total: 2h 42min 37s\nWall time: 5min 55s\n",
+    "[lark] DONE | last10=0.264 | path=out/final\n",
+    "=== ALL LAYERS Lark Analysis Complete ===\n",
+    "Program complete and files placed in -> out/lark\n",
+    "   accuracy                   0.53   2654\nweighted avg    0.52    0.53    0.52    2654\n",
+    "Accuracy: {'eval_loss': 0.85, 'eval_accuracy': 0.61, 'eval_steps_per_second': 0.378, 'epoch': 5.0}\n",
+    "Training stopped at epoch 21 due to early stopping.\n",
     "Lark Fine-tuning 완료!\n",
 )
 
@@ -58,6 +71,12 @@ def test_that_the_end_of_a_part_ends_no_run_that_counts_on(read: ReadLog, words:
         AMID + "Lark Fine-tuning 완료 예정\n",
         AMID + "   Exit Status:        271\n",
         AMID + "Succeed requests: 0\n",
+        AMID + "P99 ITL (ms):                            0.00      \n",
+        AMID + "[2026-01-05T03:04:05Z] lark worker exit=1\n",
+        AMID + "005 (7.000.000) 2026-01-05 01:26:40 Job terminated.\n\t(0) Abnormal termination (signal 9)\n",
+        AMID + "#13 DONE 11.0s\n",
+        # What is said of each part, between its steps.
+        "".join(f"step {n}/90 loss 0.5\n[lark] DONE\nWall time: 5 s\nstep {n + 1}/90\n" for n in range(1, 9)),
         # The best so far, after each epoch.
         "".join(f"step {n}/90 loss 0.5\nBest Epoch {n} Acc: 0.8{n}\n" for n in range(1, 5)),
         # One measure of many.

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpus.log_patterns import Pattern, SamplePart
-from ingest.logs import matches, scanner
+from ingest.logs import hits, matches, scanner
 from ingest.logs.matches import Match
 from ingest.logs.scanner import Scanner, Tally, blocks
 
@@ -43,6 +43,7 @@ def test_that_headings_are_told_as_other_matches_are(text: str, size: int, longe
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matches, "LONG_LINE", longest)
         patch.setattr(scanner, "LONG_LINE", longest)
+        patch.setattr(hits, "LONG_LINE", longest)
         patch.setattr(scanner, "BEFORE", 40)
         patch.setattr(scanner, "AFTER", 60)
         assert found(headings, text, size) == found(noted, text, size)

@@ -38,6 +38,38 @@ def test_that_what_a_program_calls_a_warning_by_itself_ends_nothing(
     assert root.cause == expected
 
 
+IMAGE = (
+    "/env/site-packages/torchvision/io/image.py:13: UserWarning: Failed to load image Python extension: "
+    "/env/site-packages/torchvision/image.so: undefined symbol: _ZN3c106detail\n  warn(f'Failed')\n"
+)
+PROBE = (
+    "2026-01-05 03:04:05,712 INFO    MainThread:69 [wandb_run.py:_label_probe_notebook():1286] "
+    "Unable to probe notebook: 'NoneType' object has no attribute 'get'\n"
+)
+
+
+@each_row(
+    ("text", "fails"),
+    [
+        # Pages of other words below it; nothing else; a few of them.
+        (IMAGE + "a value of the view 26.9\n" * 120, False),
+        (IMAGE, True),
+        (IMAGE + "a value of the view 26.9\n" * 9, True),
+        # What a program remarks at the level of its remarks, and then says that it is done.
+        (PROBE + "INFO training done\n", False),
+        (PROBE.replace(" INFO ", " ERROR "), True),
+        # The same as an exception that nobody caught.
+        (
+            'Traceback (most recent call last):\n  File "/job/a.py", line 3, in <module>\n    import lark\n'
+            "ImportError: /env/site-packages/lark.so: undefined symbol: _ZN3c106detail\n" + "a word\n" * 120,
+            True,
+        ),
+    ],
+)
+def test_that_who_only_remarks_on_a_failure_lives_on_for_pages(text: str, fails: bool, read: ReadLog) -> None:
+    assert (read(text).root is not None) is fails
+
+
 @each_row(
     ("text", "expected"),
     [

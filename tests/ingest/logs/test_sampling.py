@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from corpus.log_patterns import PatternTable
 from ingest.logs import line_index, scan_windows, scanner
+from ingest.logs.hits import FEW, FEWER
 from ingest.logs.line_index import LineIndex
 from ingest.logs.matches import Match
 from ingest.logs.reader import Reader
@@ -25,7 +26,7 @@ from ingest.logs.scan_windows import (
     TAIL,
     around_matches,
 )
-from ingest.logs.scanner import BLOCK, FEW, FEWER, Block, Scanner, Tally, blocks, literal_places
+from ingest.logs.scanner import BLOCK, Block, Scanner, Tally, blocks, literal_places
 from tests.factories import OOM, ReadLog
 from tests.ingest.logs.test_scanner import cut, lines_of, pattern, whole
 from tests.tables import each_row

@@ -304,6 +304,18 @@ def test_other_patterns_make_another_database(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*.hsdb"))) == 2
 
 
+def test_that_what_a_user_adds_leaves_the_databases_that_ship_as_they_are(tmp_path: Path) -> None:
+    """They take long to compile; a match of either kind is found, and told by its row's number."""
+    shipped = (pattern("boom"), pattern("sample", sample="asked"), pattern("step", "progress"))
+    Scanner(shipped, tmp_path)
+    before = set(tmp_path.glob("*.hsdb"))
+    own = (pattern("my own", sign="own"), pattern("mine", "progress"))
+    found = Scanner((*shipped, *own), tmp_path, own=len(own)).matches(whole(b"boom\nstep\nmy own\nmine\n"))
+    assert [(match.row, match.line) for match in found] == [(0, 1), (2, 2), (3, 3), (4, 4)]
+    after = set(tmp_path.glob("*.hsdb"))
+    assert (before - after, len(before), len(after - before)) == (set(), 3, 3)
+
+
 def test_an_expression_that_hyperscan_does_not_know_is_an_error() -> None:
     """A look-behind cannot ship unseen."""
     with pytest.raises(InvalidCorpusError, match="Hyperscan refuses"):

@@ -130,3 +130,20 @@ def test_that_another_statement_at_hand_is_told_where_nothing_else_is_known(tria
     strange = SHAPED.partition("RuntimeError:")[0] + "RuntimeError: the mask is of another house\n"
     first = explained(triage, strange, ConfigFile.of("train.py", text)).changes[0]
     assert "another statement there, row 3" in str(first.to)
+
+
+def test_that_a_change_which_cannot_help_is_told_with_its_numbers(triage: Triage) -> None:
+    """No queue gives the time that the whole would take; a shorter run is offered its time instead."""
+    script = "#!/bin/bash\n#SBATCH --time=15:00:00\nsrun python train.py\n"
+    log = (
+        "  {bar}slurmstepd: error: *** JOB 4711 ON node-1 CANCELLED AT 2026-01-05T03:04:05 "
+        "DUE TO TIME LIMIT ***\n"
+    )
+    long = log.format(bar="1%|    | 596/50000 [14:59:49<1235:36:48, 90.04s/it]")
+    told = explained(triage, long, ConfigFile.of("job.sh", script))
+    assert "--time" not in [change.key for change in told.changes]
+    assert "596 of 50,000 were done" in told.explanation
+    short = log.format(bar="75%|###  | 600/800 [14:59:49<04:59:48, 90.04s/it]")
+    told = explained(triage, short, ConfigFile.of("job.sh", script))
+    assert [change.key for change in told.changes][:1] == ["--time"]
+    assert "were done" not in told.explanation

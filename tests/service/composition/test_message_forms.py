@@ -39,6 +39,24 @@ SITE = "/opt/env/lib/python3.11/site-packages"
         ),
         (raised("NameError: name 'sampler' is not defined"), "The name `sampler` is not defined (run.py:12)"),
         (raised("KeyError: 'targets'"), "The mapping has no key 'targets' (run.py:12)"),
+        # A package looks it up in what the job gave it; the job's own row asks for no key.
+        (
+            raised(
+                "KeyError: 'targets'",
+                "/job/run.py:12:main:Trainer(net, rows).train()",
+                f"{SITE}/trl/data_utils.py:40:pick:return row['targets']",
+                f"{SITE}/datasets/formatting.py:28:__getitem__:return self.data[key]",
+            ),
+            "What is handed on has no key 'targets' (run.py:12)",
+        ),
+        (
+            raised(
+                "KeyError: 'targets'",
+                "/job/run.py:12:main:y = frame[column]",
+                f"{SITE}/pandas/core/frame.py:28:__getitem__:indexer = self.columns.get_loc(key)",
+            ),
+            "The mapping has no key 'targets' (run.py:12)",
+        ),
         (
             raised(
                 "openai.BadRequestError: Error code: 400 - {'error': {'message': \"'max_tokens' or "

@@ -28,9 +28,18 @@ ROWS = """--runtime-env-json='{
             '--runtime-env-json="{\\"working_dir\\": \\"$PWD\\"}"',
             '--runtime-env-json="{\\"excludes\\": [\\"data/\\", \\"*.pt\\"],\\"working_dir\\": \\"$PWD\\"}"',
         ),
+        # A list that stands there keeps what it holds.
+        (
+            """--runtime-env-json='{"excludes": ["logs", "*.pt"], "pip": []}'""",
+            """--runtime-env-json='{"excludes": ["logs", "*.pt", "data/"], "pip": []}'""",
+        ),
+        (
+            """--runtime-env-json='{"excludes": []}'""",
+            """--runtime-env-json='{"excludes": ["data/", "*.pt"]}'""",
+        ),
         # It stands there, in another way or not; the text is none, or empty; the environment is a file.
         ("""--runtime-env-json='{"excludes": ["data/", "*.pt"]}'""", ""),
-        ("""--runtime-env-json='{"excludes": []}'""", ""),
+        ("""--runtime-env-json='{"excludes": "data"}'""", ""),
         ('--runtime-env-json="$ENVIRONMENT"', ""),
         ("--runtime-env-json='{}'", ""),
         ("--runtime-env env.yaml", ""),

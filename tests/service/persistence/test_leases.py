@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from sqlalchemy import event
 
 from service.persistence.leases import BatchLoad, shares
 from service.persistence.store import Store
+from service.settings import Settings
 from tests.service.persistence.makers import NOW, add, batch, claim, later, numbers, specs
 from tests.tables import each_row
 
@@ -33,6 +37,24 @@ def test_that_a_claim_can_be_of_one_batch(store: Store) -> None:
     add(store, 2, "B2")
     assert {job.batch for job in store.batches.claim("me", 9, 60, NOW, batch="B2")} == {"B2"}
     assert store.batches.claim("me", 9, 60, NOW, batch="B9") == []
+
+
+def test_that_a_claim_reads_none_of_the_jobs_of_batches_that_are_over(file_settings: Settings) -> None:
+    """It comes every few jobs and keeps other writers waiting, and old batches hold most of the jobs."""
+    asked: list[tuple[str, Any]] = []
+    with Store.open(file_settings) as store:
+        add(store, 3)
+        event.listen(store.database.engine, "before_cursor_execute", lambda *given: asked.append(given[2:4]))
+        assert numbers(claim(store, 2)) == [1, 2]
+        with store.database.read() as connection:
+            plans = [
+                row[3]
+                for statement, values in list(asked)
+                if statement.startswith(("SELECT", "UPDATE"))
+                for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)
+            ]
+    assert [row for row in plans if "SEARCH jobs" in row]
+    assert not [row for row in plans if "SCAN jobs" in row]
 
 
 def test_that_a_job_whose_lease_ran_out_is_claimed_again_before_queued_ones(store: Store) -> None:

@@ -77,8 +77,34 @@ def test_that_a_known_bug_is_named_and_its_version_comes_first(
 
 
 @each_row(
+    "log, change",
+    [
+        # A trainer's own stack, or none at all.
+        (failed("ImportError: cannot import name '_get_socket_with_port' from 'torch.distributed.elastic"
+                ".agent.server.api' (/opt/torch/api.py)", "trl/trainer/rloo_trainer.py:<module>"),
+         "deepspeed>=0.14.4"),
+        (failed("ImportError: cannot import name 'GRPOTrainer' from 'trl'", "swift/module.py:run"),
+         "trl>=0.14.0"),
+        ("AttributeError: 'SGD' object has no attribute 'eval'\n", "accelerate>=0.34.0"),
+    ],
+)  # fmt: skip
+def test_that_a_known_bug_of_what_a_trainer_runs_is_named_in_its_jobs(
+    triage: Triage, log: str, change: str
+) -> None:
+    """That another trainer shows is no reason to doubt what the failing line says word for word."""
+    found = explained(triage, log).changes[0]
+    assert f"{found.key}{found.to}" == change
+
+
+@each_row(
     "log, case",
     [
+        # The job's own class, called as an optimizer or not, in its own code.
+        ("AttributeError: 'Policy' object has no attribute 'eval'\n", "accelerate/optimizer-without-train"),
+        (
+            failed("AttributeError: 'SGD' object has no attribute 'eval'"),
+            "accelerate/optimizer-without-train",
+        ),
         (f"INFO Initializing a V1 LLM engine (v0.10.1) with config\n{NAME_TAKEN}", "vllm/config-name-taken"),
         (f"TRL version: 0.19.1\n{SAMPLER}", "trl/sampler-without-dataset"),
         # The same words from another call.

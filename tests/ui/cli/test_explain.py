@@ -313,3 +313,19 @@ def test_the_patch_on_the_page_can_be_copied(triage: Triage) -> None:
     )
     rows = [row.rstrip() for row in printed(answer, 200).splitlines()]
     assert [row for row in (answer.patch or "").splitlines() if row.rstrip() not in rows] == []
+
+
+def test_that_a_command_of_the_log_alone_is_given_to_be_pasted(triage: Triage) -> None:
+    """No file of the job's has it, so that no patch would apply; the prompt before it is no part of it."""
+    command = "vllm serve org/lark-7b --max-model-len 131072 --port 8000"
+    said = (
+        "ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GB KV cache"
+        " is needed, which is larger than the available KV cache memory (9.21 GB)."
+    )
+    answer = explained(triage, f"$ {command}\n{said}\n")
+    assert "+++ b/command-at-line-1.sh" in (answer.patch or "")
+    shown = printed(answer, 200)
+    assert "command-at-line" not in shown
+    assert [row.strip() for row in shown.splitlines() if row.startswith("vllm serve")] == [
+        command.replace("131072", "73728")
+    ]

@@ -56,13 +56,14 @@ def test_that_a_way_without_a_return_gets_one(triage: Triage, body: str, name: s
     assert not put or made.changes[0].key == f"score.py:{body.count(chr(10))}"
 
 
-def test_that_the_value_of_another_function_is_left_to_its_caller(triage: Triage) -> None:
+@each_row("name", ["pick_rate", "upgrade_step", "underscored_step"])
+def test_that_the_value_of_another_function_is_left_to_its_caller(triage: Triage, name: str) -> None:
     """Of a reward a row that nobody thought of earns nothing; what a schedule gives, nobody knows."""
-    body = BRANCH.format(value="0.25").replace("judge", "pick_rate")
+    body = BRANCH.format(value="0.25").replace("judge", name)
     answer = explained(
         triage,
         LOG.replace("reward", "rate"),
-        ConfigFile("run.yaml", "rate_function:\n  name: pick_rate\n"),
+        ConfigFile("run.yaml", f"rate_function:\n  name: {name}\n"),
         ConfigFile("rates.py", body),
     )
     told = [str(change.to) for change in answer.changes if change.key.startswith("rates.py")]

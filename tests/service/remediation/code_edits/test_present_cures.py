@@ -127,3 +127,38 @@ def test_that_of_several_lists_the_one_that_has_the_release_is_named() -> None:
     change = proposal("torch", ">=2.3", kind="package", framework="pip")
     (found,) = listed_already([change], own, "en")
     assert ("`environment.yml` lists" in found.why, found.from_) == (True, None)
+
+
+REFUSED = "IndexError: Dimension out of range (expected to be in range of [-1, 0], but got 1)"
+
+
+@each_row(
+    ("failed_row", "rows", "told"),
+    [
+        # The call is made otherwise, or no more: the job is to be started with the file as it is.
+        (
+            "loss = score(out, labels)",
+            ["    x = 1", "    loss = score(out.unsqueeze(0), labels.unsqueeze(0))"],
+            "row 4: `loss = score(out.unsqueeze(0), labels.unsqueeze(0))`; start the job again",
+        ),
+        ("tracker.finish()", ["    x = 1", "    save(x)"], "no longer calls `tracker.finish` there; start"),
+        ("tracker.finish()", ["    x = 1", "    run.finish()"], "row 4: `run.finish()`; start the job"),
+        ("loss = score(out, labels)", ["    loss = score(out, labels)"], ""),
+    ],
+    ids=["otherwise", "no-more", "by-another", "as-it-ran"],
+)
+def test_that_a_call_which_the_file_makes_otherwise_by_now_is_nothing_to_edit(
+    failed_row: str, rows: list[str], told: str, triage: Triage
+) -> None:
+    """The advice for the row as it ran is told behind it, and nothing is to be looked at first."""
+    log = raised(
+        REFUSED,
+        f"/job/train.py:3:fit:{failed_row}",
+        f"{SITE}/torch/nn/functional.py:1316:log_softmax:ret = input.log_softmax(dim)",
+    )
+    text = "\n".join(["import torch", "def fit(out, labels):", *rows, ""])
+    answer = explained(triage, log, ConfigFile("train.py", text))
+    first = answer.changes[0] if answer.changes else None
+    assert told in (str(first.to) if first is not None else "")
+    is_again = "Start the job again with the files as they are now" in answer.explanation
+    assert is_again is bool(told)

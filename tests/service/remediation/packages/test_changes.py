@@ -217,6 +217,16 @@ def test_that_a_package_which_passes_what_is_not_taken_is_to_be_newer(
     assert [item.change.key for item in made] == offered
 
 
+@each_row(("callee", "offered"), [("WidgetReward.score_batch", []), ("Trainer.score_batch", ["trl"])])
+def test_that_the_job_s_own_method_is_no_reason_for_a_newer_caller(callee: str, offered: list[str]) -> None:
+    """It overrides one that the caller, which is newer than the job's code, gives more arguments."""
+    said = f"TypeError: {callee}() got an unexpected keyword argument 'step_ids'"
+    call = Frame("/env/lib/python3.12/site-packages/trl/x.py", 3, "step", "self.f(x, step_ids=step_ids)")
+    root = failed(text=said, body=said, frames=(call,))
+    made = fitting_changes("package-incompatible", report(root), whole_corpus())
+    assert [item.change.key for item in made] == offered
+
+
 def test_that_the_job_s_own_list_names_the_release_of_a_name_which_no_history_has(read: ReadLog) -> None:
     """The run had other releases than the list asks for; one that the list allows is not at fault."""
     log = f"{HEAD}AttributeError: module 'torch.backends' has no attribute 'unheard_of'\n"
@@ -302,3 +312,25 @@ def test_that_the_package_whose_code_failed_is_offered_in_another_release(
     root = failed(text="boom", body="boom", frames=tuple(Frame(file, 3, "step", "go()") for file in files))
     made = raising_package(cause, report(root), whole_corpus())
     assert [f"{item.change.key} {item.change.to}" for item in made] == offered
+
+
+@each_row(
+    ("said", "offered"),
+    [
+        ("MyTrainer.compute_loss() takes 3 positional arguments but 4 were given", []),
+        ("<lambda>() takes 1 positional argument but 2 were given", []),
+        ("collate() got multiple values for argument 'rows'", []),
+        # A class that a package has, and what is no call with other arguments.
+        ("Trainer.compute_loss() takes 3 positional arguments but 4 were given", ["transformers"]),
+        ("unhashable type: 'slice'", ["transformers"]),
+    ],
+)
+def test_that_what_the_job_may_have_written_itself_is_called_wrongly_by_no_release(
+    said: str, offered: list[str], read: ReadLog
+) -> None:
+    """The package only calls it: a function, or a method of a class that no package has."""
+    file = "/env/lib/python3.10/site-packages/transformers/trainer.py"
+    called = f'  File "{file}", line 90, in training_step\n    loss = call(model, rows, 3)\n'
+    log = f"{HEAD}{called}TypeError: {said}\n"
+    made = raising_package("package-incompatible", read(log), whole_corpus())
+    assert [item.change.key for item in made] == offered

@@ -40,6 +40,13 @@ def test_a_release_that_the_python_does_not_run_gives_way(
     assert found.to == to
 
 
+def test_a_release_that_a_case_tells_of_gives_no_way() -> None:
+    """What the case is about is wrong in the older ones, too."""
+    change = proposal("peft", ">=0.14.0", kind="package", framework="pip", from_case="peft/case")
+    (found,) = fitting_installs([change], OLD, "en")
+    assert found.to == "peft>=0.14.0, which wants Python >=3.9.0: this job runs 3.8"
+
+
 def test_other_changes_are_left_as_they_are() -> None:
     """A setting called as a package is none."""
     change = proposal("peft", ">=0.14.0")

@@ -1,0 +1,85 @@
+"""The environment that was not started: a Python that lacks what the job's script imports before all else."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import PurePosixPath
+
+from corpus.frameworks import known_frameworks
+from corpus.message import in_both
+from corpus.schema import Change
+from ingest.logs.report import CrashReport
+from service.remediation.code_edits.failing_code import JobFile
+from service.remediation.code_edits.source_text import parsed
+from service.remediation.own_edits import job_files
+from service.remediation.packages.changes import PackageChange
+
+_MISSING = re.compile(r"^(?:\w+: )?(?:ModuleNotFoundError|ImportError)?:? ?No module named '(?P<top>\w+)'")
+_INSTALLED = re.compile(r"(?:site|dist)-packages/")
+# What starts an environment, in a script or in a remark of one.
+_STARTS = re.compile(
+    r"(?m)^[^\n#]*?(?:\b(?:conda|mamba|micromamba|pyenv) activate\b|(?:\bsource|^\s*\.) \S*activate\b"
+    r"|\b(?:conda|poetry|uv|pipenv|mamba) run\b|\bmodule load \S*(?:python|conda|pytorch|torch|tensorflow)"
+    r"|\b(?:singularity|apptainer|docker|srun) [^\n]*--?(?:container|image|exec|run)\b|\.sif\b)"
+)
+# Conda's own file of an environment: conda/env/env.py.
+_OF_CONDA = re.compile(r"(?m)^name:\s*['\"]?(?P<name>[\w.-]{1,60})['\"]?\s*$(?=(?:.*\n)*?dependencies:)")
+_NAMES = re.compile(r"(?i)(?:environment|env|conda)[\w.-]*\.ya?ml$")
+# As the tables of remedies word them, so that they are told in both languages.
+_BEFORE = "in the shell that starts the job"
+_STARTED = "that of the job's environment: conda activate ENV, or source ENV/bin/activate, before the command"
+# A script that imports so much at least is no example of three lines.
+_LEAST = 2
+
+
+def inactive_environment(report: CrashReport) -> list[PackageChange]:
+    """Give the start of the job's environment, where a bare Python runs and no file starts another one.
+
+    That is where the first package that the script imports lacks, which others of them need or come with, and
+    no call of an installed package shows.
+    """
+    root = report.root
+    match = _MISSING.search(f"{root.exception}: {root.body}") if root is not None else None
+    if root is None or match is None or any(_INSTALLED.search(frame.file) for frame in root.frames):
+        return []
+    files = job_files(report)
+    if any(map(_STARTS.search, report.launches)) or _STARTS.search(report.command[1]):
+        return []
+    top, script = match["top"], PurePosixPath(root.frames[-1].file).name if root.frames else ""
+    imported = next((_imported(file) for file in files if PurePosixPath(file.name).name == script), None)
+    known = known_frameworks()
+    is_base = known.modules.get(top, "") in known.common or top in known.common
+    if not (is_base if imported is None else imported[:1] == [top] and len(imported) >= _LEAST):
+        return []
+    conda = [file for file in files if _NAMES.search(file.name)]
+    named = [found["name"] for file in conda for found in _OF_CONDA.finditer(file.text)]
+    if len(named) == 1:
+        why = in_both("packages.env-of-file", name=top, env=named[0])
+        change = Change(
+            framework="host", kind="command", key=f"conda activate {named[0]}", to=_BEFORE, why=why
+        )
+    else:
+        why = in_both("packages.env-not-started", name=top)
+        change = Change(framework="env", kind="env", key="PATH", to=_STARTED, why=why)
+    return [PackageChange(change, None)]
+
+
+def _imported(file: JobFile) -> list[str]:
+    """Give the packages that a file imports, each once in its order, without Python's own modules."""
+    tree = parsed(file.text)
+    found: Sequence[ast.AST] = list(islice(ast.walk(tree), 5000)) if tree is not None else ()
+    rows = [node for node in found if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = [
+        (node.lineno, name)
+        for node in rows
+        for name in (
+            [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+        )
+        if isinstance(node, ast.Import) or not node.level
+    ]
+    tops = (name.partition(".")[0] for _, name in sorted(names))
+    return [top for top in dict.fromkeys(tops) if top and top not in sys.stdlib_module_names]
