@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 
-# `pad_token=eos_token_id`, `flops_per_token = 12*L*H`: behind a token's name alone.
+# `pad_token=tokenizer.eos_token_id`, `flops_per_token = 12*L*H`: behind a token's name alone.
 _TOKENS_CODE = re.compile(
+    rb"(?:[a-z_]{1,30}\.){0,3}"
     rb"(?:eos|bos|pad|padding|unk|sep|cls|mask|next|last|first|prev|input|output|prompt|completion|image|"
     rb"vision|video|audio|special|target|stop|start|end|draft|new|num|max|hidden)_(?:tokens?|states?)"
-    rb"(?:_(?:ids?|idx|index|mask|count|len))?:?\Z|"
+    rb"(?:_(?:ids?|idx|index|mask|count|len))?[.:]?\Z|"
     # A call with names alone, the place of an f-string, an argument that is called as its parameter.
     rb"[a-z]+(?:[_.][a-z]+)+\((?:[a-z]+(?:[_.][a-z]+)*(?:\[[a-z_.]{1,40}\])?)?\)?\Z|"
     rb"\{[a-z][a-z_]*(?:\.[a-z_]+)*\}\Z|"

@@ -128,6 +128,7 @@ def test_every_kind_of_the_table_has_a_sample() -> None:
         "max_tokens=2048 max_new_tokens=4096 num_tokens=123456789012",
         "pad_token=<|endoftext|> eos_token='</s>'",
         "pad_token_id=151643, bos_token_id: 151644",
+        "- a setting: tokenizer.pad_token = tokenizer.eos_token. The tokenizer has none",
         "tokenizer=Qwen/Qwen2.5-7B-Instruct",
         "tokenizer_path=/models/Qwen2.5-7B-Instruct",
         "tokens_per_second: 12345.678901234",
