@@ -212,7 +212,8 @@ def query_of(report: CrashReport) -> str:
         event.body for event in report.standing if event is not root and event.pattern_role == "origin"
     ][:2]
     parts = [
-        root.body[:500],
+        # Whoever quotes a message puts marks around it, which are none of its words.
+        root.body[:500].strip(" *`~"),
         root.exception,
         frame_path(report),
         report.phase,

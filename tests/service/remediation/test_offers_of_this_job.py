@@ -20,7 +20,7 @@ OOM = (
 
 
 class Job(NamedTuple):
-    """A log, the files of the job beside it, the first change's key and those that none has."""
+    """A log, the files of the job beside it, the first change's key (empty for none) and those that none has."""
 
     log: str
     files: dict[str, str]
@@ -85,9 +85,9 @@ GOES = "#!/bin/bash\nBASE=/data/kim\ncd $BASE\npython prepare.py --rows lists/ro
         Job(ADAM, {"train.py": ARGUMENTS.format(more="")}, "optim"),
         Job(
             ADAM,
+            # Nor does less of what the forward keeps make room for the optimizer's own states.
             {"train.py": ARGUMENTS.format(more='deepspeed="zero3.json", ')},
-            "gradient_checkpointing",
-            ("optim",),
+            "",
         ),
         # With one card there is no other to go to.
         Job(stack(STEP, error=OCCUPIED), ROWS, "CUDA_VISIBLE_DEVICES"),
@@ -202,5 +202,5 @@ def test_that_the_first_change_is_one_of_this_job(job: Job, triage: Triage) -> N
     files = [ConfigFile(name, text) for name, text in job.files.items()]
     found = opened(triage, sources.from_text(job.log), "en", files).first
     keys = [change.key for change in found.changes if change.purpose == "cure"]
-    assert keys[:1] == [job.first]
+    assert keys[:1] == ([job.first] if job.first else [])
     assert not set(job.absent) & set(keys)
