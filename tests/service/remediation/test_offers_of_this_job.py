@@ -20,7 +20,7 @@ OOM = (
 
 
 class Job(NamedTuple):
-    """A log, the files beside it, the first change's key (empty where none is offered) and those that none has."""
+    """A log, the files beside it, the first change's key (empty: none is offered) and those that none has."""
 
     log: str
     files: dict[str, str]
