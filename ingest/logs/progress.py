@@ -276,18 +276,17 @@ class Progress:
     @property
     def is_at_last(self) -> bool:
         """Tell whether a count of all steps, or of all epochs, stands at the last one."""
-        whole = self.whole
-        is_through = whole is not None and whole.step + self.counts_from_zero >= self.total
-        return is_through or self.epochs.is_at_last
+        return self.is_through or self.epochs.is_at_last
 
     @property
     def is_through(self) -> bool:
-        """Tell whether the count of all steps has come to its last one."""
-        return self.whole is not None and not self._is_before_last
+        """Tell whether the count of all steps has come to the last one that is told, also in strides."""
+        whole, untold = self.whole, max(self.stride - 1, float(self.counts_from_zero))
+        return whole is not None and whole.step + untold >= self.total
 
     @property
     def _is_before_last(self) -> bool:
-        return self.whole is not None and self.whole.step < self.total - self.stride
+        return self.whole is not None and self.whole.step < self.total - max(1.0, self.stride - 1)
 
     def worked_through(self, last_line: int) -> BarState | None:
         """Give the bar of the main work if the text ends behind it, and no count of all steps is short."""

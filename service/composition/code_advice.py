@@ -16,7 +16,7 @@ from service.composition.phrases import phrase
 from service.remediation.code_edits.changed_rows import ChangedRow, changed_row
 from service.remediation.code_edits.defined_since import defined_since
 from service.remediation.code_edits.edits import LONGEST_SHOWN
-from service.remediation.code_edits.unparsed import unparsed_words
+from service.remediation.code_edits.unparsed import UNPARSED, unparsed_words
 from service.remediation.data_flow.absent_values import absent_value
 from service.remediation.guesses import is_advised
 from service.remediation.offered_edits import offered_edit
@@ -33,14 +33,18 @@ _ANY = frozenset({"", "0", "1", "True", "False", "true", "false", "None", "null"
 ABOUT_CODE: frozenset[TraceKind] = frozenset({"tested", "path", "name"})
 
 
+CodeStep = Literal["", "again", "edited", "parsed"]
+
+
 class CodeAdvice(NamedTuple):
     """The changes with that of the job's own code, and what it leaves to do where it is the first of them.
 
-    `again`: start the job again, since the files at hand are not as they ran; `edited`: make the edit.
+    `again`: start the job again, since the files at hand are not as they ran; `edited`: make the edit;
+    `parsed`: make it in a file that does not parse.
     """
 
     changes: tuple[ProposedChange, ...]
-    step: Literal["", "again", "edited"] = ""
+    step: CodeStep = ""
 
 
 def with_code_advice(
@@ -70,9 +74,8 @@ def with_code_advice(
     if (edit := offered_edit(report, variables=variables)) is not None:
         made = _told_changed(edit_change(edit, language), changed, language, edit)
         is_first = is_first or (edit.is_sure and not is_proved)
-        is_mended = is_first and edit.is_sure
-        others = _beside_edit(changes) if is_mended else changes
-        return _placed(made, others, "again" if edit.there else "edited", is_first=is_first)
+        others = _beside_edit(changes) if is_first and edit.is_sure else changes
+        return _placed(made, others, _step_behind(edit, report), is_first=is_first)
     is_other = changed is not None and bool(changed.is_anew or changed.removed) and not changed.still
     if own is not None and changed is not None and is_other and (is_first or changed.gained):
         other = _made_anew(changed, place_of(own), message, language)
@@ -101,6 +104,13 @@ def with_code_advice(
     first = [change for change in changes[:1] if is_first and (change.to == off or _is_told(change, report))]
     placed = _placed(advice, changes[len(first) :], "", is_first=is_first)
     return CodeAdvice(shown([*first, *placed.changes]))
+
+
+def _step_behind(edit: OwnEdit, report: CrashReport) -> CodeStep:
+    """Tell what an edit leaves to do: in a file that does not parse nothing can be printed either."""
+    if edit.there:
+        return "again"
+    return "parsed" if report.root is not None and report.root.exception in UNPARSED else "edited"
 
 
 def _made_anew(
@@ -219,11 +229,7 @@ def _beside_edit(changes: Sequence[ProposedChange]) -> list[ProposedChange]:
 
 
 def _placed(
-    advice: ProposedChange,
-    changes: Sequence[ProposedChange],
-    step: Literal["", "again", "edited"],
-    *,
-    is_first: bool,
+    advice: ProposedChange, changes: Sequence[ProposedChange], step: CodeStep, *, is_first: bool
 ) -> CodeAdvice:
     """Put a change of the code first, or behind the others where there is room."""
     if is_first:

@@ -211,7 +211,7 @@ class Explanation:
             look = self.message.look(self.language) if self.message else ""
             # Of a statement that is not as it ran any more, or gets its edit, nothing is to be looked at.
             is_told = self.message is not None and bool(self.message.act(self.language))
-            is_edited = self.step == "edited" and cause.action == "fix-code" and not is_told
+            is_edited = self.step in ("edited", "parsed") and cause.action == "fix-code" and not is_told
             if self.step == "again" or is_edited:
                 look = phrase(f"code-step-{self.step}", self.language)
             # An end that is the answer tells more of what to do than the cause, which has several ends.

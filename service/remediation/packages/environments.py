@@ -19,7 +19,6 @@ from service.remediation.own_edits import job_files
 from service.remediation.packages.changes import PackageChange
 
 _MISSING = re.compile(r"^(?:\w+: )?(?:ModuleNotFoundError|ImportError)?:? ?No module named '(?P<top>\w+)'")
-_INSTALLED = re.compile(r"(?:site|dist)-packages/")
 # What starts an environment, in a script or in a remark of one.
 _STARTS = re.compile(
     r"(?m)^[^\n#]*?(?:\b(?:conda|mamba|micromamba|pyenv) activate\b|(?:\bsource|^\s*\.) \S*activate\b"
@@ -44,14 +43,14 @@ def inactive_environment(report: CrashReport) -> list[PackageChange]:
     """
     root = report.root
     match = _MISSING.search(f"{root.exception}: {root.body}") if root is not None else None
-    if root is None or match is None or any(_INSTALLED.search(frame.file) for frame in root.frames):
+    known = known_frameworks()
+    if root is None or match is None or any(known.package_file.search(frame.file) for frame in root.frames):
         return []
     files = job_files(report)
     if any(map(_STARTS.search, report.launches)) or _STARTS.search(report.command[1]):
         return []
     top, script = match["top"], PurePosixPath(root.frames[-1].file).name if root.frames else ""
     imported = next((_imported(file) for file in files if PurePosixPath(file.name).name == script), None)
-    known = known_frameworks()
     is_base = known.modules.get(top, "") in known.common or top in known.common
     if not (is_base if imported is None else imported[:1] == [top] and len(imported) >= _LEAST):
         return []

@@ -11,6 +11,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from corpus.frameworks import known_frameworks
 from corpus.message import joined, words
 from corpus.releases import allows, releases_of, version_of
 from corpus.schema import Language, Scalar
@@ -29,7 +30,6 @@ _STATED = re.compile(
 _LATEST = 99
 # A path as one writes it in a command: a log may hold any.
 _PLAIN_PATH = re.compile(r"(?!.*\.\.)/[\w./@+-]{1,300}")
-_INSTALLED = re.compile(r"(?:site|dist)-packages/")
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def _roots(name: str, report: CrashReport) -> Iterator[str]:
     root = report.root
     for frame in root.frames if root is not None else ():
         parts = PurePosixPath(frame.file.replace("\\", "/")).parts
-        if _INSTALLED.search(frame.file) or not _PLAIN_PATH.fullmatch(frame.file):
+        if known_frameworks().package_file.search(frame.file) or not _PLAIN_PATH.fullmatch(frame.file):
             continue
         yield from (
             str(PurePosixPath(*parts[:place]))

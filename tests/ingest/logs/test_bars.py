@@ -117,6 +117,14 @@ ENDS = {
         [*(f"step {step}/942 loss: 2.1" for step in range(100, 1000, 100)), "Results saved to out/a.json"],
         True,
     ),
+    "results behind a count in strides, one stride before its end": (
+        [*(f"step {step}/1000 loss: 2.1" for step in range(100, 1000, 100)), "Results saved to out/a.json"],
+        False,
+    ),
+    "results behind the last step but one": (
+        [*(f"step {step}/5 loss: 2.1" for step in range(1, 5)), "Results saved to out/a.json"],
+        False,
+    ),
     "results behind a count in strides, amid it": (
         [*(f"step {step}/942 loss: 2.1" for step in range(100, 800, 100)), "Results saved to out/a.json"],
         False,

@@ -18,7 +18,6 @@ LAST = (
     "   Job Id:             4711.lark\n   Exit Status:        0\n   Service Units:      10.00\n",
     # HTCondor's event is called so whatever the end was.
     "005 (7.000.000) 2026-01-05 01:26:40 Job terminated.\n\t(1) Normal termination (return value 0)\n",
-    "[2026-01-05T03:04:05Z] lark worker exit=0\n",
     ">> FINAL FID SCORE for lark-xl: 148.38\n",
 )
 # Those that end a part: here nothing else is counted.
@@ -29,6 +28,7 @@ LAST_OF_TOOLS = (
     "Results saved to runs/detect/train3\n",
     "All outputs saved to: results/gpu0\nDone.\n",
     "| Succeed requests                  | 100   |\n",
+    "[2026-01-05T03:04:05Z] lark worker exit=0\n",
     "P99 ITL (ms):                            445.33    \n" + "=" * 50 + "\n",
     "  predict_runtime          = 1:02:58.14\n  predict_steps_per_second =      0.251\n",
     "CPU times: user 2h 42min, sys: 24.8 s, total: 2h 42min 37s\nWall time: 5min 55s\n",

@@ -147,3 +147,14 @@ def test_that_a_change_which_cannot_help_is_told_with_its_numbers(triage: Triage
     told = explained(triage, short, ConfigFile.of("job.sh", script))
     assert [change.key for change in told.changes][:1] == ["--time"]
     assert "were done" not in told.explanation
+
+
+def test_that_nothing_is_to_be_printed_in_a_file_that_does_not_parse(triage: Triage) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/job/train.py", line 2\n    print "done"\n    ^^^^\n'
+        "SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)?\n"
+    )
+    told = explained(triage, log, ConfigFile.of("train.py", 'import os\nprint "done"\n'))
+    assert [change.key for change in told.changes] == ["train.py:2"]
+    assert "A second slip of this file" in told.explanation
+    assert "print what goes into it" not in told.explanation
