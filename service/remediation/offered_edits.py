@@ -11,6 +11,7 @@ from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.code_edits.missing_returns import missing_return
 from service.remediation.code_edits.present_cures import present_edit
 from service.remediation.code_edits.unparsed import unparsed_edit
+from service.remediation.data_flow.own_attributes import set_at_once
 from service.remediation.data_flow.slips import flow_edit
 from service.remediation.json_repairs import json_repair
 from service.remediation.own_edits import OwnEdit, job_files
@@ -28,7 +29,7 @@ def offered_edit(
     made = flow_edit(report, files) or code_edit(report, files)
     if made is None:
         given = job_files(report) if files is None else files
-        made = unparsed_edit(report, given) or missing_return(report, given)
+        made = unparsed_edit(report, given) or missing_return(report, given) or set_at_once(report, given)
         return made or script_edit(report, files, variables) or json_repair(report, given)
     there = present_edit(made, report, job_files(report) if files is None else files)
     if there is None:
