@@ -22,6 +22,7 @@ from corpus.log_patterns import Pattern, PatternTable
 from corpus.message import is_chinese
 from corpus.own_values import known_own_values
 from corpus.rules import known_rules
+from corpus.sample_demands import known_sample_demands
 from corpus.schema import Case, Cause, Change, FactHeadline, MessageForm, Procedure, Remedy, Text
 from corpus.stated_commands import known_stated_commands
 from ingest.logs.derived_facts import DERIVED_FIELDS
@@ -51,6 +52,7 @@ def read_tables() -> None:
         known_stated_commands,
         known_rules,
         known_flow_aims,
+        known_sample_demands,
         job_kinds.load,
         phases.load,
     ):

@@ -250,5 +250,3 @@ def _leaf(file: JobFile) -> str:
 def _short(node: ast.expr) -> str:
     text = ast.unparse(node).replace("`", "'")
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-

@@ -66,7 +66,12 @@ def test_that_what_needs_nothing_of_its_method_is_set_as_the_object_is_made(othe
             "`mix` is defined at train.py:4 outside of the class",
         ),
         # A class that it derives from sets it on every way; another one says nothing.
-        (_class("        self.a = 1\n", "", "class Base:\n    def __init__(self):\n        self.mix = 1\n"), ""),
+        (
+            _class(
+                "        self.a = 1\n", "", "class Base:\n    def __init__(self):\n        self.mix = 1\n"
+            ),
+            "",
+        ),
         (_class("        self.a = 1\n", "class Other:\n    def load(self):\n        self.mix = 1\n"), ""),
     ],
     ids=["branch", "call", "within", "outside", "base", "other"],
