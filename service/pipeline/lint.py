@@ -21,6 +21,7 @@ from corpus.library import BLANKS, FACT_HEADLINES, MESSAGE_FORMS, ROOT, Library
 from corpus.log_patterns import Pattern, PatternTable
 from corpus.message import is_chinese
 from corpus.own_values import known_own_values
+from corpus.rank_branches import known_rank_branches
 from corpus.rules import known_rules
 from corpus.sample_demands import known_sample_demands
 from corpus.schema import Case, Cause, Change, FactHeadline, MessageForm, Procedure, Remedy, Text
@@ -53,6 +54,7 @@ def read_tables() -> None:
         known_rules,
         known_flow_aims,
         known_sample_demands,
+        known_rank_branches,
         job_kinds.load,
         phases.load,
     ):

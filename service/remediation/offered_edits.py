@@ -12,6 +12,7 @@ from service.remediation.code_edits.missing_returns import missing_return
 from service.remediation.code_edits.present_cures import present_edit
 from service.remediation.code_edits.unparsed import unparsed_edit
 from service.remediation.data_flow.own_attributes import set_at_once
+from service.remediation.data_flow.rank_branches import rank_branch_edit
 from service.remediation.data_flow.slips import flow_edit
 from service.remediation.data_flow.unpacked_values import unpacked_edit
 from service.remediation.json_repairs import json_repair
@@ -31,6 +32,7 @@ def offered_edit(
     made = flow_edit(report, files) or unpacked_edit(report, given) or code_edit(report, files)
     if made is None:
         made = unparsed_edit(report, given) or missing_return(report, given) or set_at_once(report, given)
+        made = made or rank_branch_edit(report, given)
         return made or script_edit(report, files, variables) or json_repair(report, given)
     there = present_edit(made, report, given)
     if there is None:

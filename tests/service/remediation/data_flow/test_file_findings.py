@@ -60,9 +60,8 @@ def test_that_a_demand_finds_its_examples_and_has_words(row: SampleDemand) -> No
         (PAD, "        return {'y': 1, 'z': 2}\n", "holds `y`, `z` alone (train.py:3)"),
         (
             PAD,
-            "        item = {k: v for k, v in self.coded.items()}\n"
-            "        item['y'] = 1\n        return item\n",
-            "`y` and what `self.coded` holds (train.py:5)",
+            "        item = {k: v for k, v in self.x.items()}\n        item['y'] = 1\n        return item\n",
+            "`y` and what `self.x` holds (train.py:5)",
         ),
         (PAD, "        return self.x[i], self.y[i]\n", "gives self.x[i], self.y[i] without names"),
         (SIZES, "        return self.x[i], 3\n", "(self.x[i], 3) to one size"),
