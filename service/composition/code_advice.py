@@ -32,8 +32,6 @@ from service.scoring.assessment import Assessment
 _ANY = frozenset({"", "0", "1", "True", "False", "true", "false", "None", "null"})
 # What is known of the values of the statement itself.
 ABOUT_CODE: frozenset[TraceKind] = frozenset({"tested", "path", "name"})
-# What is to be done of a cause for which the job's files may show a row.
-_OF_FILES = frozenset({"fix-code", "fix-data"})
 
 
 CodeStep = Literal["", "again", "edited", "parsed"]
@@ -85,7 +83,7 @@ def with_code_advice(
         return _placed(other, changes, "again", is_first=True)
     act = message.act(language) if message is not None else ""
     # What is wrong with a sample is mended where the job's own code makes it.
-    shown_by_files = file_finding(report, job_files(report)) if cause.action in _OF_FILES else None
+    shown_by_files = file_finding(report, job_files(report), cause.action)
     if shown_by_files is not None:
         act, is_first = shown_by_files.to(language), not is_proved
     if own is None or not act:
