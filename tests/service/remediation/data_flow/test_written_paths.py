@@ -15,7 +15,7 @@ SAID = "FileNotFoundError: [Errno 2] No such file or directory: 'runs/all/scores
     ("text", "told"),
     [
         (
-            "for each in root.glob('*/run.json'):\n    with open('a/scores.json', 'w') as file:\n        ...\n",
+            "for each in root.glob('*/run.json'):\n    with open('a/scores.json', 'w') as f:\n        ...\n",
             "train.py:2 writes `scores.json`, but only for each of what `root.glob('*/run.json')` (row 1)",
         ),
         (
