@@ -41,7 +41,7 @@ def inactive_environment(report: CrashReport) -> list[PackageChange]:
         return []
     files = job_files(report)
     # What code or a text says of environments starts none.
-    scripts = [file.text for file in files if not file.name.endswith((CODE, ".md"))]
+    scripts = [file.text for file in files if not file.name.endswith((*CODE, ".md"))]
     if any(map(enters_one, (*scripts, report.command[1]))):
         return []
     top, script = match["top"], PurePosixPath(root.frames[-1].file).name if root.frames else ""
