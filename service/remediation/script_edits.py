@@ -35,6 +35,7 @@ from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.formats import CODE
 from ingest.configfiles.shell.syntax import parse
 from ingest.logs.report import CrashReport
+from service.remediation.card_lists import disjoint_lists
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.environment_entries import defined_environments, enters_one
 from service.remediation.own_edits import OwnEdit, job_files
@@ -93,6 +94,7 @@ def script_edit(
         *(_passing_nothing(file, option.key, report) for option in unknown_options(report) for file in given),
         *(_in_foreground(file, name) for file in given for name in variables),
         _activated(given, report),
+        *(disjoint_lists(file, body) for body in bodies for file in given),
         *(_with_toolkit(file, said) for body in bodies if (said := _TOOLKITS.search(body)) for file in given),
     ]
     return next((edit for edit in made if edit is not None), None)
