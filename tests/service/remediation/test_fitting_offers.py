@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from ingest.logs.inputs import sources
@@ -43,8 +44,9 @@ def calls(*rows: str, error: str) -> str:
     """Write a traceback of `FILE:LINE:FUNCTION: CODE`; `~` stands for the installed packages."""
     told = ""
     for row in rows:
-        file, line, name, code = row.split(":", 3)
-        told += f'  File "{file.replace("~", SITE)}", line {line}, in {name}\n    {code.strip()}\n'
+        place, name, code = re.split(r"(?<=\d):(?=[\w<>]+: )|(?<=[\w>]): ", row, maxsplit=2)
+        file, _, line = place.replace("~", SITE).rpartition(":")
+        told += f'  File "{file}", line {line}, in {name}\n    {code}\n'
     return f"Traceback (most recent call last):\n{told}{error}\n"
 
 
@@ -171,7 +173,7 @@ TRACKED = 'import wandb\nwandb.init(project="p", resume="allow")\nNAME = "own/ne
         FittingOffer(
             ORDINAL,
             {"go.sh": "#!/bin/bash\n#SBATCH --ntasks=1\n#SBATCH --gpus-per-task=1\npython main.py --gpu 1\n"},
-            "--gpu",
+            "gpu",
             ("--gpu-bind", "--gpus-per-node", "--gpus-per-task"),
             (),
             ("map_location", "a checkpoint saved"),
