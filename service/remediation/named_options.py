@@ -35,7 +35,10 @@ _REQUIRED = re.compile(r"\bthe following arguments are required: (?P<keys>[^\n]{
 _KEY = re.compile(r"--[A-Za-z][\w.-]{1,60}")
 _CHOICE = re.compile(r"[^\s,'\"]+")
 # A word that is no option comes first: a command that a shell joined to this one, with options of its own.
-_STRAY_COMMAND = re.compile(r"unrecognized arguments: (?!-)")
+# Or a parser of Transformers knows no `output_dir`: it reads no TrainingArguments, as another command does.
+_STRAY_COMMAND = re.compile(
+    r"unrecognized arguments: (?!-)|not used by the HfArgumentParser: \[[^\]]{0,400}'(?:--)?output_dir'"
+)
 # The values that a message lists in quotes: enumerations of Transformers (transformers/utils/generic.py),
 # pydantic's literals, and most checks that are written by hand.
 _WORD = r"['\"][\w.@/:+-]{1,40}['\"]"
