@@ -8,8 +8,10 @@ from dataclasses import replace
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.edits import code_edit
 from service.remediation.code_edits.failing_code import JobFile
+from service.remediation.code_edits.guarded_collectives import guarded_collective
 from service.remediation.code_edits.missing_returns import missing_return
 from service.remediation.code_edits.present_cures import present_edit
+from service.remediation.code_edits.short_lists import short_list
 from service.remediation.code_edits.unparsed import unparsed_edit
 from service.remediation.data_flow.slips import flow_edit
 from service.remediation.json_repairs import json_repair
@@ -29,6 +31,7 @@ def offered_edit(
     if made is None:
         given = job_files(report) if files is None else files
         made = unparsed_edit(report, given) or missing_return(report, given)
+        made = made or short_list(report, given) or guarded_collective(report, given)
         return made or script_edit(report, files, variables) or json_repair(report, given)
     there = present_edit(made, report, job_files(report) if files is None else files)
     if there is None:

@@ -9,16 +9,17 @@ from corpus.schema import Text
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.failing_code import JobFile
 
-EditKind = Literal["replace", "insert-before", "insert-after", "import"]
+EditKind = Literal["replace", "insert-before", "insert-after", "import", "outdent"]
 
 
 @dataclass(frozen=True)
 class OwnEdit:
     """One edit: its place, what stands there before and after it, why, and the file with it.
 
-    `file` is None where only the traceback's row is at hand; `text` is then empty. `brings` is an import that
-    goes with it. `is_sure` tells that the message names the very thing which is edited. `there` is the row of
-    the file at hand that has the edit already, since the file was edited after the run: nothing is written.
+    What is put outside of a block (`outdent`) has the head of that block before it. `file` is None where only
+    the traceback's row is at hand; `text` is then empty. `brings` is an import that goes with it. `is_sure`
+    tells that the message names the very thing which is edited. `there` is the row of the file at hand that
+    has the edit already, since the file was edited after the run: nothing is written.
     """
 
     kind: EditKind
