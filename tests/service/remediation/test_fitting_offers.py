@@ -158,7 +158,9 @@ TRACKED = 'import wandb\nwandb.init(project="p", resume="allow")\nNAME = "own/ne
         ),
         FittingOffer(
             UPDATES,
-            {"run.sh": "python3 -m verl.trainer.main_ppo actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4\n"},
+            {
+                "run.sh": "python3 -m verl.trainer.main_ppo actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4\n"
+            },
             "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2",
         ),
         # A program's own number of its card, before what hides cards from it.
@@ -203,7 +205,9 @@ TRACKED = 'import wandb\nwandb.init(project="p", resume="allow")\nNAME = "own/ne
         ),
         # A package that needs no compiler is told nothing of such, and one machine nothing of Ray's.
         FittingOffer(
-            calls("/job/enc.py:5:<module>: import gensim", error="ModuleNotFoundError: No module named 'gensim'"),
+            calls(
+                "/job/enc.py:5:<module>: import gensim", error="ModuleNotFoundError: No module named 'gensim'"
+            ),
             {},
             "gensim",
             (),
