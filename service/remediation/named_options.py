@@ -101,6 +101,11 @@ _REFUSED_VALUE = re.compile(
     r"(?P<other>\w+))[^\n]*|Invalid value '(?P<given>[^'\n]*)', expected one of \[(?P<choices>[^\]\n]+)\])"
     r"\s*\n\s*(?:full_key|reference_type|key): ?(?P<key>[A-Za-z_][\w.]*)"
 )
+# A key that the job's code reads and no file sets; the row below tells all of its levels.
+_UNSET_KEY = re.compile(
+    r"\bConfig(?:Attribute|Key)Error: Missing key [\w.-]+\s*\n\s*full_key: (?P<key>[A-Za-z_][\w.]*\.\w+)\s*$",
+    re.MULTILINE,
+)
 # A field, what its value should be, and the value that it has: pydantic-core/src/errors/types.rs.
 _FIELD = re.compile(
     r"^(?P<key>[A-Za-z_][\w.]{0,160})\n\s+Input should be "
@@ -233,6 +238,8 @@ def named_options(report: CrashReport, settings: Sequence[Setting] = ()) -> list
         listed = tuple(_CHOICE.findall(match["choices"] or ""))
         present = match["now"] if match["given"] is None else match["given"]
         found.setdefault(canonical(match["key"]), NamedOption(match["key"], present, listed, sort=sort))
+    for match in _UNSET_KEY.finditer(told):
+        found.setdefault(canonical(match["key"]), NamedOption(match["key"], required=True))
     for match in _FIELD.finditer(told):
         option = _of_field(match)
         found.setdefault(canonical(option.key), option)
