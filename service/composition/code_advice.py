@@ -107,8 +107,9 @@ def with_code_advice(
     # The switch without which the statement is not reached is one exact step; words are none.
     off = words("changes.to-off", language)
     first = [change for change in changes[:1] if is_first and (change.to == off or _is_told(change, report))]
-    placed = _placed(advice, changes[len(first) :], "", is_first=is_first)
-    return CodeAdvice(shown([*first, *placed.changes]))
+    step: CodeStep = "edited" if shown_by_files is not None else ""
+    placed = _placed(advice, changes[len(first) :], step, is_first=is_first)
+    return CodeAdvice(shown([*first, *placed.changes]), placed.step)
 
 
 def _step_behind(edit: OwnEdit, report: CrashReport) -> CodeStep:

@@ -11,6 +11,7 @@ from ingest.logs.stacks.stack import Frame
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.data_flow.call_bindings import changed_since
 from service.remediation.data_flow.file_findings import file_finding
+from service.remediation.data_flow.origins import origins
 from service.remediation.data_flow.unpacked_values import unpacked_edit
 from tests.service.factories import failed, report
 from tests.tables import each_row
@@ -153,3 +154,19 @@ def test_that_a_call_which_cannot_have_run_tells_of_another_file(head: str, told
     log = report(failed(text=PAD, body=PAD, exception="ValueError", frames=(frame,)))
     found = changed_since(log, [JobFile("train.py", text)])
     assert (told in found.en) if told and found is not None else found is None
+
+
+def test_that_what_partial_bound_fills_a_parameter() -> None:
+    """Called by another name, a function has what was bound to it, and the rest by the call's own places."""
+    text = (
+        "def rows(split, folder):\n    return open(folder)\n"
+        "get = partial(rows, folder=args.data)\nget('train')\n"
+    )
+    frames = (
+        Frame("/job/train.py", 4, "<module>", "get('train')"),
+        Frame("/job/train.py", 2, "rows", "return open(folder)"),
+    )
+    said = "FileNotFoundError: [Errno 2] No such file or directory: 'a'"
+    log = report(failed(text=said, body=said, exception="FileNotFoundError", frames=frames))
+    steps = origins(log, [JobFile("train.py", text)])
+    assert [(step.name, step.place) for step in steps or ()] == [("folder", "train.py:3")]
