@@ -1,7 +1,7 @@
 """Count how often a change was right that the cause alone called for: `python -m eval.guess_odds [--write]`.
 
-Counted are the first changes of labelled incidents, as the program answers them now, and those of public logs
-as they were answered at first sight. A label that names no setting says nothing of a package, and none tells
+Counted are the changes of labelled incidents, as the program answers them now, and the first ones of public
+logs as they were answered at first sight. A label that names no setting says nothing of a package, and none tells
 of commands; a longer wait it would have named.
 """
 
@@ -30,7 +30,7 @@ _OWN = frozenset({"python", "code", "script"})
 
 @dataclass(frozen=True)
 class GuessedFirst:
-    """A first change that the cause alone called for: of which kind, and whether it was right."""
+    """A change that the cause alone called for: of which kind, and whether it was right."""
 
     kind: str
     stated: bool
@@ -44,11 +44,13 @@ def of_incidents(triage: Triage) -> Iterator[GuessedFirst]:
         files = with_notebooks(source, [read_config(path) for path in incident.job_files])
         job = ReadJob(triage.reader.read(source), label.language, tuple(files))
         answer = triage.diagnose(job, incident.telemetry).first
-        first = next((change for change in answer.changes if change.purpose == "cure"), None)
-        if first is None or not first.is_bare or label.verdict != "diagnosed":
-            continue
-        kind = kind_of_guess(first.framework, first.key, first.kind, triage.library)
-        yield from _judged(kind, answer.standing, first.key, label.changes, triage.library)
+        cures = [change for change in answer.changes if change.purpose == "cure" and change.goes_with is None]
+        for place, change in enumerate(cures if label.verdict == "diagnosed" else ()):
+            if change.is_bare:
+                kind = kind_of_guess(
+                    change.framework, change.key, change.kind, triage.library, change.to, is_behind=place > 0
+                )
+                yield from _judged(kind, answer.standing, change.key, label.changes, triage.library)
 
 
 def of_rounds(library: Library) -> Iterator[GuessedFirst]:

@@ -77,6 +77,13 @@ class ReportView(EvaluationContext):
         tools = (tool for tool in job_kinds.load().tools if not tool.serves(self.job))
         return not any(compiled(tool.expression).search(text) for tool in tools)
 
+    def in_its_words(self, text: str) -> str:
+        """Give a text without the parts that can go alone and speak of what this job has not."""
+        for row in job_kinds.load().phrases:
+            if row.instead is not None and not row.serves(self.job):
+                text = compiled(row.expression).sub(row.instead, text)
+        return text
+
     @cached_property
     def kind(self) -> JobSigns | None:
         """The first kind of job that the log shows; None where it shows none."""

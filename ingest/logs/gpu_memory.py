@@ -167,8 +167,9 @@ def _with_shares(fact: Fact, entries: Listing, own_ids: Collection[str], ranks: 
     if together:
         fields["card_ranks_n"] = together + 1
     strangers = [entry for entry in entries if entry[0] not in own_ids and entry[0] not in ranks]
-    if len(strangers) > 1:
-        # One alone may be this process itself, as a container numbers it.
+    if len(strangers) > 1 or (strangers and number_in(fields, "process_gib") is not None):
+        # One alone may be this process itself, as a container numbers it, where the message tells no share of
+        # its own.
         fields["largest_pid"] = max(strangers, key=lambda entry: entry[1])[0]
     if others is not None and capacity:
         kin = sum(size for pid, size in entries if pid in own_ids or pid in ranks)

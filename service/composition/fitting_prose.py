@@ -23,14 +23,11 @@ def fitting_prose(text: str, view: ReportView) -> str:
     as it is.
     """
     foreign = [row for row in job_kinds.load().phrases if not row.serves(view.job)]
-    replaced = [(row.expression, row.instead) for row in foreign if row.instead is not None]
     dropped = [row.expression for row in foreign if row.instead is None]
     kept: list[str] = []
     is_without = False
     for clause in _CLAUSE.findall(text) if foreign else ():
-        said = clause
-        for expression, instead in replaced:
-            said = compiled(expression).sub(instead, said)
+        said = view.in_its_words(clause)
         goes_on = is_without and _GOES_ON.match(said) is not None
         if said.strip() and (goes_on or any(compiled(each).search(said) for each in dropped)):
             is_without = True

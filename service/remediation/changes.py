@@ -412,6 +412,7 @@ def _worded(change: ProposedChange, job: _JobContext) -> ProposedChange:
     All checks are done by then.
     """
     to = job.library.settings_named(change.to, job.language)
+    to = job.grounds.view.in_its_words(to) if isinstance(to, str) and is_guidance(change.to) else to
     key = job.library.settings_named(change.key, job.language) if change.kind == "command" else change.key
     return (
         change if (to, key) == (change.to, change.key) else change.model_copy(update={"to": to, "key": key})

@@ -14,6 +14,7 @@ from pathlib import Path
 from corpus.library import Library
 from corpus.schema import ChangeKind, Record
 from service.remediation.ranking import LAST_RESORTS
+from service.remediation.setting_values import is_guidance
 from service.schemas.diagnosis import ProposedChange, Standing
 
 FILE = Path(__file__).parent / "guess_odds.json"
@@ -29,8 +30,9 @@ _CALL = re.compile(r"^[\w.]+\(")
 class GuessCount(Record):
     """How many changes of a kind were right, of so many that the cause alone called for.
 
-    `kind` is a change's own, `wait` for a limit of time, or `argument` for what a library's class takes in
-    code; `stated` tells that the log states the cause.
+    `kind` is a change's own, `wait` for a limit of time, `argument` for what a library's class takes in code,
+    or `behind` for one that stands behind another cure, `behind-words` where it says no value; `stated` tells
+    that the log states the cause.
     """
 
     kind: str
@@ -56,10 +58,14 @@ def shipped() -> GuessOdds:
     return GuessOdds.model_validate_json(FILE.read_bytes())
 
 
-def kind_of_guess(framework: str, key: str, kind: ChangeKind, library: Library) -> str:
-    """Name the kind by which a change is counted."""
+def kind_of_guess(
+    framework: str, key: str, kind: ChangeKind, library: Library, to: object = "", *, is_behind: bool = False
+) -> str:
+    """Name the kind by which a change is counted; `is_behind` tells that another cure stands before it."""
     if _WAITS.search(key):
         return "wait"
+    if is_behind:
+        return "behind-words" if is_guidance(to) else "behind"
     spec = library.setting(framework, key) if kind in ("setting", "flag") else None
     is_in_code = spec.spelled == "python" if spec is not None else kind == "command" and _CALL.search(key)
     return "argument" if is_in_code else kind
@@ -78,16 +84,15 @@ def with_guesses(
     So are last resorts, and what must follow a guess.
     """
     table, stated = odds or shipped(), standing == "established"
-
-    def is_guess(change: ProposedChange) -> bool:
-        if not change.is_bare or change.purpose != "cure":
-            return False
-        kind = kind_of_guess(change.framework, change.key, change.kind, library)
-        return change.tier >= LAST_RESORTS or table.odds(kind, stated=stated) < LEAST_ODDS
-
-    keys = {change.key for change in changes if change.goes_with is None and is_guess(change)}
-    marked = [
-        change.model_copy(update={"guess": True}) if keys & {change.key, change.goes_with} else change
-        for change in changes
-    ]
+    marked: list[ProposedChange] = []
+    has_cure = follows = False
+    for change in changes:
+        if change.goes_with is None:
+            kind = kind_of_guess(
+                change.framework, change.key, change.kind, library, change.to, is_behind=has_cure
+            )
+            is_seldom = change.tier >= LAST_RESORTS or table.odds(kind, stated=stated) < LEAST_ODDS
+            follows = change.is_bare and change.purpose == "cure" and is_seldom
+            has_cure = has_cure or (change.purpose == "cure" and not follows)
+        marked.append(change.model_copy(update={"guess": True}) if follows else change)
     return tuple(sorted(marked, key=lambda change: (change.purpose == "find-out", change.guess)))

@@ -27,6 +27,8 @@ _JOINED = re.compile(r"[A-Za-z][_-][A-Za-z]")
 # So many are given, and so far below the root may stand what it announces.
 _MOST, _BELOW = 4, 3
 
+_NONE_FITS = re.compile(r"(?i)\b(?:valid|allowed|supported|possible)\b[\w ]{1,60}(?:are|is)?: ?\[\]")
+
 
 @dataclass(frozen=True)
 class MessageHint:
@@ -96,7 +98,9 @@ def hinted_changes(
             for advice in _meant(named, cause, report, library, settings):
                 if advice.way != "named" or is_blamed or _is_beyond(advice, settings):
                     _join(found, advice)
-    for advice in _in_words(cause, report, library, settings):
+    # Of what a message speaks of in words it may list the values that fit: none.
+    is_open = report.root is None or _NONE_FITS.search(report.root.body) is None
+    for advice in _in_words(cause, report, library, settings) if is_open else ():
         found.setdefault((advice.framework, advice.key), advice)
     read = (advice for name in checked for advice in _checked(name, cause, report, library, settings))
     for advice in read:

@@ -10,6 +10,7 @@ from service.remediation.code_edits.edits import code_edit
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.code_edits.missing_returns import missing_return
 from service.remediation.code_edits.present_cures import present_edit
+from service.remediation.code_edits.short_lists import short_list
 from service.remediation.code_edits.unparsed import unparsed_edit
 from service.remediation.data_flow.own_attributes import set_at_once
 from service.remediation.data_flow.rank_branches import rank_branch_edit
@@ -32,7 +33,7 @@ def offered_edit(
     made = flow_edit(report, files) or unpacked_edit(report, given) or code_edit(report, files)
     if made is None:
         made = unparsed_edit(report, given) or missing_return(report, given) or set_at_once(report, given)
-        made = made or rank_branch_edit(report, given)
+        made = made or short_list(report, given) or rank_branch_edit(report, given)
         return made or script_edit(report, files, variables) or json_repair(report, given)
     there = present_edit(made, report, given)
     if there is None:

@@ -40,6 +40,8 @@ MAX_FACTS = 3
 _NOT_GIVEN = frozenset({"", "none", "null", "false"})
 # How prints and records spell settings, those that were made of others among them.
 _PRINTED = frozenset({"dump", "yaml", "json"})
+# Where a program notes a run, which nothing of it fails of.
+_TRACKER = re.compile(r"(?:wandb|swanlab|mlflow|comet_ml|neptune|clearml|trackio|aim)\.")
 # Classes that hold options, and those that feed, build or train a model.
 _HOLDER = re.compile(
     r"(?i)config|cfg|arg|param|option|setting|namespace"
@@ -167,8 +169,10 @@ _SWITCHED = frozenset({"true", "false"})
 def _of_other_call(item: Setting, calls: str) -> bool:
     """Tell whether a setting is an argument that code gives to a class which the failing calls do not show.
 
-    What holds options, or feeds and trains a model, may be of any failure.
+    What holds options, or feeds and trains a model, may be of any failure; what notes the run is of its own.
     """
+    if _TRACKER.match(item.scope):
+        return _TRACKER.search(calls.replace("/", ".")) is None
     call = item.scope.rpartition(".")[2]
     is_argument = bool(item.file) and item.spelled == "dump" and call[:1].isupper()
     return is_argument and not _HOLDER.search(call) and call not in calls

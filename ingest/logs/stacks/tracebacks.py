@@ -36,14 +36,15 @@ _ESCAPED = re.compile(r"Traceback \(most recent call last\):(?:\\{1,8}r)?\\{1,8}
 _JSON = re.compile(r'[^"]*\\"')
 _STRING = re.compile(r'(?:[^"\\]|\\.)*')
 _NEWLINE = re.compile(r"(?:\\{1,8}r)?\\{1,8}n")
+# Behind a call a progress bar may go on that was drawn into its line.
 _FRAME = re.compile(
-    r'^\s*(?:[|>│] ?)?\s*File "(?P<file>[^"]+)", line (?P<line>\d{1,9})(?:, in (?P<function>.+))?'
+    r'^\s*(?:[|>│] ?)?\s*File "(?P<file>[^"]+)", line (?P<line>\d{1,9})(?:, in (?P<function>\S+(?: \S+)*))?'
 )
 # A frame that a narrow console broke: its path stands, or goes on, in the lines below.
 _BROKEN = re.compile(r'^\s*File(?:\s*$|\s+"[^"]*(?:",?\s*)?$)')
 _PIECE = re.compile(r'"/|[^"\s]{0,400}"?, line \d{1,9}(?:,|$)|line \d{1,9}, in ')
 _BROKEN_OVER = 5
-_CALL = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d{1,9}), in (?P<function>.+)')
+_CALL = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d{1,9}), in (?P<function>\S+(?: \S+)*)')
 # The last frame of a text that was cut in it.
 _CUT = re.compile(
     r'^\s*File "(?P<file>[^"]+)(?:"(?:, ?(?:l|li|lin|line|line (?P<line>\d+)(?:, '

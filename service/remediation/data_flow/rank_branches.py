@@ -1,7 +1,7 @@
 """A collective within a branch that one rank alone takes: that rank waits in it for the others for good.
 
 The branch is found in the job's files, also where it calls a function of theirs that holds the collective.
-Where that statement comes first in the branch, it is taken out of it, and the rest stays one rank's.
+Where that statement comes first or last in the branch, it is taken out of it, and the rest stays one rank's.
 """
 
 from __future__ import annotations
@@ -62,9 +62,12 @@ def rank_branch_words(report: CrashReport, files: Sequence[JobFile]) -> Text | N
 def rank_branch_edit(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | None:
     """Take the collective's statement out of the branch of one rank, and leave the rest in it."""
     found = _only(report, files)
-    if found is None or found.branch.orelse or found.branch.body[0] is not found.statement:
+    if found is None or found.branch.orelse:
         return None
-    put = _rows(found)
+    body = found.branch.body
+    put = _rows(found) if body[0] is found.statement else None
+    if put is None and body[-1] is found.statement and len(body) > 1:
+        put = _rows_behind(found)
     if put is None:
         return None
     rows = found.source.rows()
@@ -171,3 +174,14 @@ def _rows(found: _Branch) -> list[str] | None:
     deeper = [step + row if row.strip() else row for row in rest]
     under = [f"{inner}if {own}:", *deeper] if rest else []
     return [f"{indent}if {' and '.join(kept)}:", *head, *under]
+
+
+def _rows_behind(found: _Branch) -> list[str] | None:
+    """Give the rows of a branch with its last statement behind it, which stands in one row."""
+    node, last, rows = found.branch, found.statement, found.source.rows()
+    indent = found.source.indent(node)
+    row = rows[last.lineno - 1]
+    is_plain = node.test is found.own and rows[node.lineno - 1].lstrip().startswith("if ")
+    if indent is None or not is_plain or last.lineno != last.end_lineno or ";" in row:
+        return None
+    return [*rows[node.lineno - 1 : last.lineno - 1], indent + row.strip()]

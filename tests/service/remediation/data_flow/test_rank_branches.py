@@ -35,10 +35,16 @@ HEAD = "def score(x):\n    return accelerator.gather_for_metrics(x)\n"
             "if trainer.is_global_zero and done:\n    dist.all_reduce(x)\n",
             "if done:\n    dist.all_reduce(x)\n",
         ),
-        # The other ranks come to the same call, or the collective is not the first thing in the branch.
+        # The other ranks come to the same call, or the collective is amid the branch.
         ("if rank == 0:\n    dist.broadcast(x, 0)\nelse:\n    dist.broadcast(y, 0)\n", None),
         ("if rank == 0:\n    dist.barrier()\nload()\nif local_rank == 0:\n    dist.barrier()\n", None),
-        ("if rank == 0:\n    print(x)\n    dist.barrier()\n", None),
+        ("if rank == 0:\n    dist.barrier()\n    print(x)\n    dist.barrier()\n", None),
+        ("if rank == 0 and done:\n    print(x)\n    dist.barrier()\n", None),
+        (
+            "if not args.local_rank:\n    torch.save(x, 'a.pt')\n    dist.barrier()\n",
+            "if not args.local_rank:\n    torch.save(x, 'a.pt')\ndist.barrier()\n",
+        ),
+        ("if rank == 0:\n    print(x)\n    dist.barrier()\n    print(y)\n", None),
         ("if rank == 0 or done:\n    dist.barrier()\n", None),
         ("if rank == 0:\n    print(x)\n", None),
         ("if step == 0:\n    dist.barrier()\n", None),
@@ -54,7 +60,7 @@ def test_that_another_cause_says_nothing_of_branches() -> None:
 
 def test_that_a_branch_whose_rows_cannot_be_moved_is_told() -> None:
     log = report(failed(text=SAID, body=SAID, cause="collective-desync"))
-    text = "if rank == 0:\n    print(x)\n    dist.barrier()\n"
+    text = "if rank == 0:\n    print(x)\n    dist.barrier()\n    print(y)\n"
     found = rank_branch_words(log, [JobFile("train.py", text)])
     assert found is not None
     assert found.en.startswith("take row 3 out of the branch at train.py:1: `dist.barrier`")
