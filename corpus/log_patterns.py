@@ -96,9 +96,11 @@ class Pattern(Record):
     card asks for fewer). A row that `announces` the failure below it comes before every row that knows the
     name which it repeats. What a `lasting` row tells of is a failure where it holds to the last step,
     whatever end the job says that it came to. A `final` row is a shell's, launcher's or scheduler's word of
-    how a program ended, which no good word of the program above it undoes. A row without an expression is
-    one that its `handler` makes events of. A `sign` is an expression that is found faster and ends in each
-    line in which the row's own one ends: only lines that hold it are searched for that.
+    how a program ended, which no good word of the program above it undoes. An `outright` row says its cause
+    in so many words, whatever else may lie behind it: where that cause is named, the log states it. A row
+    without an expression is one that its `handler` makes events of. A `sign` is an expression that is found
+    faster and ends in each line in which the row's own one ends: only lines that hold it are searched for
+    that.
     """
 
     id: str
@@ -121,6 +123,7 @@ class Pattern(Record):
     if_ignored: Literal["also", "only"] | None = None
     survivable: bool = False
     said_at_info: bool = False
+    outright: bool = False
     passing: bool = False
     lasting: bool = False
     final: bool = False

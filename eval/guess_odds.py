@@ -1,8 +1,8 @@
 """Count how often a change was right that the cause alone called for: `python -m eval.guess_odds [--write]`.
 
 Counted are the changes of labelled incidents, as the program answers them now, and the first ones of public
-logs as they were answered at first sight. A label that names no setting says nothing of a package, and none tells
-of commands; a longer wait it would have named.
+logs as they were answered at first sight. A label that names no setting says nothing of a package, and none
+tells of commands; a longer wait it would have named.
 """
 
 from __future__ import annotations

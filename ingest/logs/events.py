@@ -56,10 +56,11 @@ class Event:
     what this one is here. `handler` and `leads_to` are the pattern's, `tells` that of all patterns of the
     line. `linked` tells that its traceback came of the one above it, `handled` that another came of its
     own, `passing` that its program may have gone on after it, `lasting` that it fails the job where it
-    holds to the last step, `final` that a launcher or shell says so of a program's end, `last_word` that
-    the log ends with it. `rest` are the lines below a message that does not say the reason itself.
-    `announces`, `calm` and `logged` are those of its traceback; what a logger calls an error is logged
-    too. `default_cause` is what its exception means where nothing else tells it.
+    holds to the last step, `final` that a launcher or shell says so of a program's end, `outright` that it
+    says its cause in so many words, `last_word` that the log ends with it. `rest` are the lines below a
+    message that does not say the reason itself. `announces`, `calm` and `logged` are those of its traceback;
+    what a logger calls an error is logged too. `default_cause` is what its exception means where nothing else
+    tells it.
     """
 
     pattern: str
@@ -85,6 +86,7 @@ class Event:
     passing: bool = False
     lasting: bool = False
     final: bool = False
+    outright: bool = False
     last_word: bool = False
     rest: str = ""
     announces: bool = False

@@ -221,6 +221,7 @@ class FailureLog:
             passing=pattern.passing,
             lasting=pattern.lasting,
             final=pattern.final,
+            outright=pattern.outright,
             count=_times(line),
             handler=pattern.handler,
             tells=tuple(told for other in ranked for told in other.tells),

@@ -84,7 +84,7 @@ def refine_by_files(
     exact = next((item for item in asked if all_hold(item.when, view)), None)
     if exact is None:
         return report
-    told = replace(root, cause=exact.cause, strength=exact.strength or root.strength)
+    told = replace(root, cause=exact.cause, strength=exact.strength or root.strength, outright=False)
     return replace(
         report, root=told, events=tuple(told if event is root else event for event in report.events)
     )
@@ -135,6 +135,7 @@ def refine_event(
                 cause=exact.cause,
                 strength=exact.strength or event.strength,
                 pattern_role=exact.role or event.pattern_role,
+                outright=event.outright and exact.cause == row.cause,
             )
     if row and row.fact == EXIT:
         event = _from_outside(event)

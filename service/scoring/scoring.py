@@ -199,7 +199,7 @@ def _case_vote(match: SignatureMatch, root: Event) -> float:
 
 
 def _standing(root: Event, cause: str, cases: Sequence[SignatureMatch], events: Sequence[Event]) -> Standing:
-    if root.cause == cause and root.strength == "states":
+    if root.cause == cause and (root.strength == "states" or root.outright):
         return "established"
     signs = (
         sum(match.at_root for match in cases)

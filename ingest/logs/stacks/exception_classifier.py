@@ -64,7 +64,8 @@ def classify_exception(
         return replace(event, default_cause=default.cause) if default else event
     if row is None or not (is_open or row.cause == event.cause or row.calls or row.through or row.messages):
         return event
-    return replace(event, cause=row.cause, strength=row.strength)
+    is_said = event.outright and row.cause == event.cause
+    return replace(event, cause=row.cause, strength=row.strength, outright=is_said)
 
 
 def _type(event: Event) -> str:

@@ -11,6 +11,7 @@ from ingest.logs.timeline import YEAR
 from service.remediation.rules.context import RuleContext
 
 _COUNT = re.compile(r"(?<![\d/.:-])(?P<done>\d{1,12}) ?(?:/|of) ?(?P<total>\d{1,12})(?![\d/:]|\.\d)")
+_WHOLE = re.compile(r"\d{1,12}")
 # Fewer rows tell no pace.
 FEWEST_ROWS = 3
 
@@ -21,7 +22,7 @@ def pace_of_clock(context: RuleContext) -> tuple[int, int, float] | None:
     The total must be a number that the job sets: what else is counted to an end (files, batches of an
     evaluation) begins anew within the run.
     """
-    totals = {number for item in context.settings if (number := _whole(item.value))}
+    totals = {int(item.value) for item in context.settings if _WHOLE.fullmatch(item.value)}
     reached: dict[int, dict[int, float]] = defaultdict(dict)
     for row in (row for text in context.texts for row in text.split("\n")):
         line = parse_line(row.encode(), 0)
@@ -35,7 +36,3 @@ def pace_of_clock(context: RuleContext) -> tuple[int, int, float] | None:
         return None
     (first, began), (done, ended) = counts[0], counts[-1]
     return (done, total, (ended - began) / (done - first)) if done < total and ended > began else None
-
-
-def _whole(text: str) -> int:
-    return int(text) if re.fullmatch(r"\d{1,12}", text) else 0

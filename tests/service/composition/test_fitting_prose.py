@@ -27,9 +27,10 @@ UNKNOWN = ReportView((), None, (), (), ())
     [
         (
             "Install it, on every node or into the image.",
-            PLAIN,
+            NODE,
             "Install it, on every node or into the image.",
         ),
+        ("Install it, on every node or into the image.", PLAIN, "Install it."),
         (MOUNTED, NODE, MOUNTED),
         ("修好之前多存检查点，并在触顶前重启。", CPU, "修好之前多存检查点，并在触顶前重启。"),
         ("Export it on every node. Then clean up.", NODE, "Export it. Then clean up."),

@@ -1,4 +1,4 @@
-"""Offers and words that fit the job: its one rank or card, what failed in it, its machine and its own options."""
+"""Offers and words that fit the job: its ranks and cards, what failed in it, its machine, its own options."""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ HELD = (
     "23.64 GiB of which 7.86 GiB is free. Process 4711 has 15.40 GiB memory in use. Including non-PyTorch "
     "memory, this process has 300.00 MiB memory in use. Of the allocated memory 2.00 MiB is allocated by "
     "PyTorch, and 1.00 MiB is reserved by PyTorch but unallocated."
+)
+
+REFUSED = (
+    "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total "
+    "capacity of 8.00 GiB of which 6.63 GiB is free. Of the allocated memory 290.30 MiB is allocated by PyTorch, and "
+    "21.70 MiB is reserved by PyTorch but unallocated."
 )
 
 
@@ -86,7 +92,10 @@ MISSING = calls(
     "/job/main.py:9:<module>: rows = open(a.rows)",
     error="FileNotFoundError: [Errno 2] No such file or directory: '/path/to/rows.txt'",
 )
-NVML = "{host}:26730:26761 [5] misc/nvmlwrap.cc:115 NCCL WARN nvmlInit() failed: Driver/library version mismatch\n"
+NVML = (
+    "{host}:267:271 [5] misc/nvmlwrap.cc:115 NCCL WARN nvmlInit() failed: Driver/library version mismatch\n"
+)
+PPO = "python3 -m verl.trainer.main_ppo "
 HALF = calls(
     "/job/tune.py:80:main: accelerator.clip_grad_norm_(params, 1.0)",
     "~accelerate/accelerator.py:2269:clip_grad_norm_: self.unscale_gradients()",
@@ -151,16 +160,14 @@ TRACKED = 'import wandb\nwandb.init(project="p", resume="allow")\nNAME = "own/ne
         FittingOffer(
             UPDATES,
             {
-                "run.sh": "python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.free_cache_engine=False "
+                "run.sh": f"{PPO}actor_rollout_ref.rollout.free_cache_engine=False "
                 "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4\n"
             },
             "actor_rollout_ref.rollout.free_cache_engine=True",
         ),
         FittingOffer(
             UPDATES,
-            {
-                "run.sh": "python3 -m verl.trainer.main_ppo actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4\n"
-            },
+            {"run.sh": f"{PPO}actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4\n"},
             "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2",
         ),
         # A program's own number of its card, before what hides cards from it.
@@ -219,9 +226,7 @@ TRACKED = 'import wandb\nwandb.init(project="p", resume="allow")\nNAME = "own/ne
             calls(
                 "E:/lab/run.py:9:<module>: net = Net(emb_dim=768).to(dev)",
                 "E:/env/lib/site-packages/torch/nn/modules/module.py:1158:convert: return t.to(device)",
-                error="torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total "
-                "capacity of 8.00 GiB of which 6.63 GiB is free. Of the allocated memory 290.30 MiB is allocated "
-                "by PyTorch, and 21.70 MiB is reserved by PyTorch but unallocated.",
+                error=REFUSED,
             ),
             {"run.py": "emb_dim = 768\n"},
             "",

@@ -117,11 +117,7 @@ FULL = raised(
 @each_row(
     ("log", "file", "change"),
     [
-        (
-            LOST,
-            "pairs: /data/team/pairs\nepochs: 3\n",
-            ("python", "pairs", "a path that exists on every node"),
-        ),
+        (LOST, "pairs: /data/team/pairs\nepochs: 3\n", ("python", "pairs", "a path that exists")),
         (
             FULL,
             "save_folder: /job/out\nepochs: 3\n",
@@ -133,7 +129,7 @@ FULL = raised(
         (
             TRAINED,
             "resume_from_checkpoint: /data/team/pairs/weights.bin\n",
-            ("transformers", "resume_from_checkpoint", "a path that exists on every node"),
+            ("transformers", "resume_from_checkpoint", "a path that exists"),
         ),
     ],
 )

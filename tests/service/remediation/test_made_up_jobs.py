@@ -177,7 +177,4 @@ def test_that_a_fork_is_answered_with_the_settings_of_the_release_that_it_was_ma
         offered[folder] = {key for framework, key in changes if framework == "verl"}
     fork, package = offered.values()
     assert "trainer.default_local_dir" in fork
-    assert {key.rpartition(".")[2] for key in package - fork} == {
-        "max_actor_ckpt_to_keep",
-        "max_critic_ckpt_to_keep",
-    }
+    assert {key.rpartition(".")[2] for key in package - fork} == {"max_actor_ckpt_to_keep", "save_contents"}

@@ -69,7 +69,7 @@ def test_that_the_key_of_a_refused_value_is_read_below_the_reason() -> None:
 
 def test_that_all_levels_of_a_key_that_nothing_sets_are_read_below_the_reason() -> None:
     said = "omegaconf.errors.ConfigAttributeError: Missing key width"
-    log = report(failed(text=said, body=said), texts={1: said, 2: "    full_key: net.head.width"})
+    log = report(failed(text=said, body=said), surroundings=((1, said), (2, "    full_key: net.head.width")))
     assert named_options(log) == [NamedOption("net.head.width", required=True)]
 
 

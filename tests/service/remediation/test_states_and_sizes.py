@@ -42,7 +42,7 @@ MICRO = "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"
         # 3 billion parameters take 8 bytes each, on four cards 5.6 GiB of the 44.4: an eighth.
         (STATES, "3B", "False", SHARE, 0.55),
         (STATES, "1B", "False", SHARE, 0.6),
-        (BACKWARD, "3B", "False", MICRO, 2),
+        (BACKWARD, "3B", "False", "actor_rollout_ref.rollout.free_cache_engine", True),
     ],
 )
 def test_that_states_are_given_the_room_of_a_cache_that_stays(
