@@ -91,25 +91,35 @@ def with_code_advice(
         if another is None:
             return CodeAdvice(tuple(changes))
         return _placed(another, changes, "again", is_first=is_first)
-    traces = (trace for trace in trace_values(assessment) if trace.kind in ABOUT_CODE)
-    sentences = [trace_sentence(trace, report, language) for trace in traces]
-    advice = ProposedChange(
-        framework="code",
-        kind="code",
-        key=place_of(own),
-        to=act,
-        why=" ".join([*([message.means(language)] if message is not None else []), *sentences]),
-        status="unverified",
-    )
-    advice = _told_changed(advice, changed, language)
-    if changed is None and (since := changed_since(report, job_files(report))) is not None:
-        advice = advice.model_copy(update={"why": joined(advice.why, since.to(language), language)})
+    advice = _worded(act, place_of(own), message, assessment, language, changed)
     # The switch without which the statement is not reached is one exact step; words are none.
     off = words("changes.to-off", language)
     first = [change for change in changes[:1] if is_first and (change.to == off or _is_told(change, report))]
     step: CodeStep = "edited" if shown_by_files is not None else ""
     placed = _placed(advice, changes[len(first) :], step, is_first=is_first)
     return CodeAdvice(shown([*first, *placed.changes]), placed.step)
+
+
+def _worded(
+    act: str,
+    place: str,
+    message: FormedMessage | None,
+    assessment: Assessment,
+    language: Language,
+    changed: ChangedRow | None,
+) -> ProposedChange:
+    """Give words on the failing statement as a change, with what else the job tells of its values."""
+    report = assessment.report
+    traces = (trace for trace in trace_values(assessment) if trace.kind in ABOUT_CODE)
+    sentences = [trace_sentence(trace, report, language) for trace in traces]
+    means = [message.means(language)] if message is not None else []
+    why = " ".join([*means, *sentences])
+    advice = ProposedChange(framework="code", kind="code", key=place, to=act, why=why, status="unverified")
+    advice = _told_changed(advice, changed, language)
+    since = changed_since(report, job_files(report)) if changed is None else None
+    if since is None:
+        return advice
+    return advice.model_copy(update={"why": joined(advice.why, since.to(language), language)})
 
 
 def _step_behind(edit: OwnEdit, report: CrashReport) -> CodeStep:

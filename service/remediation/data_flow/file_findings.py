@@ -8,6 +8,7 @@ from corpus.schema import Action, Text
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.data_flow.absent_values import absent_value
+from service.remediation.data_flow.counted_mappings import counted_mapping
 from service.remediation.data_flow.rank_branches import rank_branch_words
 from service.remediation.data_flow.samples import sample_words
 from service.remediation.data_flow.unpacked_values import unpacked_words
@@ -18,6 +19,7 @@ Reading = Callable[[CrashReport, Sequence[JobFile]], Text | None]
 # Each reading, and what is to be done of the causes that it speaks of.
 _READINGS: tuple[tuple[Reading, frozenset[Action]], ...] = (
     (absent_value, frozenset({"fix-code"})),
+    (counted_mapping, frozenset({"fix-code", "fix-data", "change-config"})),
     (unpacked_words, frozenset({"fix-code", "fix-data"})),
     (sample_words, frozenset({"fix-code", "fix-data"})),
     (rank_branch_words, frozenset({"fix-code"})),

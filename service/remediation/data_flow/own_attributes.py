@@ -17,7 +17,7 @@ from corpus.schema import Text
 from ingest.configfiles.notebook import place_in
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.failing_code import JobFile
-from service.remediation.code_edits.source_text import SourceText, parsed, whole_source
+from service.remediation.code_edits.source_text import parsed, whole_source
 from service.remediation.data_flow.job_program import Function, Module
 from service.remediation.own_edits import OwnEdit
 
@@ -31,7 +31,7 @@ _MAKER = "__init__"
 
 
 @dataclass(frozen=True)
-class _Place:
+class _SetPlace:
     """A statement that sets the attribute, in a method of a class of a file."""
 
     module: Module
@@ -87,7 +87,10 @@ def set_at_once(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | None
     indent = source.indent(maker.body[-1])
     if indent is None or isinstance(maker.body[-1], ast.Return | ast.Raise):
         return None
-    put = _moved(source, statement, indent)
+    had = source.indent(statement) or ""
+    put = [
+        indent + row.removeprefix(had) if row.strip() else row for row in source.source(statement).split("\n")
+    ]
     line = maker.body[-1].end_lineno or maker.body[-1].lineno
     rows = source.rows()
     text = "\n".join([*rows[:line], *put, *rows[line:]])
@@ -128,10 +131,10 @@ def _classes(owner: str, files: Sequence[JobFile]) -> list[tuple[JobFile, Module
     return found
 
 
-def _places(owner: str, name: str, files: Sequence[JobFile]) -> list[_Place]:
+def _places(owner: str, name: str, files: Sequence[JobFile]) -> list[_SetPlace]:
     """Give the statements of a class and those it derives from that set an attribute of its object."""
     return [
-        _Place(module, file, cls, method, node)
+        _SetPlace(module, file, cls, method, node)
         for file, module, cls in _classes(owner, files)
         for method in cls.body
         if isinstance(method, Function)
@@ -149,7 +152,7 @@ class _Condition:
     holds: bool
 
 
-def _condition(place: _Place) -> _Condition | None:
+def _condition(place: _SetPlace) -> _Condition | None:
     """Give the nearest condition on a statement; what runs for each item, or is tried, counts as one too."""
     below: ast.AST = place.node
     for above in place.module.around(place.node):
@@ -193,7 +196,7 @@ def _defined_apart(owner: str, name: str, files: Sequence[JobFile]) -> Text | No
     return None
 
 
-def _is_free(value: ast.expr, place: _Place, maker: Function) -> bool:
+def _is_free(value: ast.expr, place: _SetPlace, maker: Function) -> bool:
     """Tell whether a value can be had as an object is made: from no name of the method that sets it.
 
     What it reads of the object itself must be there by then: set by `__init__`, or nowhere in the class and
@@ -234,13 +237,6 @@ def _stores(tree: ast.Module) -> Iterator[ast.Name]:
             for node in ast.walk(statement):
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                     yield node
-
-
-def _moved(source: SourceText, statement: ast.Assign, indent: str) -> list[str]:
-    """Give the rows of a statement as they read under another indent."""
-    had = source.indent(statement) or ""
-    rows = source.source(statement).split("\n")
-    return [indent + row.removeprefix(had).lstrip("\r") if row.strip() else row for row in rows]
 
 
 def _leaf(file: JobFile) -> str:

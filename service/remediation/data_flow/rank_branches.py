@@ -45,7 +45,7 @@ class _Branch:
     def why(self, form: str) -> Text:
         """Say which collective waits for all ranks, and which condition keeps the others away."""
         return in_both(
-            f"changes.{form}",
+            form,
             collective=self.collective,
             test=ast.unparse(self.own),
             place=self.place,
@@ -56,7 +56,7 @@ class _Branch:
 def rank_branch_words(report: CrashReport, files: Sequence[JobFile]) -> Text | None:
     """Say which branch of one rank holds a collective; None where there is none, or there are several."""
     found = _only(report, files)
-    return found.why("collective-in-branch") if found is not None else None
+    return found.why("changes.collective-in-branch") if found is not None else None
 
 
 def rank_branch_edit(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | None:
@@ -76,7 +76,9 @@ def rank_branch_edit(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit |
     if parsed(text) is None:
         return None
     before, after = rows[first - 1].strip(), put[0].strip()
-    return OwnEdit("replace", found.place, before, after, found.why("collective-for-all"), found.file, text)
+    return OwnEdit(
+        "replace", found.place, before, after, found.why("changes.collective-for-all"), found.file, text
+    )
 
 
 def _only(report: CrashReport, files: Sequence[JobFile]) -> _Branch | None:

@@ -21,7 +21,6 @@ from service.remediation.data_flow.job_program import Function, JobProgram, Modu
 
 # So many keys, values and rows are named, and so much of one.
 MOST_NAMED, LONGEST_NAMED = 8, 50
-_GIVES = ("__getitem__", "__iter__")
 _MAPS = frozenset({"map", "with_transform", "set_transform"})
 
 
@@ -110,19 +109,19 @@ def sample_maker(program: JobProgram) -> SampleMaker | None:
         for module in program.modules
         for owner in module.classes.values()
         for method in owner.body
-        if isinstance(method, Function) and method.name == _GIVES[0] and _is_data_set(owner)
+        if isinstance(method, Function)
+        and method.name == "__getitem__"
+        # A data set has a length, or derives from one by name.
+        and (
+            "Dataset" in " ".join(map(ast.unparse, owner.bases))
+            or any(getattr(item, "name", "") == "__len__" for item in owner.body)
+        )
     ]
     if len(classes) > 1:
         made = {name for module in program.modules for name in module.calls}
         classes = [each for each in classes if each.name.partition(".")[0] in made]
     found = classes or list(_mapped(program))
     return found[0] if len(found) == 1 and found[0].given else None
-
-
-def _is_data_set(owner: ast.ClassDef) -> bool:
-    """Tell whether a class is a data set: it has a length, or derives from one by name."""
-    bases = " ".join(map(ast.unparse, owner.bases))
-    return "Dataset" in bases or any(getattr(item, "name", "") == "__len__" for item in owner.body)
 
 
 def _mapped(program: JobProgram) -> Iterator[SampleMaker]:

@@ -149,12 +149,8 @@ def _number(given: Given) -> int | None:
     """Give how many values a way gives; None where one value may be several."""
     if given.parts:
         return None if any(part.startswith("*") for part in given.parts) else len(given.parts)
-    return None if given.keys or given.others or not _is_single(given.one) else 1
-
-
-def _is_single(text: str) -> bool:
-    """Tell whether an expression may be taken for one value: a name or a number, no call and no list."""
-    return re.fullmatch(r"[\w.]+|-?[\d.]+", text) is not None
+    # A name or a number is one value; what a call or a list gives may be several.
+    return 1 if not (given.keys or given.others) and re.fullmatch(r"[\w.]+|-?[\d.]+", given.one) else None
 
 
 def _without_maker(said: re.Match[str], value: ast.Call, told: dict[str, str | int]) -> Text | None:
