@@ -27,8 +27,8 @@ HELD = (
 
 REFUSED = (
     "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total "
-    "capacity of 8.00 GiB of which 6.63 GiB is free. Of the allocated memory 290.30 MiB is allocated by PyTorch, and "
-    "21.70 MiB is reserved by PyTorch but unallocated."
+    "capacity of 8.00 GiB of which 6.63 GiB is free. Of the allocated memory 290.30 MiB is allocated by "
+    "PyTorch, and 21.70 MiB is reserved by PyTorch but unallocated."
 )
 
 
