@@ -328,9 +328,11 @@ def framework_range(argument: str) -> tuple[tuple[str, ...], str]:
 
 # Whose a missing name may be said to be: the job's own code's, that of some releases of a package, that of
 # another package than the one whose code asks for it, or of the same; an argument that a package's class does
-# not take, a model that only some releases know by name, a name in a text that a package ran as code.
+# not take, a method of one that is called otherwise than it is written, a model that only some releases know
+# by name, a name in a text that a package ran as code.
 WHOSE = (
-    "own", "release", "other-package", "same-package", "package", "argument", "model", "generated", "shadowed"
+    "own", "release", "other-package", "same-package", "package", "argument", "signature", "model",
+    "generated", "shadowed",
 )  # fmt: skip
 
 

@@ -103,11 +103,18 @@ class _Scan:
         return self._skip(offset + 1) if self._text[offset] == "," else offset
 
 
-def replacement(text: str, entry: TreeEntry, to: Scalar, *, words: bool = False) -> TreeEdit:
-    """Make the edit that gives an entry a new value; `words` keeps it a string whatever it looks like."""
+def replacement(
+    text: str, entry: TreeEntry, to: Scalar, *, words: bool = False, whole: bool = False
+) -> TreeEdit:
+    """Make the edit that gives an entry a new value; `words` keeps it a string whatever it looks like.
+
+    `whole` tells that the setting takes a word in place of a list of words.
+    """
     node, line = entry.node, line_of(text, entry.start)
     value = str(to) if words else _typed(to, node)
-    if node.kind == "mapping" or (node.kind == "sequence") != isinstance(value, list):
+    is_other = (node.kind == "sequence") != isinstance(value, list)
+    is_words = node.kind == "sequence" and all(item.kind == "scalar" for item in node.items)
+    if node.kind == "mapping" or (is_other and not (whole and is_words)):
         raise NotPatchableError(
             Message(
                 "patch.line-holds-object" if node.kind == "mapping" else "patch.line-holds-another-kind",

@@ -97,10 +97,18 @@ def applied(document: YamlFile, edits: Sequence[TreeEdit]) -> str:
     return new
 
 
-def replacement(document: YamlFile, entry: TreeEntry, to: Scalar, *, words: bool = False) -> TreeEdit:
-    """Make the edit that gives an entry a new value; `words` keeps it a string whatever it looks like."""
+def replacement(
+    document: YamlFile, entry: TreeEntry, to: Scalar, *, words: bool = False, whole: bool = False
+) -> TreeEdit:
+    """Make the edit that gives an entry a new value; `words` keeps it a string whatever it looks like.
+
+    `whole` tells that the setting takes a word in place of a list of words.
+    """
     begin, end, old = _span(document, entry)
     written, value = _written(document, to, old, words=words)
+    rows = _rows_of_words(document, entry) if whole or isinstance(value, list) else None
+    if rows is not None:
+        return TreeEdit(*rows, " " + written, entry.path, value)
     _check_replaceable(document, entry, value)
     lead = " " if begin == end else ""
     return TreeEdit(begin, end, lead + written, entry.path, value)
@@ -176,6 +184,22 @@ def _span(document: YamlFile, entry: TreeEntry) -> tuple[int, int, TreeNode]:
         return colon.end(), colon.end(), node
     anchor = _ANCHOR.match(text, node.start)
     return anchor.end() if anchor else node.start, node.end, node
+
+
+def _rows_of_words(document: YamlFile, entry: TreeEntry) -> tuple[int, int] | None:
+    """Give where a list of single words stands, from its key's colon on; None where it holds more.
+
+    A remark between its rows would go with them.
+    """
+    node, colon = entry.node, _COLON.match(document.text, entry.end)
+    is_words = node.kind == "sequence" and all(
+        item.kind == "scalar" and item.style in ("plain", "'", '"') and not item.shared for item in node.items
+    )
+    if colon is None or entry.alias or node.shared or not is_words or not node.items:
+        return None
+    start, end = colon.end(), end_of(document, node)
+    is_bare = not document.text[start : node.start].strip() and "#" not in document.text[start:end]
+    return (start, end) if is_bare else None
 
 
 def _check_replaceable(document: YamlFile, entry: TreeEntry, value: object) -> None:

@@ -242,7 +242,9 @@ def _calls_warning(row: Pattern, line: Line) -> bool:
 
 def _toned_down(row: Pattern, line: Line, *, ends_traceback: bool) -> Pattern:
     """Give the row as a line means it that warns, goes on without what failed, or only remarks."""
-    warns = line.level.startswith("WARN") or (line.level == "W" and row.survivable)
+    # Of glog's warnings some say why a process is ended next; an exception that one holds was caught.
+    is_letter = line.level == "W" and (row.survivable or ends_traceback)
+    warns = line.level.startswith("WARN") or is_letter
     warns = warns or (not ends_traceback and _calls_warning(row, line))
     if (
         row.kind == "error"

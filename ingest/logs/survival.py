@@ -67,7 +67,9 @@ def is_survived(event: Event, events: Sequence[Event]) -> bool:
     if not event.logged or event.kind != "error":
         return False
     return any(
-        later.source == event.source and later.traceback > event.last and _ends_by_itself(later, event)
+        event.source in (later.source, *later.sources)
+        and later.traceback > event.last
+        and _ends_by_itself(later, event)
         for later in events
     )
 

@@ -17,7 +17,8 @@ from service.remediation.code_edits.changed_rows import ChangedRow, changed_row
 from service.remediation.code_edits.defined_since import defined_since
 from service.remediation.code_edits.edits import LONGEST_SHOWN
 from service.remediation.code_edits.unparsed import UNPARSED, unparsed_words
-from service.remediation.data_flow.absent_values import absent_value
+from service.remediation.data_flow.call_bindings import changed_since
+from service.remediation.data_flow.file_findings import file_finding
 from service.remediation.guesses import is_advised
 from service.remediation.offered_edits import offered_edit
 from service.remediation.own_edits import OwnEdit, job_files
@@ -81,9 +82,11 @@ def with_code_advice(
         other = _made_anew(changed, place_of(own), message, language)
         return _placed(other, changes, "again", is_first=True)
     act = message.act(language) if message is not None else ""
-    if cause.action == "fix-code" and (absent := absent_value(report, job_files(report))) is not None:
-        act = absent.to(language)
-    if own is None or message is None or not act:
+    # What is wrong with a sample is mended where the job's own code makes it.
+    shown_by_files = file_finding(report, job_files(report), cause.action)
+    if shown_by_files is not None:
+        act, is_first = shown_by_files.to(language), not is_proved
+    if own is None or not act:
         another = _another(report, place_of(own), changed, language) if own is not None else None
         if another is None:
             return CodeAdvice(tuple(changes))
@@ -95,15 +98,18 @@ def with_code_advice(
         kind="code",
         key=place_of(own),
         to=act,
-        why=" ".join([message.means(language), *sentences]),
+        why=" ".join([*([message.means(language)] if message is not None else []), *sentences]),
         status="unverified",
     )
     advice = _told_changed(advice, changed, language)
+    if changed is None and (since := changed_since(report, job_files(report))) is not None:
+        advice = advice.model_copy(update={"why": joined(advice.why, since.to(language), language)})
     # The switch without which the statement is not reached is one exact step; words are none.
     off = words("changes.to-off", language)
     first = [change for change in changes[:1] if is_first and (change.to == off or _is_told(change, report))]
-    placed = _placed(advice, changes[len(first) :], "", is_first=is_first)
-    return CodeAdvice(shown([*first, *placed.changes]))
+    step: CodeStep = "edited" if shown_by_files is not None else ""
+    placed = _placed(advice, changes[len(first) :], step, is_first=is_first)
+    return CodeAdvice(shown([*first, *placed.changes]), placed.step)
 
 
 def _step_behind(edit: OwnEdit, report: CrashReport) -> CodeStep:

@@ -446,6 +446,7 @@ def _target(change: ProposedChange, report: CrashReport, library: Library) -> Pa
         keeps=_keeps_value(change),
         argument=spec.argument if spec is not None else "",
         is_list=spec is not None and spec.type == "list",
+        is_word_or_list=spec is not None and spec.type == "any",
     )
 
 

@@ -98,4 +98,4 @@ def _edit(text: str, root: TreeNode, target: PatchTarget, name: str) -> TreeEdit
     if isinstance(place, MissingKey):
         value = str(target.to) if is_variable else meant(target.to)
         return json_document.insertion(text, place.parent, place.missing, value)
-    return json_document.replacement(text, place, target.to, words=is_variable)
+    return json_document.replacement(text, place, target.to, words=is_variable, whole=target.is_word_or_list)

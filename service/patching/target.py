@@ -32,6 +32,7 @@ class PatchTarget:
     renamed that what stands there stays, whatever it is: `to` only says so in words. `argument` is what own
     code hands to a call of the framework in place of the option (`from_pretrained.attn_implementation`).
     `is_list` tells of an option whose values are all words up to the next one: the new value replaces them.
+    `is_word_or_list` tells of a setting that takes a word in place of a list of words.
     """
 
     framework: str
@@ -51,6 +52,7 @@ class PatchTarget:
     keeps: bool = False
     argument: str = ""
     is_list: bool = False
+    is_word_or_list: bool = False
 
     @property
     def call_argument(self) -> tuple[str, str]:

@@ -135,7 +135,7 @@ def _edit(document: YamlFile, target: PatchTarget, name: str) -> TreeEdit:
         raise NotPatchableError(
             Message("patch.value-left-to-program", line=line_of(document.text, place.start))
         )
-    return yaml_document.replacement(document, place, target.to)
+    return yaml_document.replacement(document, place, target.to, whole=target.is_word_or_list)
 
 
 def _entry(document: YamlFile, target: PatchTarget, name: str) -> TreeEntry | None:

@@ -21,8 +21,11 @@ from corpus.library import BLANKS, FACT_HEADLINES, MESSAGE_FORMS, ROOT, Library
 from corpus.log_patterns import Pattern, PatternTable
 from corpus.message import is_chinese
 from corpus.own_values import known_own_values
+from corpus.rank_branches import known_rank_branches
 from corpus.rules import known_rules
+from corpus.sample_demands import known_sample_demands
 from corpus.schema import Case, Cause, Change, FactHeadline, MessageForm, Procedure, Remedy, Text
+from corpus.stand_ins import known_stand_ins
 from corpus.stated_commands import known_stated_commands
 from ingest.logs.derived_facts import DERIVED_FIELDS
 from ingest.logs.scanner import Block, Scanner
@@ -51,6 +54,9 @@ def read_tables() -> None:
         known_stated_commands,
         known_rules,
         known_flow_aims,
+        known_sample_demands,
+        known_rank_branches,
+        known_stand_ins,
         job_kinds.load,
         phases.load,
     ):

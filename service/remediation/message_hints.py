@@ -68,6 +68,9 @@ _LOOKING = re.compile(
     r"?trace|suppress|silence|\bto hide\b|\bthis warning\b|verbos|"
     r"at your own risk|may cause system|reserved but unallocated|fragmentation|\bsee (?:https?:|the doc)"
 )
+# Advice for the run that saves, which mends nothing where its checkpoint is read by now.
+_FOR_SAVING = re.compile(r"(?i)\b(?:during|when|while|before|at) (?:\w{1,20} ){0,2}sav(?:ing|e)\b(?! time)")
+_AT_LOADING = re.compile(r"(?i)\b(?:resum(?:e|ing)|load(?:ing|ed)?|from (?:the |a )?checkpoint)\b")
 _LOOKING_NAME = re.compile(
     r"(?i)DEBUG|VERBOS|BLOCKING|FULL_ERROR|LOG_?LEVEL|SHOW_CPP|_DSA$|TRACE|ALLOC_CONF$|LD_LIBRARY_PATH"
 )
@@ -195,12 +198,15 @@ class NamedSetting:
 
 
 def read_hints(message: str) -> list[NamedSetting]:
-    """Read the names of a message that it advises to change, and those that it only names."""
+    """Read the names of a message that it advises to change, and those that it only names.
+
+    What a run should have saved with helps no run that loads that checkpoint.
+    """
     told = NEEDING.sub(r"\g<needs>", _APPENDED.sub("", in_english(message[:_LONGEST_READ])))
     advised = [
         named
         for sentence in _SENTENCE.split(told)
-        if not _LOOKING.search(sentence)
+        if not _LOOKING.search(sentence) and not (_FOR_SAVING.search(sentence) and _AT_LOADING.search(told))
         for named in _of(sentence)
     ]
     return [*advised, *_compared(told), *_limited(told)]

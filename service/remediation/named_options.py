@@ -35,7 +35,10 @@ _REQUIRED = re.compile(r"\bthe following arguments are required: (?P<keys>[^\n]{
 _KEY = re.compile(r"--[A-Za-z][\w.-]{1,60}")
 _CHOICE = re.compile(r"[^\s,'\"]+")
 # A word that is no option comes first: a command that a shell joined to this one, with options of its own.
-_STRAY_COMMAND = re.compile(r"unrecognized arguments: (?!-)")
+# Or a parser of Transformers knows no `output_dir`: it reads no TrainingArguments, as another command does.
+_STRAY_COMMAND = re.compile(
+    r"unrecognized arguments: (?!-)|not used by the HfArgumentParser: \[[^\]]{0,400}'(?:--)?output_dir'"
+)
 # The values that a message lists in quotes: enumerations of Transformers (transformers/utils/generic.py),
 # pydantic's literals, and most checks that are written by hand.
 _WORD = r"['\"][\w.@/:+-]{1,40}['\"]"
@@ -97,6 +100,11 @@ _REFUSED_VALUE = re.compile(
     r"\b(?:Value '(?P<now>[^'\n]*)' (?:of type '\w+' could not be converted to (?P<sort>\w+)|is not a valid "
     r"(?P<other>\w+))[^\n]*|Invalid value '(?P<given>[^'\n]*)', expected one of \[(?P<choices>[^\]\n]+)\])"
     r"\s*\n\s*(?:full_key|reference_type|key): ?(?P<key>[A-Za-z_][\w.]*)"
+)
+# A key that the job's code reads and no file sets; the row below tells all of its levels.
+_UNSET_KEY = re.compile(
+    r"\bConfig(?:Attribute|Key)Error: Missing key [\w.-]+\s*\n\s*full_key: (?P<key>[A-Za-z_][\w.]*\.\w+)\s*$",
+    re.MULTILINE,
 )
 # A field, what its value should be, and the value that it has: pydantic-core/src/errors/types.rs.
 _FIELD = re.compile(
@@ -230,6 +238,8 @@ def named_options(report: CrashReport, settings: Sequence[Setting] = ()) -> list
         listed = tuple(_CHOICE.findall(match["choices"] or ""))
         present = match["now"] if match["given"] is None else match["given"]
         found.setdefault(canonical(match["key"]), NamedOption(match["key"], present, listed, sort=sort))
+    for match in _UNSET_KEY.finditer(told):
+        found.setdefault(canonical(match["key"]), NamedOption(match["key"], required=True))
     for match in _FIELD.finditer(told):
         option = _of_field(match)
         found.setdefault(canonical(option.key), option)

@@ -10,8 +10,12 @@ from service.remediation.code_edits.edits import code_edit
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.code_edits.missing_returns import missing_return
 from service.remediation.code_edits.present_cures import present_edit
+from service.remediation.code_edits.short_lists import short_list
 from service.remediation.code_edits.unparsed import unparsed_edit
+from service.remediation.data_flow.own_attributes import set_at_once
+from service.remediation.data_flow.rank_branches import rank_branch_edit
 from service.remediation.data_flow.slips import flow_edit
+from service.remediation.data_flow.unpacked_values import unpacked_edit
 from service.remediation.json_repairs import json_repair
 from service.remediation.own_edits import OwnEdit, job_files
 from service.remediation.script_edits import script_edit
@@ -25,12 +29,13 @@ def offered_edit(
     Without `files`, those of the report are taken. `variables` are those of the environment on which the
     failure turns. Of an edit that the file has already nothing is to be written.
     """
-    made = flow_edit(report, files) or code_edit(report, files)
+    given = job_files(report) if files is None else files
+    made = flow_edit(report, files) or unpacked_edit(report, given) or code_edit(report, files)
     if made is None:
-        given = job_files(report) if files is None else files
-        made = unparsed_edit(report, given) or missing_return(report, given)
+        made = unparsed_edit(report, given) or missing_return(report, given) or set_at_once(report, given)
+        made = made or short_list(report, given) or rank_branch_edit(report, given)
         return made or script_edit(report, files, variables) or json_repair(report, given)
-    there = present_edit(made, report, job_files(report) if files is None else files)
+    there = present_edit(made, report, given)
     if there is None:
         return made
     place = f"{there.name}:{there.line}"

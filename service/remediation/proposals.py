@@ -21,6 +21,7 @@ from service.remediation.calls_in_code import in_own_calls
 from service.remediation.card_lists import with_degrees
 from service.remediation.changes import propose_changes
 from service.remediation.data_flow.flow_changes import flow_changes, flow_options
+from service.remediation.example_paths import with_example_paths
 from service.remediation.exclusions import find_excluded
 from service.remediation.feasibility import ALREADY, DEFAULT, runnable
 from service.remediation.given_since import given_since, gone_since, listed_already
@@ -107,6 +108,7 @@ def propose(
     changes = in_own_calls(changes, assessment.report, library, language)
     changes = gone_since(changes, assessment.report, assessment.settings, language)
     changes = listed_already(changes, assessment.settings, language)
+    changes = with_example_paths(changes, assessment.report, assessment.settings, language)
     changes = asked_in_vain(without_strangers(changes), assessment.report, language)
     changes, lost = runnable(changes, assessment.report, assessment.settings)
     changes = with_guesses(changes, standing, library)

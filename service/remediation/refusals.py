@@ -13,7 +13,7 @@ from corpus.keys import flag
 from corpus.message import in_both
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
-from service.remediation.named_options import NamedOption
+from service.remediation.named_options import NamedOption, is_stray_command
 from service.remediation.own_names import own_option
 
 # Words of a command line that a parser has left over, as it lists them: Lib/argparse.py, parse_args;
@@ -62,7 +62,7 @@ def unknown_options(report: CrashReport) -> list[NamedOption]:
     """Give what the failing lines call unknown, each once, with the value that they show behind it."""
     found: dict[str, NamedOption] = {}
     for event in report.standing:
-        if event.kind == "error":
+        if event.kind == "error" and not is_stray_command(event.body):
             for option in read_unknown(event.body):
                 found.setdefault(option.key, option)
     return list(found.values())

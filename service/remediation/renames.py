@@ -50,6 +50,7 @@ ABBREVIATED, LEAST_LETTERS = 0.95, 3
 LEAST_WORDS = 4
 # The setting of another phase than the one that a name without a phase is for.
 _OTHER_PHASE = re.compile(r"(?:^|_)(?:eval|test|valid(?:ation)?|predict)(?:_|$)")
+_TRAINING_PHASE = re.compile(r"(?:^|_)train(?:ing)?(?:_|$)")
 # How many names that a program refuses are told at most.
 MOST = 24
 # How settings of a file are spelled, those of a command line aside.
@@ -429,7 +430,7 @@ def _by_spelling(
             (spec.key, spec.versions),
             *((alias.key, alias.versions) for alias in spec.aliases),
         )
-        if fits(version, versions)
+        if fits(version, versions) and not _are_of_two_phases(old, name)
     ]
     if is_level:
         named = [
@@ -452,6 +453,15 @@ def _by_spelling(
         default=None,
     )
     return best[1:] if best is not None else None
+
+
+def _are_of_two_phases(one: str, other: str) -> bool:
+    """Tell whether one name is for training and the other for an evaluation: none is a slip for the other."""
+    pairs = ((one, other), (other, one))
+    return any(
+        _TRAINING_PHASE.search(canonical(train)) and _OTHER_PHASE.search(canonical(other))
+        for train, other in pairs
+    )
 
 
 def _likeness(old: str, new: str) -> float:

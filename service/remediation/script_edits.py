@@ -35,7 +35,9 @@ from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.formats import CODE
 from ingest.configfiles.shell.syntax import parse
 from ingest.logs.report import CrashReport
+from service.remediation.card_lists import disjoint_lists
 from service.remediation.code_edits.failing_code import JobFile
+from service.remediation.environment_entries import defined_environments, enters_one
 from service.remediation.own_edits import OwnEdit, job_files
 from service.remediation.refusals import passed_option, unknown_options
 
@@ -57,17 +59,9 @@ _UNBOUND = re.compile(
     r"(?P<script>[\w./-]{1,200}): (?:line )?(?P<line>\d{1,6}): "
     r"(?P<name>(?:SLURM_(?P<option>[A-Z_]{2,40})|[A-Za-z_]\w{0,60})): (?:unbound variable|parameter not set)"
 )
-_ENVIRONMENT = re.compile(r"(?m)^name:[ \t]*['\"]?(?P<name>[A-Za-z][\w.-]{0,60})['\"]?[ \t]*(?:#.*)?$")
-_DEPENDENCIES = re.compile(r"(?m)^dependencies:[ \t]*$")
-_LISTED = re.compile(r"(?m)^[ \t]*-[ \t]+(?:[\w.-]+::)?([A-Za-z][\w.-]*)")
 _ABSENT = re.compile(r"No module named '?\w+'?(?![\w.'])")
 _STARTS = re.compile(
     r"(?:srun\s+(?:-\S+\s+(?:\d+\s+)?)*)?(?:python3?|torchrun|accelerate\s+launch|deepspeed)\s"
-)
-# Whatever brings an interpreter of its own, or sets up the one that is there.
-_ENTERS = re.compile(
-    r"\bactivate\b|\b(?:conda|mamba|micromamba|poetry|uv|pipenv)\s+run\b|"
-    r"\b(?:apptainer|singularity|docker|podman)\s|--container-image|/bin/python|\bPATH=|\bpip3?\s+install\b"
 )
 _DIRECTIVE = re.compile(
     r"^#SBATCH\s+--(?P<option>[a-z-]{2,40})[= ](?P<value>[\w./-]{1,80})\s*$", re.MULTILINE
@@ -100,6 +94,7 @@ def script_edit(
         *(_passing_nothing(file, option.key, report) for option in unknown_options(report) for file in given),
         *(_in_foreground(file, name) for file in given for name in variables),
         _activated(given, report),
+        *(disjoint_lists(file, body) for body in bodies for file in given),
         *(_with_toolkit(file, said) for body in bodies if (said := _TOOLKITS.search(body)) for file in given),
     ]
     return next((edit for edit in made if edit is not None), None)
@@ -211,16 +206,10 @@ def _activated(files: Sequence[JobFile], report: CrashReport) -> OwnEdit | None:
         for fact in report.facts
         if fact.kind == "package" and fact.line == root.line
     }
-    defining = {
-        found["name"]: file.name
-        for file in files
-        if (found := _ENVIRONMENT.search(file.text)) is not None
-        and (begin := _DEPENDENCIES.search(file.text)) is not None
-        and not missing.isdisjoint(map(canonicalize_name, _LISTED.findall(file.text, begin.end())))
-    }
+    defining = {each.name: each.file for each in defined_environments(files) if each.packages & missing}
     scripts = [file for file in files if _SCRIPT.search(file.name)]
     starting = [(file, at) for file in scripts if (at := _first_start(file.text)) is not None]
-    if len(defining) != 1 or len(starting) != 1 or any(_ENTERS.search(file.text) for file in scripts):
+    if len(defining) != 1 or len(starting) != 1 or any(enters_one(file.text) for file in scripts):
         return None
     (file, at), (name, listing) = starting[0], defining.popitem()
     if any(f"/envs/{name}/" in frame.file for frame in root.frames):

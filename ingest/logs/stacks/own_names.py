@@ -29,6 +29,7 @@ _CALLEE = re.compile(r"TypeError: ([\w.<>]+)\.<locals>\.[\w.<>]+\(\) (?:got|miss
 _ARGUMENT = re.compile(
     r"(?P<callee>[\w.<>]{1,200})\(\) got an unexpected keyword argument '(?P<argument>\w{0,80})"
 )
+_SIGNATURE = re.compile(r"\b(?P<owner>[A-Z]\w{2,60})\.\w{1,60}\(\) (?:missing \d|takes (?:\w{1,8} )?\d)")
 # msgspec, of whose classes vLLM's parameters are: no class is named.
 _UNNAMED = re.compile(r"TypeError: Unexpected keyword argument '(?P<argument>\w{1,80})'")
 # A function that a statement calls as its module's, or whose name is of several words.
@@ -126,6 +127,17 @@ def misses_argument(message: str, frames: Sequence[Frame]) -> bool:
     )
 
 
+def misses_signature(message: str, frames: Sequence[Frame]) -> bool:
+    """Tell whether a method of a package's class is called otherwise than it is written, by nobody shown.
+
+    Where calls are shown, they tell whose the caller is.
+    """
+    match = _SIGNATURE.search(message) if not frames else None
+    owner = match["owner"] if match is not None else ""
+    modules = modules_with(owner) if len(_CAPITAL.findall(owner)) > 1 else frozenset()
+    return bool(modules) and not modules & everybodys_modules()
+
+
 def naming_package(message: str) -> str:
     """Name the package after whose module the refusing function is called: `flash_attn_func` of `flash_attn`.
 
@@ -218,6 +230,7 @@ WHOSE: Mapping[str, Callable[[str, Sequence[Frame]], bool]] = {
     "same-package": misses_of_same_package,
     "package": misses_of_package,
     "argument": misses_argument,
+    "signature": misses_signature,
     "model": misses_model,
     "generated": misses_in_generated_code,
     "shadowed": misses_shadowed,

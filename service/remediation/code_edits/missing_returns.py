@@ -24,7 +24,7 @@ _NONE = re.compile(
     r"unsupported (?:operand|format).{1,80}NoneType"
 )
 # A row that nobody thought of earns nothing. Of what another function is to give, only its caller knows.
-_REWARDS = re.compile(
+REWARDS = re.compile(
     r"(?i)reward|(?<![a-z])(?:scor(?:es?|ers?|ing)|grad(?:es?|ers?|ing)|verif\w*|acc(?:uracy)?)(?![a-z])"
 )
 _PUT, _PUT_UNKNOWN = "return 0.0", "return VALUE"
@@ -50,7 +50,7 @@ def missing_return(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | N
         return None
     file, function = found[0]
     named = rf"(?m)^.*[=:][ \t]*['\"]?{re.escape(function.name)}['\"]?(?=[\s,]|$)"
-    is_reward = _REWARDS.search(" ".join([function.name, *(row[0] for row in re.finditer(named, told))]))
+    is_reward = REWARDS.search(" ".join([function.name, *(row[0] for row in re.finditer(named, told))]))
     rows, last = file.text.split("\n"), function.body[-1].end_lineno or function.lineno
     place = f"{file.name.replace(chr(92), '/').rpartition('/')[2]}:{last}"
     if is_reward is None:

@@ -17,9 +17,9 @@ from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.code_edits.source_text import parsed
 from service.remediation.data_flow.job_program import Function, called
 from service.remediation.data_flow.origins import Step, origins
+from service.remediation.data_flow.own_attributes import set_elsewhere
 
 _NONE = re.compile(r"'?NoneType'?(?: object)? (?:has no attribute|is not|object)|object of type 'NoneType'")
-_ABSENT = re.compile(r"'(?P<owner>[A-Za-z_]\w*)' object has no attribute '(?P<name>\w+)'")
 _GRAPHLESS = re.compile(r"element 0 of tensors does not require grad")
 _RECORDS_NOTHING = re.compile(r"(?:^|\.)(?:no_grad|inference_mode)$")
 # Calls that give None where nothing is found, and what they then did not find.
@@ -34,11 +34,9 @@ def absent_value(report: CrashReport, files: Sequence[JobFile]) -> Text | None:
     body = report.root.body if report.root is not None else ""
     if _NONE.search(body):
         return next(filter(None, (_gave_none(step, files) for step in origins(report, files) or ())), None)
-    if found := _ABSENT.search(body):
-        return _set_elsewhere(found["owner"], found["name"], files)
     if _GRAPHLESS.search(body):
         return _without_graph(origins(report, files) or (), files)
-    return None
+    return set_elsewhere(report, files)
 
 
 def _gave_none(step: Step, files: Sequence[JobFile]) -> Text | None:
@@ -91,42 +89,6 @@ def _own(function: ast.AST) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
             yield from _own(node)
-
-
-def _set_elsewhere(owner: str, name: str, files: Sequence[JobFile]) -> Text | None:
-    """Say where a class of the job's sets an attribute that an object of it lacks."""
-    classes = [
-        (file, node)
-        for file in files
-        if (tree := parsed(file.text)) is not None
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef) and node.name == owner
-    ]
-    if len(classes) != 1:
-        return None
-    file, cls = classes[0]
-    set_at = [
-        (method, node)
-        for method in cls.body
-        if isinstance(method, Function)
-        for node in ast.walk(method)
-        if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
-    ]
-    if not set_at or any(method.name == "__init__" and _is_sure(method, node) for method, node in set_at):
-        return None
-    leaf = file.name.replace("\\", "/").rpartition("/")[2]
-    where = ", ".join(f"{leaf}:{node.lineno}" for _, node in set_at[:_MOST])
-    methods = ", ".join(dict.fromkeys(method.name for method, _ in set_at))
-    return in_both("changes.set-elsewhere", owner=owner, name=name, where=where, methods=methods)
-
-
-def _is_sure(method: ast.AST, node: ast.AST) -> bool:
-    """Tell whether a row of the method's own block sets it, whatever the run is told."""
-    return any(
-        node in ast.walk(statement)
-        for statement in getattr(method, "body", [])
-        if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.With)
-    )
 
 
 def _without_graph(steps: Sequence[Step], files: Sequence[JobFile]) -> Text | None:

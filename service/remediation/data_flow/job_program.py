@@ -212,7 +212,8 @@ class JobProgram:
         function = scope.function
         if function is None:
             return
-        for call, outer in self.sites(scope):
+        for site, outer in self.sites(scope):
+            call = _with_bound(site, function, outer.module)
             value = _argument(call, function, name, is_method=scope.owner is not None)
             if value is not None:
                 yield value, outer
@@ -330,6 +331,25 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
             return word.value
     spread = [word.value for word in call.keywords if word.arg is None]
     return ast.Subscript(spread[0], ast.Constant(name)) if len(spread) == 1 else None
+
+
+def _with_bound(call: ast.Call, function: Function, module: Module) -> ast.Call:
+    """Give a call with what `functools.partial` bound to a function that is called by another name."""
+    name = getattr(call.func, "id", "")
+    bound = [
+        node.value
+        for node in (module.nodes if name and name != function.name else ())
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and called(node.value) == "partial"
+        and any(getattr(target, "id", "") == name for target in node.targets)
+        and ast.unparse(node.value.args[0] if node.value.args else node.value) == function.name
+    ]
+    if len(bound) != 1:
+        return call
+    given = {word.arg for word in call.keywords}
+    kept = [word for word in bound[0].keywords if word.arg not in given]
+    return ast.Call(call.func, [*bound[0].args[1:], *call.args], [*call.keywords, *kept])
 
 
 def _argument(call: ast.Call, function: Function, name: str, *, is_method: bool) -> ast.expr | None:

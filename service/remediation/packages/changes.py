@@ -104,7 +104,7 @@ def fitting_changes(
             or list(_of_module(report, seen))
             or list(_of_program(report, seen))
         )
-    return [
+    fitting = [
         _change(
             move.package,
             move.specifier,
@@ -114,6 +114,18 @@ def fitting_changes(
         for moves in found[:MOST]
         for move in sorted(moves, key=lambda move: move.package not in named)
     ]
+    return [*fitting, *_older_callers(report, asked, fitting)]
+
+
+def _older_callers(
+    report: CrashReport, asked: Mapping[str, str], fitting: Sequence[PackageChange]
+) -> Iterator[PackageChange]:
+    """Offer an older release of the package that asks for what only newer releases of another one have."""
+    raised = next((fact for fact in involved_packages(report) if fact.kind == "raised"), None)
+    caller = str(raised.fields["package"]) if raised is not None else ""
+    came_later = bool(asked) and all(versions.startswith(">=") for versions in asked.values())
+    if came_later and caller and caller not in {*asked, *(item.change.key for item in fitting)}:
+        yield _change(caller, "older than what is installed", in_both("packages.older-caller"), None)
 
 
 def _callers(report: CrashReport) -> Iterator[PackageChange]:

@@ -12,22 +12,15 @@ from pathlib import PurePosixPath
 from corpus.frameworks import known_frameworks
 from corpus.message import in_both
 from corpus.schema import Change
+from ingest.configfiles.formats import CODE
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.code_edits.source_text import parsed
+from service.remediation.environment_entries import defined_environments, enters_one
 from service.remediation.own_edits import job_files
 from service.remediation.packages.changes import PackageChange
 
 _MISSING = re.compile(r"^(?:\w+: )?(?:ModuleNotFoundError|ImportError)?:? ?No module named '(?P<top>\w+)'")
-# What starts an environment, in a script or in a remark of one.
-_STARTS = re.compile(
-    r"(?m)^[^\n#]*?(?:\b(?:conda|mamba|micromamba|pyenv) activate\b|(?:\bsource|^\s*\.) \S*activate\b"
-    r"|\b(?:conda|poetry|uv|pipenv|mamba) run\b|\bmodule load \S*(?:python|conda|pytorch|torch|tensorflow)"
-    r"|\b(?:singularity|apptainer|docker|srun) [^\n]*--?(?:container|image|exec|run)\b|\.sif\b)"
-)
-# Conda's own file of an environment: conda/env/env.py.
-_OF_CONDA = re.compile(r"(?m)^name:\s*['\"]?(?P<name>[\w.-]{1,60})['\"]?\s*$(?=(?:.*\n)*?dependencies:)")
-_NAMES = re.compile(r"(?i)(?:environment|env|conda)[\w.-]*\.ya?ml$")
 # As the tables of remedies word them, so that they are told in both languages.
 _BEFORE = "in the shell that starts the job"
 _STARTED = "that of the job's environment: conda activate ENV, or source ENV/bin/activate, before the command"
@@ -47,15 +40,16 @@ def inactive_environment(report: CrashReport) -> list[PackageChange]:
     if root is None or match is None or any(known.package_file.search(frame.file) for frame in root.frames):
         return []
     files = job_files(report)
-    if any(map(_STARTS.search, report.launches)) or _STARTS.search(report.command[1]):
+    # What code or a text says of environments starts none.
+    scripts = [file.text for file in files if not file.name.endswith((*CODE, ".md"))]
+    if any(map(enters_one, (*scripts, report.command[1]))):
         return []
     top, script = match["top"], PurePosixPath(root.frames[-1].file).name if root.frames else ""
     imported = next((_imported(file) for file in files if PurePosixPath(file.name).name == script), None)
     is_base = known.modules.get(top, "") in known.common or top in known.common
     if not (is_base if imported is None else imported[:1] == [top] and len(imported) >= _LEAST):
         return []
-    conda = [file for file in files if _NAMES.search(file.name)]
-    named = [found["name"] for file in conda for found in _OF_CONDA.finditer(file.text)]
+    named = [each.name for each in defined_environments(files)]
     if len(named) == 1:
         why = in_both("packages.env-of-file", name=top, env=named[0])
         change = Change(

@@ -10,6 +10,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from corpus.frameworks import known_frameworks
+from corpus.package_names import is_on_index
 from corpus.releases import known_packages, version_of
 from corpus.symbols import packages_told
 from ingest.logs.configs.launch import Setting
@@ -137,7 +138,10 @@ def involved_packages(report: CrashReport) -> list[Fact]:
     called = in_package.search(calls[0]) if calls else None
     raised = _owner(called["module"]) if called is not None else ""
     found = [("raised", raised)] if raised and raised not in lacking else []
-    found += [("library", name) for name in libraries_of(root.text)]
+    # A library that lies beside the packages under a name of its own belongs to the one that loads it.
+    found += [
+        ("library", name if is_on_index(name) or not raised else raised) for name in libraries_of(root.text)
+    ]
     found += [("holding", _owner(match["module"])) for match in in_package.finditer(root.text)][:1]
     return [Fact(kind, root.line, {"package": name}) for kind, name in found]
 

@@ -14,6 +14,7 @@ from corpus.frameworks import known_frameworks
 from corpus.keys import levels
 from corpus.model_sizes import named_model
 from service.remediation.named_options import closest
+from service.remediation.rules.clocked_steps import pace_of_clock
 from service.remediation.rules.cluster_resources import asked_of, cluster_free, cluster_has, listed_cards
 from service.remediation.rules.context import GIB, RuleContext, down_to, gib_of, up_to
 from service.remediation.rules.disks import near_mount, roomy_folder
@@ -164,11 +165,12 @@ def _pace_of_bar(context: RuleContext, written: str) -> tuple[int, int, float] |
 def _pace_of_steps(context: RuleContext) -> tuple[int, int, float] | None:
     """Give how far the steps came, how many there are, and the seconds that each takes, by their median.
 
-    The total stands behind the step, else it is a setting of the job's.
+    The total stands behind the step, else it is a setting of the job's. Where no row tells what a step takes,
+    the clocks of the rows do.
     """
     rows = [(count, timed) for text in context.texts for count, timed in _counted_and_timed(text)]
     if len(rows) < FEWEST_STEPS:
-        return None
+        return pace_of_clock(context)
     done = max(int(count["done"]) for count, _ in rows)
     told = [int(count["total"]) for count, _ in rows if count["total"]]
     total = max(told) if told else int(context.setting(*_TOTALS) or 0)

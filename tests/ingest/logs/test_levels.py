@@ -87,3 +87,19 @@ CLOSED = "01/03/2026 09:20:01 - INFO - train -   Finished training.\n"
 def test_that_a_good_end_undoes_what_a_logger_warned_of(text: str, fails: bool, read: ReadLog) -> None:
     """Also where the record stands behind a progress bar that was left open."""
     assert (read(text).root is not None) == fails
+
+
+_WHERE = "W0103 09:12:44.120331 811 site-packages/torch/_dynamo/convert_frame.py:1125]"
+
+
+def test_that_an_exception_that_a_warning_of_one_letter_holds_gives_way_to_the_one_that_ends_it(
+    read: ReadLog,
+) -> None:
+    caught = traceback("torch._inductor.exc.CppCompileError: C++ compile error").splitlines()
+    text = "".join(f"{_WHERE} {row}\n" for row in ("WON'T CONVERT forward", "due to:", *caught))
+    root = read(text + traceback(OOM)).root
+    assert root is not None
+    assert root.cause == "gpu-oom-training"
+    alone = read(traceback("torch._inductor.exc.CppCompileError: C++ compile error")).root
+    assert alone is not None
+    assert alone.cause == "jit-build-failed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,13 @@ def test_what_cannot_be_changed_safely_is_refused(
         apply(text, target(key, to, kind=kind))
     assert reason in str(refused.value)
     assert not holds(text, target(key, to, kind=kind))
+
+
+def test_that_one_word_takes_the_place_of_a_list_where_the_setting_says_so() -> None:
+    either = replace(target("a", "all-linear"), is_word_or_list=True)
+    assert apply('{"a": ["q", "k"], "b": 1}', either) == '{"a": "all-linear", "b": 1}'
+    with pytest.raises(NotPatchableError, match="another kind"):
+        apply('{"a": [{"q": 1}]}', either)
 
 
 KEYS = st.sampled_from(["lr", "stage", "Path", "k 9", 'q"', "量"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,15 @@ REPLACED: list[tuple[str, str, str, Scalar]] = [
     ("a: word\n  goes on\nb: 1\n", "a: x\nb: 1\n", "a", "x"),
     ("old_name: 1\n", "old_name: 8\n", "new_name|old_name", 8),
     ("a: 1\n# 批大小\nb: 1\n", "a: 1\n# 批大小\nb: 8\n", "b", 8),
+]
+
+# A list of words, in place of which another list or one word comes.
+LISTS: list[tuple[str, str, Scalar]] = [
+    ("b:\n  - q\n  - k\nc: 1\n", "b: [x, y]\nc: 1\n", "['x', 'y']"),
+    ("b:\n- q\n- k\n\n# of c\nc: 1\n", "b: [x]\n\n# of c\nc: 1\n", "['x']"),
+    ("b:\n  - q\n  - k\n", "b: all-linear\n", "all-linear"),
+    ("b: [q, k]\nc: 1\n", "b: all-linear\nc: 1\n", "all-linear"),
+    ("b:\r\n  - 'q'\r\nc: 1\r\n", "b: all-linear\r\nc: 1\r\n", "all-linear"),
 ]
 
 ADDED: list[tuple[str, str, str, Scalar]] = [
@@ -200,7 +210,8 @@ REFUSED: list[tuple[str, str, Scalar, str]] = [
     ("t:\n  b: |\n    8\n", "t.b", 8, "line 2 holds a block"),
     ("t:\n  b: [1]\n", "t.b", 8, "line 2 holds a list"),
     ("t:\n  b: {c: 1}\n", "t.b", 8, "line 2 holds a mapping"),
-    ("t:\n  b:\n  - 1\n", "t.b", "['x']", "by hand"),
+    ("t:\n  b:\n  - 1  # the first\n  - 2\n", "t.b", "['x']", "by hand"),
+    ("t:\n  b:\n  - c: 1\n", "t.b", "['x']", "by hand"),
     ("t:\n  b: 1\n", "t.b", "['x']", "a single value"),
     ("t:\n  b: !!int 1\n", "t.b", 8, "tag"),
     ("x: &x 1\ny: *x\n", "x", 8, "line 1 is used elsewhere"),
@@ -232,6 +243,21 @@ REFUSED: list[tuple[str, str, Scalar, str]] = [
     ("optim:\n  lr: 1\n", "critic.optim.lr", 8, "no `critic`"),
     ("a: 1\n", "a", float("nan"), "no number"),
 ]  # fmt: skip
+
+
+@each_row(("before", "after", "to"), LISTS)
+def test_that_a_list_of_words_gives_way_to_another_or_to_one_word(
+    before: str, after: str, to: Scalar, tmp_path: Path
+) -> None:
+    """One word only where the setting takes it so."""
+    asked = target("b", to)
+    either = replace(asked, is_word_or_list=True)
+    assert apply(before, either) == after
+    assert holds(after, either)
+    assert goes_back_and_forth(tmp_path, before, after, "a.yaml")
+    if isinstance(to, str) and not to.startswith("["):
+        with pytest.raises(NotPatchableError, match="holds a list"):
+            apply(before, asked)
 
 
 @each_row(("text", "key", "to", "reason"), REFUSED)

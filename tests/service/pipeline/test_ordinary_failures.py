@@ -30,3 +30,13 @@ def test_that_the_cause_of_an_ordinary_failure_is_named(row: dict[str, Any], tri
     root = next((lines[event.line - 1] for event in answer.cascade if event.role == "root"), "")
     assert (answer.verdict, answer.cause in row["causes"]) == ("diagnosed", True), answer.cause
     assert row["line"] in root
+
+
+@each_row(("signal", "cause"), [("SIGKILL: 9", "host-oom-kill"), ("SIGBUS: 7", "native-crash")])
+def test_that_a_child_ended_by_a_signal_is_suspected_of_what_sends_it(
+    signal: str, cause: str, triage: Triage
+) -> None:
+    """Who waits for a process learns the signal and nothing else: too little for a diagnosis."""
+    line = f"subprocess.CalledProcessError: Command '['python', 'fit.py']' died with <Signals.{signal}>."
+    answer = explained(triage, f"{line}\n")
+    assert (answer.verdict, answer.alternatives[0].cause) == ("unknown", cause)

@@ -106,3 +106,43 @@ def test_that_critic_and_reward_model_ask_for_cards_of_their_own(
     made = explained(triage, STATUS % (there, there), ConfigFile("run.sh", start))
     assert (made.changes[0].key == "colocate_actor_ref") is shares
     assert ("critic and reward model" in (made.changes[0].proof or "")) is shares
+
+
+PRINTED = (
+    "Namespace(critic_num_nodes=1, critic_num_gpus_per_node=8, reward_num_nodes=1, "
+    "reward_num_gpus_per_node=8)\n"
+)
+
+
+@each_row(
+    ("reference", "there", "options", "engines"),
+    [
+        ("2", "8.0", "", 1),
+        ("3", "9.0", "", 1),
+        # Not one has room, all have, or their cards are shared as it is.
+        ("4", "9.0", "", None),
+        ("2", "10.0", "", None),
+        ("4", "7.0", "--colocate_actor_ref", None),
+    ],
+)
+def test_that_as_many_engines_are_asked_for_as_the_others_leave_room(
+    triage: Triage, reference: str, there: str, options: str, engines: int | None
+) -> None:
+    """What the program prints of parts that the job has not asks for nothing."""
+    given = f"--advantage_estimator rloo --remote_rm_url /w/r.py {options}".rstrip()
+    start = TRAIN.rstrip("\n") % reference + f" \\\n  {given}\n"
+    made = explained(triage, PRINTED + STATUS % (there, there), ConfigFile("run.sh", start))
+    told = {change.key: change.to for change in made.changes}
+    assert told.get("vllm_num_engines") == engines
+    assert engines is None or f"+  --vllm_num_engines {engines} " in (made.patch or "")
+
+
+@each_row(("reference", "engines", "shares"), [("4", "2", True), ("2", "2", False), ("4", "1", False)])
+def test_that_only_equal_parts_share_all_their_cards(
+    triage: Triage, reference: str, engines: str, shares: bool
+) -> None:
+    """The script itself asserts it."""
+    start = (TRAIN % reference).replace("--vllm_num_engines 2", f"--vllm_num_engines {engines}")
+    start = start.rstrip("\n") + " \\\n  --advantage_estimator rloo --remote_rm_url /w/r.py\n"
+    made = explained(triage, STATUS % ("4.0", "4.0"), ConfigFile("run.sh", start))
+    assert ("colocate_all_models" in {change.key for change in made.changes}) is shares

@@ -51,6 +51,10 @@ KNOBS = (SHARE, LENGTH, SEQS, BIND, NODES, QUANT, V1, LONG, ALLOCATOR)
             ),
             [("gpu_memory_utilization", "up", ""), ("max_model_len", "down", "")],
         ),
+        # What should have been set when the checkpoint was saved helps no run that loads it.
+        ("Cannot resume from the checkpoint. Please use `--ckpt-full-save` during checkpoint saving.", []),
+        ("Failed to load the optimizer; set `save_optim=True` when saving.", []),
+        ("Cannot write. Please use `--ckpt-full-save` when saving.", [("--ckpt-full-save", "set", "")]),
         # No message is a reason to load a library into each program.
         ("Please set `LD_PRELOAD=/tmp/q.so` and start again.", []),
         (

@@ -67,6 +67,12 @@ def test_that_the_key_of_a_refused_value_is_read_below_the_reason() -> None:
     assert named_options(told) == [NamedOption("a.cards", "eight", sort="int")]
 
 
+def test_that_all_levels_of_a_key_that_nothing_sets_are_read_below_the_reason() -> None:
+    said = "omegaconf.errors.ConfigAttributeError: Missing key width"
+    log = report(failed(text=said, body=said), surroundings=((1, said), (2, "    full_key: net.head.width")))
+    assert named_options(log) == [NamedOption("net.head.width", required=True)]
+
+
 def test_that_a_slip_of_one_choice_is_told_from_a_guess() -> None:
     rows = {("p-tune", ("none", "p_tune")): "p_tune", ("3", ("1", "2")): None, ("x", ()): None}
     assert {row: NamedOption("--k", *row).nearest for row in rows} == rows

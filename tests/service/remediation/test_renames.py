@@ -34,6 +34,7 @@ KNOBS = (
     ),
     spec("--max-model-len", framework="vllm", spelled="flag", max=None),
     spec("--cpu-offload-gb", framework="vllm", spelled="flag", max=None),
+    spec("rows_of_train_batch", framework="trl"),
 )
 
 REFUSED: Sequence[Tells] = ("unknown-setting", "refused-override")
@@ -74,6 +75,8 @@ def found(
         ("--max-model-length 8 --cpu-offload-gib 4", "vllm", "", ["--max-model-len", "--cpu-offload-gb"]),
         ("--max-model-len", "vllm", "", []),
         ("--max-model-length", "verl", "", []),
+        ("rows_of_trains_batch", "trl", "", ["rows_of_train_batch"]),
+        ("rows_of_eval_batch", "trl", "", []),
     ],
 )
 def test_that_the_right_name_is_the_settings_own_or_the_nearest(

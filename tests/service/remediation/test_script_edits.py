@@ -272,3 +272,22 @@ def test_that_blanks_behind_backslashes_go_where_a_command_was_cut_off(
     assert (found.text if found is not None else None) == (
         "python a.py \\\n  --x 1 \\\n  --y 2 \\\n  --out o\n" if expected else None
     )
+
+
+@each_row(
+    ("first", "second", "wanted"),
+    [
+        ("0,1", "1,2,3 accelerate launch --num_processes 3", "2,3 accelerate launch --num_processes 2"),
+        ("'0,1'", "1,2 torchrun \\\\\n  --nproc_per_node=2", "2 torchrun \\\\\n  --nproc_per_node=1"),
+        ("0,1", "2,3 torchrun --nproc_per_node=2", None),
+        ("0,1", "0,1 torchrun --nproc_per_node=2", None),
+    ],
+)
+def test_that_two_commands_share_no_card(first: str, second: str, wanted: str | None) -> None:
+    """The second command keeps the cards that the first one does not have, with as many processes."""
+    said = "RuntimeError: Attempting to use the same CUDA device for multiple distinct roles/ranks"
+    script = "CUDA_VISIBLE_DEVICES={} serve &\nCUDA_VISIBLE_DEVICES={} train.py\n"
+    edit = script_edit(
+        report(failed(text=said, body=said)), [JobFile("job.sh", script.format(first, second))]
+    )
+    assert (edit.text if edit is not None else None) == (wanted and script.format(first, wanted))

@@ -1123,6 +1123,25 @@ def test_that_the_number_of_steps_may_be_a_setting() -> None:
     assert value(replace(situation, texts=TIMED, settings=steps, is_saved=True)) == "144:00:00"
 
 
+@each_row(
+    ("rows", "expected"),
+    [
+        # An hour for a tenth, and for a twentieth.
+        ([f"2026-03-19 1{hour}:00:00 INFO upd {200 * hour} of 2000" for hour in range(1, 5)], "12:00:00"),
+        ([f"2026-03-19T1{hour}:00:00Z sample {100 * hour} / 2000 done" for hour in range(1, 5)], "23:00:00"),
+        # What is no number of the job's may be any count, and two rows tell no pace.
+        ([f"2026-03-19 1{hour}:00:00 INFO shard {200 * hour} of 3000" for hour in range(1, 5)], None),
+        ([f"2026-03-19 1{hour}:00:00 INFO upd {200 * hour} of 2000" for hour in range(1, 3)], None),
+        ([f"upd {200 * hour} of 2000" for hour in range(1, 5)], None),
+    ],
+)
+def test_that_the_clocks_of_the_rows_that_count_tell_a_pace(rows: list[str], expected: str | None) -> None:
+    """The total is a number that the job sets, whatever its script calls it."""
+    situation = given_of("time-limit", "scheduler-terminated", "06:00:00", {})
+    told = replace(situation, texts=rows, settings=[setting("max_updates", "2000")])
+    assert value(told) == expected
+
+
 def test_no_time_limit_is_offered_that_no_queue_gives() -> None:
     situation = given_of("time-limit", "scheduler-terminated", "24:00:00", {})
     told = answer(replace(situation, texts=["| 100/6000 [23:50:00<1406:10:00, 858s/it]"]))

@@ -54,7 +54,11 @@ def test_that_the_call_that_gave_none_is_told_with_the_reason(text: str, told: s
 @each_row(
     ("body", "told"),
     [
-        ("        if resume:\n            self.best = 0\n", "only at train.py:4 (in `__init__`)"),
+        ("        if resume:\n            self.best = 0\n", "train.py:4 only where `resume` holds (row 3)"),
+        (
+            "        if resume:\n            pass\n        else:\n            self.best = 0\n",
+            "not hold (row 3)",
+        ),
         (
             "        self.a = 0\n    def load(self):\n        self.best = 0\n",
             "only at train.py:5 (in `load`)",

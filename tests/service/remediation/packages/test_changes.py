@@ -11,6 +11,8 @@ from tests.factories import ReadLog, whole_corpus
 from tests.service.factories import failed, report
 from tests.tables import each_row
 
+# The caller of a name that came to the other package later.
+OLDER = "transformersolder than what is installed"
 ENV = "/opt/env/lib/python3.11/site-packages"
 HEAD = "Traceback (most recent call last):\n"
 VLLM = f"""{HEAD}  File "/job/serve.py", line 1, in <module>
@@ -102,8 +104,8 @@ CHANGES = [
         ["transformers>=4.51.1"],
     ),
     ("package-incompatible", f"{HEAD}ModuleNotFoundError: No module named 'trl.core'\n", ["trl<=0.24.0"]),
-    ("package-incompatible", failing(UNWRAP), ["accelerate>=1.3.0"]),
-    ("package-incompatible", f"accelerate==1.1.1\n{failing(UNWRAP)}", ["accelerate>=1.3.0"]),
+    ("package-incompatible", failing(UNWRAP), ["accelerate>=1.3.0", OLDER]),
+    ("package-incompatible", f"accelerate==1.1.1\n{failing(UNWRAP)}", ["accelerate>=1.3.0", OLDER]),
     ("package-incompatible", f"accelerate==1.7.0\n{failing(UNWRAP)}", []),
     ("package-incompatible", failing(UNWRAP.replace("keep_torch_compile", "no_such_word")), []),
     # The version has the name: it is not the version's fault.
