@@ -36,7 +36,6 @@ _ESCAPED = re.compile(r"Traceback \(most recent call last\):(?:\\{1,8}r)?\\{1,8}
 _JSON = re.compile(r'[^"]*\\"')
 _STRING = re.compile(r'(?:[^"\\]|\\.)*')
 _NEWLINE = re.compile(r"(?:\\{1,8}r)?\\{1,8}n")
-# Behind a call a progress bar may go on that was drawn into its line.
 _FRAME = re.compile(
     r'^\s*(?:[|>│] ?)?\s*File "(?P<file>[^"]+)", line (?P<line>\d{1,9})(?:, in (?P<function>\S+(?: \S+)*))?'
 )

@@ -27,8 +27,8 @@ HELD = (
 
 REFUSED = (
     "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total "
-    "capacity of 8.00 GiB of which 6.63 GiB is free. Of the allocated memory 290.30 MiB is allocated by PyTorch, and "
-    "21.70 MiB is reserved by PyTorch but unallocated."
+    "capacity of 8.00 GiB of which 6.63 GiB is free. Of the allocated memory 290.30 MiB is allocated by "
+    "PyTorch, and 21.70 MiB is reserved by PyTorch but unallocated."
 )
 
 
@@ -144,6 +144,16 @@ TRACKED = 'import wandb\nwandb.init(project="p", resume="allow")\nNAME = "own/ne
             ("batch_size",),
             ("in an evaluation",),
             ("training step",),
+        ),
+        # What checks settings evaluates nothing.
+        FittingOffer(
+            calls(
+                "/job/fit.py:12:main: validate(args)",
+                "/job/fit.py:8:validate: assert args.batch % args.gradient_accumulation_steps == 0, msg",
+                error="AssertionError: batch (30) must be divisible by gradient_accumulation_steps (4)",
+            ),
+            {"go.sh": "python fit.py --gradient_accumulation_steps 4\n"},
+            "--gradient_accumulation_steps=3",
         ),
         # Where no number divides what the message multiplies, the other side of it has its number.
         FittingOffer(
