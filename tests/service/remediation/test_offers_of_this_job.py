@@ -8,7 +8,7 @@ from ingest.logs.inputs import sources
 from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage
 from tests.tables import each_row
-from tests.warm import opened
+from tests.warm import explained, opened
 
 SITE = "/opt/env/lib/python3.11/site-packages/"
 OOM = (
@@ -204,3 +204,28 @@ def test_that_the_first_change_is_one_of_this_job(job: Job, triage: Triage) -> N
     keys = [change.key for change in found.changes if change.purpose == "cure"]
     assert keys[:1] == ([job.first] if job.first else [])
     assert not set(job.absent) & set(keys)
+
+
+@each_row(
+    ("statement", "key", "is_tag"),
+    [
+        ("and messages[0][self.dataset_attr.role_tag] == self.dataset_attr.system_tag", "from", True),
+        ('"content": message[self.dataset_attr.content_tag],', "value", True),
+        ("messages = example[self.dataset_attr.messages]", "conversations", False),
+    ],
+)
+def test_that_the_keys_of_a_turn_are_none_of_the_columns(
+    triage: Triage, statement: str, key: str, is_tag: bool
+) -> None:
+    """LLaMA-Factory's entries name a file's columns, and beside them a turn's role and text."""
+    log = (
+        "Traceback (most recent call last):\n"
+        '  File "/e/lib/python3.11/site-packages/llamafactory/data/converter.py", line 151, in __call__\n'
+        f"    {statement}\nKeyError: '{key}'\n"
+    )
+    run = "llamafactory-cli train sft.yaml\n"
+    made = explained(
+        triage, log, ConfigFile("run.sh", run), ConfigFile("sft.yaml", "dataset: talks\nstage: sft\n")
+    )
+    told = [str(change.to) for change in made.changes if change.key == "dataset"]
+    assert ["`tags`" in word for word in told] == [is_tag]
