@@ -149,11 +149,11 @@ TRACKED = 'import wandb\nwandb.init(project="p", resume="allow")\nNAME = "own/ne
         FittingOffer(
             calls(
                 "/job/fit.py:12:main: validate(args)",
-                "/job/fit.py:8:validate: assert args.batch % args.gradient_accumulation_steps == 0, msg",
-                error="AssertionError: batch (30) must be divisible by gradient_accumulation_steps (4)",
+                "/job/fit.py:8:validate: assert rows % args.gradient_accumulation_steps == 0, msg",
+                error="AssertionError: 30 rows must be divisible by gradient_accumulation_steps (4)",
             ),
             {"go.sh": "python fit.py --gradient_accumulation_steps 4\n"},
-            "--gradient_accumulation_steps=3",
+            "gradient_accumulation_steps",
         ),
         # Where no number divides what the message multiplies, the other side of it has its number.
         FittingOffer(
