@@ -73,7 +73,12 @@ class FormedMessage:
         return self._filled(self.form.look, language) if self.form.look else ""
 
     def act(self, language: Language) -> str:
-        """Say what to change in the failing code; empty where the log does not tell enough for it."""
+        """Say what to change in the failing code; empty where the log does not tell enough for it.
+
+        What is wrong where it was raised is not mended in the job's own code that led there.
+        """
+        if self.form.place == "raise" and self.frame is not None and not is_own(self.frame):
+            return ""
         acts = (text for text in self.form.acts if blanks_of([text]) <= self.values.keys())
         return next((self._filled(text, language) for text in acts), "")
 
