@@ -66,28 +66,11 @@ _ADDRESS = re.compile(
 _SIXES = re.compile(r"(?<![\w:])[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7}(?![\w:])")
 _DOTTED = re.compile(r"(?<![\w@/.-])(?!\d+(?:\.\d+)+(?![\w.-]))[^\W_][\w-]*(?:\.[^\W_][\w-]*)+")
 # Endings of files that no registry sells as a domain's.
-_FILES = frozenset(
-    (
-        "py",
-        "pyx",
-        "cpp",
-        "hpp",
-        "log",
-        "yaml",
-        "yml",
-        "json",
-        "jsonl",
-        "txt",
-        "toml",
-        "cfg",
-        "ini",
-        "conf",
-        "safetensors",
-        "ckpt",
-        "parquet",
-        "out",
-        "err",
-    )
+_FILES = re.compile(
+    r"py|pyx|cpp|hpp|cuh|log|yaml|yml|json|jsonl|txt|toml|cfg|ini|conf|safetensors|ckpt|parquet|out|err|pth|pkl|"
+    r"npy|npz|h5|hdf5|zarr|csv|tsv|arrow|feather|tfrecord|lmdb|sqlite|gguf|onnx|ipynb|slurm|sbatch|tar|gz|tgz|zst|png|"
+    r"jpe?g|wav|flac",
+    re.IGNORECASE,
 )
 _ABBREVIATED = frozenset({"e.g", "i.e", "a.k.a", "u.s", "p.s"})
 _SPELLED = (
@@ -203,5 +186,5 @@ def _hosts(text: str, is_known: Callable[[str], bool]) -> Iterator[str]:
         *_, last_but_one, last = name.split(".")
         # What is bought as a domain has no underscore in its last two parts, and ends in letters.
         is_host = "_" not in last_but_one + last and not last[0].isdecimal() and len(last) > 1
-        if is_host and last.lower() not in _FILES and name.lower() not in _ABBREVIATED and not is_known(name):
+        if is_host and not _FILES.fullmatch(last) and name.lower() not in _ABBREVIATED and not is_known(name):
             yield name

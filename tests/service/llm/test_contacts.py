@@ -10,6 +10,8 @@ from tests.tables import each_row
     ("text", "leads"),
     [
         # Numbers to call, accounts and wallets, sums, messengers, persons.
+        ("The path of the folder that holds dataset.zarr or model.pth, in full.", False),
+        ("Read dataset.zip there.", True),
         ("The line is 0900-1122.", True),
         ("It is DE89 3704 0044 0532 0130 00.", True),
         ("It goes to 0xdeadbeefdeadbeefdeadbeefdeadbeefdeadbeef.", True),
