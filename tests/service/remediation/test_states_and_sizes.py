@@ -48,11 +48,16 @@ MICRO = "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"
 def test_that_states_are_given_the_room_of_a_cache_that_stays(
     triage: Triage, calls: tuple[str, ...], size: str, sleeps: str, key: str, to: float
 ) -> None:
-    """Fewer rows make activations smaller, and nothing of what the optimizer creates in its first step."""
+    """Fewer rows make activations smaller, and nothing of what the optimizer creates in its first step.
+
+    An engine that is kept awake is first put to sleep.
+    """
     made = explained(triage, stack(*calls, error=OOM), ConfigFile("run.sh", RUN % (size, sleeps)))
-    assert (made.changes[0].key, made.changes[0].to) == (key, pytest.approx(to))
-    assert (MICRO in {change.key for change in made.changes}) is (calls is BACKWARD)
-    assert f"{key}={to}" in (made.patch or "")
+    offered = {change.key: change.to for change in made.changes}
+    assert made.changes[0].key == "actor_rollout_ref.rollout.free_cache_engine"
+    assert offered[key] == pytest.approx(to)
+    assert (MICRO in offered) is (calls is BACKWARD)
+    assert "free_cache_engine=True" in (made.patch or "")
 
 
 def test_that_an_engine_which_sleeps_leaves_the_states_its_room(triage: Triage) -> None:
