@@ -67,9 +67,9 @@ _SIXES = re.compile(r"(?<![\w:])[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7}(?![\w
 _DOTTED = re.compile(r"(?<![\w@/.-])(?!\d+(?:\.\d+)+(?![\w.-]))[^\W_][\w-]*(?:\.[^\W_][\w-]*)+")
 # Endings of files that no registry sells as a domain's.
 _FILES = re.compile(
-    r"py|pyx|cpp|hpp|cuh|log|yaml|yml|json|jsonl|txt|toml|cfg|ini|conf|safetensors|ckpt|parquet|out|err|pth|pkl|"
-    r"npy|npz|h5|hdf5|zarr|csv|tsv|arrow|feather|tfrecord|lmdb|sqlite|gguf|onnx|ipynb|slurm|sbatch|tar|gz|tgz|zst|png|"
-    r"jpe?g|wav|flac",
+    r"py|pyx|cpp|hpp|cuh|log|yaml|yml|json|jsonl|txt|toml|cfg|ini|conf|out|err|ipynb|slurm|sbatch|"
+    r"safetensors|ckpt|pth|pkl|gguf|onnx|npy|npz|h5|hdf5|zarr|csv|tsv|parquet|arrow|feather|tfrecord|"
+    r"lmdb|sqlite|tar|gz|tgz|zst|png|jpe?g|wav|flac",
     re.IGNORECASE,
 )
 _ABBREVIATED = frozenset({"e.g", "i.e", "a.k.a", "u.s", "p.s"})
