@@ -20,12 +20,16 @@ Weights = Mapping[str, NDArray[np.float32]]
 
 INPUTS = ("input_ids", "attention_mask")
 OUTPUT = "embedding"
+# The file of the large tensors, each from the beginning of a page on.
+NUMBERS, _PAGE = "model.weights", 4096
 _FUSED = "com.microsoft"
 # Versions that onnxruntime has read since 1.14: of the format, and of ONNX's and Microsoft's operators.
 _FORMAT = 8
 _OPERATORS = (("", 17), (_FUSED, 1))
 # Numbers of onnx.proto: TensorProto.DataType and AttributeProto.AttributeType.
 _FLOAT, _INT32, _INT64 = 1, 6, 7
+# TensorProto.DataLocation.
+_EXTERNAL = 1
 _ATTRIBUTE_FLOAT, _ATTRIBUTE_INT = 1, 2
 _TENSOR_TYPES = {np.dtype(np.float32): _FLOAT, np.dtype(np.int64): _INT64}
 
@@ -53,30 +57,33 @@ def write(weights: Weights, shape: BertShape, target: Path) -> None:
     """Write the graph: token ids and a mask, both int64 (texts, tokens), to float32 (texts, dimensions).
 
     `weights` are named as in Hugging Face's BertModel; raises KeyError where one is missing. The vectors are
-    sums over the tokens: of unit length, they are the same as means.
+    sums over the tokens: of unit length, they are the same as means. The numbers of large tensors go to a
+    file beside the graph, which is mapped into memory: processes share it, and none reads more than it uses.
     """
-    tensors = dict(_tensors(weights, shape))
-    nodes = b"".join(_message(1, _node(node)) for node in _nodes(shape))
-    head = nodes + _text(2, "encoder")
+    tensors, rows = dict(_tensors(weights, shape)), []
+    with target.with_name(NUMBERS).open("wb") as stream:
+        for name, tensor in tensors.items():
+            is_apart = tensor.nbytes >= _PAGE
+            stream.write(bytes(-stream.tell() % _PAGE))
+            rows.append(_message(5, _tensor(name, tensor, stream.tell() if is_apart else None)))
+            stream.write(tensor.tobytes() if is_apart else b"")
     ends = [_message(11, _value(name, _INT64, ("texts", "tokens"))) for name in INPUTS]
     ends.append(_message(12, _value(OUTPUT, _FLOAT, ("texts", tensors["embeddings.words"].shape[1]))))
-    rows = []
-    for name, tensor in tensors.items():
-        # All of a tensor's fields but its numbers, which follow.
-        fields = b"".join(_number(1, size) for size in tensor.shape) + _number(2, _TENSOR_TYPES[tensor.dtype])
-        rows.append((fields + _text(8, name) + _tag(9, 2) + _varint(tensor.nbytes), tensor))
-    sizes = [len(row) + tensor.nbytes for row, tensor in rows]
-    length = len(head) + sum(map(len, ends)) + sum(len(_tag(5, 2) + _varint(size)) + size for size in sizes)
-    with target.open("wb") as stream:
-        stream.write(_number(1, _FORMAT) + _text(2, "whycrash"))
-        stream.writelines(
-            _message(8, _text(1, domain) + _number(2, version)) for domain, version in _OPERATORS
-        )
-        stream.write(_tag(7, 2) + _varint(length) + head)
-        for (row, tensor), size in zip(rows, sizes, strict=True):
-            stream.write(_tag(5, 2) + _varint(size) + row)
-            stream.write(tensor.tobytes())
-        stream.writelines(ends)
+    nodes = [_message(1, _node(node)) for node in _nodes(shape)]
+    graph = b"".join([*nodes, _text(2, "encoder"), *rows, *ends])
+    head = _number(1, _FORMAT) + _text(2, "whycrash")
+    operators = (_message(8, _text(1, domain) + _number(2, version)) for domain, version in _OPERATORS)
+    target.write_bytes(b"".join([head, *operators, _message(7, graph)]))
+
+
+def _tensor(name: str, tensor: NDArray[np.generic], place: int | None) -> bytes:
+    """Write a tensor with its numbers, or with where they begin in the file beside the graph."""
+    fields = b"".join(_number(1, size) for size in tensor.shape) + _number(2, _TENSOR_TYPES[tensor.dtype])
+    if place is None:
+        return fields + _text(8, name) + _message(9, tensor.tobytes())
+    where = {"location": NUMBERS, "offset": str(place), "length": str(tensor.nbytes)}
+    entries = b"".join(_message(13, _text(1, key) + _text(2, value)) for key, value in where.items())
+    return fields + _text(8, name) + entries + _number(14, _EXTERNAL)
 
 
 def _tensors(weights: Weights, shape: BertShape) -> Iterator[tuple[str, NDArray[np.generic]]]:

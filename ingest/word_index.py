@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from corpus.message import CHINESE
+from ingest import chinese_words
+from ingest.chinese_words import Cut
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[.-][A-Za-z_][A-Za-z0-9_]*)*|\d+(?:\.\d+)+|[\u4e00-\u9fff]+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -67,20 +69,20 @@ _STOP = frozenset(
 )
 
 
-def words(text: str) -> list[str]:
-    """Split text into search words.
+# The frequencies of Chinese words, in an index's folder.
+FREQUENCIES = "chinese.words"
+
+
+def words(text: str, cut: Cut | None = None) -> list[str]:
+    """Split text into search words; `cut` splits runs of Chinese, jieba's own dictionary if None.
 
     An identifier gives itself and its parts: `free_cache_engine` is found by its name, and a little by
-    `cache`; `ActorDiedError` likewise. Chinese runs are split by jieba.
+    `cache`; `ActorDiedError` likewise.
     """
     found: list[str] = []
     for run in _WORD.findall(text):
         if CHINESE.match(run):
-            # Imported here: loading its dictionary takes a second, and most logs are English.
-            import jieba
-
-            jieba.setLogLevel(logging.WARNING)
-            found.extend(word for word in jieba.cut_for_search(run) if word not in _STOP)
+            found.extend(word for word in (cut or _default_cut())(run) if word not in _STOP)
             continue
         whole = run.lower()
         if whole not in _STOP and len(whole) > 1:
@@ -91,12 +93,19 @@ def words(text: str) -> list[str]:
     return found
 
 
+@cache
+def _default_cut() -> Cut:
+    return chinese_words.cutter()
+
+
 def build(texts: Sequence[str], folder: Path) -> None:
     """Write the word index of `texts`, in their order, to `folder`."""
     import bm25s
 
     folder.mkdir(parents=True, exist_ok=True)
-    tokens = [words(text) or ["<empty>"] for text in texts]
+    chinese_words.write(folder / FREQUENCIES)
+    cut = chinese_words.cutter(folder / FREQUENCIES)
+    tokens = [words(text, cut) or ["<empty>"] for text in texts]
     vocabulary = {
         word: number for number, word in enumerate(sorted({word for row in tokens for word in row}))
     }
@@ -123,11 +132,21 @@ class WordIndex:
         self._weights, self._rows, self._starts = (
             np.load(folder / f"{part}.csc.index.npy") for part in parts
         )
+        self._folder = folder
+
+    @cached_property
+    def _cut(self) -> Cut:
+        """What cuts Chinese: by the table beside the index, which those of before have not."""
+        table = self._folder / FREQUENCIES
+        return chinese_words.cutter(table if table.exists() else None)
+
+    def _cut_when_asked(self, run: str) -> Iterator[str]:
+        return self._cut(run)
 
     def scores(self, query: str) -> NDArray[np.float32]:
         """Give each document's BM25 score for the query; shape (documents,)."""
         total = np.zeros(self._total, dtype=np.float32)
-        for word in dict.fromkeys(words(query)):
+        for word in dict.fromkeys(words(query, self._cut_when_asked)):
             number = self._vocabulary.get(word)
             if number is not None:
                 column = slice(self._starts[number], self._starts[number + 1])

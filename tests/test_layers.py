@@ -29,7 +29,7 @@ SEAMS: dict[str, str | tuple[str, ...]] = {
     "onnxruntime": "ingest/embedder.py",
     "torch": "ingest/embedder.py",
     "bm25s": "ingest/word_index.py",
-    "jieba": "ingest/word_index.py",
+    "jieba": "ingest/chinese_words.py",
     "bs4": "ingest/writeups.py",
     # The catalogue of messages lies below the library, whose errors are messages.
     "yaml": ("corpus/library.py", "corpus/message.py"),

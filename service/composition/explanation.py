@@ -218,7 +218,8 @@ class Explanation:
             advice = self._end_advice or look or cause.advice.to(self.language, self.assessment.holds)
             parts.append(phrases.titled("why", self._fitting(means), self.language))
             if not self._needs_no_package:
-                parts.append(phrases.titled("do", self._after_rows(self._fitting(advice)), self.language))
+                parts.append(phrases.titled("do", self._with_limits(self._fitting(advice)), self.language))
+                parts.append(self._values())
             parts.append(self.end.next if root is None and not self._end_advice else "")
         aftermath = self._failure.aftermath(ended_in_failure=self.end.is_failure)
         parts += [self._vote(cause), self._confirmed(), aftermath, self._machine(), self._past_crashes()]
@@ -252,22 +253,20 @@ class Explanation:
             why = f"{self.message.means(self.language)} {why}"
         rows = [phrases.titled("why", f"{why} [case:{case.id}]", self.language)]
         if len(sections) > 2 and not self._needs_no_package:
-            advice = self._after_rows(self._fitting(sections[2]))
+            advice = self._with_limits(self._fitting(sections[2]))
             rows.append(phrases.titled("do", f"{advice} [case:{case.id}]", self.language))
+            rows.append(self._values())
         return rows
 
-    def _after_rows(self, advice: str) -> str:
-        """Name the rows that made what the statement is given before advice, where no cure is told.
+    def _with_limits(self, advice: str) -> str:
+        """Say before advice what cannot cure, as the log's numbers show, where no cure is told."""
+        return advice if self.cures else f"{self.unhelpful} {advice}".strip()
 
-        What cannot cure, as the log's numbers show, is told there too.
-        """
-        advice = advice if self.cures else f"{self.unhelpful} {advice}".strip()
-        is_sought = (
-            not (self.cures or self.step == "again")
-            and self.judged.cause is not None
-            and self.judged.cause.of_values
-        )
-        rows = value_rows(self.assessment.report) if is_sought else ()
+    def _values(self) -> str:
+        """List the rows that made what the failing statement is given, where no cure is told."""
+        cause = self.judged.cause
+        if self.cures or self.step == "again" or cause is None or not cause.of_values:
+            return ""
         told = [
             phrase(
                 "value-row-handed" if row.handed else "value-row",
@@ -276,12 +275,9 @@ class Explanation:
                 code=inline_code(row.code),
                 parameter=row.handed,
             )
-            for row in rows
+            for row in value_rows(self.assessment.report)
         ]
-        if not told:
-            return advice
-        apart, gap = ("；", "") if self.language == "zh" else ("; ", " ")
-        return f"{phrase('value-rows', self.language, rows=apart.join(told))}{gap}{advice}"
+        return phrases.titled("values", "\n".join(["", *told]), self.language) if told else ""
 
     def _fitting(self, text: str) -> str:
         """Give a text without what it says of things that this job has not."""

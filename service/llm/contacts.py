@@ -72,6 +72,8 @@ _FILES = re.compile(
     r"lmdb|sqlite|tar|gz|tgz|zst|png|jpe?g|wav|flac",
     re.IGNORECASE,
 )
+# What OmegaConf fills in, as configurations write it: omegaconf/resolvers, hydra/conf (HydraConf).
+_FILLED_IN = re.compile(r"\$\{(?:hydra:(?:runtime|job|run|sweep)\.[a-z_]{2,20}|oc\.env:[A-Z_]{2,40})\}")
 _ABBREVIATED = frozenset({"e.g", "i.e", "a.k.a", "u.s", "p.s"})
 _SPELLED = (
     r"(?:zero|oh|one|two|three|four|five|six|seven|eight|nine|ten|double|triple|hundred|thousand|nought)"
@@ -164,9 +166,9 @@ def masked(text: str) -> str:
 def _forms(text: str) -> Iterator[str]:
     """Give a text as a reader sees it: without invisible characters and with look-alikes folded.
 
-    The second form is without the letters' accents, too.
+    A path of a configuration's own, such as the folder of the run, is no name of a host. The second form is without the letters' accents, too.
     """
-    folded = unicodedata.normalize("NFKC", INVISIBLE.sub("", text))
+    folded = _FILLED_IN.sub("$", unicodedata.normalize("NFKC", INVISIBLE.sub("", text)))
     yield folded
     bare = "".join(sign for sign in unicodedata.normalize("NFD", folded) if not unicodedata.combining(sign))
     if bare != folded:

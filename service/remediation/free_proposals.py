@@ -307,9 +307,10 @@ def _is_named(key: str, report: CrashReport) -> bool:
 
 
 def _is_of_package(proposal: FreeProposal, assessment: Assessment, shown: Collection[str]) -> bool:
-    """Tell whether it can be an option of a package that no catalogue has and that the job's code uses.
+    """Tell whether it can be an option of a package that no catalogue has, or of the job's own program.
 
-    A number or a truth value alone, under a name that no line of the log has: none has made it up.
+    The package is one that the job's code uses; of the program a file may not be at hand. A number or a truth
+    value alone, under a name that no line of the log has: none has made it up.
     """
     package = proposal.framework.lower().strip().replace("-", "_")
     if package in known_frameworks().rows or not _OWN_OPTION.fullmatch(proposal.key):
@@ -320,7 +321,7 @@ def _is_of_package(proposal: FreeProposal, assessment: Assessment, shown: Collec
     imported = re.compile(rf"(?m)^\s*(?:from|import)\s+{re.escape(package)}\b")
     frames = (frame.file for event in report.standing for frame in event.frames)
     is_used = any(map(imported.search, report.launches)) or any(f"/{package}/" in file for file in frames)
-    return is_used and not _is_of_log({proposal.key}, "", assessment, shown)
+    return (is_used or package in OF_SCRIPT) and not _is_of_log({proposal.key}, "", assessment, shown)
 
 
 def _is_variable(proposal: FreeProposal, report: CrashReport) -> bool:

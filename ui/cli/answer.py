@@ -48,6 +48,7 @@ _ROWS_MODEL = 6
 _ROWS_ADVICE = 5
 # Beside changes, which come first.
 _ROWS_BESIDE = 3
+_VALUES = 3
 _ROWS_WHY = 4
 _ROWS_WHOLE_PATCH, _ROWS_PATCH = 16, 8
 # A row more is not worth a note that it is left out.
@@ -198,6 +199,7 @@ def _short_blocks(view: DiagnosisView, width: int, rows_of_patch: int, rows_each
         yield _Block([_title(view, "steps"), *_short_steps(view)])
     if (view.changes or view.steps) and (advice := _shortened(view.part("do"), _ROWS_BESIDE * width)):
         yield _Block([Text(phrase("do", view.language), style="bold"), markdown(advice)], spare=5)
+    yield from _values(view)
     yield from _short_checks(view)
     yield from _resume(view)
     if alternatives := _alternatives(view, width):
@@ -206,6 +208,15 @@ def _short_blocks(view: DiagnosisView, width: int, rows_of_patch: int, rows_each
         said = _shortened(view.model_explanation, _ROWS_MODEL * width)
         yield _Block([Text(f"{view.words('model', model=view.model)}:", style="bold"), markdown(said)])
     yield _Block([Text(_say("full", view.language), style="dim")])
+
+
+def _values(view: DiagnosisView) -> Iterator[_Block]:
+    """Give the nearest rows of the job's own files that made what the failing statement is given."""
+    rows = view.part("values").strip().split("\n")[:_VALUES]
+    if rows != [""]:
+        yield _Block(
+            [Text(phrase("values", view.language), style="bold"), markdown("\n".join(rows))], spare=3
+        )
 
 
 def _resume(view: DiagnosisView) -> Iterator[_Block]:

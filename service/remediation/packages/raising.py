@@ -14,7 +14,7 @@ from corpus.releases import releases_of
 from corpus.schema import Change
 from ingest.logs.events import Event
 from ingest.logs.report import CrashReport
-from ingest.logs.stacks.own_calls import STANDARD
+from ingest.logs.stacks.own_calls import STANDARD, raised_for
 from ingest.logs.stacks.stack import Frame
 from service.remediation.packages.changes import PackageChange
 from service.remediation.packages.seen import seen_versions
@@ -36,7 +36,7 @@ def raising_package(cause: str, report: CrashReport, library: Library) -> list[P
     turns_on = library.causes[cause].turns_on
     if root is None or "raising-package" not in turns_on or _is_of_called(root, report):
         return []
-    inner = [frame for frame in root.frames if not STANDARD.search(frame.file)]
+    inner = [frame for frame in raised_for(root.frames) if not STANDARD.search(frame.file)]
     packages = [name for frame in inner if (name := _package_of(frame))]
     if not inner or not packages or not _package_of(inner[-1]):
         return []

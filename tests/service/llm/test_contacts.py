@@ -33,6 +33,9 @@ from tests.tables import each_row
         ("Ranks 0 - 7 failed at 2026-01-01 08:00.", False),
         ("The learning rate is 0.0005, the loss 0.5.", False),
         ("The script passes $1 on.", False),
+        # What a configuration fills in itself.
+        ("${hydra:runtime.cwd}/data", False),
+        ("${hydra:evil.example}/data", True),
     ],
 )
 def test_what_leads_a_reader_away_is_known(text: str, leads: bool) -> None:

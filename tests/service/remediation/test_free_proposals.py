@@ -207,6 +207,8 @@ def test_an_option_of_a_package_that_only_the_jobs_code_shows(
     told = opened(triage, sources.from_text(f"set clear_cache_now, please\n{TUNED}"), "en", [script])
     assert status(told, "setting", "easytrain", key, to) == expected
     assert status(told, "setting", "othertrain", key, to) == "dropped"
+    # Of the job's own program the file that has it may not be at hand.
+    assert status(told, "setting", "script", key, to) == expected
 
 
 def test_that_a_setting_goes_by_its_name_at_this_version(triage: Triage) -> None:
