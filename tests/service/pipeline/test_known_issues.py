@@ -109,6 +109,16 @@ def test_that_a_known_bug_of_what_a_trainer_runs_is_named_in_its_jobs(
         (f"TRL version: 0.19.1\n{SAMPLER}", "trl/sampler-without-dataset"),
         # The same words from another call.
         (OTHER, "transformers/parallel-styles-need-torch"),
+        (
+            failed("AttributeError: 'DataFrame' object has no attribute 'append'", "polars/frame.py:run"),
+            "python/frame-append-removed",
+        ),
+        (
+            failed("OverflowError: cannot convert float infinity to integer", "lightning/trainer.py:fit"),
+            "lightning/resume-iterable-overflow",
+        ),
+        # A module that came with a later release than its package.
+        (failed("ModuleNotFoundError: No module named 'torch._inductor.runtime'"), "pytorch/names-of-2-0"),
     ],
 )
 def test_that_a_version_which_has_it_no_longer_speaks_against_it(triage: Triage, log: str, case: str) -> None:
