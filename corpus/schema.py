@@ -434,8 +434,9 @@ class SettingSpec(Record):
     or frees so little that all else is tried first. `in_code` tells of an environment variable that a
     program's own first rows may set: what reads it are libraries that it imports, not the loader or what
     starts it. `argument` is what own code hands to a call of the framework in place of an option that only
-    its programs read, as `call.argument`. A setting that was only read from the source, because no failure
-    turns on it, has an empty `effect`.
+    its programs read, as `call.argument`. `folds` leads from options that the releases before had to the part
+    of this one's JSON which holds their value now. A setting that was only read from the source, because no
+    failure turns on it, has an empty `effect`.
     """
 
     framework: str
@@ -461,6 +462,7 @@ class SettingSpec(Record):
     last_resort: bool = False
     in_code: bool = False
     argument: str = ""
+    folds: dict[str, str] = Field(default_factory=dict)
     effect: Text = Text(en="", zh="")
     costs: Text | None = None
     rule: str | None = None
