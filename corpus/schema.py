@@ -331,12 +331,14 @@ class Remedy(Change):
     is for the setting whose value the failing line tells, a framework's or the program's own. One that
     `yields` takes from the job what others of the same standing leave it, such as a part of its data: it
     comes behind them. One that `lowers` asks in words for less than the present value, so that it is none
-    where that is the least already.
+    where that is the least already. Of one that goes `together`, each setting that the log's facts name must
+    change: with one left the job fails again.
     """
 
     cause: str
     yields: bool = False
     lowers: bool = False
+    together: bool = False
     own: Expression = ""
     holds: Held | Literal[""] = ""
     source: Annotated[str, Field(pattern=r"^https://[^\s]+$")]

@@ -380,6 +380,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         held=is_held,
         of_failed=is_of_failed(main, job.grounds),
         yields=isinstance(change, Remedy) and change.yields,
+        together=isinstance(change, Remedy) and change.together,
         rule=rule.id if spec is not None and (rule := rule_for(change, spec, wanted.cause)) else "",
     ), []
 
