@@ -332,13 +332,15 @@ class Remedy(Change):
     `yields` takes from the job what others of the same standing leave it, such as a part of its data: it
     comes behind them. One that `lowers` asks in words for less than the present value, so that it is none
     where that is the least already. Of one that goes `together`, each setting that the log's facts name must
-    change: with one left the job fails again.
+    change: with one left the job fails again. With `beside`, `own` finds a key that tells the level, and
+    `key` is to stand next to it: in the entry whose name another setting has, where there are several.
     """
 
     cause: str
     yields: bool = False
     lowers: bool = False
     together: bool = False
+    beside: bool = False
     own: Expression = ""
     holds: Held | Literal[""] = ""
     source: Annotated[str, Field(pattern=r"^https://[^\s]+$")]

@@ -340,7 +340,9 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         return nothing, [Dropped(what=f"{change.framework}: {change.key}", why=reason)]
     now = job.grounds.value(change.framework, change.key)
     value = proposed_value(change, spec, now, wanted.cause, job)
-    if own and not value.because and not is_guidance(value.to) and not isinstance(value.to, bool):
+    beside = isinstance(change, Remedy) and change.beside
+    is_told = bool(value.because) or is_guidance(value.to) or isinstance(value.to, bool)
+    if own and not beside and not is_told:
         return nothing, []
     if isinstance(change, Remedy) and change.lowers and is_least(now, spec):
         value = replace(value, useless=Message("changes.least-already", now=now))
