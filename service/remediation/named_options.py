@@ -53,9 +53,9 @@ _LISTED = re.compile(
 # The same without quotes, behind words that announce a list and nothing else.
 _BARE = r"[A-Za-z][\w.-]{0,40}"
 _ANNOUNCED = re.compile(
-    r"(?i)\b(?:one of|choose from|select from|(?:supported|available|valid|allowed|possible|expected)"
+    r"(?i)\b(?:one of|choo?se from|select from|(?:supported|available|valid|allowed|possible|expected)"
     r"(?: \w+s)?(?: are)?)\s?(?::|=|(?<=of)|(?<=from)|"
-    rf"(?<=are)) ?[\[({{]?(?P<choices>{_BARE}(?:(?:, ?| \| ?|/|,? or |,? and ){_BARE})+)"
+    rf"(?<=are)) ?[\[({{]? ?(?P<choices>{_BARE}(?:(?:, ?| \| ?|/|,? or |,? and ){_BARE})+)"
 )
 # The name of an argument, what it may be, and at times what it is: checks that somebody wrote by hand.
 _ONE_OF = re.compile(
@@ -304,7 +304,9 @@ def _by_value(message: str, settings: Sequence[Setting]) -> Iterator[NamedOption
             and setting.value not in choices
             and re.search(rf"(?<![\w.-]){re.escape(setting.value)}(?![\w-])", rest)
         }
-        if len(told) == 1 and len(choices) <= MOST_CHOICES:
+        # Of a longer list only a plain slip tells what was meant.
+        is_plain = any(option.nearest for option in told.values())
+        if len(told) == 1 and (is_plain or len(choices) <= MOST_CHOICES):
             yield from told.values()
             return
 
