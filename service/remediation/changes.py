@@ -340,19 +340,14 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         return nothing, [Dropped(what=f"{change.framework}: {change.key}", why=reason)]
     now = job.grounds.value(change.framework, change.key)
     value = proposed_value(change, spec, now, wanted.cause, job)
-    beside = isinstance(change, Remedy) and change.beside
     is_told = bool(value.because) or is_guidance(value.to) or isinstance(value.to, bool)
-    if own and not beside and not is_told:
+    if own and not is_told and not (isinstance(change, Remedy) and change.beside):
         return nothing, []
     if isinstance(change, Remedy) and change.lowers and is_least(now, spec):
         value = replace(value, useless=Message("changes.least-already", now=now))
     if reason := (misfit_reason(value.to, spec) if spec is not None else "") or value.useless:
-        return nothing, [
-            Dropped(
-                what=f"{change.framework}: {change.key}={job.library.settings_named(value.to, job.language)}",
-                why=reason,
-            )
-        ]
+        what = f"{change.framework}: {change.key}={job.library.settings_named(value.to, job.language)}"
+        return nothing, [Dropped(what=what, why=reason)]
     reachable = own or change.framework in seen or change.framework in known_frameworks().everywhere
     main = ProposedChange(
         framework=change.framework,
