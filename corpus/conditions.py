@@ -370,11 +370,18 @@ def _started(argument: str) -> None:
 
 # What a job is seen to have counted before it failed.
 STEPS = "steps"
+# What was saved.
+CHECKPOINT = "checkpoint"
 
 
 def _counted(argument: str) -> None:
     if argument != STEPS:
         raise ValueError(f"counted:{argument} is not known; what is counted are `{STEPS}`")
+
+
+def _saved(argument: str) -> None:
+    if argument != CHECKPOINT:
+        raise ValueError(f"saved:{argument} is not known; what is saved is a `{CHECKPOINT}`")
 
 
 # What a condition over a log may ask: cases, changes, refinements of patterns, remedies, signs of telemetry.
@@ -389,6 +396,7 @@ LOG = Vocabulary(
         "missing": _whose,
         "guard": _led_by,
         "counted": _counted,
+        "saved": _saved,
         "handed": _handed,
         "started": _started,
     },

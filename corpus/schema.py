@@ -331,12 +331,16 @@ class Remedy(Change):
     is for the setting whose value the failing line tells, a framework's or the program's own. One that
     `yields` takes from the job what others of the same standing leave it, such as a part of its data: it
     comes behind them. One that `lowers` asks in words for less than the present value, so that it is none
-    where that is the least already.
+    where that is the least already. Of one that goes `together`, each setting that the log's facts name must
+    change: with one left the job fails again. With `beside`, `own` finds a key that tells the level, and
+    `key` is to stand next to it: in the entry whose name another setting has, where there are several.
     """
 
     cause: str
     yields: bool = False
     lowers: bool = False
+    together: bool = False
+    beside: bool = False
     own: Expression = ""
     holds: Held | Literal[""] = ""
     source: Annotated[str, Field(pattern=r"^https://[^\s]+$")]
@@ -434,8 +438,9 @@ class SettingSpec(Record):
     or frees so little that all else is tried first. `in_code` tells of an environment variable that a
     program's own first rows may set: what reads it are libraries that it imports, not the loader or what
     starts it. `argument` is what own code hands to a call of the framework in place of an option that only
-    its programs read, as `call.argument`. A setting that was only read from the source, because no failure
-    turns on it, has an empty `effect`.
+    its programs read, as `call.argument`. `folds` leads from options that the releases before had to the part
+    of this one's JSON which holds their value now. A setting that was only read from the source, because no
+    failure turns on it, has an empty `effect`.
     """
 
     framework: str
@@ -461,6 +466,7 @@ class SettingSpec(Record):
     last_resort: bool = False
     in_code: bool = False
     argument: str = ""
+    folds: dict[str, str] = Field(default_factory=dict)
     effect: Text = Text(en="", zh="")
     costs: Text | None = None
     rule: str | None = None

@@ -38,8 +38,9 @@ class ReportView(EvaluationContext):
     """What conditions may look at. `events` are the ones that were not recovered from.
 
     `launches` are the job's own files, `command` the one that started it; `dated` the versions that
-    a framework's words leave open; `has_begun` tells that steps were counted. With a `focus`, frames and
-    exceptions are that event's alone, while patterns are still the whole log's.
+    a framework's words leave open; `has_begun` tells that steps were counted, `has_saved` that
+    a whole checkpoint is told of. With a `focus`, frames and exceptions are that event's alone, while
+    patterns are still the whole log's.
     """
 
     events: Sequence[Event]
@@ -55,6 +56,7 @@ class ReportView(EvaluationContext):
     dated: Mapping[str, str] = field(default_factory=dict)
     raised: GuardedStatement | None = None
     has_begun: bool = False
+    has_saved: bool = False
 
     @cached_property
     def known(self) -> dict[str, bool]:
@@ -286,6 +288,8 @@ _TESTS: Mapping[str, Callable[[str, ReportView], bool]] = {
     "started": _runs_package,
     # Whether steps were counted before the failure, and since the last start.
     "counted": lambda _steps, view: view.has_begun,
+    # Whether the log tells of a checkpoint that is whole.
+    "saved": lambda _checkpoint, view: view.has_saved,
     "stack": lambda expression, view: _finds(expression, view.stacks),
     "exception": lambda expression, view: _finds(
         expression, (event.exception for event in view.focused if event.exception)

@@ -182,6 +182,7 @@ class CrashReport:
             dated=self._dated,
             raised=self.failing_source.raised,
             has_begun=self.has_begun,
+            has_saved=self.checkpoint is not None,
         )
 
     def version(self, framework: str) -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from string import Formatter
 
 from corpus import job_kinds, message_atlas, phases
+from corpus.batch_limits import known_batch_limits
 from corpus.code_edits import known_code_edits
 from corpus.condition_nodes import Name, Predicate
 from corpus.conditions import parse, subjects_of
@@ -54,6 +55,7 @@ def read_tables() -> None:
         known_stated_commands,
         known_rules,
         known_flow_aims,
+        known_batch_limits,
         known_sample_demands,
         known_rank_branches,
         known_stand_ins,

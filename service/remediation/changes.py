@@ -340,17 +340,14 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         return nothing, [Dropped(what=f"{change.framework}: {change.key}", why=reason)]
     now = job.grounds.value(change.framework, change.key)
     value = proposed_value(change, spec, now, wanted.cause, job)
-    if own and not value.because and not is_guidance(value.to) and not isinstance(value.to, bool):
+    is_told = bool(value.because) or is_guidance(value.to) or isinstance(value.to, bool)
+    if own and not is_told and not (isinstance(change, Remedy) and change.beside):
         return nothing, []
     if isinstance(change, Remedy) and change.lowers and is_least(now, spec):
         value = replace(value, useless=Message("changes.least-already", now=now))
     if reason := (misfit_reason(value.to, spec) if spec is not None else "") or value.useless:
-        return nothing, [
-            Dropped(
-                what=f"{change.framework}: {change.key}={job.library.settings_named(value.to, job.language)}",
-                why=reason,
-            )
-        ]
+        what = f"{change.framework}: {change.key}={job.library.settings_named(value.to, job.language)}"
+        return nothing, [Dropped(what=what, why=reason)]
     reachable = own or change.framework in seen or change.framework in known_frameworks().everywhere
     main = ProposedChange(
         framework=change.framework,
@@ -380,6 +377,7 @@ def _checked(wanted: _CandidateChange, job: _JobContext) -> tuple[ChangeGroup, l
         held=is_held,
         of_failed=is_of_failed(main, job.grounds),
         yields=isinstance(change, Remedy) and change.yields,
+        together=isinstance(change, Remedy) and change.together,
         rule=rule.id if spec is not None and (rule := rule_for(change, spec, wanted.cause)) else "",
     ), []
 

@@ -111,21 +111,23 @@ def with_refusals(
 def _in_one_step(groups: Sequence[ChangeGroup]) -> list[ChangeGroup]:
     """Let names that a framework's program refuses be mended together: with one left it stops again.
 
-    What the catalogue does not know may have a name that nobody found, and is no part of the step.
+    What the catalogue does not know may have a name that nobody found, and is no part of the step. The same
+    holds for values of which a message tells that each is wrong.
     """
-    names = [
-        group
-        for group in groups
-        for first in group.changes[:1]
-        if first.replaces is not None or (first.removes and first.framework not in known_frameworks().common)
-    ]
-    if len(names) < 2:
-        return list(groups)
-    home = names[0]
-    main = home.changes[0].key
-    rest = [change for group in names[1:] for change in group.changes]
-    home.changes += [change.model_copy(update={"goes_with": main}) for change in rest]
-    return [group for group in groups if not any(group is other for other in names[1:])]
+    steps: dict[str | None, list[ChangeGroup]] = {}
+    for group in groups:
+        first = group.changes[0]
+        is_common = first.framework in known_frameworks().common
+        if first.replaces is not None or (first.removes and not is_common):
+            steps.setdefault(None, []).append(group)
+        elif group.together:
+            steps.setdefault(group.measure, []).append(group)
+    gone = [group for step in steps.values() for group in step[1:]]
+    for home, *others in steps.values():
+        rest = [change for group in others for change in group.changes]
+        main = home.changes[0].key
+        home.changes += [change.model_copy(update={"goes_with": main}) for change in rest]
+    return [group for group in groups if not any(group is other for other in gone)]
 
 
 def _refusal_change(

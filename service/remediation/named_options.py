@@ -6,6 +6,7 @@ and most command lines of the field print.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from corpus.keys import canonical, last_level
 from corpus.schema import Text
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
+from service.remediation.setting_values import typed_value
 
 _OPTION = r"(?P<key>--[A-Za-z][\w.-]{1,60})"
 _ARGUMENT = rf"\bargument (?:-\w/)?{_OPTION}(?:/-[\w-]+)*"
@@ -24,6 +26,8 @@ _REFUSALS = tuple(
     re.compile(expression)
     for expression in (
         rf"{_ARGUMENT}: invalid choice: '?(?P<now>[^'(]*?)'? \(choose from (?P<choices>[^)]+)\)",
+        # vllm/engine/arg_utils.py, parse_type
+        rf"{_ARGUMENT}: Value (?P<now>.{{1,300}}?) cannot be converted to <function (?P<sort>loads)\b",
         rf"{_ARGUMENT}: (?:invalid (?P<sort>\w+) value: '(?P<now>[^']*)'|\w)",
         rf"\bInvalid value for '(?:-\w' / ')?{_OPTION}'[^:]*: '(?P<now>[^']*)' is not one of (?P<choices>.+)",
         rf"\bInvalid value for '(?:-\w' / ')?{_OPTION}'",
@@ -49,9 +53,9 @@ _LISTED = re.compile(
 # The same without quotes, behind words that announce a list and nothing else.
 _BARE = r"[A-Za-z][\w.-]{0,40}"
 _ANNOUNCED = re.compile(
-    r"(?i)\b(?:one of|choose from|select from|(?:supported|available|valid|allowed|possible|expected)"
+    r"(?i)\b(?:one of|choo?se from|select from|(?:supported|available|valid|allowed|possible|expected)"
     r"(?: \w+s)?(?: are)?)\s?(?::|=|(?<=of)|(?<=from)|"
-    rf"(?<=are)) ?[\[({{]?(?P<choices>{_BARE}(?:(?:, ?| \| ?|/|,? or |,? and ){_BARE})+)"
+    rf"(?<=are)) ?[\[({{]? ?(?P<choices>{_BARE}(?:(?:, ?| \| ?|/|,? or |,? and ){_BARE})+)"
 )
 # The name of an argument, what it may be, and at times what it is: checks that somebody wrote by hand.
 _ONE_OF = re.compile(
@@ -202,6 +206,18 @@ def is_stray_command(message: str) -> bool:
     return bool(_STRAY_COMMAND.search(message))
 
 
+def _as_json(text: str) -> str | None:
+    """Write a mapping as JSON that is given as pairs (`image=4,video=1`), or as a shell or Python has it."""
+    pairs = [pair.partition("=" if "=" in text else ":") for pair in text.strip("{} ").split(",")]
+    if not all(
+        re.fullmatch(r"\s*['\"]?[A-Za-z_]\w*['\"]?\s*", name) and value.strip() for name, _, value in pairs
+    ):
+        return None
+    given = {name.strip(" '\""): value.strip(" '\"") for name, _, value in pairs}
+    is_plain = all(re.fullmatch(r"[\w./@:-]+", value) for value in given.values())
+    return json.dumps({name: typed_value(value) for name, value in given.items()}) if is_plain else None
+
+
 def _as_number(text: str, sort: str) -> str | None:
     """Give a number as a parser of its sort reads it: `8.0` and `1e3` whole, `2,048` without its comma."""
     plain = re.sub(r"(?<=\d)[,_](?=\d{3}\b)", "", text.strip("'\", ;"))
@@ -288,7 +304,9 @@ def _by_value(message: str, settings: Sequence[Setting]) -> Iterator[NamedOption
             and setting.value not in choices
             and re.search(rf"(?<![\w.-]){re.escape(setting.value)}(?![\w-])", rest)
         }
-        if len(told) == 1 and len(choices) <= MOST_CHOICES:
+        # Of a longer list only a plain slip tells what was meant.
+        is_plain = any(option.nearest for option in told.values())
+        if len(told) == 1 and (is_plain or len(choices) <= MOST_CHOICES):
             yield from told.values()
             return
 
@@ -317,6 +335,7 @@ def read_options(message: str) -> Iterator[NamedOption]:
                 match["key"],
                 given.get("now"),
                 choices if len(choices) <= MOST_CHOICES else (),
+                value=_as_json(given["now"] or "") if given.get("sort") == "loads" else None,
                 sort=next((sort for sort in SORTS if sort in (given.get("sort") or "")), ""),
             )
             return

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ingest.logs.report import CrashReport
+from service.remediation.batch_limits import raised_limit
 from service.remediation.code_edits.edits import code_edit
 from service.remediation.code_edits.failing_code import JobFile
 from service.remediation.code_edits.missing_returns import missing_return
@@ -34,7 +35,8 @@ def offered_edit(
     if made is None:
         made = unparsed_edit(report, given) or missing_return(report, given) or set_at_once(report, given)
         made = made or short_list(report, given) or rank_branch_edit(report, given)
-        return made or script_edit(report, files, variables) or json_repair(report, given)
+        made = made or script_edit(report, files, variables) or json_repair(report, given)
+        return made or raised_limit(report, given)
     there = present_edit(made, report, given)
     if there is None:
         return made

@@ -24,6 +24,7 @@ from service.remediation.data_flow.flow_changes import flow_changes, flow_option
 from service.remediation.example_paths import with_example_paths
 from service.remediation.exclusions import find_excluded
 from service.remediation.feasibility import ALREADY, DEFAULT, runnable
+from service.remediation.folded_options import with_folded
 from service.remediation.given_since import given_since, gone_since, listed_already
 from service.remediation.guard_values import guard_options
 from service.remediation.guesses import with_guesses
@@ -196,6 +197,7 @@ def _from_cases(
     is_known = any(case.signatures.quotes_message and case.cause == cause for case in cases[:1])
     named = () if is_known else library.causes[cause].messages_name
     renamed = find_renames(report, library, settings) if "unknown-setting" in named else []
+    renamed = with_folded(renamed, report, library, settings) if "unknown-setting" in named else []
     if not renamed and not is_known:
         renamed = handed_renames(report, library, settings) or read_in_vain(report, settings)
     # A setting whose value the failing line tells comes first among what is offered for it anyway.

@@ -47,7 +47,7 @@ class ChangeGroup:
     failed, such as its evaluation; `yields` that others of the same standing leave the job more; `rule` is
     the one that its value follows, empty where it follows none; `worded` that its row asks for words of the
     log; `told` that the failing message names this
-    setting together with the job's value of it.
+    setting together with the job's value of it; `together` that those of the same measure are one step.
     """
 
     changes: list[ProposedChange]
@@ -64,6 +64,7 @@ class ChangeGroup:
     rule: str = ""
     worded: bool = False
     told: bool = False
+    together: bool = False
 
     @property
     def rank(self) -> tuple[bool, bool, bool, bool, int, int, bool, bool, bool]:

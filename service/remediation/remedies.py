@@ -151,6 +151,9 @@ def _of_job(
         match = compiled(row.own).search(last_level(item.key))
         return phase_of(item.key) != failing, match is None or match.start() > 0, not item.file
 
+    if row.beside:
+        yield from _next_to(row, fitting, settings)
+        return
     for setting in sorted(fitting, key=order):
         is_given = setting.value.strip("'\"").lower() not in _NOT_GIVEN
         longer = (item for item in settings if _may_make(item, setting) and is_known(item))
@@ -161,6 +164,15 @@ def _of_job(
             kind: ChangeKind = "flag" if setting.key.startswith("--") else "setting"
             yield row.model_copy(update={"key": setting.key, "kind": kind})
             return
+
+
+def _next_to(row: Remedy, found: Sequence[Setting], settings: Sequence[Setting]) -> Iterator[Remedy]:
+    """Give the row for the one level at which a key was found, or whose name the job sets elsewhere."""
+    above = {item.key.rpartition(".")[0]: item for item in found if item.file}
+    named = {name.strip(" '\"") for item in settings for name in item.value.split(",")}
+    levels = [level for level in above if last_level(level) in named] if len(above) > 1 else list(above)
+    if len(levels) == 1:
+        yield row.model_copy(update={"key": f"{levels[0]}.{row.key}".lstrip("."), "kind": "setting"})
 
 
 _SWITCHED = frozenset({"true", "false"})

@@ -35,6 +35,7 @@ VIEW = ReportView(
     ),
     phase="rollout",
     seen={"verl.seen"},
+    has_saved=True,
 )
 
 
@@ -46,6 +47,8 @@ VIEW = ReportView(
         ("pattern:ray.*", True),
         ("pattern:verl.seen", True),
         ("pattern:torch", False),
+        ("saved:checkpoint", True),
+        ("counted:steps", False),
         ("root:torch.*", True),
         ("root:torch.oom-short", True),
         ("root:ray.*", False),

@@ -148,6 +148,7 @@ def test_a_communicator_over_several_nodes_is_no_job_of_one_node() -> None:
         (view("/w/main.py:main", "/v/ray/_private/node.py:__init__"), False),
         (view("/w/train.py:<module>", "/v/torch/_tensor.py:backward"), True),
         (replace(view(), has_begun=True), True),
+        (replace(view(), events=(event(3, text="the saving steps must be a multiple of 20"),)), True),
         (view(), False),
     ],
 )
