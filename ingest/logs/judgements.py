@@ -15,7 +15,8 @@ from functools import cached_property
 from corpus.log_patterns import Pattern, PatternTable
 from ingest.digit_blind import MASK, told_apart
 from ingest.logs.events import GroupKey, masked
-from ingest.logs.lines import Line, shape_of
+from ingest.logs.lines import Line, LineLayout, shape_of
+from ingest.logs.repeats import Sighting
 from ingest.logs.samples import spoken_rows, without_samples
 from ingest.logs.stacks import tracebacks
 from ingest.logs.transcripts import is_entered
@@ -49,6 +50,8 @@ class FailureJudgement:
         # The group in which such a line was counted as one more of its events, outside of tracebacks and
         # where it ended one.
         self.counted_in: dict[bool, GroupKey] = {}
+        # How often, and how many bytes of such a line are searched for secrets in vain, once that is known.
+        self.counted = self.size_of_clear = 0
 
     @cached_property
     def ranked(self) -> Sequence[Pattern]:
@@ -128,6 +131,9 @@ class LineJudgement:
     def __init__(self, rows: Sequence[Pattern], line: Line) -> None:
         self._rows, self._line = rows, line
         self._failures: dict[bool, FailureJudgement | None] = {}
+        # Where the parts of such lines are, where they are their own text, and the sighting of their wording.
+        self.layout: LineLayout | None = None
+        self.sight: Sighting | None = None
 
     @cached_property
     def is_entered(self) -> bool:
@@ -216,6 +222,12 @@ class Judgements:
         self._families: dict[_Key, _Family | None] = {}
         # Which digits the patterns of some rows take for the same.
         self._tables: dict[tuple[int, ...], bytes | None] = {}
+
+    def known(self, numbers: tuple[int, ...], raw: bytes) -> LineJudgement | None:
+        """Give the judgement of a raw line where that is known, with its layout; None of every other."""
+        table = self._tables.get(numbers)
+        found = self._alike.get((numbers, raw.translate(table))) if table is not None else None
+        return found if found is not None and found.layout is not None else None
 
     def of(self, numbers: tuple[int, ...], line: Line) -> LineJudgement:
         """Judge a line that the rows of some numbers match."""

@@ -143,16 +143,26 @@ def _woven(block: Block, offset: int, number: int, known: dict[int, Line]) -> li
     )
 
 
-def headless(block: Block, offset: int, line: Line, known: dict[int, Line]) -> Traceback | None:
+def headless(
+    block: Block, offset: int, line: Line, known: dict[int, Line], nearby: Line | None = None
+) -> Traceback | None:
     """Read the calls above the line of an exception, where the text begins in the middle of a traceback.
 
-    The message may begin in the line below the exception's name.
+    The message may begin in the line below the exception's name. `nearby` is a row above of the same process.
     """
-    if not stack.stand_above(_FRAME_WORDS, block, line, known, 2 * stack.MAX_BACK):
-        return None
     end, exception = line, stack.EXCEPTION.match(line.body)
+    # As a rule the row above tells it at a glance.
+    glanced = None if line.source else stack.body_above(block, offset, known)
+    if glanced is not None and not (_is_inside if exception else _names_exception)(glanced):
+        return None
+    number = line.number - block.line
+    among = number - 2 * stack.MAX_BACK, number - 1
+    called = stack.last_among(_FRAME_WORDS, block, line.source, among, known)
+    # Calls stand right above, with no row between that ends their traceback.
+    if called is None or (nearby and block.line + called < nearby.number and _parts(nearby.body)):
+        return None
     above = stack.nearest_above(block, offset, line, known)
-    if above is None or (exception is not None and not _is_inside(above)):
+    if above is None or (exception is not None and not _is_inside(above.body)):
         return None
     if exception is None:
         exception = stack.EXCEPTION.match(above.body)
@@ -259,12 +269,22 @@ def _is_warned_above(block: Block, line: Line, known: dict[int, Line], within: i
 def _inside(block: Block, offset: int, line: Line, known: dict[int, Line]) -> list[Line]:
     """Give the frames and code above a line of the same process, in their order."""
     above = stack.of(line, stack.LinesAbove(block, offset, line.number, known))
-    return list(takewhile(_is_inside, above))[::-1]
+    return list(takewhile(lambda row: _is_inside(row.body), above))[::-1]
 
 
-def _is_inside(row: Line) -> bool:
+def _parts(body: str) -> bool:
+    """Tell whether no traceback goes on over a row."""
+    return not _is_inside(body) and not _names_exception(body)
+
+
+def _names_exception(body: str) -> bool:
+    """Tell whether a row may be the name of an exception whose message stands below it."""
+    exception = stack.EXCEPTION.match(body)
+    return exception is not None and not exception["message"]
+
+
+def _is_inside(body: str) -> bool:
     """Tell whether a row can stand between the first line of a traceback and its last."""
-    body = row.body
     return body[:1].isspace() or _FRAME.match(body) is not None or _PIECE.match(body) is not None
 
 
