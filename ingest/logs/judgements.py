@@ -219,7 +219,7 @@ class Judgements:
         # By lines that are alike but for their digits, and by such whose digits tell more.
         self._alike: _Known = {}
         self._same: _Known = {}
-        self._families: dict[_Key, _Family | None] = {}
+        self._families: dict[_Key, _Family | tuple[Line, LineJudgement]] = {}
         # Which digits the patterns of some rows take for the same.
         self._tables: dict[tuple[int, ...], bytes | None] = {}
 
@@ -240,8 +240,18 @@ class Judgements:
         shape = shape_of(line.text)
         if shape is None or _HEXADECIMAL.search(shape):
             return self._same.get((numbers, text)) or self._judged(self._same, (numbers, text), line)
-        family = self._family_of((numbers, shape), line)
+        if table == MASK:
+            return self._judged(self._alike, alike, line)
+        key = numbers, shape
+        family = self._families.get(key)
         if family is None:
+            # Most lines of a log whose lines all differ have no family.
+            found = self._judged(self._alike, alike, line)
+            self._families[key] = line, found
+            return found
+        if isinstance(family, tuple):
+            family = self._families[key] = self._begun(numbers, *family)
+        if not family.asked:
             return self._judged(self._alike, alike, line)
         findings = family.findings(line)
         found = self._judged(self._alike, alike, line, family.members.get(findings))
@@ -259,14 +269,15 @@ class Judgements:
         known[key] = found
         return found
 
-    def _family_of(self, key: _Key, line: Line) -> _Family | None:
-        """Give the lines that a line is alike; None where more is asked of it than what patterns find."""
-        if key not in self._families:
-            asked = tuple(self._table.rows[number] for number in key[0] if self._table_of((number,)) != MASK)
-            # Parts of the line alone are searched where it quotes samples, or only supposes something.
-            is_whole = without_samples(line.body) == line.body and happened(line.body) == line.body
-            self._families[key] = _Family(asked, {}) if asked and is_whole else None
-        return self._families[key]
+    def _begun(self, numbers: tuple[int, ...], line: Line, judged: LineJudgement) -> _Family:
+        """Begin a family with its first line; it asks nothing where more tells than what patterns find."""
+        # Parts of the line alone are searched where it quotes samples, or only supposes something.
+        if without_samples(line.body) != line.body or happened(line.body) != line.body:
+            return _Family((), {})
+        rows = (self._table.rows[number] for number in numbers if self._table_of((number,)) != MASK)
+        family = _Family(tuple(rows), {})
+        family.members[family.findings(line)] = judged
+        return family
 
     def _table_of(self, numbers: tuple[int, ...]) -> bytes | None:
         if numbers not in self._tables:
