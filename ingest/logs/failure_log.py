@@ -20,6 +20,7 @@ from ingest.logs.placed_line import PlacedLine
 from ingest.logs.repeats import Sighting
 from ingest.logs.scanner import Block
 from ingest.logs.stacks import tracebacks
+from ingest.logs.stacks.stack import under
 from ingest.logs.stacks.tracebacks import Traceback
 from ingest.logs.traceback_log import TracebackLog
 from ingest.logs.wording import goes_on
@@ -185,7 +186,7 @@ class FailureLog:
 
     def _note_misfit(self, at: PlacedLine) -> None:
         """Note the first setting that a validation error lists below its own line."""
-        rows = tracebacks.under(at.block, at.offset, at.line, at.parsed, 2)
+        rows = under(at.block, at.offset, at.line, at.parsed, 2)
         if len(rows) == 2 and _FIELD.match(rows[0].body) and rows[1].body[:1].isspace():
             kind = "config_key" if "Extra inputs" in rows[1].body else "config_value"
             fields: dict[str, Value] = {"key": rows[0].body.strip(), "reason": rows[1].body.strip()[:CODE]}

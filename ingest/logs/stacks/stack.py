@@ -336,6 +336,17 @@ def last_among(
     return block.index.last_among(name, words, source, lines, source_of)
 
 
+def under(block: Block, offset: int, line: Line, known: dict[int, Line], most: int) -> list[Line]:
+    """Give the next lines of the process that printed a line."""
+    return list(of(line, LinesBelow(block, offset, line.number, known), most + 1))[1:]
+
+
+def bare_exception(body: str) -> re.Match[str] | None:
+    """Give the name of an exception in a row that is all of it, whose message may stand below."""
+    exception = EXCEPTION.match(body)
+    return exception if exception is not None and not exception["message"] else None
+
+
 class RememberedRows:
     """Rows that are walked as far as somebody asks for them, and may be gone through again."""
 
