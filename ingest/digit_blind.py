@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from ingest.expression_tree import (
@@ -236,6 +237,7 @@ def told_apart(expressions: Iterable[str]) -> bytes | None:
     return bytes(table)
 
 
+@lru_cache(4096)
 def _digit_sets(expression: str) -> list[set[int]] | None:
     """Give the sets of digits that the places of an expression take; None where one cannot be said."""
     if "(?P=" in expression:

@@ -29,8 +29,6 @@ _MASKS = (
 # How a row names the rank that prints it; two writers may have met on one row.
 _LABEL = re.compile(r"\[(?:rank|default)(\d{1,5})\]")
 _NAMED = re.compile(r"[( ]rank=(\d{1,5})\b|\[(?:PG [^\]]{1,80}? )?R(?:ank|ANK)[ :]?(\d{1,5})\]")
-# Of these each holds one.
-_NAMING = ("rank=", "R")
 _FILE = re.compile(r"(?:^|[/_.-])rank[_-]?(\d{1,5})(?=[/_.-]|$)|/attempt_\d+/(\d{1,5})/")
 _STRENGTH = {"states": 3, "suggests": 2, "hints": 1}
 _ROLE = {"origin": 2, "wrapper": 0, "collateral": 1, "none": 0}
@@ -231,8 +229,10 @@ class EventLog:
         if is_ranked:
             self._heard.add(int(told.rank))
         self._heard.update(labels)
-        if any(word in told.text or word in told.source for word in _NAMING):
-            said = _NAMED.finditer(f"{told.text}\n {told.source}")
+        text, source = told.text, told.source
+        # Of the two each name of a rank holds one.
+        if "R" in text or "rank=" in text or "rank=" in source or "R" in source:
+            said = _NAMED.finditer(f"{text}\n {source}")
             self._heard.update(int(match[1] or match[2]) for match in said)
         if self.file is not None:
             self._heard.add(self.file)

@@ -20,6 +20,7 @@ from ingest.logs.placed_line import PlacedLine
 from ingest.logs.repeats import Sighting
 from ingest.logs.scanner import Block
 from ingest.logs.stacks import tracebacks
+from ingest.logs.stacks.stack import under
 from ingest.logs.stacks.tracebacks import Traceback
 from ingest.logs.traceback_log import TracebackLog
 from ingest.logs.wording import goes_on
@@ -105,15 +106,23 @@ class FailureLog:
                 self._only_ends(stack.traceback, best, group, line)
                 if stack
                 # No calls stand above it that would make it the end of a traceback without a header.
-                else tracebacks.headless(at.block, at.offset, at.line, at.parsed) is None
+                else self._tracebacks.headless(at) is None
             )
-            or not self._masking.are_clear(line.text, line.body)
+            or not (judged.size_of_clear or self._masking.are_clear(line.text, line.body))
         ):
             return False
         if stack:
             stack.is_matched = True
         sight.group = group
-        self._note_facts(judged.stating, line)
+        if judged.stating:
+            self._note_facts(judged.stating, line)
+        if judged.size_of_clear:
+            self._masking.redactor.pass_clear(judged.size_of_clear)
+        else:
+            judged.counted += 1
+            # Shapes become known while a log goes by.
+            if judged.counted & (judged.counted - 1) == 0:
+                judged.size_of_clear = self._masking.size_of_clear(line)
         self._count_in(group, best, line)
         self._notes.progress.timeline.event(line.number, line.time)
         if len(self._around) < EventLog.LIMIT:
@@ -156,7 +165,7 @@ class FailureLog:
         return self._count_in(group, best, line)
 
     def _count_in(self, group: GroupKey, best: Pattern, line: Line) -> GroupKey:
-        source = self._masking.clean(line.source)
+        source = self._masking.clean(line.source) if line.source else ""
         told = Told(best.kind, line.number, line.text, source, line.rank or line.told, line.time)
         return self._events.add_again(group, told, _times(line))
 
@@ -177,7 +186,7 @@ class FailureLog:
 
     def _note_misfit(self, at: PlacedLine) -> None:
         """Note the first setting that a validation error lists below its own line."""
-        rows = tracebacks.under(at.block, at.offset, at.line, at.parsed, 2)
+        rows = under(at.block, at.offset, at.line, at.parsed, 2)
         if len(rows) == 2 and _FIELD.match(rows[0].body) and rows[1].body[:1].isspace():
             kind = "config_key" if "Extra inputs" in rows[1].body else "config_value"
             fields: dict[str, Value] = {"key": rows[0].body.strip(), "reason": rows[1].body.strip()[:CODE]}

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 
 from corpus.log_patterns import Pattern, PatternTable
-from ingest.digit_blind import told_apart
+from ingest.digit_blind import MASK, told_apart
 from ingest.logs.events import GroupKey, masked
-from ingest.logs.lines import Line, shape_of
-from ingest.logs.samples import spoken_rows
+from ingest.logs.lines import Line, LineLayout, shape_of
+from ingest.logs.repeats import Sighting
+from ingest.logs.samples import spoken_rows, without_samples
 from ingest.logs.stacks import tracebacks
 from ingest.logs.transcripts import is_entered
 from ingest.logs.wording import COUNTS_FAILED, happened, has_many_clauses, holds, says, says_it_continues
@@ -48,6 +50,8 @@ class FailureJudgement:
         # The group in which such a line was counted as one more of its events, outside of tracebacks and
         # where it ended one.
         self.counted_in: dict[bool, GroupKey] = {}
+        # How often, and how many bytes of such a line are searched for secrets in vain, once that is known.
+        self.counted = self.size_of_clear = 0
 
     @cached_property
     def ranked(self) -> Sequence[Pattern]:
@@ -127,6 +131,9 @@ class LineJudgement:
     def __init__(self, rows: Sequence[Pattern], line: Line) -> None:
         self._rows, self._line = rows, line
         self._failures: dict[bool, FailureJudgement | None] = {}
+        # Where the parts of such lines are, where they are their own text, and the sighting of their wording.
+        self.layout: LineLayout | None = None
+        self.sight: Sighting | None = None
 
     @cached_property
     def is_entered(self) -> bool:
@@ -184,6 +191,26 @@ _Key = tuple[tuple[int, ...], bytes]
 _Known = dict[_Key, LineJudgement]
 
 
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """Lines that are alike but for their digits, some of which their patterns tell from others.
+
+    `asked` are the patterns that do. What a judgement takes from one is where it stands in the line, and
+    whether it holds: lines of which both are the same for each of them mean the same.
+    """
+
+    asked: tuple[Pattern, ...]
+    members: dict[tuple[object, ...], LineJudgement]
+
+    def findings(self, line: Line) -> tuple[object, ...]:
+        """Give what the patterns find in a line, as far as a judgement asks for it."""
+        told: list[object] = []
+        for row in self.asked:
+            found = row.finds(line.body), row.finds(line.text)
+            told += (*(each and each.span() for each in found), holds(row, line))
+        return tuple(told)
+
+
 class Judgements:
     """The judgements of lines of shapes that were seen."""
 
@@ -192,27 +219,65 @@ class Judgements:
         # By lines that are alike but for their digits, and by such whose digits tell more.
         self._alike: _Known = {}
         self._same: _Known = {}
+        self._families: dict[_Key, _Family | tuple[Line, LineJudgement]] = {}
         # Which digits the patterns of some rows take for the same.
         self._tables: dict[tuple[int, ...], bytes | None] = {}
+
+    def known(self, numbers: tuple[int, ...], raw: bytes) -> LineJudgement | None:
+        """Give the judgement of a raw line where that is known, with its layout; None of every other."""
+        table = self._tables.get(numbers)
+        found = self._alike.get((numbers, raw.translate(table))) if table is not None else None
+        return found if found is not None and found.layout is not None else None
 
     def of(self, numbers: tuple[int, ...], line: Line) -> LineJudgement:
         """Judge a line that the rows of some numbers match."""
         table, text = self._table_of(numbers), line.text.encode("utf-8", "surrogatepass")
         alike = numbers, text if table is None else text.translate(table)
-        found = self._alike.get(alike) if table is not None else None
+        found = self._alike.get(alike)
         if found is not None:
             return found
         # Asked of what is new alone: a line that differs from a known one in its digits does not in this.
         shape = shape_of(line.text)
-        if table is None or shape is None or _HEXADECIMAL.search(shape):
+        if shape is None or _HEXADECIMAL.search(shape):
             return self._same.get((numbers, text)) or self._judged(self._same, (numbers, text), line)
-        return self._judged(self._alike, alike, line)
+        if table == MASK:
+            return self._judged(self._alike, alike, line)
+        key = numbers, shape
+        family = self._families.get(key)
+        if family is None:
+            # Most lines of a log whose lines all differ have no family.
+            found = self._judged(self._alike, alike, line)
+            self._families[key] = line, found
+            return found
+        if isinstance(family, tuple):
+            family = self._families[key] = self._begun(numbers, *family)
+        if not family.asked:
+            return self._judged(self._alike, alike, line)
+        findings = family.findings(line)
+        found = self._judged(self._alike, alike, line, family.members.get(findings))
+        family.members[findings] = found
+        return found
 
-    def _judged(self, known: _Known, key: _Key, line: Line) -> LineJudgement:
+    def _judged(
+        self, known: _Known, key: _Key, line: Line, like: LineJudgement | None = None
+    ) -> LineJudgement:
+        """Judge a line, or remember that it means the same as another."""
         if len(known) >= REMEMBERED:
             known.clear()
-        found = known[key] = LineJudgement([self._table.rows[number] for number in key[0]], line)
+            self._families.clear()
+        found = like or LineJudgement([self._table.rows[number] for number in key[0]], line)
+        known[key] = found
         return found
+
+    def _begun(self, numbers: tuple[int, ...], line: Line, judged: LineJudgement) -> _Family:
+        """Begin a family with its first line; it asks nothing where more tells than what patterns find."""
+        # Parts of the line alone are searched where it quotes samples, or only supposes something.
+        if without_samples(line.body) != line.body or happened(line.body) != line.body:
+            return _Family((), {})
+        rows = (self._table.rows[number] for number in numbers if self._table_of((number,)) != MASK)
+        family = _Family(tuple(rows), {})
+        family.members[family.findings(line)] = judged
+        return family
 
     def _table_of(self, numbers: tuple[int, ...]) -> bytes | None:
         if numbers not in self._tables:

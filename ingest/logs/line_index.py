@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -36,21 +37,30 @@ class WordLines(NamedTuple):
     numbers: list[int]
 
 
+@dataclass(slots=True)
+class _GroupedLines:
+    """The lines of some stretches that hold one of some words, by their groups and in order."""
+
+    begin: int
+    end: int
+    groups: dict[str, list[int]]
+
+
 class LineIndex:
     """Counts the lines of some bytes; what is found out is kept. Two threads may ask, each finds the same.
 
     `places_of` gives where a word begins in some bytes, in order.
     """
 
-    __slots__ = ("_before", "_data", "_groups", "_newlines", "_places_of", "_words")
+    __slots__ = ("_before", "_data", "_grouped", "_newlines", "_places_of", "_words")
 
     def __init__(self, data: bytes, places_of: Callable[[bytes, bytes], list[int]]) -> None:
         self._data, self._places_of = data, places_of
         self._before: list[int] | None = None
         self._newlines: Numbers | None = None
         self._words: dict[bytes, WordLines] = {}
-        # By name, word and stretch: the lines by their groups.
-        self._groups: dict[tuple[str, bytes, int], dict[str, list[int]]] = {}
+        # By name and words.
+        self._grouped: dict[tuple[str, tuple[bytes, ...]], _GroupedLines] = {}
 
     def before(self, place: int) -> int:
         """Count the newlines before a place."""
@@ -93,34 +103,45 @@ class LineIndex:
             found = self._words[word] = self._found(word)
         return found
 
-    def stands_above(
-        self, name: str, word: bytes, group: str, lines: tuple[int, int], group_of: GroupOf
-    ) -> bool:
-        """Tell whether one of some lines holds a word and is of a group.
+    def last_among(
+        self, name: str, words: tuple[bytes, ...], group: str, lines: tuple[int, int], group_of: GroupOf
+    ) -> int | None:
+        """Give the last of some lines that holds one of some words and is of a group; one thread may ask.
 
         `lines` are the first and the last of them, told by how many stand above each. `group_of` is called
-        once for each line that holds the word in a stretch that is asked for; `name` tells it from others.
+        for each line that holds a word near those that are asked for; `name` tells it from others.
         """
         first, last = max(0, lines[0]), lines[1]
-        for stretch in range(first >> _GROUPED_BITS, (last >> _GROUPED_BITS) + 1):
-            key = name, word, stretch
-            groups = self._groups.get(key)
-            if groups is None:
-                groups = self._groups[key] = self._grouped(word, stretch, group_of)
-            numbers = groups.get(group)
-            if numbers is not None:
-                at = bisect_left(numbers, first)
-                if at < len(numbers) and numbers[at] <= last:
-                    return True
-        return False
+        begin, end = first >> _GROUPED_BITS, (last >> _GROUPED_BITS) + 1
+        found = self._grouped.get((name, words))
+        if found is None or begin > found.end or end < found.begin:
+            # A log is read downwards: what is asked for as a rule stands beside what was.
+            found = self._grouped[name, words] = _GroupedLines(begin, begin, {})
+        if end > found.end:
+            for grouped, numbers in self._by_group(words, found.end, end, group_of).items():
+                found.groups.setdefault(grouped, []).extend(numbers)
+            found.end = end
+        if begin < found.begin:
+            for grouped, numbers in self._by_group(words, begin, found.begin, group_of).items():
+                found.groups.setdefault(grouped, [])[:0] = numbers
+            found.begin = begin
+        held = found.groups.get(group)
+        at = bisect_right(held, last) - 1 if held is not None else -1
+        return held[at] if held is not None and at >= 0 and held[at] >= first else None
 
-    def _grouped(self, word: bytes, stretch: int, group_of: GroupOf) -> dict[str, list[int]]:
-        begins, numbers = self.lines_with(word)
+    def _by_group(
+        self, words: tuple[bytes, ...], begin: int, end: int, group_of: GroupOf
+    ) -> dict[str, list[int]]:
+        """Give the lines of some stretches that hold a word, by their groups."""
+        held: set[tuple[int, int]] = set()
+        for word in words:
+            begins, numbers = self.lines_with(word)
+            first, last = (bisect_left(numbers, at << _GROUPED_BITS) for at in (begin, end))
+            held.update(zip(numbers[first:last], begins[first:last], strict=True))
         groups: dict[str, list[int]] = {}
-        first, last = (bisect_left(numbers, at << _GROUPED_BITS) for at in (stretch, stretch + 1))
-        for begin, number in zip(begins[first:last], numbers[first:last], strict=True):
-            end = self._data.find(b"\n", begin)
-            group = group_of(begin, len(self._data) if end < 0 else end, number)
+        for number, place in sorted(held):
+            newline = self._data.find(b"\n", place)
+            group = group_of(place, len(self._data) if newline < 0 else newline, number)
             if group is not None:
                 groups.setdefault(group, []).append(number)
         return groups

@@ -94,11 +94,7 @@ def parse_line(raw: bytes, number: int, column: int | None = None) -> Line:
     shape = raw.translate(_SHAPE) if len(raw) <= SHAPED else b""
     layout = _printed.get(shape)
     if layout is not None:
-        text = raw.decode("ascii")
-        if layout.parts is None:
-            return Line(number, text, text[layout.begin :])
-        # Past the constructor, which takes three times as long.
-        return tuple.__new__(Line, (number, text, *layout.parts(text)))
+        return line_like(layout, raw, number)
     segment, at = _segment(raw, column)
     text = _clipped(segment, at)
     line = Line(number, text, *_taken_apart(text))
@@ -118,6 +114,20 @@ def bare_text(raw: bytes) -> str | None:
     """Give a raw line that is known by its shape to have no prefix; None of every other."""
     layout = _printed.get(raw.translate(_SHAPE))
     return raw.decode("ascii") if layout and not layout.begin and not layout.parts else None
+
+
+def printed_layout(raw: bytes) -> LineLayout | None:
+    """Give where the parts of a raw line are that is its own text; None where its shape is not known yet."""
+    return _printed.get(raw.translate(_SHAPE)) if len(raw) <= SHAPED else None
+
+
+def line_like(layout: LineLayout, raw: bytes, number: int) -> Line:
+    """Give a raw line that is its own text, of a shape whose parts are known."""
+    text = raw.decode("ascii")
+    if layout.parts is None:
+        return Line(number, text, text[layout.begin :])
+    # Past the constructor, which takes three times as long.
+    return tuple.__new__(Line, (number, text, *layout.parts(text)))
 
 
 def names_source(raw: bytes) -> bool:

@@ -129,12 +129,21 @@ class LogReading:
             rows = tuple([match.row for match in found])
             is_stack = not self._table.starts.isdisjoint(rows)
             extent = stack_extent(block.data, begin) if is_stack else None
-            sight = self._sighting(block, number, begin, rows, extent)
+            offset = found[0].offset
+            # Not further than a line of a known shape is long.
+            end = block.data.find(b"\n", offset, begin + lines.SHAPED + 1)
+            raw = block.data[begin:end] if end >= 0 else b""
+            judged = self._judgements.known(rows, raw)
+            sight = self._sighting(block, number, begin, rows, extent, judged)
             if sight is None:
                 continue
-            offset = found[0].offset
-            line = parsed_at(block, offset, number, parsed)
-            judged = self._judgements.of(rows if len(rows) == 1 else tuple(dict.fromkeys(rows)), line)
+            if judged is not None and judged.layout is not None:
+                line = parsed.get(begin) or lines.line_like(judged.layout, raw, number)
+                parsed[begin] = line
+            else:
+                line = parsed_at(block, offset, number, parsed)
+                judged = self._judgements.of(rows if len(rows) == 1 else tuple(dict.fromkeys(rows)), line)
+                judged.layout = lines.printed_layout(raw) if parsed.get(begin) is line else judged.layout
             if judged.is_entered:
                 continue
             while starts and starts[0] <= number:
@@ -143,6 +152,7 @@ class LogReading:
             self._notes.see_line(line)
             if not samples.enclose(line.number, line.source) and judged.rows:
                 self._line(judged, PlacedLine(line, block, offset, parsed), sight, extent)
+            self._tracebacks.see_line(line, is_whole=parsed.get(begin) is line)
         if starts:
             self._notes.progress.runs[-1].begin_again()
         self._notes.curves.sample(block)
@@ -156,17 +166,29 @@ class LogReading:
                 self._notes.progress.timeline.note(time)
 
     def _sighting(
-        self, block: Block, number: int, begin: int, rows: tuple[int, ...], extent: StackExtent | None
+        self,
+        block: Block,
+        number: int,
+        begin: int,
+        rows: tuple[int, ...],
+        extent: StackExtent | None,
+        judged: LineJudgement | None,
     ) -> Sighting | None:
         """Count the line; give None where it says what was read often enough."""
-        if not self._table.alike.issuperset(rows):
+        if judged is not None and judged.sight is not None and not extent:
+            sight = self._repeats.again(judged.sight, number)
+        elif not self._table.alike.issuperset(rows):
             return Sighting()
-        if extent:
-            wording = stack_wording(block.data, extent)
         else:
-            end = block.data.find(b"\n", begin, begin + LINE_HEAD)
-            wording = block.data[begin : end if end >= 0 else begin + LINE_HEAD]
-        sight = self._repeats.sight(rows, wording, number, STACKS if extent else FULL)
+            if extent:
+                wording = stack_wording(block.data, extent)
+            else:
+                end = block.data.find(b"\n", begin, begin + LINE_HEAD)
+                wording = block.data[begin : end if end >= 0 else begin + LINE_HEAD]
+            sight = self._repeats.sight(rows, wording, number, STACKS if extent else FULL)
+            # Lines of one judgement have one wording.
+            if judged is not None and not extent and not self._repeats.is_full:
+                judged.sight = sight
         if not (sight.is_known or self._repeats.is_spent(rows, counts=not extent)):
             return sight
         if sight.group:

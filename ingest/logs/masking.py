@@ -36,6 +36,15 @@ class Masking:
         """Tell whether texts hold no secret; what is not known of is searched."""
         return self.redactor.are_clear(texts) or all(self.redactor.clean(text) is text for text in texts)
 
+    def size_of_clear(self, line: Line) -> int:
+        """Give how many bytes are searched of a line that is clear whatever its digits are.
+
+        0 where that is not known.
+        """
+        texts = line.text, line.body
+        is_clear = line.text.isascii() and self.redactor.are_of_clear_shapes(texts)
+        return sum(map(len, texts)) if is_clear else 0
+
     def shown(self, text: str, pattern: Pattern | None = None) -> str:
         """Mask, then cut around what `pattern` matches.
 

@@ -142,9 +142,18 @@ class Repeats:
             found = Sighting(full=full)
             if len(self._sights) < WORDINGS:
                 self._sights[key] = found
-        found.count += 1
-        found.last = line
-        return found
+        return self.again(found, line)
+
+    def again(self, sight: Sighting, line: int) -> Sighting:
+        """Note one more line of a wording that was seen."""
+        sight.count += 1
+        sight.last = line
+        return sight
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether no further wording is remembered."""
+        return len(self._sights) >= WORDINGS
 
     def counted(self) -> Iterator[Sighting]:
         """Give what was counted and not read."""
@@ -157,8 +166,8 @@ class Repeats:
         """
         counted, spent = self._spent, True
         for row in rows:
-            spent = spent and counted.get(row, 0) >= ALLOWANCE
-        for row in rows:
-            counted[row] = counted.get(row, 0) + 1
+            count = counted.get(row, 0)
+            spent = spent and count >= ALLOWANCE
+            counted[row] = count + 1
         self.omitted += spent and counts
         return spent

@@ -170,14 +170,19 @@ class SampleMarks:
             at = bisect_left(places, place)
             if not 0 < at < len(places) or number - self._lines[places[at - 1]] > LONGEST_SAMPLE:
                 continue
-            first = max(bisect_left(places, place - NEAR), at - TRIED)
-            last = min(bisect_left(places, place + NEAR), at + TRIED)
+            # Few steps, where to search the places for the first and the last takes many.
+            first, last = max(0, at - TRIED), min(len(places), at + TRIED)
+            while places[first] < place - NEAR:
+                first += 1
+            while places[last - 1] >= place + NEAR:
+                last -= 1
             # Only what comes later in a sample than one above can close it. As a rule no such mark is one,
             # and neither questions below nor anything above needs to be parsed.
             least = min(orders[first:at], default=3)
-            if not any(
-                orders[later] > least and self._stream(places[later]) == source for later in range(at, last)
-            ):
+            for later in range(at, last):
+                if orders[later] > least and self._stream(places[later]) == source:
+                    break
+            else:
                 continue
             below = self._first(range(at, last), places, number, source)
             if below is None or least >= orders[below]:

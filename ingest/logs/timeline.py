@@ -95,21 +95,22 @@ class Timeline:
 
     def see(self, time: str) -> None:
         """Note the time of a line, which those below it without one share."""
-        if not time:
-            return
-        if parse_uptime(time) is None:
+        if time and self.note(time):
             self._clock = time
-        self.note(time)
 
-    def note(self, time: str) -> None:
-        """Count a time towards how long the job printed, whatever its line tells of."""
+    def note(self, time: str) -> bool:
+        """Count a time towards how long the job printed, whatever its line tells of.
+
+        Tell whether it is one of a clock, and not how long a cluster was up.
+        """
         if (uptime := parse_uptime(time)) is not None:
             self._uptime = max(self._uptime, uptime)
-            return
+            return False
         form = f"{len(self.parts)} {time.translate(_DIGITS) if time.isascii() else _DIGIT.sub('0', time)}"
         if form in self._clocks or len(self._clocks) < FORMS:
             count, first, _ = self._clocks.get(form, (0, time, ""))
             self._clocks[form] = (count + 1, first, time)
+        return True
 
     @property
     def seconds(self) -> float | None:

@@ -32,6 +32,8 @@ from ingest.logs.survival import NEAR, calm, is_logged
 CLOCK_ABOVE = 60
 # How many of them, of all processes, may tell that its own had gone on calmly.
 CALM_ABOVE = 24
+# Of so many streams the last line is remembered.
+STREAMS = 4096
 # How many exceptions that Python ignores are remembered until their stacks are read.
 _REMARKS = 64
 
@@ -50,6 +52,8 @@ class TracebackLog:
         self._ignored: dict[str, deque[int]] = {}
         # By stream, the last line that ended one.
         self._last_ignored: dict[str, Line] = {}
+        # By stream, the last line that was read whole.
+        self._latest: dict[str, Line] = {}
         # The lines of a block, first and last, that are known to have no time.
         self._timeless: tuple[Block | None, int, int] = (None, 0, 0)
 
@@ -117,10 +121,22 @@ class TracebackLog:
         line = at.line
         if known := self._stacks.of(line.source, line.number):
             return known
-        found = tracebacks.headless(at.block, at.offset, line, at.parsed)
+        found = self.headless(at)
         if found:
             self._notes.see_frames(found.frames, line.number)
         return found
+
+    def headless(self, at: PlacedLine) -> Traceback | None:
+        """Read the calls above a line, where no header stands above them."""
+        return tracebacks.headless(at.block, at.offset, at.line, at.parsed, self._latest.get(at.line.source))
+
+    def see_line(self, line: Line, *, is_whole: bool) -> None:
+        """Note a line, where it was read as a whole, after all that is asked of it."""
+        if not is_whole:
+            return
+        if len(self._latest) >= STREAMS:
+            self._latest.clear()
+        self._latest[line.source] = line
 
     def told(self, traceback: Traceback) -> Traceback:
         """Give a traceback that a line ends with what stands above it."""
@@ -202,8 +218,8 @@ class TracebackLog:
     def end_file(self) -> None:
         """Forget what was open in a file."""
         self._stacks = Stacks()
-        self._ignored.clear()
-        self._last_ignored.clear()
+        for told in (self._ignored, self._last_ignored, self._latest):
+            told.clear()
         self._timeless = (None, 0, 0)
 
     def _again(self, pattern: Pattern, traceback: Traceback) -> GroupKey | None:

@@ -41,11 +41,15 @@ class ClearTexts:
         """Tell whether a text is known to hold nothing."""
         return text in self._texts or (bool(self._shapes) and text.translate(MASK) in self._shapes)
 
+    def hold_shape(self, text: bytes) -> bool:
+        """Tell whether a text that holds nothing is known to hold nothing whatever its digits are."""
+        shape = text.translate(MASK)
+        return shape in self._shapes or (_is_one_row(text) and self._is_clear(shape))
+
     def add(self, text: bytes) -> None:
         """Remember a text that was looked at in vain; all of its shape, where none of them can hold more."""
         self._missed += 1
-        # An escape makes a text read otherwise, and over several rows a condition may be met in two.
-        if self._missed > PAYS and b"\n" not in text and b"\x1b" not in text and b"\\u001" not in text:
+        if self._missed > PAYS and _is_one_row(text):
             shape = text.translate(MASK)
             if self._is_clear(shape):
                 _remember(self._shapes, shape)
@@ -59,6 +63,11 @@ class ClearTexts:
             return not self._finder.finder.ends(shape)
         except InvalidExpressionError:  # an expression of the user's does not allow it
             return False
+
+
+def _is_one_row(text: bytes) -> bool:
+    """Tell whether a text reads as it is written: over several rows a condition may be met in two."""
+    return b"\n" not in text and b"\x1b" not in text and b"\\u001" not in text
 
 
 def _remember(held: set[bytes], text: bytes) -> None:

@@ -185,6 +185,10 @@ class Prefilter:
         """Tell whether a short text is known to hold no secret."""
         return len(data) <= SHORT and self._clear.hold(data)
 
+    def is_of_clear_shape(self, data: bytes) -> bool:
+        """Tell whether a short text is known to hold no secret, whatever its digits are."""
+        return len(data) <= SHORT and self._clear.hold_shape(data)
+
     def spots(self, data: bytes) -> list[CandidateRow]:
         """Give the rows that may hold a secret, in their order.
 

@@ -57,6 +57,14 @@ class Redactor:
         """Tell whether short texts are known to hold no secret, without a search."""
         return search.are_known_clear([text.encode("utf-8", "surrogatepass") for text in texts], self._budget)
 
+    def are_of_clear_shapes(self, texts: Sequence[str]) -> bool:
+        """Tell whether texts are known to hold no secret, whatever their digits are."""
+        return search.are_of_clear_shapes([text.encode("utf-8", "surrogatepass") for text in texts])
+
+    def pass_clear(self, size: int) -> None:
+        """Count so many bytes of texts that are known to hold no secret as if they were searched."""
+        self._budget.earn(size)
+
     def rows(self, texts: Sequence[str]) -> list[str]:
         """Clean rows that stand below each other: each by itself, and what goes on over several of them."""
         return self.clean("\n".join(texts)).split("\n")[: len(texts)]

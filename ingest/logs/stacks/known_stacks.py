@@ -104,4 +104,4 @@ def _stands_alone(at: PlacedLine, extent: StackExtent, frames: int) -> bool:
     first = line.number - block.line
     last = first + block.data.count(b"\n", extent.begin, extent.last)
     below = last + 1, stack.reach(first, last, frames)
-    return not stack.stand_among(tracebacks.GOING_ON, block, line.source, below, at.parsed)
+    return stack.last_among(tracebacks.GOING_ON, block, line.source, below, at.parsed) is None

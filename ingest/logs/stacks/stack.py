@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Literal
 
-from ingest.logs.lines import MAX_TEXT, SHAPED, Line, names_source, parse_line
+from ingest.logs.lines import MAX_TEXT, SHAPED, Line, line_like, names_source, parse_line, printed_layout
 from ingest.logs.prefixes import marks_within, rank_marks
 from ingest.logs.scanner import Block
 
@@ -21,6 +21,8 @@ MAX_AMONG = 6000
 # How far back a line of the same process is looked for.
 MAX_BACK = 400
 LONGEST = 65536
+# So many lines above one are looked at for what they are known to be.
+GLANCED = 8
 # In how many bytes at once the next line of a process is looked for: at first, and where none was found.
 STRIDE, LONGEST_STRIDE = 1 << 10, 64 << 10
 # Lines below an exception that may still tell of its chain.
@@ -278,6 +280,27 @@ def nearest_above(block: Block, offset: int, line: Line, known: dict[int, Line])
     return None
 
 
+def body_above(block: Block, offset: int, known: dict[int, Line]) -> str | None:
+    """Give what the nearest row above says that names no source, where that is known at a glance."""
+    data, end = block.data, block.data.rfind(b"\n", 0, offset)
+    for _ in range(GLANCED):
+        if end < 0:
+            break
+        begin = data.rfind(b"\n", 0, end) + 1
+        row = known.get(begin)
+        if row is None:
+            raw = data[begin:end]
+            layout = printed_layout(raw)
+            if layout is None:
+                break
+            if not layout.names_source:
+                return line_like(layout, raw, 0).body
+        elif not row.source:
+            return row.body
+        end = begin - 1
+    return None
+
+
 def stand_above(
     words: tuple[bytes, ...],
     block: Block,
@@ -288,18 +311,18 @@ def stand_above(
 ) -> bool:
     """Tell whether a row of the same process with one of some words is among so many lines above."""
     above = line.number - block.line
-    return stand_among(words, block, line.source, (above - within, above - 1), known, holds)
+    return last_among(words, block, line.source, (above - within, above - 1), known, holds) is not None
 
 
-def stand_among(
+def last_among(
     words: tuple[bytes, ...],
     block: Block,
     source: str,
     lines: tuple[int, int],
     known: dict[int, Line],
     holds: Callable[[str], bool] | None = None,
-) -> bool:
-    """Tell whether a row of a process with one of some words is among a block's lines, first and last.
+) -> int | None:
+    """Give the last row of a process with one of some words among a block's lines, first and last.
 
     Few rows hold the words, so that this is known long before all rows of the process are parsed; who printed
     them is found out once.
@@ -310,7 +333,18 @@ def stand_among(
         return row.source if holds is None or holds(row.body) else None
 
     name = "" if holds is None else holds.__name__
-    return any(block.index.stands_above(name, word, source, lines, source_of) for word in words)
+    return block.index.last_among(name, words, source, lines, source_of)
+
+
+def under(block: Block, offset: int, line: Line, known: dict[int, Line], most: int) -> list[Line]:
+    """Give the next lines of the process that printed a line."""
+    return list(of(line, LinesBelow(block, offset, line.number, known), most + 1))[1:]
+
+
+def bare_exception(body: str) -> re.Match[str] | None:
+    """Give the name of an exception in a row that is all of it, whose message may stand below."""
+    exception = EXCEPTION.match(body)
+    return exception if exception is not None and not exception["message"] else None
 
 
 class RememberedRows:

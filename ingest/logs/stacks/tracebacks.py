@@ -18,7 +18,7 @@ from ingest.logs.stacks import boxed_traceback, cells, native, panics, stack
 from ingest.logs.stacks.stack import Frame, Traceback
 from ingest.logs.stacks.woven import read_woven
 
-__all__ = ["Frame", "Traceback", "at", "headless", "last", "quotes", "under"]
+__all__ = ["Frame", "Traceback", "at", "headless", "last", "quotes"]
 
 # Other output of the same process between two frames (a progress bar, say) that is passed over.
 MAX_NOISE = 20
@@ -63,7 +63,6 @@ WARNED_WITHIN = 60
 _BOUND = re.compile("|".join(row.pattern for row in (_WARNS, _WARNED, _START)))
 # Words without which no row above a line is a warning's first, a frame, or tells what a traceback came of.
 _WARNING_WORDS = (b"Warning:",)
-_FRAME_WORDS = (b"File",)
 _TELLING = (b"terminated with the following error:", b"During handling of", b"The above exception was")
 # Of lines below an exception that tell nothing of its message, none counts without one of these.
 GOING_ON = (b"Traceback", b"File", b"above exception")
@@ -143,29 +142,36 @@ def _woven(block: Block, offset: int, number: int, known: dict[int, Line]) -> li
     )
 
 
-def headless(block: Block, offset: int, line: Line, known: dict[int, Line]) -> Traceback | None:
+def headless(
+    block: Block, offset: int, line: Line, known: dict[int, Line], nearby: Line | None = None
+) -> Traceback | None:
     """Read the calls above the line of an exception, where the text begins in the middle of a traceback.
 
-    The message may begin in the line below the exception's name.
+    The message may begin in the line below the exception's name. `nearby` is a row above of the same process.
     """
-    if not stack.stand_above(_FRAME_WORDS, block, line, known, 2 * stack.MAX_BACK):
+    exception = stack.EXCEPTION.match(line.body)
+    # As a rule the row above tells it at a glance.
+    glanced = None if line.source else stack.body_above(block, offset, known)
+    if glanced is not None and not (_is_inside(glanced) if exception else stack.bare_exception(glanced)):
         return None
-    end, exception = line, stack.EXCEPTION.match(line.body)
+    place = line.number - block.line
+    among = place - 2 * stack.MAX_BACK, place - 1
+    called = stack.last_among((b"File",), block, line.source, among, known)
+    # Calls stand right above, with no row between that ends their traceback.
+    between = nearby.body if nearby and block.line + (called or 0) < nearby.number else " "
+    if called is None or not (_is_inside(between) or stack.bare_exception(between)):
+        return None
     above = stack.nearest_above(block, offset, line, known)
-    if above is None or (exception is not None and not _is_inside(above)):
+    raised = exception or (stack.bare_exception(above.body) if above else None)
+    if above is None or raised is None or (exception and not _is_inside(above.body)):
         return None
-    if exception is None:
-        exception = stack.EXCEPTION.match(above.body)
-        if exception is None or exception["message"]:
-            return None
-        end = above
-    begin = offset if end is line else max(0, block.line_bounds(offset)[0] - 1)
-    inside = _inside(block, begin, end, known)
+    begin = offset if exception else max(0, block.line_bounds(offset)[0] - 1)
+    inside = _inside(block, begin, line if exception else above, known)
     frames = _read(inside)
-    name = exception["type"] + (exception["inner"] or "")
+    name = raised["type"] + (raised["inner"] or "")
     return (
         Traceback(
-            inside[0].number, line.number, line.source, frames, name, exception["message"] or "", line.text
+            inside[0].number, line.number, line.source, frames, name, raised["message"] or "", line.text
         )
         if frames
         else None
@@ -191,11 +197,6 @@ def last(block: Block) -> Traceback | None:
     reading.frames = [*_read(above), _frame(frame)]
     found = next(iter(reading.all(lines)), None)
     return replace(found, start=above[0].number) if found and above else found
-
-
-def under(block: Block, offset: int, line: Line, known: dict[int, Line], most: int) -> list[Line]:
-    """Give the next lines of the process that printed a line."""
-    return list(stack.of(line, stack.LinesBelow(block, offset, line.number, known), most + 1))[1:]
 
 
 def warns(body: str) -> bool:
@@ -259,12 +260,11 @@ def _is_warned_above(block: Block, line: Line, known: dict[int, Line], within: i
 def _inside(block: Block, offset: int, line: Line, known: dict[int, Line]) -> list[Line]:
     """Give the frames and code above a line of the same process, in their order."""
     above = stack.of(line, stack.LinesAbove(block, offset, line.number, known))
-    return list(takewhile(_is_inside, above))[::-1]
+    return list(takewhile(lambda row: _is_inside(row.body), above))[::-1]
 
 
-def _is_inside(row: Line) -> bool:
+def _is_inside(body: str) -> bool:
     """Tell whether a row can stand between the first line of a traceback and its last."""
-    body = row.body
     return body[:1].isspace() or _FRAME.match(body) is not None or _PIECE.match(body) is not None
 
 

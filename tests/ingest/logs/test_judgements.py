@@ -10,7 +10,7 @@ from corpus import log_patterns
 from ingest.digit_blind import told_apart
 from ingest.logs import judgements, samples, wording
 from ingest.logs.judgements import FailureJudgement, Judgements, LineJudgement
-from ingest.logs.lines import parse_line, shape_of
+from ingest.logs.lines import line_like, parse_line, printed_layout, shape_of
 from ingest.logs.stacks import tracebacks
 from tests.tables import each_row
 
@@ -88,6 +88,24 @@ def test_lines_that_differ_in_their_numbers_are_judged_once() -> None:
     status = NUMBERS["plain.exit-status"]
     one, two = (parse_line(f"exited with status {code}".encode(), 1) for code in (0, 1))
     assert judged.of((status,), one) is not judged.of((status,), two)
+
+
+def test_lines_with_other_digits_that_a_pattern_knows_elsewhere_are_judged_once() -> None:
+    """What counts is where a pattern stands in a line, and not which digits it would tell apart."""
+    judged, status = Judgements(TABLE), NUMBERS["plain.exit-status"]
+    one, two, other = (
+        parse_line(f"worker {rank} exited with status {code}".encode(), 1)
+        for rank, code in ((1, 1), (7, 1), (7, 0))
+    )
+    assert judged.of((status,), one) is judged.of((status,), two)
+    assert judged.of((status,), one) is not judged.of((status,), other)
+    raw = b"worker 5 exited with status 1"
+    assert judged.known((status,), raw) is None
+    first = judged.of((status,), one)
+    first.layout = printed_layout(one.text.encode())
+    assert first.layout is not None
+    assert judged.known((status,), one.text.encode()) is first
+    assert line_like(first.layout, raw, 3) == parse_line(raw, 3)
 
 
 def test_what_a_judgement_asks_tells_no_digits_apart() -> None:

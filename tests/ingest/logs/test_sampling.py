@@ -296,15 +296,16 @@ def test_that_lines_with_a_word_are_found_by_their_groups(
         assert data[begin:end] == rows[number]
         return {b"1": "one", b"2": "two"}.get(data[begin : begin + 1])
 
+    words = b"word", b"wor"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(line_index, "_GROUPED_BITS", bits)
         index = LineIndex(data, literal_places)
         for number in range(len(rows)):
-            above = rows[max(0, number - within) : number]
+            above = range(max(0, number - within), number)
             for group, first in (("one", b"1"), ("two", b"2")):
-                held = any(row.startswith(first) and b"word" in row for row in above)
-                lines = number - within, number - 1
-                assert index.stands_above("", b"word", group, lines, group_of) == held
+                held = [at for at in above if rows[at].startswith(first) and b"wor" in rows[at]]
+                found = index.last_among("", words, group, (number - within, number - 1), group_of)
+                assert found == max(held, default=None)
     assert len(asked) == len(set(asked))
 
 

@@ -149,13 +149,15 @@ def test_that_lines_of_nobody_are_found_beyond_those_that_name_somebody(
 def test_that_what_stands_above_is_the_same_where_every_row_is_parsed(
     rows: list[tuple[int, str]], form: str
 ) -> None:
-    """Warnings and stacks without a header, in the lines of several processes."""
+    """Warnings and stacks without a header, of several processes, whatever line is known above."""
     block = block_of([FORMS[form](rank, said) for rank, said in rows])
-    told: list[list[object]] = []
+    told: list[list[tuple[object, ...]]] = []
     for is_short in (True, False):
         with pytest.MonkeyPatch.context() as patch:
             if not is_short:
                 patch.setattr(stack, "stand_above", lambda *_words: True)
+                patch.setattr(stack, "last_among", lambda *_words: 0)
+                patch.setattr(stack, "body_above", lambda *_places: None)
                 patch.setattr(LinesBelow, "has_below", lambda *_words: True)
             told.append(
                 [
@@ -169,6 +171,11 @@ def test_that_what_stands_above_is_the_same_where_every_row_is_parsed(
                 ]
             )
     assert told[0] == told[1]
+    for place, at in enumerate(placed(block)):
+        for above in placed(block)[:place]:
+            if above.line.source == at.line.source:
+                found = tracebacks.headless(at.block, at.offset, at.line, {}, above.line)
+                assert found == told[0][place][2]
 
 
 def counted_as_read(read: ReadLog, data: bytes) -> int:
