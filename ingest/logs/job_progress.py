@@ -81,6 +81,7 @@ class JobProgress:
         if is_last and (run.is_at_last or not pattern.counted):
             run.close(
                 line.number,
+                line.time,
                 finished=pattern.kind == "finish",
                 is_part=pattern.partial or pattern.once,
                 is_own=pattern.kind == "finish"
@@ -178,9 +179,13 @@ class JobProgress:
         epoch, epochs, batches = (fields.get(name) for name in ("epoch", "epochs", "total"))
         rounds = self.runs[-1].epochs
         if isinstance(epoch, int) or (isinstance(epoch, float) and epochs is not None):
-            is_through = counted >= batches if isinstance(batches, int | float) else None
+            series = f"{pattern.id} {line.source}"
+            if counted == 0:
+                rounds.from_batch_zero.add(series)
+            done = counted + (series in rounds.from_batch_zero)
+            is_through = done >= batches if isinstance(batches, int | float) else None
             told = EpochCount(line.number, int(epoch), int(epochs) if isinstance(epochs, int | float) else 0)
-            rounds.tell(f"{pattern.id} {line.source}", told, is_through=is_through)
+            rounds.tell(series, told, is_through=is_through)
             rounds.closings.see(line.number, line.body, is_round=True)
         elif is_bar and isinstance(length, int | float) and not _BAR.search(line.text):
             rounds.closings.see_batch(line.number, line.body, is_through=counted >= length)

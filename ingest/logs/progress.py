@@ -68,8 +68,8 @@ class Progress:
     """Marks of progress: how many, the latest ones, and where the run said that it was done.
 
     `step` is the last training step that the run itself counted; a progress bar may count anything.
-    `finished` is where it said that it was done, `closed` the latest sign of any kind of a good end,
-    `own_closed` the latest that a framework gives, `ended` the first one of a run that is done behind which
+    `finished` is where it said that it was done, `closed` the latest sign of any kind of a good end
+    and `closed_time` the time of that line, `own_closed` the latest that a framework gives, `ended` the first one of a run that is done behind which
     nothing counts any more, `last` the latest mark, and `whole` the latest one
     that counts all of the run's steps, whose greatest total is `total`. `settling` are lines that show
     failures to have been survived. `asked` is where the job was told to end, and `obeyed` where it showed
@@ -91,6 +91,7 @@ class Progress:
     latest: deque[ProgressMark] = field(default_factory=lambda: deque(maxlen=Progress.LATEST))
     finished: int = 0
     closed: int = 0
+    closed_time: str = ""
     own_closed: int = 0
     ended: int = 0
     last: ProgressMark | None = None
@@ -165,13 +166,15 @@ class Progress:
             told.clear()
         self._is_restarted = False
 
-    def close(self, line: int, *, finished: bool, is_part: bool = False, is_own: bool = False) -> None:
+    def close(
+        self, line: int, time: str = "", *, finished: bool, is_part: bool = False, is_own: bool = False
+    ) -> None:
         """Note a sign of a good end; `finished` where the run itself says that it is done.
 
         `is_part` tells that it may be that of a part of the work, `is_own` that a framework says so, and no
         script around it.
         """
-        self.closed = line
+        self.closed, self.closed_time = line, time
         self.own_closed = line if is_own else self.own_closed
         self.part_ended = line if is_part else 0
         if finished and (not self.ended or self._since):

@@ -103,11 +103,13 @@ class Closings:
 class Epochs:
     """The epochs of one file, or its runs.
 
-    `announced` are the numbers of them that the file tells before the first one.
+    `announced` are the numbers of them that the file tells before the first one, `from_batch_zero` the kinds of
+    lines that count an epoch's batches from 0 on.
     """
 
     closings: Closings = field(default_factory=Closings)
     announced: set[int] = field(default_factory=set)
+    from_batch_zero: set[str] = field(default_factory=set)
     _told: dict[str, EpochCount] = field(default_factory=dict)
     _from_zero: set[str] = field(default_factory=set)
 
