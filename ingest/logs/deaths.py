@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from corpus.outcomes import load as load_endings
 from ingest.logs.clock import parse_time
 from ingest.logs.events import Event
-from ingest.logs.progress import LAST_WORDS, Progress
+from ingest.logs.progress import IN_FLIGHT, LAST_WORDS, Progress
 from ingest.logs.stacks.own_calls import ends_program
 from ingest.logs.timeline import YEAR
 
@@ -30,7 +30,8 @@ def is_idle_end(event: Event, events: Sequence[Event], run: Progress) -> bool:
     A session that is left open, or a queue without work, is there until its time is up. Lines between that
     nobody knows are of work that went on.
     """
-    done = 0 if run.part_ended or max(run.set_out, run.part_begun) > run.closed else run.well_ended
+    is_whole = run.well_ended - run.whole_closed <= IN_FLIGHT
+    done = run.well_ended if is_whole and max(run.set_out, run.part_begun) < run.closed else 0
     if not 0 < done < event.line or event.kind != "kill" or event.strength != "states":
         return False
     between = {other.line for other in events if done < other.line < event.line}

@@ -69,7 +69,7 @@ class Progress:
 
     `step` is the last training step that the run itself counted; a progress bar may count anything.
     `finished` is where it said that it was done, `closed` the latest sign of any kind of a good end
-    and `closed_time` the time of that line, `own_closed` the latest that a framework gives, `ended` the first one of a run that is done behind which
+    and `closed_time` the time of that line, `whole_closed` the latest of all of the work, `own_closed` the latest that a framework gives, `ended` the first one of a run that is done behind which
     nothing counts any more, `last` the latest mark, and `whole` the latest one
     that counts all of the run's steps, whose greatest total is `total`. `settling` are lines that show
     failures to have been survived. `asked` is where the job was told to end, and `obeyed` where it showed
@@ -92,6 +92,7 @@ class Progress:
     finished: int = 0
     closed: int = 0
     closed_time: str = ""
+    whole_closed: int = 0
     own_closed: int = 0
     ended: int = 0
     last: ProgressMark | None = None
@@ -177,6 +178,7 @@ class Progress:
         self.closed, self.closed_time = line, time
         self.own_closed = line if is_own else self.own_closed
         self.part_ended = line if is_part else 0
+        self.whole_closed = self.whole_closed if is_part else line
         if finished and (not self.ended or self._since):
             self.ended = line
         self._since.clear()
