@@ -25,6 +25,8 @@ CHECKPOINTS = 16
 # A progress bar: what it counts need not be training steps.
 _BAR = re.compile(r"\d%\|")
 _KERAS_BAR = re.compile(r"^\s*\d{1,9}/\d{1,9} (?:\[[=>.]{4,}\]|━{4,}|- )")
+# The groups of a line that says how much work there will be.
+_ANNOUNCED = frozenset({"all_epochs", "all_steps"})
 _NUMBER = re.compile(r"\d[\d.,:]*")
 
 
@@ -76,7 +78,10 @@ class JobProgress:
         """Note a line that tells of an end, good or not said, of the run or of a part of its work."""
         run = self.runs[-1]
         is_last = not pattern.once or (
-            run.says_first(_NUMBER.sub("#", line.body), line.number) and not run.is_short
+            run.says_first(_NUMBER.sub("#", line.body), line.number)
+            and not run.is_short
+            # What comes behind the first epoch may come behind each.
+            and not (pattern.partial and run.epochs.is_first)
         )
         if is_last and (run.is_at_last or not pattern.counted):
             run.close(
@@ -118,11 +123,11 @@ class JobProgress:
         elif pattern.kind == "work" and not (run.last and run.last.line == number):
             run.epochs.closings.see(number, line.body)
             run.sweep.closings.see(number, line.body)
-        all_epochs, all_steps = fields.get("all_epochs"), fields.get("all_steps")
-        if isinstance(all_epochs, int):
-            run.epochs.announce(all_epochs)
-        if isinstance(all_steps, int) and run.step is None:
-            run.announced = max(run.announced, all_steps)
+        for told in pattern.compiled.finditer(line.text) if _ANNOUNCED & fields.keys() else ():
+            count = told.groupdict()
+            run.epochs.announce(int(count.get("all_epochs") or 0))
+            if run.step is None:
+                run.announced = max(run.announced, int(count.get("all_steps") or 0))
         if pattern.saves and (made := checkpoint_of(pattern, number, fields)) is not None:
             self._checkpoints.append(Saving(made, len(self.runs) - 1, self.runs[-1].counted))
 

@@ -33,6 +33,10 @@ def rounds_below(events: Sequence[Event], block: Block | None) -> dict[int, int]
         return {}
     caught = [event for event in events if event.last >= block.line and _is_printed(event)]
     rows = block.data.split(b"\n") if caught else []
+    # What another failure says is no word of the one that was caught.
+    told_apart = {
+        line for event in events for line in range(event.traceback or event.line, event.line + 1)
+    } | {event.last for event in events}
     found: dict[int, int] = {}
     for event in caught[:MOST]:
         begin, end = (event.traceback or event.line) - block.line, event.last + 1 - block.line
@@ -41,7 +45,8 @@ def rounds_below(events: Sequence[Event], block: Block | None) -> dict[int, int]
         }
         below = [*_own_rows(rows, end, min(len(rows), end + BELOW), event.source, block.line)]
         last = [*_own_rows(rows, max(end, len(rows) - BELOW), len(rows), event.source, block.line)][-LAST:]
-        if last and calm(reversed(last)) == len(last) and (line := _last_round(below, above)):
+        last = [line for line in last if line.number not in told_apart]
+        if calm(reversed(last)) == len(last) and (line := _last_round(below, above)):
             found[event.line] = line
             # What was caught is often told right above its stack, too.
             said = event.body.partition(": ")[2] or event.body
@@ -52,7 +57,7 @@ def rounds_below(events: Sequence[Event], block: Block | None) -> dict[int, int]
 
 def _is_printed(event: Event) -> bool:
     outer = event.frames[0] if event.frames and event.traceback and not event.remote else None
-    if outer is None or event.kind != "error" or event.pattern_role != "origin":
+    if outer is None or event.kind != "error" or event.pattern_role == "wrapper":
         return False
     return not outer.function.startswith("<") and outer.file.endswith(".py") and is_own(outer)
 

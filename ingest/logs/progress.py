@@ -252,6 +252,8 @@ class Progress:
             return True
         if self.has_parts_left or self.epochs.begun_behind(self.closed):
             return True
+        if self.part_ended and self.epochs.told_behind(self.part_ended):
+            return True
         # What ended was a part of what is counted around it, or steps of the whole are counted behind it.
         if self.part_ended and self.is_uncounted:
             return True

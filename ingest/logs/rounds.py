@@ -115,7 +115,7 @@ class Epochs:
 
     def announce(self, count: int) -> None:
         """Note how many epochs the run says that it will take."""
-        if not self._told and len(self.announced) < MOST:
+        if count and not self._told and len(self.announced) < MOST:
             self.announced.add(count)
 
     def tell(self, series: str, told: EpochCount, *, is_through: bool | None) -> None:
@@ -147,6 +147,12 @@ class Epochs:
         return last is not None and last.epoch < (last.of or min(self.announced, default=0)) - 1
 
     @property
+    def is_first(self) -> bool:
+        """Tell whether no epoch but the first of several has been told."""
+        last = self._last
+        return last is not None and last.each == 0 and last.of != 1
+
+    @property
     def is_at_last(self) -> bool:
         """Tell whether the epoch that was told last is the last of all; one less where they begin with 0."""
         last = self._last
@@ -162,6 +168,10 @@ class Epochs:
     def begun_behind(self, line: int) -> bool:
         """Tell whether epochs were told behind a line, of which the last one is not the last of all."""
         return self.is_short and any(told.line > line for told in self._told.values())
+
+    def told_behind(self, line: int) -> bool:
+        """Tell whether an epoch was told behind a line."""
+        return any(told.line > line for told in self._told.values())
 
     def reached(self, last_line: int) -> EpochCount | None:
         """Give the last of all epochs if the text ends with it, told as often and with the same results as
