@@ -41,7 +41,8 @@ def rounds_below(events: Sequence[Event], block: Block | None) -> dict[int, int]
     for event in caught[:MOST]:
         begin, end = (event.traceback or event.line) - block.line, event.last + 1 - block.line
         above = {
-            _template(line) for line in _own_rows(rows, max(0, begin - ABOVE), begin, event.source, block.line)
+            _template(line)
+            for line in _own_rows(rows, max(0, begin - ABOVE), begin, event.source, block.line)
         }
         below = [*_own_rows(rows, end, min(len(rows), end + BELOW), event.source, block.line)]
         last = [*_own_rows(rows, max(end, len(rows) - BELOW), len(rows), event.source, block.line)][-LAST:]

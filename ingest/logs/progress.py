@@ -69,7 +69,8 @@ class Progress:
 
     `step` is the last training step that the run itself counted; a progress bar may count anything.
     `finished` is where it said that it was done, `closed` the latest sign of any kind of a good end
-    and `closed_time` the time of that line, `whole_closed` the latest of all of the work, `own_closed` the latest that a framework gives, `ended` the first one of a run that is done behind which
+    and `closed_time` the time of that line, `whole_closed` the latest of all of the work, `own_closed` the
+    latest that a framework gives, `ended` the first one of a run that is done behind which
     nothing counts any more, `last` the latest mark, and `whole` the latest one
     that counts all of the run's steps, whose greatest total is `total`. `settling` are lines that show
     failures to have been survived. `asked` is where the job was told to end, and `obeyed` where it showed

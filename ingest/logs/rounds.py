@@ -17,8 +17,8 @@ _WORD = re.compile(r"[A-Za-z_]{3,40}")
 class EpochCount(NamedTuple):
     """An epoch as one kind of line tells it: how often so far, and how often each one before it was told.
 
-    `of` is 0 where the line does not say how many there are. `each` is 0 before a second epoch, and -1 where they were not told alike. `is_cut` tells that lines of
-    this epoch may not have been read.
+    `of` is 0 where the line does not say how many there are. `each` is 0 before a second epoch, and -1 where they
+    were not told alike. `is_cut` tells that lines of this epoch may not have been read.
     """
 
     line: int
@@ -103,8 +103,8 @@ class Closings:
 class Epochs:
     """The epochs of one file, or its runs.
 
-    `announced` are the numbers of them that the file tells before the first one, `from_batch_zero` the kinds of
-    lines that count an epoch's batches from 0 on.
+    `announced` are the numbers of them that the file tells before the first one, `from_batch_zero` the kinds
+    of lines that count an epoch's batches from 0 on.
     """
 
     closings: Closings = field(default_factory=Closings)
@@ -160,7 +160,7 @@ class Epochs:
 
     def _is_last(self, last: EpochCount) -> bool:
         counted = last.epoch + (last.series in self._from_zero)
-        # Of several numbers that were announced one may be of something else: the greatest is reached exactly.
+        # Of several numbers that were announced one may be of something else: the greatest is met exactly.
         if not last.of:
             return counted == max(self.announced, default=0) > 1
         return counted >= last.of > 1
@@ -174,8 +174,9 @@ class Epochs:
         return any(told.line > line for told in self._told.values())
 
     def reached(self, last_line: int) -> EpochCount | None:
-        """Give the last of all epochs if the text ends with it, told as often and with the same results as
-        each one before.
+        """Give the last of all epochs if the text ends with it, told as fully as each one before.
+
+        That is as often, and with the same results.
         """
         last = self._last
         if last is None or last.times != last.each or not self.closings.is_whole:

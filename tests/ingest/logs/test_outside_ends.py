@@ -213,7 +213,12 @@ WELL = "2025-11-07 {clock} INFO Training complete. Model saved to out/m.pt\n"
         # A session that nobody closed.
         (WELL.format(clock="03:04:05") + TIME_LIMIT, False),
         (WELL.format(clock="03:04:05") + "Results saved to out/r.json\n" + TIME_LIMIT * 2, True),
-        (WELL.format(clock="03:04:05") + "2025-11-07 03:04:06 INFO Results saved to out/r.json\n" + TIME_LIMIT, False),
+        (
+            WELL.format(clock="03:04:05")
+            + "2025-11-07 03:04:06 INFO Results saved to out/r.json\n"
+            + TIME_LIMIT,
+            False,
+        ),
         # The time ran out as it ended, nobody knows when it ended, or it went on.
         (WELL.format(clock="11:30:05") + TIME_LIMIT, True),
         ("Training complete.\n" + TIME_LIMIT, True),
