@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from corpus.expressions import compiled
-from ingest.logs.deaths import OF_SIGNALS, REPORTED, dead_before, has_died_of, stated_beside
+from ingest.logs.deaths import OF_SIGNALS, REPORTED, dead_before, has_died_of, is_idle_end, stated_beside
 from ingest.logs.events import CascadeRole, Event
 from ingest.logs.progress import IN_FLIGHT, LAST_WORDS, Progress
 from ingest.logs.stacks.own_calls import ends_program, raises_itself
@@ -99,7 +99,11 @@ def arrange_cascade(
         or is_overtaken(event, events)
         or is_passed(event, events)
     } | {id(event) for event in (*_lived_with(events, runs, timeline), *caught_by_one(events))}
-    closing = {id(event) for event in events if _is_closing(event, runs[timeline.number(event.line)])}
+    closing = {
+        id(event)
+        for event in events
+        if _is_closing(event, run := runs[timeline.number(event.line)]) or is_idle_end(event, events, run)
+    }
     standing = [event for event in events if id(event) not in recovered | closing]
     root = min(standing, key=partial(_worth, timeline), default=None)
     if root is not None and (
@@ -414,7 +418,7 @@ def _is_recovered(event: Event, runs: Sequence[Progress], timeline: Timeline) ->
     goes_on = progress.goes_on_after(
         event.last, end_counts, bars_count=event.logged or not ends_program(event.frames)
     )
-    if event.usual or event.earlier_run or goes_on:
+    if event.usual or event.lived_on or event.earlier_run or goes_on:
         return True
     if any(line.tells_of(event) for line in progress.settling):
         return True

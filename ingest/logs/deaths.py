@@ -6,9 +6,11 @@ import re
 from collections.abc import Sequence
 
 from corpus.outcomes import load as load_endings
+from ingest.logs.clock import parse_time
 from ingest.logs.events import Event
-from ingest.logs.progress import LAST_WORDS, Progress
+from ingest.logs.progress import IN_FLIGHT, LAST_WORDS, Progress
 from ingest.logs.stacks.own_calls import ends_program
+from ingest.logs.timeline import YEAR
 
 # What Python raises for SIGINT, and what handlers of signals raise by custom.
 OF_SIGNALS = ("KeyboardInterrupt", "SystemExit", "CancelledError", "asyncio.exceptions.CancelledError")
@@ -16,8 +18,29 @@ OF_SIGNALS = ("KeyboardInterrupt", "SystemExit", "CancelledError", "asyncio.exce
 ECHOED = 8
 # c10/util/Logging.cpp: what a C++ core calls a warning.
 _WARNED = re.compile(r"(?:^|[\s\]:])\[W\d{4,8} ")
+# So many seconds behind its good end a job that did no more was idle.
+IDLE = 600
 # How many lines from a process's last exception others report its death.
 REPORTED = 40
+
+
+def is_idle_end(event: Event, events: Sequence[Event], run: Progress) -> bool:
+    """Tell whether a scheduler ended what had come to its good end long before, and was silent since.
+
+    A session that is left open, or a queue without work, is there until its time is up. Lines between that
+    nobody knows are of work that went on.
+    """
+    is_whole = run.well_ended - run.whole_closed <= IN_FLIGHT
+    done = run.well_ended if is_whole and max(run.set_out, run.part_begun) < run.closed else 0
+    if not 0 < done < event.line or event.kind != "kill" or event.strength != "states":
+        return False
+    between = {other.line for other in events if done < other.line < event.line}
+    if event.cause not in load_endings().from_outside or len(between) < event.line - done - 1:
+        return False
+    began, ended = (
+        parse_time(str(told), YEAR) for told in (run.closed_time, event.facts.get("at", event.time))
+    )
+    return began is not None and ended is not None and ended - began >= IDLE
 
 
 def has_died_of(event: Event, progress: Progress) -> bool:

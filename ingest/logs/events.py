@@ -49,9 +49,10 @@ class Event:
     `line`, `source`, `time` are those of the first; `count`, `last` and `last_time` (empty where the last
     was only counted) cover all; `sources` names up to 64 streams, `ranks` every rank that said it,
     `missing` those of the job that did not, and of these `silent` those that tell of no other failure
-    either. `usual` tells that a healthy run of the same job says it too, `earlier_run` that a run said it
-    which ended before the file's last one began. `pattern_role` is what such lines are as a rule, `role`
-    what this one is here. `handler` and `leads_to` are the pattern's, `tells` that of all patterns of the
+    either. `usual` tells that a healthy run of the same job says it too, `lived_on` that its program goes
+    on below with what it did above, `earlier_run` that a run said it which ended before the file's last one
+    began. `pattern_role` is what such lines are as a rule, `role` what this one is here. `handler` and
+    `leads_to` are the pattern's, `tells` that of all patterns of the
     line. `linked` tells that its traceback came of the one above it, `handled` that another came of its
     own, `passing` that its program may have gone on after it, `lasting` that it fails the job where it
     holds to the last step, `final` that a launcher or shell says so of a program's end, `outright` that it
@@ -98,6 +99,7 @@ class Event:
     missing: tuple[int, ...] = ()
     silent: tuple[int, ...] = ()
     usual: bool = False
+    lived_on: bool = False
     earlier_run: bool = False
     role: CascadeRole = "collateral"
     handler: Handler | None = None

@@ -114,7 +114,7 @@ class JobNotes:
             if step is not None:
                 self.curves.see(pattern, line, step)
         if not is_statement(line.body):
-            self.progress.note_work(pattern, line.number, fields)
+            self.progress.note_work(pattern, line, fields)
         if pattern.phase or (pattern.fact == "phase" and "name" in fields):
             self.progress.note_phase(pattern.phase or str(fields["name"]), line.number)
         elif pattern.fact and fields and (pattern.kind != "progress" or pattern.fact in TOLD_BY_PROGRESS):

@@ -24,6 +24,9 @@ from ingest.logs.wording import counts_part
 CHECKPOINTS = 16
 # A progress bar: what it counts need not be training steps.
 _BAR = re.compile(r"\d%\|")
+_KERAS_BAR = re.compile(r"^\s*\d{1,9}/\d{1,9} (?:\[[=>.]{4,}\]|━{4,}|- )")
+# The groups of a line that says how much work there will be.
+_ANNOUNCED = frozenset({"all_epochs", "all_steps"})
 _NUMBER = re.compile(r"\d[\d.,:]*")
 
 
@@ -75,11 +78,15 @@ class JobProgress:
         """Note a line that tells of an end, good or not said, of the run or of a part of its work."""
         run = self.runs[-1]
         is_last = not pattern.once or (
-            run.says_first(_NUMBER.sub("#", line.body), line.number) and not run.is_short
+            run.says_first(_NUMBER.sub("#", line.body), line.number)
+            and not run.is_short
+            # What comes behind the first epoch may come behind each.
+            and not (pattern.partial and run.epochs.is_first)
         )
         if is_last and (run.is_at_last or not pattern.counted):
             run.close(
                 line.number,
+                line.time,
                 finished=pattern.kind == "finish",
                 is_part=pattern.partial or pattern.once,
                 is_own=pattern.kind == "finish"
@@ -98,13 +105,29 @@ class JobProgress:
         if pattern.sets_out:
             self.runs[-1].set_out = line.number
 
-    def note_work(self, pattern: Pattern, number: int, fields: Mapping[str, Value]) -> None:
-        """Note a line that a program at work prints, such as a result or a checkpoint, which ends nothing."""
+    def note_work(self, pattern: Pattern, line: Line, fields: Mapping[str, Value]) -> None:
+        """Note a line that a program at work prints, such as a result or a checkpoint, which ends nothing.
+
+        Or one that says before the work how much there is of it.
+        """
+        run, number = self.runs[-1], line.number
         if pattern.kind == "work" or pattern.saves:
-            self.runs[-1].worked = number
+            run.worked = number
         part, parts = fields.get("part"), fields.get("parts")
+        epoch, epochs = fields.get("epoch"), fields.get("epochs")
         if isinstance(part, int) and isinstance(parts, int):
-            self.runs[-1].tell_part(part, parts)
+            run.tell_part(number, part, parts)
+        elif pattern.kind == "work" and isinstance(epoch, int) and isinstance(epochs, int):
+            # A heading tells of its epoch what it is, and closes it by nothing.
+            run.epochs.tell(pattern.id, EpochCount(number, epoch, epochs), is_through=None)
+        elif pattern.kind == "work" and not (run.last and run.last.line == number):
+            run.epochs.closings.see(number, line.body)
+            run.sweep.closings.see(number, line.body)
+        for told in pattern.compiled.finditer(line.text) if _ANNOUNCED & fields.keys() else ():
+            count = told.groupdict()
+            run.epochs.announce(int(count.get("all_epochs") or 0))
+            if run.step is None:
+                run.announced = max(run.announced, int(count.get("all_steps") or 0))
         if pattern.saves and (made := checkpoint_of(pattern, number, fields)) is not None:
             self._checkpoints.append(Saving(made, len(self.runs) - 1, self.runs[-1].counted))
 
@@ -143,7 +166,7 @@ class JobProgress:
         """
         step = fields.get("step")
         counted = float(step) if isinstance(step, (int, float)) else -1.0
-        is_bar = _BAR.search(line.text) is not None
+        is_bar = _BAR.search(line.text) is not None or _KERAS_BAR.search(line.text) is not None
         if is_bar:
             self.runs[-1].bars.draw(line)
         total = fields.get("total") if pattern.whole and not counts_part(line.body) else None
@@ -159,10 +182,18 @@ class JobProgress:
             )
         )
         epoch, epochs, batches = (fields.get(name) for name in ("epoch", "epochs", "total"))
-        if isinstance(epoch, int | float) and isinstance(epochs, int | float):
-            is_through = counted >= batches if isinstance(batches, int | float) else None
-            told = EpochCount(line.number, int(epoch), int(epochs))
-            self.runs[-1].epochs.tell(f"{pattern.id} {line.source}", told, is_through=is_through)
+        rounds = self.runs[-1].epochs
+        if isinstance(epoch, int) or (isinstance(epoch, float) and epochs is not None):
+            series = f"{pattern.id} {line.source}"
+            if counted == 0:
+                rounds.from_batch_zero.add(series)
+            done = counted + (series in rounds.from_batch_zero)
+            is_through = done >= batches if isinstance(batches, int | float) else None
+            told = EpochCount(line.number, int(epoch), int(epochs) if isinstance(epochs, int | float) else 0)
+            rounds.tell(series, told, is_through=is_through)
+            rounds.closings.see(line.number, line.body, is_round=True)
+        elif is_bar and isinstance(length, int | float) and not _BAR.search(line.text):
+            rounds.closings.see_batch(line.number, line.body, is_through=counted >= length)
         self.timeline.mark(counted, line.time)
         if counted >= 0 and not is_bar:
             self.runs[-1].step = counted

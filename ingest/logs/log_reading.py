@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from corpus.frameworks import known_frameworks
 from corpus.log_patterns import PatternTable
@@ -12,7 +13,7 @@ from ingest.logs.cascade import arrange_worded, undone_by_bars
 from ingest.logs.conditions import ReportView
 from ingest.logs.context_lines import MAX_AROUND, TAIL, last_rows
 from ingest.logs.derived_facts import derive_facts, ranks_apart
-from ingest.logs.events import EventLog, GroupKey
+from ingest.logs.events import Event, EventLog, GroupKey
 from ingest.logs.facts import Fact
 from ingest.logs.failure_log import FailureLog
 from ingest.logs.inputs.jobs import JobSource
@@ -21,6 +22,7 @@ from ingest.logs.inputs.sources import LogSource
 from ingest.logs.job_notes import JobNotes
 from ingest.logs.judgements import Judgements, LineJudgement
 from ingest.logs.last_words import LastWords
+from ingest.logs.loops import rounds_below
 from ingest.logs.masking import Masking
 from ingest.logs.matches import Found, Match
 from ingest.logs.placed_line import PlacedLine
@@ -233,7 +235,7 @@ class LogReading:
         events = refine_events(events, job, self._table)
         progress.timeline.settle(events)
         starts = self._starts.lines()
-        events = with_runs(events, starts, progress.runs, progress.timeline)
+        events = self._lived_on(with_runs(events, starts, progress.runs, progress.timeline))
         cascade = arrange_worded(
             events,
             self._table.last_resort,
@@ -295,6 +297,14 @@ class LogReading:
             world=notes.world,
             counted_from=counted_from,
         )
+
+    def _lived_on(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
+        """Mark the exceptions below which their program's loop goes on, and note that as work."""
+        progress, rounds = self._notes.progress, rounds_below(events, self._last)
+        for line in rounds.values():
+            run = progress.runs[progress.timeline.number(line)]
+            run.worked = max(run.worked, line)
+        return tuple(replace(event, lived_on=event.line in rounds) for event in events) if rounds else events
 
     def _limits(self, source: LogSource | JobSource) -> Limits:
         omitted = {

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from ingest.logs.bars import Bars, BarState
 from ingest.logs.events import Event
-from ingest.logs.rounds import Epochs
+from ingest.logs.rounds import FAREWELL, Closings, EpochCount, Epochs
 from ingest.logs.timeline import Timeline
 
 # How many lines may follow the last sign of work in a text that is said to go on until its end, and how
@@ -68,15 +68,17 @@ class Progress:
     """Marks of progress: how many, the latest ones, and where the run said that it was done.
 
     `step` is the last training step that the run itself counted; a progress bar may count anything.
-    `finished` is where it said that it was done, `closed` the latest sign of any kind of a good end,
-    `own_closed` the latest that a framework gives, `ended` the first one of a run that is done behind which
+    `finished` is where it said that it was done, `closed` the latest sign of any kind of a good end
+    and `closed_time` the time of that line, `whole_closed` the latest of all of the work, `own_closed` the
+    latest that a framework gives, `ended` the first one of a run that is done behind which
     nothing counts any more, `last` the latest mark, and `whole` the latest one
     that counts all of the run's steps, whose greatest total is `total`. `settling` are lines that show
     failures to have been survived. `asked` is where the job was told to end, and `obeyed` where it showed
     that it had; `died` is where its main program said that it dies of an exception, `part_ended` where a
     part of its work ended well, `worked` where it last printed a result of its work without counting,
     `set_out` where a program last said that its work begins. 0 where there is none. `part` is the furthest
-    of several runs, `parts`, that one file says it holds. `counts_from_zero` tells that the steps of the
+    of several runs, `parts`, that one file says it holds, and `part_begun` its heading. `announced` is how
+    many steps the run says first that it will take. `counts_from_zero` tells that the steps of the
     whole begin with 0, so that the last one is one less than their number; `stride` how many of them lie
     between two lines;
     `is_left_open` that the last rows break off what they tell, `is_uncounted` that they count what is far
@@ -90,6 +92,8 @@ class Progress:
     latest: deque[ProgressMark] = field(default_factory=lambda: deque(maxlen=Progress.LATEST))
     finished: int = 0
     closed: int = 0
+    closed_time: str = ""
+    whole_closed: int = 0
     own_closed: int = 0
     ended: int = 0
     last: ProgressMark | None = None
@@ -104,9 +108,12 @@ class Progress:
     set_out: int = 0
     part: int = 0
     parts: int = 0
+    part_begun: int = 0
     is_counting: bool = False
     bars: Bars = field(default_factory=Bars)
     epochs: Epochs = field(default_factory=Epochs)
+    sweep: Epochs = field(default_factory=lambda: Epochs(Closings(is_strict=True)))
+    announced: int = 0
     counts_from_zero: bool = False
     stride: float = 1.0
     is_left_open: bool = False
@@ -115,6 +122,8 @@ class Progress:
     _since: Counter[str] = field(default_factory=Counter)
     _again: dict[str, float] = field(default_factory=dict)
     _is_restarted: bool = False
+    _counted: ProgressMark | None = None
+    _heading: int = -1
     _said: dict[str, int] = field(default_factory=dict)
 
     def add(self, mark: ProgressMark) -> None:
@@ -124,6 +133,8 @@ class Progress:
             self.whole, self.total = mark, max(self.total, mark.total)
             self.stride = max(1.0, mark.step - self._last.get(mark.series, mark.step))
             self.counts_from_zero = self.counts_from_zero or mark.step == 0
+        if mark.step >= 0 and not mark.is_bar:
+            self._counted = mark
         self.is_counting = self.is_counting or mark.total > 1 or (mark.step >= 0 and not mark.is_bar)
         # Whoever has ended may still evaluate, which bars show; steps of more than the last moment are work.
         if self.closed and not mark.is_bar and len(self._since) < self.LATEST:
@@ -152,19 +163,23 @@ class Progress:
         self.whole, self.total, self.counts_from_zero, self.is_counting = None, 0.0, False, False
         self.closed = self.part_ended = 0
         self.epochs = Epochs()
+        self.announced, self._counted = 0, None
         for told in (self._said, self._since, self._again):
             told.clear()
         self._is_restarted = False
 
-    def close(self, line: int, *, finished: bool, is_part: bool = False, is_own: bool = False) -> None:
+    def close(
+        self, line: int, time: str = "", *, finished: bool, is_part: bool = False, is_own: bool = False
+    ) -> None:
         """Note a sign of a good end; `finished` where the run itself says that it is done.
 
         `is_part` tells that it may be that of a part of the work, `is_own` that a framework says so, and no
         script around it.
         """
-        self.closed = line
+        self.closed, self.closed_time = line, time
         self.own_closed = line if is_own else self.own_closed
         self.part_ended = line if is_part else 0
+        self.whole_closed = self.whole_closed if is_part else line
         if finished and (not self.ended or self._since):
             self.ended = line
         self._since.clear()
@@ -233,9 +248,12 @@ class Progress:
         A program that has ended says little more; who goes on for pages does other work, and whether that
         ended well nobody said.
         """
-        if self.is_left_open or self.set_out > self.closed or self.bars.is_amid(self.closed, last_line):
+        begun = max(self.set_out, self.part_begun)
+        if self.is_left_open or begun > self.closed or self.bars.is_amid(self.closed, last_line):
             return True
         if self.has_parts_left or self.epochs.begun_behind(self.closed):
+            return True
+        if self.part_ended and self.epochs.told_behind(self.part_ended):
             return True
         # What ended was a part of what is counted around it, or steps of the whole are counted behind it.
         if self.part_ended and self.is_uncounted:
@@ -246,14 +264,17 @@ class Progress:
 
     def reached(self, last_line: int) -> ProgressMark | None:
         """Give the mark of the last of all steps, if the text ends behind it."""
-        whole = self.whole
+        whole, within = self.whole, LAST_WORDS
+        if whole is None and self._is_at_announced:
+            whole, within = self._counted, FAREWELL
+        elif whole is None or not whole.step + self.counts_from_zero >= whole.total == self.total:
+            return None
         is_last = (
             whole is not None
-            and whole.step + self.counts_from_zero >= whole.total == self.total
-            and last_line - whole.line < LAST_WORDS
+            and last_line - whole.line < within
             and not self.is_left_open
             and not self.has_parts_left
-            and self.set_out < whole.line
+            and max(self.set_out, self.part_begun) < whole.line
             and not self.bars.is_amid(whole.line, last_line)
         )
         return whole if is_last else None
@@ -263,10 +284,16 @@ class Progress:
         """Tell whether a count of all steps, or of all epochs, stands before the last one."""
         return self._is_before_last or self.epochs.is_short
 
-    def tell_part(self, part: int, parts: int) -> None:
-        """Note the heading of one of several runs; another number of them begins a count of its own."""
+    def tell_part(self, line: int, part: int, parts: int) -> None:
+        """Note the heading of one of several runs; another number of them begins a count of its own.
+
+        Headings in rows that follow each other are a list of what was.
+        """
         self.part = max(part, self.part) if parts == self.parts else part
         self.parts = parts
+        self.part_begun = 0 if 0 <= line - self._heading <= 1 else line
+        self._heading = line
+        self.sweep.tell("", EpochCount(line, part, parts), is_through=None)
 
     @property
     def has_parts_left(self) -> bool:
@@ -276,7 +303,11 @@ class Progress:
     @property
     def is_at_last(self) -> bool:
         """Tell whether a count of all steps, or of all epochs, stands at the last one."""
-        return self.is_through or self.epochs.is_at_last
+        return self.is_through or self.epochs.is_at_last or (self.whole is None and self._is_at_announced)
+
+    @property
+    def _is_at_announced(self) -> bool:
+        return self._counted is not None and self._counted.step == self.announced > 1
 
     @property
     def is_through(self) -> bool:
@@ -287,6 +318,14 @@ class Progress:
     @property
     def _is_before_last(self) -> bool:
         return self.whole is not None and self.whole.step < self.total - max(1.0, self.stride - 1)
+
+    def last_round(self, last_line: int) -> EpochCount | None:
+        """Give the last of all epochs, or of all runs, if the text ends with what closes it."""
+        last = self.epochs.reached(last_line)
+        if last is not None and max(self.set_out, self.part_begun) < last.line:
+            return last
+        last = None if self.is_short else self.sweep.reached(last_line)
+        return last if last is not None and self.set_out < last.line else None
 
     def worked_through(self, last_line: int) -> BarState | None:
         """Give the bar of the main work if the text ends behind it, and no count of all steps is short."""
@@ -394,7 +433,7 @@ def log_end(runs: Sequence[Progress], timeline: Timeline, doubtful: Iterable[int
     last = [
         epoch
         for run, line in zip(runs, last_lines, strict=True)
-        if (epoch := run.epochs.reached(line))
+        if (epoch := run.last_round(line))
         and not (run.is_left_open or run.has_parts_left or run.bars.is_amid(epoch.line, line))
     ]
     if last:

@@ -27,11 +27,11 @@ CALLS = "Traceback (most recent call last):\n" + FRAME
         ("[2/3] Evaluating on math...\n", "open"),
         ("正在保存最终模型...\n", "open"),
         ("Seed 1/3 ...\n", "open"),
+        ("Seed 3/3 ...\n", "open"),
         # What a program says as it leaves, or of what it has done.
         ("Exiting...\n", "closed"),
         ("Cleaning up...\n", "closed"),
         ("wandb: Waiting for W&B process to finish...\n", "closed"),
-        ("Seed 3/3 ...\n", "closed"),
         ("Training took 3 hours, evaluating 10 minutes.\n", "closed"),
         # Pages behind an end are of other work.
         ("".join(f"Images processed: {number}\n" for number in range(300)), "open"),

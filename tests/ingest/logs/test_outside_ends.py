@@ -202,3 +202,33 @@ def test_that_a_shell_which_says_nothing_else_tells_of_an_end_from_outside(read:
     ).root
     assert failed is not None
     assert failed.cause == "user-code-error"
+
+
+WELL = "2025-11-07 {clock} INFO Training complete. Model saved to out/m.pt\n"
+
+
+@each_row(
+    "text, is_root",
+    [
+        # A session that nobody closed.
+        (WELL.format(clock="03:04:05") + TIME_LIMIT, False),
+        (WELL.format(clock="03:04:05") + "Results saved to out/r.json\n" + TIME_LIMIT * 2, True),
+        (
+            WELL.format(clock="03:04:05")
+            + "2025-11-07 03:04:06 INFO Results saved to out/r.json\n"
+            + TIME_LIMIT,
+            False,
+        ),
+        # The time ran out as it ended, nobody knows when it ended, or it went on.
+        (WELL.format(clock="11:30:05") + TIME_LIMIT, True),
+        ("Training complete.\n" + TIME_LIMIT, True),
+        (WELL.format(clock="03:04:05") + "uploading 3 files\n" + TIME_LIMIT, True),
+        (WELL.format(clock="03:04:05") + steps(1, 2, 3) + TIME_LIMIT, True),
+    ],
+)
+def test_that_a_time_limit_long_after_a_good_end_ended_nothing(
+    text: str, is_root: bool, read: ReadLog
+) -> None:
+    report = read(text)
+    assert (report.root is not None) == is_root
+    assert is_root or report.log_end.kind == "closed"

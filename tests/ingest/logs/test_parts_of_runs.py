@@ -61,7 +61,7 @@ def test_a_written_model_at_the_last_epoch(read: ReadLog) -> None:
         # How many there are nobody says.
         "epoch 1 loss 0.9\nepoch 2 loss 0.8\n" + SAVED,
         # Said of what is to come.
-        epochs(0, 4) + "Model will be saved to out/model.pt\n",
+        epochs(0, 3) + "Model will be saved to out/model.pt\n",
     ],
 )
 def test_a_written_model_before_the_last_epoch(text: str, read: ReadLog) -> None:

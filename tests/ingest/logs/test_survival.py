@@ -406,3 +406,39 @@ def test_that_a_bare_word_of_a_crash_gives_way_to_what_one_process_states(
     root = read(text).root
     assert root is not None
     assert root.cause == cause
+
+
+PRINTED = """Traceback (most recent call last):
+  File "/job/grade.py", line 31, in grade
+    choice = out.split("Answer:")[1]
+IndexError: list index out of range
+"""
+ANSWERED = "".join(f"[{number}/200] question answered, score 0.{number % 10}\n" for number in range(41, 60))
+
+
+@each_row(
+    "text, is_root",
+    [
+        (PRINTED + ANSWERED, False),
+        ("[40/200] failed: list index out of range\n" + PRINTED + ANSWERED, False),
+        # Rows that were printed above it are those of a loop as well.
+        (ANSWERED + PRINTED + ANSWERED, False),
+        # Nothing goes on, or too little; somebody gives up; who only waits does nothing.
+        (ANSWERED + PRINTED, True),
+        (PRINTED + "one row\nanother of them\nand a third\n", True),
+        (PRINTED + ANSWERED + "giving up, cannot go on\n", True),
+        (PRINTED + "waiting for 3 workers\n" * 20, True),
+        # Nobody caught it: others went on.
+        (PRINTED.replace("in grade", "in <module>") + ANSWERED, True),
+        # A framework caught it, and what goes on below is its own.
+        (PRINTED.replace("/job/", "/env/lib/python3.11/site-packages/vllm/") + ANSWERED, True),
+        # Another process's rows say nothing of this one's.
+        (PRINTED + prefixed("(Worker pid=11) ", ANSWERED), True),
+    ],
+)
+def test_that_a_program_lives_on_after_an_exception_below_which_its_loop_goes_on(
+    text: str, is_root: bool, read: ReadLog
+) -> None:
+    report = read(text)
+    assert (report.root is not None) == is_root
+    assert is_root or report.log_end.kind == "open"
