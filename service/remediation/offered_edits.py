@@ -8,6 +8,7 @@ from dataclasses import replace
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.edits import code_edit
 from service.remediation.code_edits.failing_code import JobFile
+from service.remediation.code_edits.mended_since import mended_since
 from service.remediation.code_edits.missing_returns import missing_return
 from service.remediation.code_edits.present_cures import present_edit
 from service.remediation.code_edits.short_lists import short_list
@@ -30,6 +31,8 @@ def offered_edit(
     failure turns. Of an edit that the file has already nothing is to be written.
     """
     given = job_files(report) if files is None else files
+    if (mended := mended_since(report, given)) is not None:
+        return mended
     made = flow_edit(report, files) or unpacked_edit(report, given) or code_edit(report, files)
     if made is None:
         made = unparsed_edit(report, given) or missing_return(report, given) or set_at_once(report, given)
@@ -39,4 +42,6 @@ def offered_edit(
     if there is None:
         return made
     place = f"{there.name}:{there.line}"
-    return replace(made, file=None, text="", brings="", place=place, there=there.line)
+    held = next(file for file in given if f"/{file.name}".replace("\\", "/").endswith(f"/{there.name}"))
+    row = held.text.split("\n")[there.line - 1].strip()
+    return replace(made, file=None, text="", brings="", place=place, there=there.line, after=row)
