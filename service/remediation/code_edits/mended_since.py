@@ -35,6 +35,8 @@ _UNSET = re.compile(
     r"cannot access local variable '(?P<name>\w+)'"
 )
 _UNTAKEN = re.compile(r"(?P<function>[\w.]{1,160})\(\) got an unexpected keyword argument '(?P<name>\w+)'")
+# torch, of a matrix product: what is given, and what the layer's weight takes.
+_MISFIT = re.compile(r"shapes cannot be multiplied \(\d+x(?P<given>\d+) and (?P<taken>\d+)x\d+\)")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -65,7 +67,7 @@ def mended_since(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | Non
     code = next(failing_code(frames, files), None)
     found: _Finding | None = None
     if code is not None and code.file is not None and code.frame is own[-1]:
-        found = _bound(root.body, code) or _untaken(root.body, code)
+        found = _bound(root.body, code) or _untaken(root.body, code) or _widened(root.body, code)
         if found is None and (guard := guard_of(root, code)) is not None:
             found = _Finding("changes.guarded-since", guard.lineno, ast.unparse(guard).partition("\n")[0])
     elif not row_of(own[-1], file.text):
@@ -134,6 +136,24 @@ def _untaken(body: str, code: FailingCode) -> _Finding | None:
     if not calls or match["name"] in given or is_open:
         return None
     return _Finding("changes.untaken-since", calls[0].lineno, match["name"])
+
+
+def _widened(body: str, code: FailingCode) -> _Finding | None:
+    """Tell that the layer which is called is made for the width that it was given."""
+    match = _MISFIT.search(body)
+    called = [ast.unparse(node.func) for node in code.nodes() if isinstance(node, ast.Call)] if match else []
+    made = [
+        (node.lineno, node.value)
+        for node in ast.walk(code.source.tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        if any(ast.unparse(target) in called for target in node.targets)
+    ]
+    if match is None or len(made) != 1 or not ast.unparse(made[0][1].func).endswith("Linear"):
+        return None
+    line, call = made[0]
+    widths = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "in_features")]
+    is_wide = [ast.unparse(width) for width in widths] == [match["given"]]
+    return _Finding("changes.layer-since", line, ast.unparse(call)) if is_wide else None
 
 
 def _unchecked(quoted: str, function: str, file: JobFile) -> _Finding | None:
