@@ -21,6 +21,7 @@ from service.remediation.calls_in_code import in_own_calls
 from service.remediation.card_lists import with_degrees
 from service.remediation.changes import propose_changes
 from service.remediation.data_flow.flow_changes import flow_changes, flow_options
+from service.remediation.data_flow.own_switches import own_switches
 from service.remediation.example_paths import with_example_paths
 from service.remediation.exclusions import find_excluded
 from service.remediation.feasibility import ALREADY, DEFAULT, runnable
@@ -263,6 +264,7 @@ def _told(
         *near_values(report, settings),
         *stated_settings(cause, report, library, settings),
         *guard_options(report, settings),
+        *own_switches(report, settings),
     ]
     return [*told, *(option for option in more if canonical(option.key) not in keys)]
 
