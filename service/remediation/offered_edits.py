@@ -16,6 +16,7 @@ from service.remediation.code_edits.unparsed import unparsed_edit
 from service.remediation.data_flow.own_attributes import set_at_once
 from service.remediation.data_flow.rank_branches import rank_branch_edit
 from service.remediation.data_flow.slips import flow_edit
+from service.remediation.data_flow.uncomposed import uncomposed_edit
 from service.remediation.data_flow.unpacked_values import unpacked_edit
 from service.remediation.json_repairs import json_repair
 from service.remediation.own_edits import OwnEdit, job_files
@@ -37,6 +38,7 @@ def offered_edit(
     if made is None:
         made = unparsed_edit(report, given) or missing_return(report, given) or set_at_once(report, given)
         made = made or short_list(report, given) or rank_branch_edit(report, given)
+        made = made or uncomposed_edit(report, given)
         return made or script_edit(report, files, variables) or json_repair(report, given)
     there = present_edit(made, report, given)
     if there is None:
