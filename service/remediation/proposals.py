@@ -37,6 +37,7 @@ from service.remediation.needed_options import needed_options
 from service.remediation.overwrites import tell_overwritten
 from service.remediation.own_files import own_files
 from service.remediation.own_values import advised_flags, divided_values, own_values
+from service.remediation.packages.hand_edits import hand_edited
 from service.remediation.packages.changes import fitting_changes
 from service.remediation.packages.environments import inactive_environment
 from service.remediation.packages.fit import fitting_installs
@@ -221,6 +222,7 @@ def _from_cases(
         refusals += [option for option in unknown if canonical(option.key) not in keys]
     packages = mine = own_files(report, settings) if not is_known else []
     if not is_known:
+        mine = mine or hand_edited(report)
         packages = (
             mine
             or reported_versions(report, library)
