@@ -77,20 +77,7 @@ def with_code_advice(
         )
         return _placed(said, changes, "again", is_first=is_first)
     if (edit := offered_edit(report, variables=variables)) is not None:
-        made = _told_changed(edit_change(edit, language), changed, language, edit)
-        if edit.told is not None:
-            # What the failure is ruled out by leaves nothing else to change.
-            why = message.means(language) if message is not None else ""
-            return CodeAdvice((made.model_copy(update={"why": why}),), "again")
-        is_first = is_first or (edit.is_sure and not is_proved)
-        is_stale = edit.file is None and changed is not None and not (changed.still or changed.gone)
-        if is_stale and changed is not None and not edit.there and made.to == edit_change(edit, language).to:
-            # An edit of a row that the file no longer has can be made nowhere.
-            instead = _now_otherwise(changed, made.key, f"{edit.place}: {made.to}", language)
-            return _placed(instead, changes, "again", is_first=is_first)
-        others = [] if edit.there else changes
-        others = _beside_edit(others) if is_first and edit.is_sure else others
-        return _placed(made, others, _step_behind(edit, report), is_first=is_first)
+        return _edited(edit, changes, message, assessment, language, is_proved=is_proved, is_first=is_first)
     is_other = changed is not None and bool(changed.is_anew or changed.removed) and not changed.still
     if own is not None and changed is not None and is_other and (is_first or changed.gained):
         act = message.act(language) if message is not None else ""
@@ -115,11 +102,42 @@ def with_code_advice(
     return CodeAdvice(shown([*first, *placed.changes]), placed.step)
 
 
+def _edited(
+    edit: OwnEdit,
+    changes: Sequence[ProposedChange],
+    message: FormedMessage | None,
+    assessment: Assessment,
+    language: Language,
+    *,
+    is_proved: bool,
+    is_first: bool,
+) -> CodeAdvice:
+    """Give the changes with an edit; of what the file has by now, and of a row that is gone, that is said."""
+    changed = changed_row(assessment.report, job_files(assessment.report))
+    plain = edit_change(edit, language)
+    if edit.told is not None:
+        # What the failure is ruled out by leaves nothing else to change.
+        why = message.means(language) if message is not None else ""
+        return CodeAdvice((plain.model_copy(update={"why": why}),), "again")
+    made = _told_changed(plain, changed, language, edit)
+    is_first = is_first or (edit.is_sure and not is_proved)
+    is_stale = edit.file is None and not edit.there and made.to == plain.to
+    if is_stale and changed is not None and not (changed.still or changed.gone):
+        # An edit of a row that the file no longer has can be made nowhere.
+        instead = _now_otherwise(changed, made.key, f"{edit.place}: {made.to}", language)
+        return _placed(instead, changes, "again", is_first=is_first)
+    others = [] if edit.there else changes
+    others = _beside_edit(others) if is_first and edit.is_sure else others
+    return _placed(made, others, _step_behind(edit, assessment.report), is_first=is_first)
+
+
 def since_words(advice: CodeAdvice, report: CrashReport, language: Language) -> str:
     """Say that the file of the failing call has changed since the log; empty where a change says so."""
     files = job_files(report)
     changed = changed_row(report, files)
-    if advice.step == "again" or (changed is not None and any(each.kind == "code" for each in advice.changes)):
+    if advice.step == "again" or (
+        changed is not None and any(each.kind == "code" for each in advice.changes)
+    ):
         return ""
     if changed is not None:
         return phrase("code-since-row" if changed.line else "code-since-gone", language, **_as_now(changed))

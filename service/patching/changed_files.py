@@ -78,7 +78,9 @@ def tell_changed(
     first, *others = changes
     if changed.has_gone(first.to):
         # Reckoned from the run's value, a change would take back what was done since.
-        why = words("changes.file-goes-further", language, file=changed.name, now=changed.now, then=changed.then)
+        why = words(
+            "changes.file-goes-further", language, file=changed.name, now=changed.now, then=changed.then
+        )
         update = {"to": typed_value(changed.now), "why": why, "from_": changed.then, "proof": None}
         return (first.model_copy(update=update), *others)
     # What code has of an option is its default, which a command overrides.

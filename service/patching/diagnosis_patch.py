@@ -99,9 +99,8 @@ def patch_diagnosis(
     changed = changed_file((*made.edits, *suggested), targets, report, given)
     if changed is not None:
         is_same = changed.holds(targets[0].to)
-        is_gone = bool(changes) and changed.has_gone(changes[0].to)
+        targets = [] if changed.has_gone(changes[0].to) else targets
         changes = tell_changed(changes, changed, language)
-        targets = () if is_gone else targets
     elif not made.edits and not suggested and (holder := _holder(changes, targets, used)):
         changes = tell_held(changes, holder, language)
     clean = Redactor().clean

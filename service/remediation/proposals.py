@@ -37,10 +37,10 @@ from service.remediation.needed_options import needed_options
 from service.remediation.overwrites import tell_overwritten
 from service.remediation.own_files import own_files
 from service.remediation.own_values import advised_flags, divided_values, own_values
-from service.remediation.packages.hand_edits import hand_edited
 from service.remediation.packages.changes import fitting_changes
 from service.remediation.packages.environments import inactive_environment
 from service.remediation.packages.fit import fitting_installs
+from service.remediation.packages.hand_edits import hand_edited
 from service.remediation.packages.named import named_installs
 from service.remediation.packages.raising import raising_package
 from service.remediation.packages.reported import reported_versions

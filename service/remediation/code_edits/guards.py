@@ -24,7 +24,7 @@ _CATCHES = {
 _TELLS = re.compile(r"(?:exception|error|critical|print_exc|format_exc|exc_info|exit|_exit|abort|kill)$")
 _LOOKS = frozenset({"exists", "isfile", "isdir", "lexists", "is_file", "is_dir"})
 _MAKES = frozenset({"makedirs", "mkdir"})
-# Calls of two paths, of which one being there says nothing of the other, and those that several ranks race in.
+# Calls of two paths, where one of them tells nothing of the other, and those that several ranks race in.
 _UNSURE = re.compile(r"(?:copy\w*|move|rename|replace|symlink|link|remove|unlink|rmtree|rmdir)$")
 _NO_FILE = re.compile(r"FileNotFoundError|No such file or directory")
 _NONE = re.compile(r"'NoneType' object (?:has no attribute '(?P<name>\w+)'|is not (?P<used>\w+))")
@@ -42,13 +42,14 @@ def guard_of(root: Event, code: FailingCode) -> ast.stmt | None:
             return holder
         before = block[: next(at for at, item in enumerate(block) if code.statement in ast.walk(item))]
         anew = [at for at, item in enumerate(before) if _sets_anew(item, code.statement)]
-        if isinstance(holder, ast.If) and field in ("body", "orelse") and not anew:
-            if _rules_out(holder.test, root, code, holds=field == "body"):
-                return holder
+        branch = holder if isinstance(holder, ast.If) and field in ("body", "orelse") and not anew else None
+        if branch is not None and _rules_out(branch.test, root, code, holds=field == "body"):
+            return branch
         for item in before[max(anew, default=-1) + 1 :]:
-            if isinstance(item, ast.If) and not item.orelse and _ends_or_makes(item.body):
-                if _rules_out(item.test, root, code, holds=False):
-                    return item
+            if not isinstance(item, ast.If) or item.orelse or not _ends_or_makes(item.body):
+                continue
+            if _rules_out(item.test, root, code, holds=False):
+                return item
     return None
 
 
@@ -82,7 +83,9 @@ def _is_caught(exception: str, statement: ast.Try) -> bool:
         if name and named & ({name} | _CATCHES.get(name, set())):
             nodes = [node for item in handler.body for node in ast.walk(item)]
             calls = [ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)]
-            return not any(isinstance(node, ast.Raise) for node in nodes) and not any(map(_TELLS.search, calls))
+            return not any(isinstance(node, ast.Raise) for node in nodes) and not any(
+                map(_TELLS.search, calls)
+            )
     return False
 
 
@@ -91,7 +94,11 @@ def _ends_or_makes(block: Sequence[ast.stmt]) -> bool:
     last = block[-1]
     if isinstance(last, _LEAVES):
         return True
-    called = ast.unparse(last.value.func) if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) else ""
+    called = (
+        ast.unparse(last.value.func)
+        if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
+        else ""
+    )
     return called.rpartition(".")[2] in {*_MAKES, "exit", "_exit"}
 
 
@@ -156,7 +163,9 @@ def _looked_at(test: ast.expr) -> Iterator[str]:
 def _not_none(test: ast.expr, *, holds: bool) -> Iterator[str]:
     """Give what a test that holds, or does not, finds to be something."""
     match test:
-        case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+        case ast.Compare(
+            left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]
+        ):
             if holds == isinstance(op, ast.IsNot):
                 yield ast.unparse(left)
         case ast.Name() | ast.Attribute():

@@ -8,13 +8,7 @@ from typing import NamedTuple
 
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
-from service.remediation.code_edits.failing_code import (
-    JobFile,
-    file_of,
-    frames_of_failure,
-    is_row,
-    row_of,
-)
+from service.remediation.code_edits.failing_code import JobFile, file_of, frames_of_failure, is_row, row_of
 from service.remediation.code_edits.source_text import parsed
 from service.remediation.own_edits import OwnEdit
 
@@ -49,8 +43,16 @@ def moved_row(report: CrashReport, files: Sequence[JobFile]) -> PresentCure | No
     own = [frame for frame in frames_of_failure(report) if frame.line and is_own(frame) and frame.code]
     line = row_of(own[-1], file.text) if file is not None else 0
     # Of a statement of several rows one alone is quoted.
-    is_far = file is not None and abs(line - own[-1].line) > 1 and own[-1].code.count("(") == own[-1].code.count(")")
-    return PresentCure(file.name.replace("\\", "/").rpartition("/")[2], line) if file is not None and line and is_far else None
+    is_far = (
+        file is not None
+        and abs(line - own[-1].line) > 1
+        and own[-1].code.count("(") == own[-1].code.count(")")
+    )
+    return (
+        PresentCure(file.name.replace("\\", "/").rpartition("/")[2], line)
+        if file is not None and line and is_far
+        else None
+    )
 
 
 def present_edit(edit: OwnEdit, report: CrashReport, files: Sequence[JobFile]) -> PresentCure | None:
@@ -207,7 +209,10 @@ def _does_as(statement: ast.stmt, wanted: ast.stmt, within: Sequence[ast.stmt]) 
         return False
     if _SAME.get(verbs[0], verbs[0]) != _SAME.get(verbs[1], verbs[1]):
         return False
-    parts = [_parts([call.func, *call.args] if verb in _SAME else call.args) for call, verb in zip((one, other), verbs, strict=True)]
+    parts = [
+        _parts([call.func, *call.args] if verb in _SAME else call.args)
+        for call, verb in zip((one, other), verbs, strict=True)
+    ]
     # What a name was made of stands for it.
     for each in within:
         if isinstance(each, ast.Assign) and any(ast.unparse(target) in parts[0] for target in each.targets):

@@ -1,7 +1,7 @@
 """Switches of the job's own program, now off, with which the statement that failed lets pass what it refused.
 
-A check raises unless one is given (`if path.exists() and not args.overwrite: raise`), or a call is told by one
-that it may go on (`os.makedirs(out, exist_ok=args.force)`).
+A check raises unless one is given (`if path.exists() and not args.overwrite: raise`), or a call is told
+by one that it may go on (`os.makedirs(out, exist_ok=args.force)`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def own_switches(report: CrashReport, settings: Sequence[Setting]) -> list[Named
     if is_there:
         calls = [node for node in code.nodes() if isinstance(node, ast.Call)]
         read = iter([*read, *(word.value for call in calls for word in call.keywords)])
-    names = (level[1] for node in read if (level := level_of(node)) is not None and _is_holder(level[0]))
+    levels = (level for node in read if (level := level_of(node)) is not None)
+    names = (name for held, name, _ in levels if HOLDER.fullmatch(ast.unparse(held).rpartition(".")[2]))
     given = {canonical(last_level(item.key)) for item in settings if item.file and item.value == "True"}
     found = [switches[name] for name in dict.fromkeys(names) if name in switches and name not in given]
     leaf = code.file.name.replace("\\", "/").rpartition("/")[2]
@@ -50,10 +51,6 @@ def own_switches(report: CrashReport, settings: Sequence[Setting]) -> list[Named
     ]
 
 
-def _is_holder(node: ast.expr) -> bool:
-    return HOLDER.fullmatch(ast.unparse(node).rpartition(".")[2]) is not None
-
-
 def _switches(files: Sequence[JobFile]) -> Mapping[str, str]:
     """Give the flags that a parser of the job's files takes without a value, by the name that code reads."""
     found: dict[str, str] = {}
@@ -62,7 +59,9 @@ def _switches(files: Sequence[JobFile]) -> Mapping[str, str]:
         for node in ast.walk(tree) if tree is not None else ():
             if not isinstance(node, ast.Call) or called(node) != "add_argument":
                 continue
-            flags = [text for arg in node.args if (text := text_of(arg)) is not None and text.startswith("--")]
+            flags = [
+                text for arg in node.args if (text := text_of(arg)) is not None and text.startswith("--")
+            ]
             named = {word.arg: text_of(word.value) for word in node.keywords}
             if flags and named.get("action") == "store_true":
                 found[canonical(named.get("dest") or flags[0].lstrip("-"))] = flags[0]

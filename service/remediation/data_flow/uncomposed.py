@@ -21,7 +21,8 @@ from service.remediation.own_edits import OwnEdit
 
 # omegaconf/errors.py; what a key of the first level is, stands behind `full_key`.
 _MISSING = re.compile(
-    r"\bMissing key (?P<name>\w+)(?:\s*\n\s*full_key: (?P<full>[\w.]+))?|\bKey '(?P<key>\w+)' is not in struct"
+    r"\bMissing key (?P<name>\w+)(?:\s*\n\s*full_key: (?P<full>[\w.]+))?|"
+    r"\bKey '(?P<key>\w+)' is not in struct"
 )
 _LIST = re.compile(r"^defaults:[ \t]*\n(?P<rows>(?:[ \t]*(?:-[^\n]*|#[^\n]*)?\n)+)", re.MULTILINE)
 _ENTRY = re.compile(r"-\s*(?:override\s+|optional\s+)*/?(?P<group>\w+)(?:/[\w/]+)?(?:@[\w.]+)?\s*:")
@@ -36,8 +37,11 @@ def uncomposed_edit(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | 
         return None
     name = (found["full"] or found["name"] or found["key"]).partition(".")[0]
     for file, source, statement, path in _loads(files):
-        ending = path.lstrip("./")
-        configs = [each for each in files if each.name.endswith((".yaml", ".yml")) and _is_it(each.name, ending)]
+        ending = f"/{path.lstrip('./')}"
+        configs = [each for each in files if each.name.endswith((".yaml", ".yml"))]
+        configs = [
+            each for each in configs if f"/{each.name}".endswith(ending) or ending.endswith(f"/{each.name}")
+        ]
         lists = [rows for each in configs if (rows := _LIST.search(f"{each.text}\n")) is not None]
         groups = {entry["group"] for rows in lists for entry in _ENTRY.finditer(rows["rows"])}
         if len(configs) != 1 or name not in groups:
@@ -62,11 +66,6 @@ def uncomposed_edit(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | 
         before = source.source(statement)
         return OwnEdit("replace", at, before, "; ".join(put), why, file, text, "; ".join(_BROUGHT))
     return None
-
-
-def _is_it(name: str, ending: str) -> bool:
-    one, other = sorted((f"/{name}", f"/{ending}"), key=len)
-    return other.endswith(one)
 
 
 def _loads(files: Sequence[JobFile]) -> Iterator[tuple[JobFile, SourceText, ast.Assign, str]]:
