@@ -1,8 +1,8 @@
 """Split Chinese into words with jieba, from a table of its frequencies that is small and read in a moment.
 
 jieba keeps its dictionary of half a million words as a dict, which takes 54 MiB of every process that reads
-one line of Chinese, and leaves a copy of it in the folder for temporary files. Here the words' hashes are kept
-in order beside their frequencies: 6 MB, in a file of the index.
+one line of Chinese, and leaves a copy of it in the folder for temporary files. Here the words' hashes are
+kept in order beside their frequencies: 6 MB, in a file of the index.
 """
 
 from __future__ import annotations

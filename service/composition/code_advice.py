@@ -14,8 +14,8 @@ from service.composition.failure_text import trace_sentence
 from service.composition.message_forms import FormedMessage, place_of
 from service.composition.phrases import phrase
 from service.remediation.code_edits.changed_rows import ChangedRow, changed_row
-from service.remediation.code_edits.defined_since import defined_since
 from service.remediation.code_edits.edits import LONGEST_SHOWN
+from service.remediation.code_edits.present_cures import moved_row
 from service.remediation.code_edits.unparsed import UNPARSED, unparsed_words
 from service.remediation.data_flow.call_bindings import changed_since
 from service.remediation.data_flow.file_findings import file_finding
@@ -70,16 +70,18 @@ def with_code_advice(
     variables = [change.key for change in changes if change.kind == "env"]
     is_first = cause.action == "fix-code" and not is_proved
     own = own_call(report.root.frames) if report.root is not None else None
-    if own is not None and (given := _given(report, place_of(own), message, language)) is not None:
-        return _placed(given, changes, "again", is_first=is_first)
+    if own is not None and (unparsed := unparsed_words(report, job_files(report))) is not None:
+        to = unparsed.to(language)
+        said = ProposedChange(
+            framework="code", kind="code", key=place_of(own), to=to, why="", status="unverified"
+        )
+        return _placed(said, changes, "again", is_first=is_first)
     if (edit := offered_edit(report, variables=variables)) is not None:
-        made = _told_changed(edit_change(edit, language), changed, language, edit)
-        is_first = is_first or (edit.is_sure and not is_proved)
-        others = _beside_edit(changes) if is_first and edit.is_sure else changes
-        return _placed(made, others, _step_behind(edit, report), is_first=is_first)
+        return _edited(edit, changes, message, assessment, language, is_proved=is_proved, is_first=is_first)
     is_other = changed is not None and bool(changed.is_anew or changed.removed) and not changed.still
     if own is not None and changed is not None and is_other and (is_first or changed.gained):
-        other = _made_anew(changed, place_of(own), message, language)
+        act = message.act(language) if message is not None else ""
+        other = _now_otherwise(changed, place_of(own), act, language)
         return _placed(other, changes, "again", is_first=True)
     act = message.act(language) if message is not None else ""
     # What is wrong with a sample is mended where the job's own code makes it.
@@ -98,6 +100,50 @@ def with_code_advice(
     step: CodeStep = "edited" if shown_by_files is not None else ""
     placed = _placed(advice, changes[len(first) :], step, is_first=is_first)
     return CodeAdvice(shown([*first, *placed.changes]), placed.step)
+
+
+def _edited(
+    edit: OwnEdit,
+    changes: Sequence[ProposedChange],
+    message: FormedMessage | None,
+    assessment: Assessment,
+    language: Language,
+    *,
+    is_proved: bool,
+    is_first: bool,
+) -> CodeAdvice:
+    """Give the changes with an edit; of what the file has by now, and of a row that is gone, that is said."""
+    changed = changed_row(assessment.report, job_files(assessment.report))
+    plain = edit_change(edit, language)
+    if edit.told is not None:
+        # What the failure is ruled out by leaves nothing else to change.
+        why = message.means(language) if message is not None else ""
+        return CodeAdvice((plain.model_copy(update={"why": why}),), "again")
+    made = _told_changed(plain, changed, language, edit)
+    is_first = is_first or (edit.is_sure and not is_proved)
+    is_stale = edit.file is None and not edit.there and made.to == plain.to
+    if is_stale and changed is not None and not (changed.still or changed.gone):
+        # An edit of a row that the file no longer has can be made nowhere.
+        instead = _now_otherwise(changed, made.key, f"{edit.place}: {made.to}", language)
+        return _placed(instead, changes, "again", is_first=is_first)
+    others = [] if edit.there else changes
+    others = _beside_edit(others) if is_first and edit.is_sure else others
+    return _placed(made, others, _step_behind(edit, assessment.report), is_first=is_first)
+
+
+def since_words(advice: CodeAdvice, report: CrashReport, language: Language) -> str:
+    """Say that the file of the failing call has changed since the log; empty where a change says so."""
+    files = job_files(report)
+    changed = changed_row(report, files)
+    if advice.step == "again" or (
+        changed is not None and any(each.kind == "code" for each in advice.changes)
+    ):
+        return ""
+    if changed is not None:
+        return phrase("code-since-row" if changed.line else "code-since-gone", language, **_as_now(changed))
+    if (moved := moved_row(report, files)) is not None:
+        return phrase("code-since-moved", language, file=moved.name, line=moved.line)
+    return ""
 
 
 def _worded(
@@ -129,15 +175,12 @@ def _step_behind(edit: OwnEdit, report: CrashReport) -> CodeStep:
     return "parsed" if report.root is not None and report.root.exception in UNPARSED else "edited"
 
 
-def _made_anew(
-    row: ChangedRow, place: str, message: FormedMessage | None, language: Language
-) -> ProposedChange:
+def _now_otherwise(row: ChangedRow, place: str, act: str, language: Language) -> ProposedChange:
     """Tell that the file at hand makes the failing call otherwise, or not at all.
 
-    What the row lacked as it ran is told behind it, for the job may run with another file.
+    What the row lacked as it ran, `act`, is told behind it, for the job may run with another file.
     """
-    form = "code-call-gone" if row.removed else "code-row-now"
-    act = message.act(language) if message is not None else ""
+    form = "code-call-gone" if row.removed else "code-row-now" if row.line else "code-row-lost"
     return ProposedChange(
         framework="code",
         kind="code",
@@ -183,23 +226,6 @@ def _as_now(row: ChangedRow) -> dict[str, str | int]:
     return {"file": row.name, "line": row.line, **told}
 
 
-def _given(
-    report: CrashReport, place: str, message: FormedMessage | None, language: Language
-) -> ProposedChange | None:
-    """Tell that the files at hand have what the message misses, or why they cannot be read."""
-    files = job_files(report)
-    there = defined_since(report, files)
-    if (unparsed := unparsed_words(report, files)) is not None:
-        to = unparsed.to(language)
-        return ProposedChange(framework="code", kind="code", key=place, to=to, why="", status="unverified")
-    if there is None:
-        return None
-    name, cure = there
-    to = words("changes.given-since", language, file=cure.name, line=cure.line, name=name)
-    why = message.means(language) if message is not None else ""
-    return ProposedChange(framework="code", kind="code", key=place, to=to, why=why, status="unverified")
-
-
 def _another(
     report: CrashReport, place: str, row: ChangedRow | None, language: Language
 ) -> ProposedChange | None:
@@ -218,7 +244,13 @@ def edit_change(edit: OwnEdit, language: Language) -> ProposedChange:
     """Give an edit of a file of the job's as a change: its place, what stands there and what it becomes."""
     name = "code-edit-there" if edit.there else f"code-edit-{edit.kind}"
     file = edit.place.rpartition(":")[0]
-    told = phrase(name, language, before=edit.before, after=edit.after, file=file, line=edit.there)
+    if edit.told is not None:
+        told = edit.told.to(language)
+        return ProposedChange(
+            framework="code", kind="code", key=edit.place, to=told, why="", status="unverified"
+        )
+    row = edit.after.replace("`", "'")[:LONGEST_SHOWN]
+    told = phrase(name, language, before=edit.before, after=edit.after, file=file, line=edit.there, row=row)
     if edit.brings:
         told = phrase("code-edit-with", language, told=told, brings=edit.brings)
     return ProposedChange(

@@ -15,7 +15,7 @@ from ingest.logs.report import CrashReport
 from service.composition import reasons
 from service.composition.alternatives import alternatives_of
 from service.composition.blanks import LogValues
-from service.composition.code_advice import with_code_advice
+from service.composition.code_advice import since_words, with_code_advice
 from service.composition.curves import curves_of
 from service.composition.evidence import cascade_of, evidence_of
 from service.composition.explanation import Explanation
@@ -79,7 +79,8 @@ def compose(assessment: Assessment, library: Library, language: Language) -> Dia
     cures = [change for change in proposed if is_advised(change) and change.kind != "code"]
     words = Explanation(assessment, judged, end, telemetry, library, language, tuple(cures))
     advised = with_code_advice(proposed, words.message, cause, assessment, language)
-    words = replace(words, step=advised.step, unhelpful=proposals.unhelpful)
+    since = since_words(advised, report, language)
+    words = replace(words, step=advised.step, unhelpful=proposals.unhelpful, since=since)
     return Diagnosis(
         id=str(ULID()),
         source=report.source,

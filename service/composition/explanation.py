@@ -47,7 +47,8 @@ class Explanation:
 
     Where no setting, command or package is among the `cures`, the rows of the job's own files are named that
     made what the failing statement is given. `step` tells what the change of the job's own code leaves to do
-    where it comes first, as `CodeAdvice` has it; `unhelpful` why what one would change cannot help.
+    where it comes first, as `CodeAdvice` has it; `unhelpful` why what one would change cannot help; `since`
+    that a file at hand is not as it ran, where no change says so.
     """
 
     assessment: Assessment
@@ -59,6 +60,7 @@ class Explanation:
     cures: tuple[ProposedChange, ...] = ()
     step: str = ""
     unhelpful: str = ""
+    since: str = ""
 
     @property
     def headline(self) -> str:
@@ -197,7 +199,7 @@ class Explanation:
                 said = f"{where}\n\n{phrase('open-do', self.language)}"
             return [said, self._failure.novel(), self._machine(), self._nearest_cases(), collect]
         told = f"{self.headline}\n{self.message.means(self.language) if self.message else ''}"
-        parts = [self.end.told, self._failure.what_happened(told), self._failure.compared()]
+        parts = [self.end.told, self._failure.what_happened(told), self.since, self._failure.compared()]
         if is_unknown and root is None:
             parts += [self._failure.novel(), self.end.next]
         elif is_unknown:

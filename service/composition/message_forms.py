@@ -105,7 +105,9 @@ def formed_message(report: CrashReport, cause: Cause, library: Library) -> Forme
     # The failing line, with the exception's type before its message.
     type_name = root.exception.partition("(")[0]
     is_typed = not type_name or EXCEPTION.match(root.body)
-    texts = {"line": root.body if is_typed else f"{type_name}: {root.body}"}
+    # A KeyError shows its message as a text, in which quotes are escaped.
+    body = root.body.replace("\\'", "'") if "KeyError" in root.exception else root.body
+    texts = {"line": body if is_typed else f"{type_name}: {body}"}
     for form in library.message_forms:
         if not (cause.id in form.causes if form.causes else root.cause == cause.id):
             continue

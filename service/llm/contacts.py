@@ -166,7 +166,8 @@ def masked(text: str) -> str:
 def _forms(text: str) -> Iterator[str]:
     """Give a text as a reader sees it: without invisible characters and with look-alikes folded.
 
-    A path of a configuration's own, such as the folder of the run, is no name of a host. The second form is without the letters' accents, too.
+    A path that a configuration fills in is no name of a host. The second form is without the letters'
+    accents, too.
     """
     folded = _FILLED_IN.sub("$", unicodedata.normalize("NFKC", INVISIBLE.sub("", text)))
     yield folded

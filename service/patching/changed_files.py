@@ -16,7 +16,7 @@ from service.patching.patches import ConfigFile, FileEdit
 from service.patching.target import PatchTarget
 from service.patching.used_files import is_record
 from service.remediation.feasibility import same
-from service.remediation.setting_values import number_of
+from service.remediation.setting_values import number_of, typed_value
 from service.schemas.diagnosis import ProposedChange
 
 # Settings of one file that are others than the run's, beside the one to change: then another file ran.
@@ -38,6 +38,16 @@ class ChangedFile(NamedTuple):
         if now is None or then is None or new is None or self.others >= OTHERS:
             return False
         return (new < now and new < then) or (new > now and new > then)
+
+    def has_gone(self, to: object) -> bool:
+        """Tell whether the file goes from the run's value as far as what cures it, or further.
+
+        What code has of an option is only its default, which the run's command may give again.
+        """
+        now, then, new = (number_of(str(value), "float") for value in (self.now, self.then, to))
+        if now is None or then is None or new is None or self.name.endswith(CODE):
+            return False
+        return then > new >= now or then < new <= now
 
 
 def changed_file(
@@ -66,6 +76,13 @@ def tell_changed(
 ) -> tuple[ProposedChange, ...]:
     """Say of the first change that the file is not as the run read it, and what the run had."""
     first, *others = changes
+    if changed.has_gone(first.to):
+        # Reckoned from the run's value, a change would take back what was done since.
+        why = words(
+            "changes.file-goes-further", language, file=changed.name, now=changed.now, then=changed.then
+        )
+        update = {"to": typed_value(changed.now), "why": why, "from_": changed.then, "proof": None}
+        return (first.model_copy(update=update), *others)
     # What code has of an option is its default, which a command overrides.
     said = "changes.default-overridden" if changed.name.endswith(CODE) else "changes.file-changed"
     why = words(said, language, file=changed.name, now=changed.now, then=changed.then)

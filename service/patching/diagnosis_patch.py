@@ -95,8 +95,11 @@ def patch_diagnosis(
         suggested = () if made.edits else _in_code(fed, used, report, library)
         if made.edits or suggested:
             changes = _told_fed(changes, str(fed[0].names[0]), language)
+    is_same = True
     changed = changed_file((*made.edits, *suggested), targets, report, given)
     if changed is not None:
+        is_same = changed.holds(targets[0].to)
+        targets = [] if changed.has_gone(changes[0].to) else targets
         changes = tell_changed(changes, changed, language)
     elif not made.edits and not suggested and (holder := _holder(changes, targets, used)):
         changes = tell_held(changes, holder, language)
@@ -106,7 +109,6 @@ def patch_diagnosis(
         [Dropped(what=edited(item.what, clean), why=edited(item.why, clean)) for item in made.left_out],
         language,
     )
-    is_same = changed is None or changed.holds(targets[0].to)
     engine = answer.engine.model_copy(update={"dropped": (*answer.engine.dropped, *dropped)})
     return answer.model_copy(
         update={

@@ -38,6 +38,9 @@ def given_since(
         argument = argument_of(change.key)
         if argument and is_guidance(change.to) and re.search(rf"\b{re.escape(argument)}\b", said):
             there = given_argument(change.key.partition(".")[0], argument, report, files)
+        elif argument and change is changes[0] and not is_guidance(change.to):
+            call = change.key.rpartition(".")[0].rpartition(".")[2]
+            there = given_argument(call, argument, report, files, str(change.to)) if call else None
         elif change is changes[0] and change.kind == "setting" and _CALL.fullmatch(change.key):
             there = made_call(change.key, report, files)
         else:

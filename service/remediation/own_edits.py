@@ -19,6 +19,7 @@ class OwnEdit:
     `file` is None where only the traceback's row is at hand; `text` is then empty. `brings` is an import that
     goes with it. `is_sure` tells that the message names the very thing which is edited. `there` is the row of
     the file at hand that has the edit already, since the file was edited after the run: nothing is written.
+    `told` says in its own words what rules the failure out by now.
     """
 
     kind: EditKind
@@ -31,6 +32,7 @@ class OwnEdit:
     brings: str = ""
     is_sure: bool = True
     there: int = 0
+    told: Text | None = None
 
 
 def job_files(report: CrashReport) -> list[JobFile]:

@@ -21,6 +21,7 @@ from service.remediation.calls_in_code import in_own_calls
 from service.remediation.card_lists import with_degrees
 from service.remediation.changes import propose_changes
 from service.remediation.data_flow.flow_changes import flow_changes, flow_options
+from service.remediation.data_flow.own_switches import own_switches
 from service.remediation.example_paths import with_example_paths
 from service.remediation.exclusions import find_excluded
 from service.remediation.feasibility import ALREADY, DEFAULT, runnable
@@ -40,6 +41,7 @@ from service.remediation.own_values import advised_flags, divided_values, own_va
 from service.remediation.packages.changes import fitting_changes
 from service.remediation.packages.environments import inactive_environment
 from service.remediation.packages.fit import fitting_installs
+from service.remediation.packages.hand_edits import hand_edited
 from service.remediation.packages.named import named_installs
 from service.remediation.packages.raising import raising_package
 from service.remediation.packages.reported import reported_versions
@@ -222,6 +224,7 @@ def _from_cases(
         refusals += [option for option in unknown if canonical(option.key) not in keys]
     packages = mine = own_files(report, settings) if not is_known else []
     if not is_known:
+        mine = mine or hand_edited(report)
         packages = (
             mine
             or reported_versions(report, library)
@@ -265,6 +268,7 @@ def _told(
         *near_values(report, settings),
         *stated_settings(cause, report, library, settings),
         *guard_options(report, settings),
+        *own_switches(report, settings),
     ]
     return [*told, *(option for option in more if canonical(option.key) not in keys)]
 

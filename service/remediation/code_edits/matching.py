@@ -82,6 +82,9 @@ def matches(
         return []
     found = []
     for node in nodes:
+        # What a statement sets is not what it reads and misses.
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            continue
         for one in _each_item(wanted, node):
             search = _Search(dict(known or {}))
             if search.same(wanted, one):

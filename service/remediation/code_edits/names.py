@@ -175,7 +175,8 @@ def _definitions(called: str, code: FailingCode) -> Iterator[ast.FunctionDef]:
 
 def _near_listed(sought: Sought) -> str | None:
     """Find a near name among those that the message itself quotes (its group `choices`)."""
-    listed = sought.values.get("choices", "")
+    # A KeyError shows its message as a text, in which quotes are escaped.
+    listed = sought.values.get("choices", "").replace("\\'", "'")
     return near(sought.name, _QUOTED.findall(listed) or re.split(r"[,\s]+", listed))
 
 

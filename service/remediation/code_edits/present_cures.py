@@ -8,12 +8,15 @@ from typing import NamedTuple
 
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
-from service.remediation.code_edits.failing_code import JobFile, file_of, frames_of_failure, is_row
+from service.remediation.code_edits.failing_code import JobFile, file_of, frames_of_failure, is_row, row_of
 from service.remediation.code_edits.source_text import parsed
 from service.remediation.own_edits import OwnEdit
 
-# Names of modules that any two calls share.
-_COMMON = frozenset({"os", "path", "self", "args", "torch", "np"})
+# Names of modules, and of what makes one path of another, that any two calls share.
+_COMMON = frozenset({"os", "self", "args", "torch", "np", "Path"})
+_OF_PATHS = frozenset({"path", "dirname", "join", "abspath", "parent"})
+# Calls that do the same by another name.
+_SAME = {"mkdir": "makedirs", "cuda": "to"}
 
 
 class PresentCure(NamedTuple):
@@ -34,6 +37,24 @@ def edited_file(report: CrashReport, files: Sequence[JobFile]) -> JobFile | None
     return None if stands else file
 
 
+def moved_row(report: CrashReport, files: Sequence[JobFile]) -> PresentCure | None:
+    """Give the row to which the very statement that failed has moved, in a file that was edited since."""
+    file = edited_file(report, files)
+    own = [frame for frame in frames_of_failure(report) if frame.line and is_own(frame) and frame.code]
+    line = row_of(own[-1], file.text) if file is not None else 0
+    # Of a statement of several rows one alone is quoted.
+    is_far = (
+        file is not None
+        and abs(line - own[-1].line) > 1
+        and own[-1].code.count("(") == own[-1].code.count(")")
+    )
+    return (
+        PresentCure(file.name.replace("\\", "/").rpartition("/")[2], line)
+        if file is not None and line and is_far
+        else None
+    )
+
+
 def present_edit(edit: OwnEdit, report: CrashReport, files: Sequence[JobFile]) -> PresentCure | None:
     """Tell that a file which was edited since has an edit already, in the function that failed.
 
@@ -49,7 +70,9 @@ def present_edit(edit: OwnEdit, report: CrashReport, files: Sequence[JobFile]) -
     name = file.name.replace("\\", "/").rpartition("/")[2]
     is_replaced = edit.kind == "replace"
     within = list(_within(tree, frame.function))
-    if is_replaced and (there := _moved(edit, wanted, within)):
+    there = _moved(edit, wanted, within) or _renamed(edit, wanted, within)
+    there = there or _brought(edit, wanted, within, row_of(frame, file.text), frame.line)
+    if is_replaced and there:
         return PresentCure(name, there)
     if is_replaced and frame.code.strip() in map(str.strip, file.text.split("\n")):
         return None
@@ -57,7 +80,7 @@ def present_edit(edit: OwnEdit, report: CrashReport, files: Sequence[JobFile]) -
         same = (
             _bare(statement) == _bare(wanted.body[0])
             if is_replaced
-            else edit.kind != "import" and _does_as(statement, wanted.body[0])
+            else edit.kind != "import" and _does_as(statement, wanted.body[0], within)
         )
         if same:
             return PresentCure(name, statement.lineno)
@@ -65,17 +88,25 @@ def present_edit(edit: OwnEdit, report: CrashReport, files: Sequence[JobFile]) -
 
 
 def given_argument(
-    call: str, argument: str, report: CrashReport, files: Sequence[JobFile]
+    call: str, argument: str, report: CrashReport, files: Sequence[JobFile], value: str = ""
 ) -> PresentCure | None:
-    """Tell that a file which was edited since hands a call, or one named after it, an argument."""
+    """Tell that a file which was edited since hands a call, or one named after it, an argument.
+
+    That is any value but None, or the one which `value` writes.
+    """
     file = edited_file(report, files)
     tree = parsed(file.text) if file is not None else None
-    for node in ast.walk(tree) if tree is not None else ():
-        if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith(call):
+    nodes = list(ast.walk(tree)) if tree is not None else []
+    imports = (alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names)
+    names = {alias.asname: alias.name for alias in imports if alias.asname}
+    for node in nodes:
+        called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+        if not isinstance(node, ast.Call) or not names.get(called, called).endswith(call):
             continue
         for keyword in node.keywords:
-            is_none = isinstance(keyword.value, ast.Constant) and keyword.value.value is None
-            if file is not None and keyword.arg == argument and not is_none:
+            given = ast.unparse(keyword.value)
+            is_told = given.strip("'\"") == value if value else given != "None"
+            if file is not None and keyword.arg == argument and is_told:
                 return PresentCure(file.name.replace("\\", "/").rpartition("/")[2], keyword.value.lineno)
     return None
 
@@ -131,7 +162,39 @@ def _bare(statement: ast.stmt) -> str:
     return ast.dump(told)
 
 
-def _does_as(statement: ast.stmt, wanted: ast.stmt) -> bool:
+def _renamed(edit: OwnEdit, wanted: ast.Module, within: Sequence[ast.stmt]) -> int:
+    """Give the row where the function calls what an edit puts in place of another call; 0 without."""
+    before = parsed(edit.before)
+    if before is None:
+        return 0
+    had, new = ({ast.unparse(call.func) for call in _calls(tree)} for tree in (before, wanted))
+    made = {ast.unparse(call.func): call.lineno for statement in within for call in _calls(statement)}
+    is_there = new - had and had - new and new - had <= set(made) and not (had - new) & set(made)
+    return min(made[name] for name in new - had) if is_there else 0
+
+
+def _brought(edit: OwnEdit, wanted: ast.Module, within: Sequence[ast.stmt], row: int, line: int) -> int:
+    """Give the row, of those that were added above the failing one, that makes of a name what an edit does.
+
+    An edit that hands `x.to(device)` on finds `x = x.to(device)`; 0 without.
+    """
+    names = {node.id for node in ast.walk(parsed(edit.before) or wanted) if isinstance(node, ast.Name)}
+    verbs = {
+        (ast.unparse(call.func.value), _SAME.get(call.func.attr, call.func.attr))
+        for call in _calls(wanted)
+        if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in names
+    }
+    for statement in within if row > line else ():
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute() as function)):
+                verb = _SAME.get(function.attr, function.attr)
+                is_it = ast.unparse(function.value) == name and (name, verb) in verbs
+                if is_it and statement.lineno < row:
+                    return statement.lineno
+    return 0
+
+
+def _does_as(statement: ast.stmt, wanted: ast.stmt, within: Sequence[ast.stmt]) -> bool:
     """Tell whether a statement sets what another one sets, or calls the same with something of the same."""
     if isinstance(statement, ast.Assign) and isinstance(wanted, ast.Assign):
         return list(map(ast.dump, statement.targets)) == list(map(ast.dump, wanted.targets))
@@ -139,9 +202,22 @@ def _does_as(statement: ast.stmt, wanted: ast.stmt) -> bool:
     one, other = (calls[0], calls[1]) if len(calls) == 2 else (None, None)
     if not isinstance(one, ast.Call) or not isinstance(other, ast.Call):
         return False
-    if ast.dump(one.func) != ast.dump(other.func):
+    if ast.dump(one.func) == ast.dump(other.func) and not other.args:
+        return True
+    verbs = [ast.unparse(call.func).rpartition(".")[2] for call in (one, other)]
+    if ast.dump(one.func) != ast.dump(other.func) and not {*verbs} <= {*_SAME, *_SAME.values()}:
         return False
-    return not other.args or bool(_parts(one.args) & _parts(other.args))
+    if _SAME.get(verbs[0], verbs[0]) != _SAME.get(verbs[1], verbs[1]):
+        return False
+    parts = [
+        _parts([call.func, *call.args] if verb in _SAME else call.args)
+        for call, verb in zip((one, other), verbs, strict=True)
+    ]
+    # What a name was made of stands for it.
+    for each in within:
+        if isinstance(each, ast.Assign) and any(ast.unparse(target) in parts[0] for target in each.targets):
+            parts[0] |= _parts([each.value])
+    return bool(parts[0] & parts[1])
 
 
 def _parts(nodes: Iterable[ast.AST]) -> set[str]:
@@ -149,9 +225,9 @@ def _parts(nodes: Iterable[ast.AST]) -> set[str]:
     found: set[str] = set()
     for node in (inner for each in nodes for inner in ast.walk(each)):
         if isinstance(node, ast.Name):
-            found.add(node.id)
+            found.update({node.id} - _COMMON)
         elif isinstance(node, ast.Attribute):
-            found.add(node.attr)
+            found.update({node.attr} - _OF_PATHS - set(_SAME))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             found.update(filter(None, node.value.split("/")))
-    return found - _COMMON
+    return found

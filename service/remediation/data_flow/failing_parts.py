@@ -46,6 +46,10 @@ def parts_of(call: OwnCall) -> list[ast.expr]:
         below = [node for node in nodes if isinstance(node, ast.Call)][:1]
     if below:
         return [value for node in below for value in handed_to(node)]
+    opened = [node for node in nodes if isinstance(node, ast.Call) and called(node) == "open"]
+    if len(opened) == 1 and not call.calls:
+        # Of what nothing is called below, what the interpreter itself opens failed, not what reads it.
+        return list(handed_to(opened[0]))
     tops = nodes[:1] if is_marked else _tops(call.statement)
     # Of a call that failed itself, such as `open(path)`, what it is handed.
     return [part for top in tops for part in (handed_to(top) if isinstance(top, ast.Call) else [top])]

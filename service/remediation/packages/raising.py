@@ -37,8 +37,8 @@ def raising_package(cause: str, report: CrashReport, library: Library) -> list[P
     if root is None or "raising-package" not in turns_on or _is_of_called(root, report):
         return []
     inner = [frame for frame in raised_for(root.frames) if not STANDARD.search(frame.file)]
-    packages = [name for frame in inner if (name := _package_of(frame))]
-    if not inner or not packages or not _package_of(inner[-1]):
+    packages = [name for frame in inner if (name := package_of(frame))]
+    if not inner or not packages or not package_of(inner[-1]):
         return []
     tools = {canonicalize_name(distribution(module)) for module in everybodys_modules()}
     package = next((name for name in reversed(packages) if name not in tools), packages[-1])
@@ -71,7 +71,7 @@ def _is_of_called(root: Event, report: CrashReport) -> bool:
     return bool(name) and "key" not in called and not modules_with(name.rpartition(".")[0])
 
 
-def _package_of(frame: Frame) -> str:
+def package_of(frame: Frame) -> str:
     """Name the package whose file a call is in; empty for the job's own code."""
     if match := known_frameworks().package_file.search(frame.file):
         name = canonicalize_name(distribution(match["module"]))
