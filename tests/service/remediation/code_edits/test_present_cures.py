@@ -172,8 +172,18 @@ NO_FILE = "FileNotFoundError: [Errno 2] No such file or directory: 'runs/a/last.
 @each_row(
     ("message", "failed_row", "rows", "told"),
     [
-        ("NameError: name 'math' is not defined", "y = math.sqrt(x)", ["import math", "def fit(x):", "    y = math.sqrt(x)"], "`math`"),
-        ("NameError: name 'math' is not defined", "y = math.sqrt(x)", ["def fit(x):", "    y = math.sqrt(x)"], ""),
+        (
+            "NameError: name 'math' is not defined",
+            "y = math.sqrt(x)",
+            ["import math", "def fit(x):", "    y = math.sqrt(x)"],
+            "`math`",
+        ),
+        (
+            "NameError: name 'math' is not defined",
+            "y = math.sqrt(x)",
+            ["def fit(x):", "    y = math.sqrt(x)"],
+            "",
+        ),
         (
             "UnboundLocalError: local variable 'best' referenced before assignment",
             "if x > best:",
@@ -186,14 +196,44 @@ NO_FILE = "FileNotFoundError: [Errno 2] No such file or directory: 'runs/a/last.
             ["def fit(x):", "    best = 0", "    del best", "    if x > best:", "        best = x"],
             "",
         ),
-        (GONE, "net = build(", ["def fit(x):", "    net = build(", "        depth=x,", "    )"], "no longer gives `width`"),
+        (
+            GONE,
+            "net = build(",
+            ["def fit(x):", "    net = build(", "        depth=x,", "    )"],
+            "no longer gives `width`",
+        ),
         (GONE, "net = build(", ["def fit(x):", "    net = build(", "        **x,", "    )"], ""),
-        (NO_FILE, "f = open(x)", ["def fit(x):", "    if exists(x):", "        f = open(x)"], "guards this row"),
+        (
+            NO_FILE,
+            "f = open(x)",
+            ["def fit(x):", "    if exists(x):", "        f = open(x)"],
+            "guards this row",
+        ),
         (NO_FILE, "f = open(x)", ["def fit(x):", "    if exists(x) or x:", "        f = open(x)"], ""),
-        (NO_FILE, "f = open(x)", ["def fit(x):", "    if not exists(x):", "        return", "    f = open(x)"], "guards this row"),
-        (NO_FILE, "f = open(x)", ["def fit(x):", "    try:", "        f = open(x)", "    except OSError:", "        f = None"], "guards this row"),
-        (NO_FILE, "f = open(x)", ["def fit(x):", "    try:", "        f = open(x)", "    except OSError:", "        raise"], ""),
-        (LOOKS, 'raise ValueError("mode is none of a, b")', ["def fit(x):", "    return x"], "no longer has this check"),
+        (
+            NO_FILE,
+            "f = open(x)",
+            ["def fit(x):", "    if not exists(x):", "        return", "    f = open(x)"],
+            "guards this row",
+        ),
+        (
+            NO_FILE,
+            "f = open(x)",
+            ["def fit(x):", "    try:", "        f = open(x)", "    except OSError:", "        f = None"],
+            "guards this row",
+        ),
+        (
+            NO_FILE,
+            "f = open(x)",
+            ["def fit(x):", "    try:", "        f = open(x)", "    except OSError:", "        raise"],
+            "",
+        ),
+        (
+            LOOKS,
+            'raise ValueError("mode is none of a, b")',
+            ["def fit(x):", "    return x"],
+            "no longer has this check",
+        ),
         (
             "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x512 and 1024x10)",
             "y = head(x)",
@@ -201,7 +241,7 @@ NO_FILE = "FileNotFoundError: [Errno 2] No such file or directory: 'runs/a/last.
             "makes the layer for that width",
         ),
     ],
-)  # fmt: skip
+)
 def test_that_what_the_file_rules_out_by_now_is_nothing_to_do(
     message: str, failed_row: str, rows: list[str], told: str, triage: Triage
 ) -> None:
