@@ -259,7 +259,5 @@ def test_that_a_file_which_moved_is_told_where_no_change_says_so(triage: Triage)
         "/job/train.py:9:fit:out = model(batch)",
         f"{SITE}/torch/nn/modules/module.py:1511:_call_impl:return forward_call(*args, **kwargs)",
     )
-    answer = explained(
-        triage, log, ConfigFile("train.py", "def fit(model, batch):\n    out = model(batch)\n")
-    )
-    assert "the line that failed is row 2 now" in answer.explanation
+    file = ConfigFile("train.py", "def fit(model, batch):\n    out = model(batch)\n")
+    assert "the line that failed is row 2 now" in explained(triage, log, file).explanation
