@@ -245,7 +245,7 @@ NO_FILE = "FileNotFoundError: [Errno 2] No such file or directory: 'runs/a/last.
 def test_that_what_the_file_rules_out_by_now_is_nothing_to_do(
     message: str, failed_row: str, rows: list[str], told: str, triage: Triage
 ) -> None:
-    """A name that is bound, an argument or a check that is gone, a guard: with this file it cannot fail so."""
+    """A name that is bound, a guard, an argument or a check that is gone: it cannot fail so again."""
     log = raised(message, f"/job/train.py:9:fit:{failed_row}")
     answer = explained(triage, log, ConfigFile("train.py", "\n".join([*rows, ""])))
     said = str(answer.changes[0].to) if answer.changes else ""
