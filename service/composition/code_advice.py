@@ -128,7 +128,10 @@ def _edited(
         return _placed(instead, changes, "again", is_first=is_first)
     others = [] if edit.there else changes
     others = _beside_edit(others) if is_first and edit.is_sure else others
-    return _placed(made, others, _step_behind(edit, assessment.report), is_first=is_first)
+    root = assessment.report.root
+    # In a file that does not parse nothing can be printed either.
+    step: CodeStep = "parsed" if root is not None and root.exception in UNPARSED else "edited"
+    return _placed(made, others, "again" if edit.there else step, is_first=is_first)
 
 
 def since_words(advice: CodeAdvice, report: CrashReport, language: Language) -> str:
@@ -166,13 +169,6 @@ def _worded(
     if since is None:
         return advice
     return advice.model_copy(update={"why": joined(advice.why, since.to(language), language)})
-
-
-def _step_behind(edit: OwnEdit, report: CrashReport) -> CodeStep:
-    """Tell what an edit leaves to do: in a file that does not parse nothing can be printed either."""
-    if edit.there:
-        return "again"
-    return "parsed" if report.root is not None and report.root.exception in UNPARSED else "edited"
 
 
 def _now_otherwise(row: ChangedRow, place: str, act: str, language: Language) -> ProposedChange:

@@ -16,7 +16,7 @@ from service.remediation.own_edits import OwnEdit
 _COMMON = frozenset({"os", "self", "args", "torch", "np", "Path"})
 _OF_PATHS = frozenset({"path", "dirname", "join", "abspath", "parent"})
 # Calls that do the same by another name.
-_SAME = {"mkdir": "makedirs", "cuda": "to"}
+_SAME = {"mkdir": "makedirs"}
 
 
 class PresentCure(NamedTuple):

@@ -140,8 +140,8 @@ def test_that_no_edit_is_offered_of_what_did_not_fail(log: str, triage: Triage) 
     [
         # The very edit stands there already.
         ("print('a')\nfor i in range(n):\n    pass\n", ("nothing to do", "")),
-        ("print('a')\nfor i in tqdm(n):\n    pass\n", ("", "row 2 reads `for i in tqdm(n):`")),
-        ("print('a')\nprint('b')\n", ("", "no longer has the row that failed")),
+        ("print('a')\nfor i in tqdm(n):\n    pass\n", ("there, row 2: `for i in tqdm(n):`", "once more")),
+        ("print('a')\nprint('b')\n", ("has no such row any more", "once more")),
     ],
     ids=["mended", "another-row", "gone"],
 )

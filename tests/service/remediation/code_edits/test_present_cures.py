@@ -162,3 +162,102 @@ def test_that_a_call_which_the_file_makes_otherwise_by_now_is_nothing_to_edit(
     assert told in (str(first.to) if first is not None else "")
     is_again = "Start the job again with the files as they are now" in answer.explanation
     assert is_again is bool(told)
+
+
+GONE = "TypeError: build() got an unexpected keyword argument 'width'"
+LOOKS = "ValueError: mode is none of a, b"
+NO_FILE = "FileNotFoundError: [Errno 2] No such file or directory: 'runs/a/last.pt'"
+
+
+@each_row(
+    ("message", "failed_row", "rows", "told"),
+    [
+        (
+            "NameError: name 'math' is not defined",
+            "y = math.sqrt(x)",
+            ["import math", "def fit(x):", "    y = math.sqrt(x)"],
+            "`math`",
+        ),
+        (
+            "NameError: name 'math' is not defined",
+            "y = math.sqrt(x)",
+            ["def fit(x):", "    y = math.sqrt(x)"],
+            "",
+        ),
+        (
+            "UnboundLocalError: local variable 'best' referenced before assignment",
+            "if x > best:",
+            ["def fit(x):", "    best = 0", "    if x > best:", "        best = x"],
+            "`best`",
+        ),
+        (
+            "UnboundLocalError: local variable 'best' referenced before assignment",
+            "if x > best:",
+            ["def fit(x):", "    best = 0", "    del best", "    if x > best:", "        best = x"],
+            "",
+        ),
+        (
+            GONE,
+            "net = build(",
+            ["def fit(x):", "    net = build(", "        depth=x,", "    )"],
+            "no longer gives `width`",
+        ),
+        (GONE, "net = build(", ["def fit(x):", "    net = build(", "        **x,", "    )"], ""),
+        (
+            NO_FILE,
+            "f = open(x)",
+            ["def fit(x):", "    if exists(x):", "        f = open(x)"],
+            "guards this row",
+        ),
+        (NO_FILE, "f = open(x)", ["def fit(x):", "    if exists(x) or x:", "        f = open(x)"], ""),
+        (
+            NO_FILE,
+            "f = open(x)",
+            ["def fit(x):", "    if not exists(x):", "        return", "    f = open(x)"],
+            "guards this row",
+        ),
+        (
+            NO_FILE,
+            "f = open(x)",
+            ["def fit(x):", "    try:", "        f = open(x)", "    except OSError:", "        f = None"],
+            "guards this row",
+        ),
+        (
+            NO_FILE,
+            "f = open(x)",
+            ["def fit(x):", "    try:", "        f = open(x)", "    except OSError:", "        raise"],
+            "",
+        ),
+        (
+            LOOKS,
+            'raise ValueError("mode is none of a, b")',
+            ["def fit(x):", "    return x"],
+            "no longer has this check",
+        ),
+        (
+            "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x512 and 1024x10)",
+            "y = head(x)",
+            ["head = nn.Linear(512, 10)", "def fit(x):", "    y = head(x)"],
+            "makes the layer for that width",
+        ),
+    ],
+)
+def test_that_what_the_file_rules_out_by_now_is_nothing_to_do(
+    message: str, failed_row: str, rows: list[str], told: str, triage: Triage
+) -> None:
+    """A name that is bound, a guard, an argument or a check that is gone: it cannot fail so again."""
+    log = raised(message, f"/job/train.py:9:fit:{failed_row}")
+    answer = explained(triage, log, ConfigFile("train.py", "\n".join([*rows, ""])))
+    said = str(answer.changes[0].to) if answer.changes else ""
+    assert (bool(told), told) == ("nothing to do" in said, told if told in said else said)
+
+
+def test_that_a_file_which_moved_is_told_where_no_change_says_so(triage: Triage) -> None:
+    """The row that ran out of memory stands elsewhere by now."""
+    log = raised(
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        "/job/train.py:9:fit:out = model(batch)",
+        f"{SITE}/torch/nn/modules/module.py:1511:_call_impl:return forward_call(*args, **kwargs)",
+    )
+    file = ConfigFile("train.py", "def fit(model, batch):\n    out = model(batch)\n")
+    assert "the line that failed is row 2 now" in explained(triage, log, file).explanation
