@@ -219,6 +219,8 @@ class CodeEditPage(Record):
     """One file of such rows."""
 
     imports: tuple[ImportedName, ...] = ()
+    # Calls that do the same as another one, by their names.
+    alike: Mapping[str, str] = Field(default_factory=dict)
     rows: tuple[CodeEditRow, ...]
 
 
@@ -241,5 +243,6 @@ def known_code_edits() -> CodeEditPage:
     found = [validated_table(CodeEditPage, read_yaml(path), path) for path in pages(CODE_EDITS)]
     return CodeEditPage(
         imports=tuple(row for page in found for row in page.imports),
+        alike={name: other for page in found for name, other in page.alike.items()},
         rows=tuple(row for page in reversed(found) for row in page.rows),
     )

@@ -31,7 +31,7 @@ def rounds_below(events: Sequence[Event], block: Block | None) -> dict[int, int]
     """
     if block is None:
         return {}
-    caught = [event for event in events if event.last >= block.line and _is_printed(event)]
+    caught = [event for event in _printed(events) if event.last >= block.line]
     rows = block.data.split(b"\n") if caught else []
     # What another failure says is no word of the one that was caught.
     told_apart = {
@@ -47,8 +47,11 @@ def rounds_below(events: Sequence[Event], block: Block | None) -> dict[int, int]
         below = [*_own_rows(rows, end, min(len(rows), end + BELOW), event.source, block.line)]
         last = [*_own_rows(rows, max(end, len(rows) - BELOW), len(rows), event.source, block.line)][-LAST:]
         last = [line for line in last if line.number not in told_apart]
-        if calm(reversed(last)) == len(last) and (line := _last_round(below, above)):
-            found[event.line] = line
+        calm_rows = [line for line in below if calm([line]) and not _WAITS.search(line.body)]
+        times = Counter(map(_template, calm_rows))
+        going = [line for line in calm_rows if times[key := _template(line)] >= AGAIN or key in above]
+        if calm(reversed(last)) == len(last) and len(going) >= ROUNDS:
+            line = found[event.line] = going[-1].number
             # What was caught is often told right above its stack, too.
             said = event.body.partition(": ")[2] or event.body
             told = (other for other in events if 0 < (event.traceback or 0) - other.last <= NEAR)
@@ -56,11 +59,14 @@ def rounds_below(events: Sequence[Event], block: Block | None) -> dict[int, int]
     return found
 
 
-def _is_printed(event: Event) -> bool:
-    outer = event.frames[0] if event.frames and event.traceback and not event.remote else None
-    if outer is None or event.kind != "error" or event.pattern_role == "wrapper":
-        return False
-    return not outer.function.startswith("<") and outer.file.endswith(".py") and is_own(outer)
+def _printed(events: Sequence[Event]) -> Iterator[Event]:
+    """Yield the errors whose stacks begin at a function of the job's own: what caught them printed them."""
+    for event in events:
+        outer = event.frames[0] if event.frames and event.traceback and not event.remote else None
+        if outer is None or event.kind != "error" or event.pattern_role == "wrapper":
+            continue
+        if not outer.function.startswith("<") and outer.file.endswith(".py") and is_own(outer):
+            yield event
 
 
 def _own_rows(rows: Sequence[bytes], begin: int, end: int, source: str, first: int) -> Iterator[Line]:
@@ -73,11 +79,3 @@ def _own_rows(rows: Sequence[bytes], begin: int, end: int, source: str, first: i
 
 def _template(line: Line) -> str:
     return _DIGITS.sub("", line.body)
-
-
-def _last_round(below: Sequence[Line], above: set[str]) -> int:
-    """Give the line of the last row of a loop; 0 where too few show one."""
-    calm_rows = [line for line in below if calm([line]) and not _WAITS.search(line.body)]
-    times = Counter(map(_template, calm_rows))
-    going = [line for line in calm_rows if times[key := _template(line)] >= AGAIN or key in above]
-    return going[-1].number if len(going) >= ROUNDS else 0

@@ -15,6 +15,7 @@ from ingest.logs.events import Event
 from ingest.logs.inputs.notebooks import is_notebook
 from ingest.logs.progress import Progress
 from ingest.logs.scanner import Block
+from ingest.logs.stacks.stack import Frame
 from ingest.logs.timeline import Timeline
 
 # So many of a file's first lines are looked for again, and so many of them must come, in their order, within
@@ -36,6 +37,11 @@ _SETS_UP = re.compile(
     rb"parameters\b|\bcommand|\bhost|\bdevice|\bcuda\b|tokenizer|\bcommit\b|starting up|\bjob[ _-]?id\b|"
     rb"nodelist"
 )
+
+
+# How a parser leaves a program whose command line it refuses: Lib/argparse.py, ArgumentParser.error.
+_REFUSED = re.compile(r"(?:^|\s)(?P<program>[\w.-]+\.py): error: ")
+_UNCOMPILED = frozenset({"SyntaxError", "IndentationError", "TabError"})
 
 
 @dataclass
@@ -139,7 +145,8 @@ def with_runs(
     A last run that shows none may have been cut: then what stands before it is all that is known.
     """
     first = 0
-    for start in sorted([*starts, *_back_at_start(events, runs, timeline)], reverse=True):
+    further = [*_back_at_start(events, runs, timeline), *_tried_again(events, timeline)]
+    for start in sorted([*starts, *further], reverse=True):
         part = timeline.number(start)
         own = [event for event in events if event.last >= start and timeline.number(event.last) == part]
         if any(_ends_run(event, runs[part]) for event in own):
@@ -152,6 +159,36 @@ def with_runs(
         replace(event, earlier_run=event.last < first and timeline.number(event.last) == part)
         for event in events
     )
+
+
+def _tried_again(events: Sequence[Event], timeline: Timeline) -> list[int]:
+    """Give the lines behind a program's ends before it ran, where the same program ran and failed below.
+
+    Its parser had refused the command line, or its own file did not compile: that process did nothing more.
+    """
+    found = []
+    for event in events:
+        program = _never_ran(event)
+        below = [other for other in events if program and other.line > event.last and not _never_ran(other)]
+        if any(
+            timeline.number(other.line) == timeline.number(event.last)
+            and any(frame.function == "<module>" and _leaf(frame) == program for frame in other.frames[:1])
+            for other in below
+        ):
+            found.append(event.last + 1)
+    return found
+
+
+def _never_ran(event: Event) -> str:
+    """Name the file of a program that ended before it ran; empty for any other end."""
+    if refused := _REFUSED.search(event.body):
+        return refused["program"]
+    is_whole = event.exception in _UNCOMPILED and len(event.frames) == 1
+    return _leaf(event.frames[0]) if is_whole else ""
+
+
+def _leaf(frame: Frame) -> str:
+    return frame.file.replace("\\", "/").rpartition("/")[2]
 
 
 def _ends_run(event: Event, run: Progress) -> bool:

@@ -36,12 +36,15 @@ def guard_of(root: Event, code: FailingCode) -> ast.stmt | None:
     """Give the statement that rules out what a message says of the statement below it; None without one."""
     scope = code.function or code.source.tree
     ways = _ways(scope, code.statement)
+    read = {name.id for name in _names(code.statement)}
     for block, place in ways:
         holder, field = place
         if isinstance(holder, ast.Try) and field == "body" and _is_caught(root.exception, holder):
             return holder
         before = block[: next(at for at, item in enumerate(block) if code.statement in ast.walk(item))]
-        anew = [at for at, item in enumerate(before) if _sets_anew(item, code.statement)]
+        # What sets a name that the failing statement reads.
+        sets = [{name.id for name in _names(item) if isinstance(name.ctx, ast.Store)} for item in before]
+        anew = [at for at, names in enumerate(sets) if names & read]
         branch = holder if isinstance(holder, ast.If) and field in ("body", "orelse") and not anew else None
         if branch is not None and _rules_out(branch.test, root, code, holds=field == "body"):
             return branch
@@ -102,11 +105,8 @@ def _ends_or_makes(block: Sequence[ast.stmt]) -> bool:
     return called.rpartition(".")[2] in {*_MAKES, "exit", "_exit"}
 
 
-def _sets_anew(item: ast.stmt, statement: ast.stmt) -> bool:
-    """Tell whether a statement sets a name that another one reads."""
-    read = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-    nodes = [node for node in ast.walk(item) if isinstance(node, ast.Name)]
-    return any(isinstance(node.ctx, ast.Store) and node.id in read for node in nodes)
+def _names(node: ast.AST) -> Iterator[ast.Name]:
+    return (each for each in ast.walk(node) if isinstance(each, ast.Name))
 
 
 def _rules_out(test: ast.expr, root: Event, code: FailingCode, *, holds: bool) -> bool:

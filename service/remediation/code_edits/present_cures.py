@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from corpus.code_edits import known_code_edits
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
 from service.remediation.code_edits.failing_code import JobFile, file_of, frames_of_failure, is_row, row_of
@@ -15,8 +16,6 @@ from service.remediation.own_edits import OwnEdit
 # Names of modules, and of what makes one path of another, that any two calls share.
 _COMMON = frozenset({"os", "self", "args", "torch", "np", "Path"})
 _OF_PATHS = frozenset({"path", "dirname", "join", "abspath", "parent"})
-# Calls that do the same by another name.
-_SAME = {"mkdir": "makedirs"}
 
 
 class PresentCure(NamedTuple):
@@ -180,14 +179,14 @@ def _brought(edit: OwnEdit, wanted: ast.Module, within: Sequence[ast.stmt], row:
     """
     names = {node.id for node in ast.walk(parsed(edit.before) or wanted) if isinstance(node, ast.Name)}
     verbs = {
-        (ast.unparse(call.func.value), _SAME.get(call.func.attr, call.func.attr))
+        (ast.unparse(call.func.value), known_code_edits().alike.get(call.func.attr, call.func.attr))
         for call in _calls(wanted)
         if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in names
     }
     for statement in within if row > line else ():
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute() as function)):
-                verb = _SAME.get(function.attr, function.attr)
+                verb = known_code_edits().alike.get(function.attr, function.attr)
                 is_it = ast.unparse(function.value) == name and (name, verb) in verbs
                 if is_it and statement.lineno < row:
                     return statement.lineno
@@ -204,13 +203,14 @@ def _does_as(statement: ast.stmt, wanted: ast.stmt, within: Sequence[ast.stmt]) 
         return False
     if ast.dump(one.func) == ast.dump(other.func) and not other.args:
         return True
+    alike = known_code_edits().alike
     verbs = [ast.unparse(call.func).rpartition(".")[2] for call in (one, other)]
-    if ast.dump(one.func) != ast.dump(other.func) and not {*verbs} <= {*_SAME, *_SAME.values()}:
+    if ast.dump(one.func) != ast.dump(other.func) and not {*verbs} <= {*alike, *alike.values()}:
         return False
-    if _SAME.get(verbs[0], verbs[0]) != _SAME.get(verbs[1], verbs[1]):
+    if alike.get(verbs[0], verbs[0]) != alike.get(verbs[1], verbs[1]):
         return False
     parts = [
-        _parts([call.func, *call.args] if verb in _SAME else call.args)
+        _parts([call.func, *call.args] if verb in alike else call.args)
         for call, verb in zip((one, other), verbs, strict=True)
     ]
     # What a name was made of stands for it.
@@ -227,7 +227,7 @@ def _parts(nodes: Iterable[ast.AST]) -> set[str]:
         if isinstance(node, ast.Name):
             found.update({node.id} - _COMMON)
         elif isinstance(node, ast.Attribute):
-            found.update({node.attr} - _OF_PATHS - set(_SAME))
+            found.update({node.attr} - _OF_PATHS - set(known_code_edits().alike))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             found.update(filter(None, node.value.split("/")))
     return found

@@ -11,6 +11,9 @@ BANNER = (
 STEPS = "".join(f"step {number}/100 loss 2.{number}\n" for number in range(1, 9))
 FULL = "OSError: [Errno 28] No space left on device: '/scratch/run-7/state.pt'"
 NO_FILE = "FileNotFoundError: [Errno 2] No such file or directory: '/data/rows.parquet'"
+REFUSED = "train.py: error: unrecognized arguments: --lrr 3"
+STARTED = traceback(OOM).replace("in main", "in <module>")
+SYNTAX = "SyntaxError: invalid syntax"
 LOAD = (
     "Traceback (most recent call last):\n"
     '  File "/job/train.py", line 130, in <module>\n    main()\n'
@@ -49,6 +52,16 @@ SEVERAL = {
         [OOM],
     ),
     "the same failure twice": (BANNER + traceback(OOM) + BANNER + traceback(OOM), OOM, []),
+    "a command line that was refused before": (
+        f"usage: train.py [-h] [--lr LR]\n{REFUSED}\n{STEPS}{STARTED}",
+        OOM,
+        [REFUSED],
+    ),
+    "a file that did not compile before": (
+        f'  File "/job/train.py", line 9\n    print(f"{{rows}}"\n         ^\n{SYNTAX}\n{STEPS}{STARTED}',
+        OOM,
+        [SYNTAX],
+    ),
     "an unknown exception in the last": (
         BANNER + traceback(OOM) + BANNER + traceback(STRANGE),
         STRANGE,
