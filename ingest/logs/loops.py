@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ingest.logs.events import Event
@@ -12,9 +11,8 @@ from ingest.logs.scanner import Block
 from ingest.logs.stacks.own_calls import is_own
 from ingest.logs.survival import NEAR, calm
 
-# So many rows of a loop show that it goes on, and so often a row comes that no loop above it printed.
+# So many rows that stand above as well show that a loop goes on: others may be of who never stopped.
 ROUNDS = 5
-AGAIN = 3
 # The rows above and below that are looked at, the last ones of a log, and the exceptions.
 ABOVE, BELOW, LAST, MOST = 200, 2000, 3, 64
 _DIGITS = re.compile(r"\d+")
@@ -48,8 +46,7 @@ def rounds_below(events: Sequence[Event], block: Block | None) -> dict[int, int]
         last = [*_own_rows(rows, max(end, len(rows) - BELOW), len(rows), event.source, block.line)][-LAST:]
         last = [line for line in last if line.number not in told_apart]
         calm_rows = [line for line in below if calm([line]) and not _WAITS.search(line.body)]
-        times = Counter(map(_template, calm_rows))
-        going = [line for line in calm_rows if times[key := _template(line)] >= AGAIN or key in above]
+        going = [line for line in calm_rows if _template(line) in above]
         if calm(reversed(last)) == len(last) and len(going) >= ROUNDS:
             line = found[event.line] = going[-1].number
             # What was caught is often told right above its stack, too.

@@ -419,10 +419,10 @@ ANSWERED = "".join(f"[{number}/200] question answered, score 0.{number % 10}\n" 
 @each_row(
     "text, is_root",
     [
-        (PRINTED + ANSWERED, False),
-        ("[40/200] failed: list index out of range\n" + PRINTED + ANSWERED, False),
-        # Rows that were printed above it are those of a loop as well.
         (ANSWERED + PRINTED + ANSWERED, False),
+        (ANSWERED + "[40/200] failed: list index out of range\n" + PRINTED + ANSWERED, False),
+        # Where no such row stands above, another process may print those below.
+        (PRINTED + ANSWERED, True),
         # Nothing goes on, or too little; somebody gives up; who only waits does nothing.
         (ANSWERED + PRINTED, True),
         (PRINTED + "one row\nanother of them\nand a third\n", True),
