@@ -71,7 +71,7 @@ def test_that_an_answer_offers_the_rival_with_its_chance(triage: Triage) -> None
     """Where a package misses a name, the job's code may ask for the wrong one: both are told."""
     log = (
         'Traceback (most recent call last):\n  File "/job/train.py", line 3, in main\n    quux.run()\n'
-        "ImportError: cannot import name 'run' from 'quux' (/env/lib/python3.11/site-packages/quux/__init__.py)\n"
+        "ImportError: cannot import name 'run' from 'quux' (/env/site-packages/quux/__init__.py)\n"
     )
     answer = triage.diagnose(triage.read(from_text(log), "en")).first
     assert answer.cause == "package-incompatible"
