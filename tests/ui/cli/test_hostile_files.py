@@ -21,7 +21,7 @@ from tests.ui.shell import EXPLAINED, UNKNOWN, Ended, said, whycrash
 
 # How much more memory than an ordinary log, and how many times its work, a hostile file of some megabytes may
 # take.
-# The usual log takes 0.31 s of CPU since the model's weights are mapped, 0.36 s before; a hostile one up to 4.
+# The usual log takes 0.31 s of CPU since the model's weights are mapped, a hostile one up to 4.
 MORE_KIB, TIMES = 64 << 10, 15.0
 # What a terminal would obey, and what turns the direction of its rows.
 _OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
