@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 # Parts of the lines of one log are asked for again and again.
 _REMEMBERED = 8192
@@ -62,14 +62,9 @@ class WordFrequencies:
             raise KeyError(word)
         return count
 
-    @overload
-    def get(self, word: str) -> int | None: ...
-    @overload
-    def get(self, word: str, default: int) -> int: ...
-    def get(self, word: str, default: int | None = None) -> int | None:
-        """Give a word's frequency, or the default for one that is not known."""
-        count = self._of(word)
-        return default if count is None else count
+    def get(self, word: str) -> int | None:
+        """Give a word's frequency; None for one that is not known."""
+        return self._of(word)
 
     @property
     def total(self) -> int:

@@ -18,8 +18,7 @@ class EpochCount(NamedTuple):
     """An epoch as one kind of line tells it: how often so far, and how often each one before it was told.
 
     `of` is 0 where the line does not say how many there are. `each` is 0 before a second epoch, and -1
-    where they
-    were not told alike. `is_cut` tells that lines of this epoch may not have been read.
+    where they were not told alike. `is_cut` tells that lines of this epoch may not have been read.
     """
 
     line: int

@@ -10,12 +10,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from corpus.paths import base_name
 from ingest.logs import phases
 from ingest.logs.events import Event
 from ingest.logs.inputs.notebooks import is_notebook
 from ingest.logs.progress import Progress
 from ingest.logs.scanner import Block
-from ingest.logs.stacks.stack import Frame
 from ingest.logs.timeline import Timeline
 
 # So many of a file's first lines are looked for again, and so many of them must come, in their order, within
@@ -172,7 +172,10 @@ def _tried_again(events: Sequence[Event], timeline: Timeline) -> list[int]:
         below = [other for other in events if program and other.line > event.last and not _never_ran(other)]
         if any(
             timeline.number(other.line) == timeline.number(event.last)
-            and any(frame.function == "<module>" and _leaf(frame) == program for frame in other.frames[:1])
+            and any(
+                frame.function == "<module>" and base_name(frame.file) == program
+                for frame in other.frames[:1]
+            )
             for other in below
         ):
             found.append(event.last + 1)
@@ -184,11 +187,7 @@ def _never_ran(event: Event) -> str:
     if refused := _REFUSED.search(event.body):
         return refused["program"]
     is_whole = event.exception in _UNCOMPILED and len(event.frames) == 1
-    return _leaf(event.frames[0]) if is_whole else ""
-
-
-def _leaf(frame: Frame) -> str:
-    return frame.file.replace("\\", "/").rpartition("/")[2]
+    return base_name(event.frames[0].file) if is_whole else ""
 
 
 def _ends_run(event: Event, run: Progress) -> bool:

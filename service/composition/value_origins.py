@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from corpus.paths import base_name
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import own_call
 from service.remediation.code_edits.changed_rows import changed_row
@@ -134,10 +135,8 @@ def _rows_near(report: CrashReport) -> tuple[ValueRow, ...]:
     own = own_call(report.root.frames) if report.root is not None else None
     if own is None or not own.line or not own.code:
         return ()
-    name = own.file.replace("\\", "/").rpartition("/")[2]
-    texts = [
-        file.text for file in job_files(report) if file.name.replace("\\", "/").rpartition("/")[2] == name
-    ]
+    name = base_name(own.file)
+    texts = [file.text for file in job_files(report) if base_name(file.name) == name]
     rows = texts[0].split("\n") if len(texts) == 1 else []
     same = [place for place, row in enumerate(rows, 1) if row.strip() == own.code.strip()]
     if not same and (changed := changed_row(report, job_files(report))) is not None and changed.line:

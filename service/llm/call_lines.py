@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
+from corpus.paths import base_name
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
 from ingest.logs.stacks.stack import Frame
@@ -75,7 +76,7 @@ def _shows(text: str, frame: Frame) -> bool:
 
 
 def _base(file: str) -> str:
-    return file.replace("\\", "/").rpartition("/")[2]
+    return base_name(file)
 
 
 def call_lines(report: CrashReport, reopen: Reopen | None) -> dict[int, str]:

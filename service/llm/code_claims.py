@@ -14,6 +14,7 @@ from typing import Final
 
 from corpus.library import Library
 from corpus.message import Message
+from corpus.paths import base_name
 from ingest.configfiles import notebook
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.remarks import without_remarks
@@ -130,7 +131,7 @@ def _place_of(pick: Proposal, report: CrashReport) -> tuple[str, int, str]:
     if cell and (found := _of_cell(cell, report)) is not None:
         return found
     place = _PLACE.search(pick.key) or _PLACE.search(pick.to)
-    file = place["file"].replace("\\", "/").rpartition("/")[2].strip() if place else ""
+    file = base_name(place["file"]).strip() if place else ""
     line = int(place["line"] or 0) if place else 0
     if file not in _own_files(report):
         # A module that no call went through: the words name it.
@@ -342,7 +343,7 @@ def _stands(file: str, line: int, before: str, after: str, report: CrashReport) 
         frame.code.strip()
         for event in report.standing
         for frame in event.frames
-        if frame.code and frame.file.replace("\\", "/").rpartition("/")[2] == file and line in (0, frame.line)
+        if frame.code and base_name(frame.file) == file and line in (0, frame.line)
     ]
     head = before.strip().split("\n")[0].strip()
     return any(head in code or code in before for code in quoted)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from corpus.keys import canonical, last_level
+from corpus.paths import base_name
 from ingest.configfiles import reader
 from ingest.configfiles.formats import CODE
 from ingest.logs.report import CrashReport
@@ -75,7 +76,7 @@ def _of_launch(report: CrashReport, scripts: Sequence[JobFile]) -> Iterator[RowT
     """Yield the row of each script that starts the program which ran."""
     started = _PROGRAM.search(report.command[1])
     frames = report.root.frames if report.root is not None else ()
-    first = next((frame.file.replace("\\", "/").rpartition("/")[2] for frame in frames if is_own(frame)), "")
+    first = next((base_name(frame.file) for frame in frames if is_own(frame)), "")
     names = {name for name in (started[0] if started else "", first) if name.endswith(".py")}
     for file in scripts:
         for place, row in enumerate(file.text.split("\n")):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from corpus.keys import canonical
 from corpus.library import Library
+from corpus.paths import base_name
 from ingest.configfiles.formats import CODE
 from ingest.configfiles.shell.spelling import is_switch
 from ingest.logs.report import CrashReport
@@ -46,7 +47,7 @@ def changed_option(
     The row has to stand in one of the job's scripts, as `place` says. A word behind an option is its value
     only where the option is known to take one: it may be the script that is run, or the model that is served.
     """
-    file = re.sub(r":\d+$", "", place.strip()).replace("\\", "/").rpartition("/")[2]
+    file = base_name(re.sub(r":\d+$", "", place.strip()))
     rows = (
         row.strip()
         for text in report.launches

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from corpus.batch_limits import BatchLimit, known_batch_limits
 from corpus.expressions import compiled
 from corpus.message import in_both
+from corpus.paths import base_name
 from ingest.logs.conditions import applies
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.failing_code import JobFile
@@ -36,7 +37,7 @@ def raised_limit(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | Non
         if put:
             at = min(put)
             text = "\n".join(put.get(each, line) for each, line in enumerate(lines))
-            place = f"{file.name.replace(chr(92), '/').rpartition('/')[2]}:{at + 1}"
+            place = f"{base_name(file.name)}:{at + 1}"
             why = in_both(f"changes.batch-{rows[0].of}")
             return OwnEdit("replace", place, lines[at].strip(), put[at].strip(), why, file, text)
     return None

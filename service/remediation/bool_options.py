@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from corpus.keys import last_level
 from corpus.message import joined, words
+from corpus.paths import base_name
 from corpus.schema import Language
 from ingest.configfiles.formats import CODE
 from ingest.logs.report import CrashReport
@@ -51,7 +52,7 @@ def _read_as_bool(files: Sequence[JobFile]) -> Iterator[tuple[str, str]]:
     """Give each option that a parser of the job's files reads so, with the place."""
     for file in files:
         tree = parsed(file.text) if file.name.endswith(CODE) else None
-        name = file.name.replace("\\", "/").rpartition("/")[2]
+        name = base_name(file.name)
         for node in ast.walk(tree) if tree is not None else ():
             match node:
                 case ast.Call(func=ast.Attribute(attr="add_argument"), args=[*flags], keywords=keywords):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from corpus.keys import last_level, pattern
 from corpus.message import joined, words
+from corpus.paths import base_name
 from corpus.schema import Language
 from ingest.configfiles.formats import CODE
 from ingest.logs.configs.launch import Setting
@@ -76,7 +77,7 @@ def _rows_run(rows: Sequence[str], name: str, report: CrashReport) -> Iterator[t
     """Give the rows of a module with their numbers, without what only runs where it is the program itself."""
     leaf = name.rpartition("/")[2]
     frames = [frame for event in report.events for frame in event.frames if frame.function == "<module>"]
-    programs = {frame.file.replace("\\", "/").rpartition("/")[2] for frame in frames}
+    programs = {base_name(frame.file) for frame in frames}
     programs |= set(_SCRIPT.findall(report.command[1]))
     is_module = bool(programs) and leaf not in programs
     within = False

@@ -31,6 +31,7 @@ from itertools import pairwise
 from packaging.utils import canonicalize_name
 
 from corpus.message import in_both
+from corpus.paths import base_name
 from ingest.configfiles.errors import NotPatchableError
 from ingest.configfiles.formats import CODE
 from ingest.configfiles.shell.syntax import parse
@@ -149,7 +150,7 @@ def _named(script: str, files: Sequence[JobFile]) -> JobFile | None:
 
 
 def _base(file: JobFile) -> str:
-    return file.name.replace("\\", "/").rpartition("/")[2]
+    return base_name(file.name)
 
 
 def _defaulted(file: JobFile, name: str, option: str) -> OwnEdit | None:

@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 
 from corpus.message import Message
+from corpus.paths import base_name
 from ingest.errors import (
     ArchiveInputError,
     BrokenArchiveError,
@@ -160,7 +161,7 @@ class LogSource:
     @property
     def notebooks(self) -> list[tuple[str, bytes]]:
         """Give name and bytes of the notebook that was read, whose cells are the job's program."""
-        plain = self.name.replace("\\", "/").rpartition("/")[2]
+        plain = base_name(self.name)
         name = plain if plain.endswith(".ipynb") else f"{plain.partition('.')[0] or 'notebook'}.ipynb"
         return [(name, b"".join(self._notebook))] if self._notebook else []
 

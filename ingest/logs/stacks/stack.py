@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Literal
 
+from corpus.paths import base_name
 from ingest.logs.lines import MAX_TEXT, SHAPED, Line, line_like, names_source, parse_line, printed_layout
 from ingest.logs.prefixes import marks_within, rank_marks
 from ingest.logs.scanner import Block
@@ -64,7 +65,7 @@ class Frame:
     @property
     def found_at(self) -> str:
         """Name the row as a person finds it: the file without its folders, and the line."""
-        return self.place or f"{self.file.replace(chr(92), '/').rpartition('/')[2]}:{self.line}"
+        return self.place or f"{base_name(self.file)}:{self.line}"
 
     def __str__(self) -> str:
         return f"{self.file}:{self.function}"

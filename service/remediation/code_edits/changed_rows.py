@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
+from corpus.paths import base_name
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
 from ingest.logs.stacks.stack import Frame
@@ -56,7 +57,7 @@ def changed_row(report: CrashReport, files: Sequence[JobFile]) -> ChangedRow | N
     file = file_of(frame, files)
     if file is None:
         return None
-    name = file.name.replace("\\", "/").rpartition("/")[2]
+    name = base_name(file.name)
     rows = file.text.split("\n")
     if frame.code.strip() in map(str.strip, rows):
         return None

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from corpus.paths import base_name
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
 from service.remediation.code_edits.failing_code import JobFile, file_of, frames_of_failure, row_of
@@ -31,7 +32,9 @@ def defined_since(report: CrashReport, files: Sequence[JobFile]) -> tuple[str, P
         there = _member(match["owner"], match["name"], files) or _moved(match["name"], report, files)
     else:
         return None
-    return (match["name"], PresentCure(_leaf(there[0]), there[1].lineno)) if there is not None else None
+    return (
+        (match["name"], PresentCure(base_name(there[0].name), there[1].lineno)) if there is not None else None
+    )
 
 
 def _functions(
@@ -109,7 +112,3 @@ def _is_member(item: ast.stmt, name: str) -> bool:
         return item.name == name and not item.decorator_list
     targets = item.targets if isinstance(item, ast.Assign) else []
     return any(isinstance(target, ast.Name) and target.id == name for target in targets)
-
-
-def _leaf(file: JobFile) -> str:
-    return file.name.replace("\\", "/").rpartition("/")[2]

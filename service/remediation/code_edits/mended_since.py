@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from corpus.message import in_both
+from corpus.paths import base_name
 from corpus.schema import Text
 from ingest.configfiles.notebook import ENDING
 from ingest.logs.report import CrashReport
@@ -63,7 +64,7 @@ def mended_since(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | Non
     # A notebook's cells run in any order: what one of them has says nothing of another one.
     if file is None or file.name.endswith(ENDING):
         return None
-    leaf = file.name.replace("\\", "/").rpartition("/")[2]
+    leaf = base_name(file.name)
     code = next(failing_code(frames, files), None)
     found: _Finding | None = None
     if code is not None and code.file is not None and code.frame is own[-1]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from corpus.code_edits import known_code_edits
+from corpus.paths import base_name
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
 from service.remediation.code_edits.failing_code import JobFile, file_of, frames_of_failure, is_row, row_of
@@ -47,11 +48,7 @@ def moved_row(report: CrashReport, files: Sequence[JobFile]) -> PresentCure | No
         and abs(line - own[-1].line) > 1
         and own[-1].code.count("(") == own[-1].code.count(")")
     )
-    return (
-        PresentCure(file.name.replace("\\", "/").rpartition("/")[2], line)
-        if file is not None and line and is_far
-        else None
-    )
+    return PresentCure(base_name(file.name), line) if file is not None and line and is_far else None
 
 
 def present_edit(edit: OwnEdit, report: CrashReport, files: Sequence[JobFile]) -> PresentCure | None:
@@ -66,7 +63,7 @@ def present_edit(edit: OwnEdit, report: CrashReport, files: Sequence[JobFile]) -
     if file is None or tree is None or wanted is None or not wanted.body:
         return None
     frame = [frame for frame in frames_of_failure(report) if is_own(frame) and frame.code][-1]
-    name = file.name.replace("\\", "/").rpartition("/")[2]
+    name = base_name(file.name)
     is_replaced = edit.kind == "replace"
     within = list(_within(tree, frame.function))
     there = _moved(edit, wanted, within) or _renamed(edit, wanted, within)
@@ -106,7 +103,7 @@ def given_argument(
             given = ast.unparse(keyword.value)
             is_told = given.strip("'\"") == value if value else given != "None"
             if file is not None and keyword.arg == argument and is_told:
-                return PresentCure(file.name.replace("\\", "/").rpartition("/")[2], keyword.value.lineno)
+                return PresentCure(base_name(file.name), keyword.value.lineno)
     return None
 
 
@@ -116,7 +113,7 @@ def made_call(call: str, report: CrashReport, files: Sequence[JobFile]) -> Prese
     tree = parsed(file.text) if file is not None else None
     for node in ast.walk(tree) if tree is not None else ():
         if file is not None and isinstance(node, ast.Call) and ast.unparse(node.func) == call:
-            return PresentCure(file.name.replace("\\", "/").rpartition("/")[2], node.lineno)
+            return PresentCure(base_name(file.name), node.lineno)
     return None
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from corpus.message import in_both
+from corpus.paths import base_name
 from ingest.configfiles.formats import CODE
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import is_own
@@ -149,7 +150,7 @@ def _edit(found: _ShortLoop) -> OwnEdit | None:
     rows, skip = found.file.text.split("\n"), found.skip
     is_reward = REWARDS.search(found.function.name) is not None
     put = f"{found.name}.append({_PUT if is_reward else _UNKNOWN})"
-    leaf = found.file.name.replace("\\", "/").rpartition("/")[2]
+    leaf = base_name(found.file.name)
     why = in_both("changes.row-left-out", name=found.function.name, list=found.name)
     last = skip.end_lineno or skip.lineno
     if isinstance(skip, ast.Continue):

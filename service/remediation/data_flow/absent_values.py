@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from corpus.message import in_both
+from corpus.paths import base_name
 from corpus.schema import Text
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.failing_code import JobFile
@@ -99,7 +100,7 @@ def _without_graph(steps: Sequence[Step], files: Sequence[JobFile]) -> Text | No
     head = ""
     for file in files:
         tree = parsed(file.text) if file.name in {name for name, _ in lines} else None
-        leaf = file.name.replace("\\", "/").rpartition("/")[2]
+        leaf = base_name(file.name)
         for function in ast.walk(tree) if tree is not None else ():
             for block in _own(function) if isinstance(function, Function | ast.Module) else ():
                 if not isinstance(block, ast.With) or not any(map(_records_nothing, block.items)):

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from corpus.message import in_both
+from corpus.paths import base_name
 from corpus.schema import Text
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.failing_code import JobFile, frames_of_failure
@@ -25,7 +26,7 @@ def changed_since(report: CrashReport, files: Sequence[JobFile]) -> Text | None:
         least, most = found
         given = len(call.args) + len(call.keywords)
         if not least <= given <= most:
-            leaf = module.name.replace("\\", "/").rpartition("/")[2]
+            leaf = base_name(module.name)
             taken = least if given < least else most
             place = f"{leaf}:{call.lineno}"
             return in_both("changes.changed-since", call=called(call), place=place, given=given, taken=taken)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from corpus.message import in_both
+from corpus.paths import base_name
 from corpus.schema import Text
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import own_call
@@ -41,7 +42,7 @@ def counted_mapping(report: CrashReport, files: Sequence[JobFile]) -> Text | Non
     if len(found) != 1 or any(name.isdigit() for name in found[0][1]):
         return None
     file, names = found[0]
-    leaf = file.name.replace("\\", "/").rpartition("/")[2]
+    leaf = base_name(file.name)
     told = {"name": way["name"], "file": leaf, "number": said["number"]}
     return in_both("changes.counted-mapping", keys=", ".join(names[:MOST_NAMED]), **told)
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from corpus.message import in_both
+from corpus.paths import base_name
 from corpus.schema import Text
 from ingest.configfiles.notebook import place_in
 from ingest.logs.report import CrashReport
@@ -43,7 +44,7 @@ class _SetPlace:
     @property
     def row(self) -> str:
         """The file's own name with the row."""
-        return f"{_leaf(self.file)}:{getattr(self.node, 'lineno', 0)}"
+        return f"{base_name(self.file.name)}:{getattr(self.node, 'lineno', 0)}"
 
 
 def set_elsewhere(report: CrashReport, files: Sequence[JobFile]) -> Text | None:
@@ -172,7 +173,7 @@ def _calls_of(method: str, files: Sequence[JobFile]) -> list[str]:
     for file, module in _modules(files):
         for call in module.calls.get(method, ()):
             inner = next((each for each in module.around(call) if isinstance(each, ast.If)), None)
-            row = f"{_leaf(file)}:{call.lineno}"
+            row = f"{base_name(file.name)}:{call.lineno}"
             found.append(f"{row}, `if {_short(inner.test)}`" if inner is not None else row)
     return found
 
@@ -188,7 +189,7 @@ def _defined_apart(owner: str, name: str, files: Sequence[JobFile]) -> Text | No
         above = next(module.around(node), None)
         if first != ["self"] or isinstance(above, ast.ClassDef):
             continue
-        where = f"{_leaf(file)}:{node.lineno}"
+        where = f"{base_name(file.name)}:{node.lineno}"
         if isinstance(above, Function) and above in cls.body:
             return in_both("changes.defined-within", owner=owner, name=name, where=where, method=above.name)
         if isinstance(above, ast.Module):
@@ -237,10 +238,6 @@ def _stores(tree: ast.Module) -> Iterator[ast.Name]:
             for node in ast.walk(statement):
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                     yield node
-
-
-def _leaf(file: JobFile) -> str:
-    return file.name.replace("\\", "/").rpartition("/")[2]
 
 
 def _short(node: ast.expr) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from corpus.keys import canonical, last_level
 from corpus.message import in_both
+from corpus.paths import base_name
 from ingest.logs.configs.launch import Setting
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.failing_code import FailingCode, JobFile, failing_code, frames_of_failure
@@ -42,7 +43,7 @@ def own_switches(report: CrashReport, settings: Sequence[Setting]) -> list[Named
     names = (name for held, name, _ in levels if HOLDER.fullmatch(ast.unparse(held).rpartition(".")[2]))
     given = {canonical(last_level(item.key)) for item in settings if item.file and item.value == "True"}
     found = [switches[name] for name in dict.fromkeys(names) if name in switches and name not in given]
-    leaf = code.file.name.replace("\\", "/").rpartition("/")[2]
+    leaf = base_name(code.file.name)
     place = f"{leaf}:{code.statement.lineno}"
     told = "changes.let-over" if is_there else "changes.let-by-switch"
     return [

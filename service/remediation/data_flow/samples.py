@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from corpus.expressions import compiled
 from corpus.message import in_both
+from corpus.paths import base_name
 from corpus.sample_demands import SampleDemand, known_sample_demands
 from corpus.schema import Text
 from ingest.logs.report import CrashReport
@@ -51,7 +52,7 @@ class SampleMaker:
     @property
     def leaf(self) -> str:
         """The file's own name."""
-        return self.module.name.replace("\\", "/").rpartition("/")[2]
+        return base_name(self.module.name)
 
 
 def sample_words(report: CrashReport, files: Sequence[JobFile]) -> Text | None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from corpus.message import in_both
+from corpus.paths import base_name
 from corpus.schema import Text
 from ingest.logs.report import CrashReport
 from service.remediation.code_edits.failing_code import JobFile, frames_of_failure
@@ -40,7 +41,7 @@ def written_words(report: CrashReport, files: Sequence[JobFile]) -> Text | None:
     module, node, loop = loops[0] if len(loops) == 1 else (None, None, None)
     if module is None or node is None or loop is None:
         return None
-    leaf = module.name.replace("\\", "/").rpartition("/")[2]
+    leaf = base_name(module.name)
     finds = (each for each in ast.walk(loop.iter) if isinstance(each, ast.Call))
     over = ast.unparse(next(each for each in finds if _FINDS.fullmatch(called(each))))
     over = over if len(over) <= _LONGEST else f"{over[:_LONGEST]}…"

@@ -117,6 +117,13 @@ GOES = "#!/bin/bash\nBASE=/data/kim\ncd $BASE\npython prepare.py --rows lists/ro
             {"det.py": "data = dict(samples_per_gpu=8, workers_per_gpu=2)\n"},
             "samples_per_gpu",
         ),
+        # A batch of a tokenizer is none of a step's, and the plain name comes before a longer one.
+        Job(
+            stack(STEP, error=OOM.format(asked="2.00", free="1.00")),
+            {"run.py": "tokenizer_batch_size = 32\nteacher_batch_size = 8\nbatch_size = 16\n"},
+            "batch_size",
+            ("tokenizer_batch_size", "teacher_batch_size"),
+        ),
         # What calls that nobody sees do with what they are handed is not known.
         Job(
             stack(
