@@ -145,13 +145,17 @@ export interface Engine {
   trace: TraceStep[];
 }
 
-/** A line of the log that the answer rests on, redacted; `file` names it where there are several. */
+/**
+ * A line of the log that the answer rests on, redacted; `file` names it where there are several. `below`
+ * are the first rows of its message below it, where it announces them and says no reason itself.
+ */
 export interface Evidence {
   line: number;
   text: string;
   role: "root" | "collateral" | "context";
   why: string;
   file: string | null;
+  below: string[];
 }
 
 /**

@@ -173,7 +173,9 @@ def load(folder: Path = FOLDER, split: Split | None = None, *, bare: bool = Fals
     """
     found = [_incident(path, bare=bare) for path in sorted(folder.glob("*/label.yaml"))]
     if not found:
-        raise InvalidIncidentError(f"{folder} holds no incident: one is a folder with label.yaml and log.txt")
+        raise InvalidIncidentError(
+            f"{folder} holds no incident: one is a folder with label.yaml and log.txt (a checkout has ours)"
+        )
     return [incident for incident in found if split in (None, incident.label.split)]
 
 

@@ -24,17 +24,19 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("corpus", "ingest", "service", "eval", "ui", "whycrash")
 SAMPLE = ROOT / "eval" / "incidents" / "teak-avocet" / "log.txt"
 BESIDE = ("pyproject.toml", "README.md", "LICENSE")
+# What stays in a checkout: who scores has one; these logs would be a thirtieth of an installation.
+LEFT = (
+    ROOT / "eval" / "incidents",
+    ROOT / "eval" / "fresh" / "rounds",
+    ROOT / "ingest" / shipped.FOLDER.name,
+)
 
 
 def build(target: Path) -> Path:
     """Build the wheel into a folder, and give its path."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
-        left = shutil.ignore_patterns("__pycache__", shipped.FOLDER.name)
-        for name in PACKAGES:
-            shutil.copytree(ROOT / name, tree / name, ignore=left)
-        for name in BESIDE:
-            shutil.copy2(ROOT / name, tree)
+        copy_sources(tree)
         pack(tree / "ingest" / shipped.FOLDER.name, tree / "home")
         command = [sys.executable, "-m", "uv", "build", "--wheel", "--no-build-isolation", "--quiet"]
         command += ["--python", sys.executable, "--out-dir", str(tree / "dist"), str(tree)]
@@ -42,6 +44,18 @@ def build(target: Path) -> Path:
         (made,) = (tree / "dist").glob("*.whl")
         target.mkdir(parents=True, exist_ok=True)
         return Path(shutil.copy2(made, target))
+
+
+def copy_sources(tree: Path) -> None:
+    """Copy what a wheel is made of into a folder."""
+    for name in PACKAGES:
+        shutil.copytree(ROOT / name, tree / name, ignore=_left)
+    for name in BESIDE:
+        shutil.copy2(ROOT / name, tree)
+
+
+def _left(folder: str, names: list[str]) -> set[str]:
+    return {name for name in names if name == "__pycache__" or Path(folder, name) in LEFT}
 
 
 def pack(folder: Path, home: Path) -> None:

@@ -35,12 +35,15 @@ def main(words: list[str]) -> int:
     parser.add_argument("out", type=Path, help="file for the rows, JSON lines")
     parser.add_argument("--compare", type=Path, metavar="OLD", help="rows of an earlier run")
     parser.add_argument("--only", choices=("incidents", "made"), help="only this part")
+    parser.add_argument(
+        "--incidents", type=Path, default=incidents.FOLDER, help="their folder, where no checkout runs this"
+    )
     parser.add_argument("--bytes", type=int, default=made_logs.SIZE, help="size of each made log")
     options = parser.parse_args(words)
     old = dict(_read(options.compare)) if options.compare else {}
     differing = 0
     with options.out.open("w", encoding="utf-8") as stream:
-        for name, row in _rows(options.only, options.bytes):
+        for name, row in _rows(options.only, options.incidents, options.bytes):
             # Where the checkout lies is no part of an answer.
             text = json.dumps(row, ensure_ascii=False, default=str).replace(f"{Path.cwd()}/", "")
             told = json.loads(text)
@@ -54,10 +57,10 @@ def main(words: list[str]) -> int:
     return 1 if differing or missing else 0
 
 
-def _rows(only: str | None, size: int) -> Iterator[tuple[str, Any]]:
+def _rows(only: str | None, folder: Path, size: int) -> Iterator[tuple[str, Any]]:
     if only != "made":
         triage = Triage(load_settings())
-        for incident in incidents.load():
+        for incident in incidents.load(folder):
             report = triage.reader.read(incident.source())
             files = tuple(read_config(path) for path in incident.job_files)
             job = ReadJob(report, incident.label.language, files)

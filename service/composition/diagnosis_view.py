@@ -39,6 +39,8 @@ _NOT_SET = frozenset({"", "None", "null", "Null", "NULL", "~"})
 
 # Levels of a path that tell a reader his file, and conditions that a reader follows.
 _LEVELS, _MOST_CONDITIONS = 3, 3
+# Characters of a row that a message announces.
+_ROW_BELOW = 110
 
 # A log that only stops is told from one that shows a good end.
 ShownVerdict = Verdict | Literal["open-end"]
@@ -276,7 +278,11 @@ class DiagnosisView:
     @property
     def proof(self) -> str:
         """The root's message without times, ranks and levels before it, its ids cut; empty for none."""
-        return "" if self.root is None else shortening.without_ids(message_of(self.root.text))
+        if self.root is None:
+            return ""
+        # Of several rows none takes the others' room.
+        below = (shortening.shortened(row, _ROW_BELOW) for row in self.root.below)
+        return shortening.without_ids(" ".join((message_of(self.root.text), *below)))
 
     @property
     def happened(self) -> str:

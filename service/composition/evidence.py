@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice, takewhile
 
 from corpus.library import Library
 from corpus.schema import Language
@@ -15,6 +16,8 @@ from service.scoring.assessment import Assessment
 MAX_EVIDENCE = 8
 MAX_CASCADE = 12
 MAX_RANKS = 64
+# Rows of a message that are shown below its first.
+MAX_BELOW = 3
 
 
 def kindred_events(assessment: Assessment, library: Library) -> list[Event]:
@@ -43,10 +46,22 @@ def evidence_of(assessment: Assessment, library: Library, language: Language) ->
         said = phrase(why, language)
         return Evidence(line=place.line, text=event.text, role=role, why=said, file=place.file or None)
 
-    found = [line(root, "root", "root")]
+    found = [line(root, "root", "root").model_copy(update={"below": _below(root, report)})]
     found += [line(event, "context", "same") for event in same[:3]]
     found += [line(event, "collateral", "after") for event in (*origins[:3], *rest)]
     return tuple(found[:MAX_EVIDENCE])
+
+
+def _below(event: Event, report: CrashReport) -> tuple[str, ...]:
+    """Give the rows that a message announces, as `Error(s) in loading state_dict for UNet:` does.
+
+    Those of a message without its traceback are the indented ones below it.
+    """
+    if not event.body.rstrip().endswith((":", "：")):
+        return ()
+    below = (report.texts.get(number, "") for number in range(event.line + 1, event.line + 1 + MAX_BELOW))
+    rows = event.rest.split("\n") if event.rest.strip() else takewhile(lambda row: row[:1].isspace(), below)
+    return tuple(islice(filter(None, map(str.strip, rows)), MAX_BELOW))
 
 
 def cascade_of(report: CrashReport) -> tuple[CascadeEntry, ...]:

@@ -33,13 +33,17 @@ class Alternative(Part):
 
 
 class Evidence(Part):
-    """A line of the log that the answer rests on, redacted; `file` names it where there are several."""
+    """A line of the log that the answer rests on, redacted; `file` names it where there are several.
+
+    `below` are the first rows of its message below it, where it announces them and says no reason itself.
+    """
 
     line: int
     text: str
     role: EvidenceRole
     why: str
     file: str | None = None
+    below: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:

@@ -216,6 +216,17 @@ def test_the_proof_is_the_message_behind_a_progress_bar(triage: Triage) -> None:
     assert "41/170" not in proof
 
 
+def test_the_rows_that_a_message_announces_are_part_of_its_proof(triage: Triage) -> None:
+    """What is missing and what is there instead are read together; a long row leaves the next its room."""
+    many = ", ".join(f'"stem.{number}.weight"' for number in range(40))
+    loading = f"{LOADING.partition(chr(10))[0]}\n\tMissing key(s) in state_dict: {many}.\n"
+    shown = diagnosis_view(
+        explained(triage, f'{loading}\tUnexpected key(s) in state_dict: "trunk.weight".\n')
+    ).proof
+    assert 'Missing key(s) in state_dict: "stem.0.weight"' in shown
+    assert shown.endswith('Unexpected key(s) in state_dict: "trunk.weight".')
+
+
 def test_that_the_end_of_a_long_path_is_told_and_an_address_stays_whole() -> None:
     """Which file it is stands in its last parts; a message that has room is left as it is."""
     path = "/data/" + "/".join(f"folder-{number}" for number in range(20)) + "/images/cat-17.jpg"
