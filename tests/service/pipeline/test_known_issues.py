@@ -113,6 +113,15 @@ def test_that_a_known_bug_of_what_a_trainer_runs_is_named_in_its_jobs(
             failed("AttributeError: 'DataFrame' object has no attribute 'append'", "polars/frame.py:run"),
             "python/frame-append-removed",
         ),
+        (failed("ValueError: Unsupported file format: /data/train.jsonl"), "verl/lines-of-json-refused"),
+        (
+            failed(
+                "AttributeError: 'CustomModel' object has no attribute 'prepare_inputs_for_generation'",
+                "verl/workers/fsdp_workers.py:_build_model_optimizer",
+                "peft/peft_model.py:__init__",
+            ),
+            "verl/critic-adapter-task",
+        ),
         (
             failed("OverflowError: cannot convert float infinity to integer", "lightning/trainer.py:fit"),
             "lightning/resume-iterable-overflow",
