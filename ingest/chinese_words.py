@@ -11,7 +11,7 @@ import logging
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -79,9 +79,15 @@ class WordFrequencies:
 
 def write(path: Path) -> None:
     """Write jieba's own dictionary as a table of frequencies."""
+    _dictionary().write(path)
+
+
+@cache
+def _dictionary() -> WordFrequencies:
+    """Give jieba's own: two seconds, which a process that writes one index after another pays once."""
     tokenizer = _tokenizer()
     frequencies, _ = tokenizer.gen_pfdict(tokenizer.get_dict_file())
-    WordFrequencies.of(frequencies).write(path)
+    return WordFrequencies.of(frequencies)
 
 
 def cutter(path: Path | None = None) -> Cut:

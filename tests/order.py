@@ -49,6 +49,13 @@ LONGEST = (
     "ui/test_mcp.py",
     "ingest/test_bulk_ingest.py",
     "ui/chat/test_log.py",
+    "ingest/logs/inputs/test_archives.py",
+    "ingest/configfiles/test_places.py",
+    "ingest/redaction/test_redaction.py",
+    "ingest/test_pipeline.py",
+    "ingest/redaction/test_extra.py",
+    "ingest/logs/test_repeats.py",
+    "ingest/test_embedder.py",
 )
 
 

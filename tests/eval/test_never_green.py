@@ -10,7 +10,7 @@ from eval import incidents
 from eval.incidents import Incident
 from tests.factories import ReadLog
 
-# Every so many incidents one is tried in each run of the tests, and all of them in the long ones.
+# Every so many incidents one is tried in each run of the tests, and the others in the long ones.
 SAMPLE = 13
 # What scripts say last without `set -e`.
 LAST_WORDS = (
@@ -30,6 +30,11 @@ ARGUABLE = {
     "dotterel-22": "the last word stands behind commands that a person tried while the job hung",
     "thrift-flume": "the failure was logged, which most of those live through who then say that all is done",
 }
+
+
+def others() -> list[Incident]:
+    """Give the incidents that the sample has not."""
+    return [one for number, one in enumerate(incidents.load()) if number % SAMPLE]
 
 
 def failed(chosen: Sequence[Incident]) -> list[tuple[Incident, str]]:
@@ -73,9 +78,9 @@ def test_that_a_sample_of_the_failed_incidents_is_never_green(read: ReadLog) -> 
 
 @pytest.mark.long
 def test_that_no_failed_incident_is_green_for_a_scripts_last_word(read: ReadLog) -> None:
-    assert green_with_last_words(read, incidents.load()) == []
+    assert green_with_last_words(read, others()) == []
 
 
 @pytest.mark.long
 def test_that_no_incident_is_green_before_it_fails(read: ReadLog) -> None:
-    assert green_when_cut(read, incidents.load()) == []
+    assert green_when_cut(read, others()) == []

@@ -40,9 +40,14 @@ KINDS = (
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, pattern_cache: Path) -> Path:
     """A home whose patterns are compiled already."""
-    made = tmp_path_factory.mktemp("home")
-    (made / "cache").symlink_to(pattern_cache)
-    return made
+    return compiled_home(tmp_path_factory.mktemp("home"), pattern_cache)
+
+
+def compiled_home(folder: Path, pattern_cache: Path) -> Path:
+    """Give a folder the compiled patterns: each process of a pool would take ten seconds to compile them."""
+    folder.mkdir(exist_ok=True)
+    (folder / "cache").symlink_to(pattern_cache)
+    return folder
 
 
 def collection(folder: Path, count: int) -> list[IngestTask]:
@@ -79,22 +84,23 @@ def test_a_pool_gives_what_one_by_one_does(
 
 @pytest.mark.long
 def test_many_logs_make_the_same_index_as_few(
-    tmp_path: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, reader: Reader, pattern_cache: Path, small_corpus: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether there are enough for a pool does not show in the documents."""
     collection(tmp_path / "logs", 40)
 
-    def indexed(name: str) -> pipeline.IngestOutcome:
+    def indexed(home: Path) -> pipeline.IngestOutcome:
         return pipeline.ingest(
-            tmp_path / name, HashEmbedder(), silent, notes=[], logs=[tmp_path / "logs"], reader=reader
+            home, HashEmbedder(), silent, notes=[], logs=[tmp_path / "logs"], reader=reader
         )
 
-    few = indexed("few")
+    few = indexed(tmp_path / "few")
     monkeypatch.setattr(bulk_ingest, "FROM", 10)
-    pooled = indexed("pooled")
+    home = compiled_home(tmp_path / "pooled", pattern_cache)
+    pooled = indexed(home)
     assert pooled.index.documents == few.index.documents
     assert (pooled.added, pooled.skipped) == (few.added, few.skipped)
-    again = indexed("pooled")
+    again = indexed(home)
     assert (again.unchanged, again.rebuilt) == (40, False)
     assert not list((tmp_path / "pooled/index/parts").rglob("*.jsonl"))
 

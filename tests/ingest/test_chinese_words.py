@@ -24,6 +24,16 @@ def test_that_runs_are_cut_as_by_the_dictionary_itself(tmp_path: Path) -> None:
     assert [list(cut(run)) for run in runs] == [list(jieba.cut_for_search(run)) for run in runs]
 
 
+def test_that_a_second_table_does_not_read_the_dictionary_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that takes files in again and again writes one with each index."""
+    chinese_words.write(tmp_path / "first")
+    monkeypatch.setattr(jieba.Tokenizer, "gen_pfdict", None)
+    chinese_words.write(tmp_path / "second")
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+
+
 def test_that_a_beginning_is_known_and_counts_nothing(tmp_path: Path) -> None:
     """What a word begins with goes on, what none begins with ends the search."""
     WordFrequencies.of({"ab": 3, "a": 0, "abc": 7}).write(tmp_path / "words")

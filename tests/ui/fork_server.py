@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from ingest import chinese_words
 from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -106,6 +107,23 @@ def _warm_up(home: Path) -> None:
     gc.freeze()
 
 
+def _keep_dictionary(table: Path) -> None:
+    """Have all commands share the words that an index is written with, which take two seconds to make.
+
+    The first command that asks for them leaves them for all others; nothing of them is in this process.
+    """
+    make = chinese_words._dictionary
+
+    def kept() -> chinese_words.WordFrequencies:
+        if not table.exists():
+            part = table.with_suffix(f".{os.getpid()}")
+            make().write(part)
+            part.replace(table)
+        return chinese_words.WordFrequencies.read(table)
+
+    chinese_words._dictionary = kept
+
+
 def _serve(asking: socket.socket) -> None:
     """Fork for each command that is asked for; returns in the process that is to run one."""
     is_warm = False
@@ -144,6 +162,8 @@ if __name__ == "__main__":
 
     save_prefilter(Path(os.environ[COMPILED]))
     load_prefilter()
+    # Beside the folder, which is that of a home.
+    _keep_dictionary(Path(os.environ[COMPILED]).parents[1] / "chinese.words")
     for name in message.files():
         message.rows(name)
     # A child would copy each page of what is here whose objects its collector walks through.

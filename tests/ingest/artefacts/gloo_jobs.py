@@ -18,6 +18,9 @@ os.environ["TORCH_FR_BUFFER_SIZE"] = "2000"
 
 import torch
 import torch._C._distributed_c10d as c10d
+
+# A dump imports it: once here, before the forks, in place of twenty times in them.
+import torch._dynamo
 import torch.distributed as dist
 
 WORLD = 3

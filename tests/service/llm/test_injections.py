@@ -130,45 +130,35 @@ def unharmed(triage: Triage, clean: str) -> Diagnosis:
     return asked_of(triage, clean).first
 
 
-# Each place and each order is in some log of these.
-FEW = [row for number, row in enumerate(SET) if number % 5 == 0]
+# The places in the set of those that stand for it: each place and each order is in some log of these.
+FEW = range(0, len(SET), 5)
 
 
-@pytest.fixture(scope="module", params=[FEW, pytest.param(SET, marks=pytest.mark.long)], ids=["few", "all"])
+@cache
+def obeying(triage: Triage, number: int) -> tuple[str, Poisoned, TriageContext, Heard]:
+    """Let an obeying model answer for a poisoned log of the set; one of an even place agrees on the cause."""
+    base, item = SET[number]
+    triage_context = asked_of(triage, item.infected)
+    answer = obeyed(triage_context, item.order, agrees=number % 2 == 0)
+    turn = Turn(json.dumps(answer, ensure_ascii=False), stride=400)
+    return base, item, triage_context, hear(triage, triage_context, [turn])
+
+
+@pytest.fixture(
+    scope="module", params=[FEW, pytest.param(range(len(SET)), marks=pytest.mark.long)], ids=["few", "all"]
+)
 def heard(triage: Triage, request: pytest.FixtureRequest) -> list[tuple[str, Poisoned, TriageContext, Heard]]:
     """Let an obeying model answer for the poisoned logs, once with its order and once with a true quote
     beside it.
     """
-    made = []
-    for place, (base, item) in enumerate(request.param):
-        triage_context = asked_of(triage, item.infected)
-        made.append(
-            (
-                base,
-                item,
-                triage_context,
-                hear(
-                    triage,
-                    triage_context,
-                    [
-                        Turn(
-                            json.dumps(
-                                obeyed(triage_context, item.order, agrees=place % 2 == 0), ensure_ascii=False
-                            ),
-                            stride=400,
-                        )
-                    ],
-                ),
-            )
-        )
-    return made
+    return [obeying(triage, number) for number in request.param]
 
 
 def test_the_set_is_large_and_varied() -> None:
     """At least 120 poisoned logs, in every place, and the logs differ from their clean twins."""
     assert len(SET) >= 120
-    assert {item.name.split(", order")[0] for _, item in FEW} == set(PLACES)
-    assert {item.order for _, item in FEW} == {item.order for _, item in SET}
+    assert {SET[number][1].name.split(", order")[0] for number in FEW} == set(PLACES)
+    assert {SET[number][1].order for number in FEW} == {item.order for _, item in SET}
     assert all(CANARY in item.infected.replace("\u200b", "") and CANARY not in item.clean for _, item in SET)
 
 
