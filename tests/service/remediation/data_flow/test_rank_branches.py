@@ -47,8 +47,8 @@ HEAD = "def score(x):\n    return accelerator.gather_for_metrics(x)\n"
         ("if rank == 0:\n    print(x)\n    dist.barrier()\n    print(y)\n", None),
         # Shards are gathered from all.
         (
-            "if rank == 0:\n    with FSDP.state_dict_type(m, X):\n        s = m.state_dict()\n    torch.save(s, 'a')\n",
-            "with FSDP.state_dict_type(m, X):\n    s = m.state_dict()\nif rank == 0:\n    torch.save(s, 'a')\n",
+            "if rank == 0:\n    with FSDP.state_dict_type(m):\n        s = m.sd()\n    torch.save(s)\n",
+            "with FSDP.state_dict_type(m):\n    s = m.sd()\nif rank == 0:\n    torch.save(s)\n",
         ),
         ("if rank == 0 or done:\n    dist.barrier()\n", None),
         ("if rank == 0:\n    print(x)\n", None),
