@@ -45,6 +45,11 @@ HEAD = "def score(x):\n    return accelerator.gather_for_metrics(x)\n"
             "if not args.local_rank:\n    torch.save(x, 'a.pt')\ndist.barrier()\n",
         ),
         ("if rank == 0:\n    print(x)\n    dist.barrier()\n    print(y)\n", None),
+        # Shards are gathered from all.
+        (
+            "if rank == 0:\n    with FSDP.state_dict_type(m):\n        s = m.sd()\n    torch.save(s)\n",
+            "with FSDP.state_dict_type(m):\n    s = m.sd()\nif rank == 0:\n    torch.save(s)\n",
+        ),
         ("if rank == 0 or done:\n    dist.barrier()\n", None),
         ("if rank == 0:\n    print(x)\n", None),
         ("if step == 0:\n    dist.barrier()\n", None),
