@@ -95,12 +95,13 @@ class Pattern(Record):
     `leads_to` finds what failures say that come of what a row tells and do not name it (a job that sees no
     card asks for fewer). A row that `announces` the failure below it comes before every row that knows the
     name which it repeats. What a `lasting` row tells of is a failure where it holds to the last step,
-    whatever end the job says that it came to. A `final` row is a shell's, launcher's or scheduler's word of
-    how a program ended, which no good word of the program above it undoes. An `outright` row says its cause
-    in so many words, whatever else may lie behind it: where that cause is named, the log states it. A row
-    without an expression is one that its `handler` makes events of. A `sign` is an expression that is found
-    faster and ends in each line in which the row's own one ends: only lines that hold it are searched for
-    that.
+    whatever end the job says that it came to; one that `turns` holds where rows of the same shape above it
+    had numbers in place of its NaN, and those below it have none. A `final` row is a shell's, launcher's or
+    scheduler's word of how a program ended, which no good word of the program above it undoes. An `outright`
+    row says its cause in so many words, whatever else may lie behind it: where that cause is named, the log
+    states it. A row without an expression is one that its `handler` makes events of. A `sign` is an
+    expression that is found faster and ends in each line in which the row's own one ends: only lines that
+    hold it are searched for that.
     """
 
     id: str
@@ -126,6 +127,7 @@ class Pattern(Record):
     outright: bool = False
     passing: bool = False
     lasting: bool = False
+    turns: bool = False
     final: bool = False
     whole: bool = False
     partial: bool = False

@@ -299,6 +299,15 @@ class EventLog:
             for group in self._groups.values()
         )
 
+    def lasting(self) -> list[tuple[GroupKey, str]]:
+        """Give the groups that fail the job where they last to the end, each with its first row."""
+        return [(key, group.first.text) for key, group in self._groups.items() if group.first.lasting]
+
+    def let_go(self, key: GroupKey) -> None:
+        """Have a group not last: its run went on without it."""
+        group = self._groups[key]
+        group.first = replace(group.first, lasting=False)
+
     @property
     def groups(self) -> frozenset[GroupKey]:
         """What tells the groups apart."""

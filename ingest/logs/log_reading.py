@@ -111,6 +111,8 @@ class LogReading:
             if row and not (progress.runs[-1].count or progress.runs[-1].finished):
                 self._failures.note_error_levels(block, row)
         self._tracebacks.end_file()
+        if block is not None:
+            self._failures.let_numbers_return(block)
         last: Iterable[tuple[int, bytes]] = ()
         if block is not None and block.line >= progress.first:
             # The first of these rows may be a part of one.
