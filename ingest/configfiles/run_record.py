@@ -68,9 +68,8 @@ def read_record(text: str) -> RunRecord | None:
         kept = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    args, program = (
-        (kept.get(name) for name in ("args", "program")) if isinstance(kept, dict) else (None, None)
-    )
+    # A run that was given no words has no `args`.
+    args, program = (kept.get("args", []), kept.get("program")) if isinstance(kept, dict) else (None, None)
     if not isinstance(args, list) or not isinstance(program, str):
         return None
     cards = kept.get("gpu_count")

@@ -138,12 +138,12 @@ def since_words(advice: CodeAdvice, report: CrashReport, language: Language) -> 
     """Say that the file of the failing call has changed since the log; empty where a change says so."""
     files = job_files(report)
     changed = changed_row(report, files)
-    if advice.step == "again" or (
-        changed is not None and any(each.kind == "code" for each in advice.changes)
-    ):
+    has_change = any(each.kind == "code" for each in advice.changes)
+    if advice.step == "again" or (changed is not None and changed.gone and has_change):
         return ""
     if changed is not None:
-        return phrase("code-since-row" if changed.line else "code-since-gone", language, **_as_now(changed))
+        form = "row-still" if changed.still else "since-row" if changed.line else "since-gone"
+        return phrase(f"code-{form}", language, **_as_now(changed))
     if (moved := moved_row(report, files)) is not None:
         return phrase("code-since-moved", language, file=moved.name, line=moved.line)
     return ""
@@ -203,7 +203,7 @@ def _is_told(change: ProposedChange, report: CrashReport) -> bool:
 def _told_changed(
     change: ProposedChange, row: ChangedRow | None, language: Language, edit: OwnEdit | None = None
 ) -> ProposedChange:
-    """Say that the file at hand is not as it ran: it may have been mended since."""
+    """Say that the file at hand has what a change brings, or no longer what the message blames."""
     if row is None or (edit is not None and (edit.file is not None or edit.there)):
         return change
     now = _as_now(row)
@@ -211,9 +211,7 @@ def _told_changed(
         return change.model_copy(update={"to": phrase("code-edit-there", language, **now)})
     if row.gone:
         return change.model_copy(update={"to": phrase("code-row-mended", language, **now)})
-    form = "code-row-still" if row.still else "code-row-changed" if row.line else "code-row-gone"
-    told = phrase(form, language, **now)
-    return change.model_copy(update={"why": joined(change.why, told, language)})
+    return change
 
 
 def _as_now(row: ChangedRow) -> dict[str, str | int]:

@@ -303,7 +303,7 @@ class DiagnosisView:
                 kept.pop()
         return "\n\n".join(kept)
 
-    def part(self, title: Literal["why", "do", "values", "collect"]) -> str:
+    def part(self, title: Literal["why", "do", "values", "since", "collect"]) -> str:
         """Give a titled part of the explanation, without the cases that it rests on; empty for none."""
         return _CITED.sub("", phrases.titled_text(self.explanation, title, self.language))
 

@@ -199,7 +199,8 @@ class Explanation:
                 said = f"{where}\n\n{phrase('open-do', self.language)}"
             return [said, self._failure.novel(), self._machine(), self._nearest_cases(), collect]
         told = f"{self.headline}\n{self.message.means(self.language) if self.message else ''}"
-        parts = [self.end.told, self._failure.what_happened(told), self.since, self._failure.compared()]
+        since = self.since if is_unknown else ""
+        parts = [self.end.told, self._failure.what_happened(told), since, self._failure.compared()]
         if is_unknown and root is None:
             parts += [self._failure.novel(), self.end.next]
         elif is_unknown:
@@ -225,7 +226,10 @@ class Explanation:
             parts.append(self.end.next if root is None and not self._end_advice else "")
         aftermath = self._failure.aftermath(ended_in_failure=self.end.is_failure)
         parts += [self._vote(cause), self._confirmed(), aftermath, self._machine(), self._past_crashes()]
-        return [*parts, collect if is_unknown else ""]
+        named_since = (
+            phrases.titled("since", self.since, self.language) if self.since and not is_unknown else ""
+        )
+        return [*parts, named_since, collect if is_unknown else ""]
 
     @property
     def _end_advice(self) -> str:

@@ -102,6 +102,16 @@ class Grounds:
         """The frameworks that the job runs, as its log, its command and its files show them."""
         return shown_frameworks(self.report) | self.commands.keys()
 
+    def hands_on(self, key: str, to: object) -> bool:
+        """Tell whether a file of the job's has a value by the name of a library's argument.
+
+        Its code hands the argument on from there; a switch by a plain name may be of another thing.
+        """
+        if isinstance(to, bool) or same("true", to) or same("false", to):
+            return False
+        alike = (item for item in self.settings if last_level(item.key) == last_level(key))
+        return any(same(item.value, to) for item in alike)
+
     def takes(self, framework: str, key: str) -> bool:
         """Tell whether the job reads a setting of a framework, which may show by the failure alone."""
         if self.is_off(framework):
@@ -354,6 +364,8 @@ def _idle(spec: SettingSpec, change: ProposedChange, grounds: Grounds, set_other
     now = grounds.value(change.framework, change.key)
     if now is not None:
         return Message(ALREADY) if same(now, change.to) else ""
+    if spec.spelled == "python" and grounds.hands_on(change.key, change.to):
+        return Message(ALREADY)
     # An argument of the job's own code is set there, where nobody sees it.
     in_code = spec.spelled == "python" and not isinstance(spec.default, bool)
     if set_otherwise or in_code or spec.default is None or isinstance(spec.default, list):

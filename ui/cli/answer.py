@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
@@ -176,22 +176,13 @@ def _short_blocks(view: DiagnosisView, width: int, rows_of_patch: int, rows_each
     most = _ROWS_HAPPENED if view.names_cause else _ROWS_UNKNOWN
     if happened := _shortened(_closed_up(view.happened, view.language), most * width):
         yield _Block([markdown(happened)], spare=4 if view.names_cause else 0)
-    if means := _shortened(view.part("why"), _ROWS_MEANS * width):
-        yield _Block([markdown(means)], spare=2)
+    # That a file is not as it ran is told however little room there is.
+    parts: tuple[tuple[Literal["why", "since"], int], ...] = (("why", 2), ("since", 0))
+    for part, spare in parts:
+        if told := _shortened(view.part(part), _ROWS_MEANS * width):
+            yield _Block([markdown(told)], spare=spare)
     if view.changes:
-        first = view.changes[0]
-        # What was just said is not said again.
-        is_told = first.why.replace("`", "") in view.part("why").replace("`", "")
-        first = replace(first, why="" if is_told else _shortened(first.why, _ROWS_WHY * width))
-        yield _Block([Text(view.words("changes"), style="bold"), *_change(first)])
-        # What the patch below makes is told as well, however little room there is.
-        made = {change.key for change in view.first_changes} if view.patch else set()
-        others = view.changes[1:_CHANGES]
-        for is_made, spare in ((True, 0), (False, 1)):
-            told = [change for change in others if (change.key in made) == is_made]
-            yield _Block(
-                [row for change in told for row in list(_change(change))[:1]], goes_on=True, spare=spare
-            )
+        yield from _short_changes(view, width)
     elif not view.steps and (advice := _shortened(view.part("do"), _ROWS_ADVICE * width)):
         yield _Block([Text(phrase("do", view.language), style="bold"), markdown(advice)])
     yield from _to_use(view, _Room(rows_of_patch, rows_each * width, _ROWS_COMMAND * width))
@@ -208,6 +199,23 @@ def _short_blocks(view: DiagnosisView, width: int, rows_of_patch: int, rows_each
         said = _shortened(view.model_explanation, _ROWS_MODEL * width)
         yield _Block([Text(f"{view.words('model', model=view.model)}:", style="bold"), markdown(said)])
     yield _Block([Text(_say("full", view.language), style="dim")])
+
+
+def _short_changes(view: DiagnosisView, width: int) -> Iterator[_Block]:
+    """Give the first change with its reason, the others in a row each."""
+    first = view.changes[0]
+    # What was just said is not said again.
+    is_told = first.why.replace("`", "") in view.part("why").replace("`", "")
+    first = replace(first, why="" if is_told else _shortened(first.why, _ROWS_WHY * width))
+    yield _Block([Text(view.words("changes"), style="bold"), *_change(first)])
+    # What the patch below makes is told as well, however little room there is.
+    made = {change.key for change in view.first_changes} if view.patch else set()
+    others = view.changes[1:_CHANGES]
+    for is_made, spare in ((True, 0), (False, 1)):
+        chosen = [change for change in others if (change.key in made) == is_made]
+        yield _Block(
+            [row for change in chosen for row in list(_change(change))[:1]], goes_on=True, spare=spare
+        )
 
 
 def _values(view: DiagnosisView) -> Iterator[_Block]:

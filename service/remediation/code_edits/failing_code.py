@@ -31,6 +31,8 @@ SHORT = 12
 DISTINCT = 40
 # Texts and numbers of a row.
 _CONSTANT = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|(?<![\w.])\d[\d.e_-]*")
+# The names of functions and classes.
+_DEFINED = re.compile(r"(?m)^\s*(?:async\s+)?(?:def|class)\s+(\w+)")
 
 
 @dataclass(frozen=True)
@@ -128,10 +130,26 @@ def _in_files(frame: Frame, files: Sequence[JobFile], *, is_innermost: bool) -> 
 
 
 def file_of(frame: Frame, files: Sequence[JobFile]) -> JobFile | None:
-    """Give the one file of code that a call may lie in; None where none or several may be it."""
+    """Give the one file of code that a call may lie in; None where none or several may be it.
+
+    A program has many a `utils.py`: one that was handed in without its folder is that of the call where it
+    has the function or the row.
+    """
     path = frame.file.replace("\\", "/")
     fitting = [file for file in files if file.name.endswith(CODE) and _ends_alike(path, file.name)]
-    return fitting[0] if len(fitting) == 1 else None
+    if len(fitting) != 1 or ("/" in path.strip("./") and not _may_hold(fitting[0], frame)):
+        return None
+    return fitting[0]
+
+
+def _may_hold(file: JobFile, frame: Frame) -> bool:
+    function = frame.function.rpartition(".")[2]
+    is_placed = "/" in file.name.strip("./") or not file.name.endswith(".py")
+    if is_placed or not function.isidentifier() or frame.code.strip() in file.text:
+        return True
+    # A part of a file may have no function at all.
+    defined = _DEFINED.findall(file.text)
+    return not defined or function in defined
 
 
 def _ends_alike(path: str, name: str) -> bool:

@@ -73,6 +73,7 @@ def mended_since(report: CrashReport, files: Sequence[JobFile]) -> OwnEdit | Non
             found = _Finding("changes.guarded-since", guard.lineno, ast.unparse(guard).partition("\n")[0])
     elif not row_of(own[-1], file.text):
         found = _unchecked(own[-1].code.strip(), own[-1].function, file)
+        found = found or _brought(root.body, own[-1].function, file)
     return _there(found, leaf) if found is not None else None
 
 
@@ -101,6 +102,27 @@ def _bound(body: str, code: FailingCode) -> _Finding | None:
             return None
     above = [item for block in blocks for item in block if item.lineno < edge and name in _binds(item)]
     return _Finding("changes.bound-since", above[-1].lineno, name) if above else None
+
+
+def _brought(body: str, function: str, file: JobFile) -> _Finding | None:
+    """Tell that a name which a function missed is bound by its file, whatever its rows read by now."""
+    match, tree = _NAMELESS.search(body), parsed(file.text)
+    if match is None or tree is None:
+        return None
+    name = function.rpartition(".")[2]
+    scopes = [node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS) and node.name == name]
+    # What a function binds itself may come too late in it.
+    own = {item for scope in scopes for node in ast.walk(scope) for item in _stored(node)}
+    bound = [item.lineno for item in tree.body if match["name"] in _binds(item)]
+    is_bound = len(scopes) == 1 and bool(bound) and match["name"] not in own
+    return _Finding("changes.bound-since", bound[0], match["name"]) if is_bound else None
+
+
+def _stored(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+        yield node.id
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        yield from _binds(node)
 
 
 def _binds(statement: ast.stmt) -> Iterator[str]:

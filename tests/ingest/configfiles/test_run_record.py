@@ -26,6 +26,9 @@ def test_that_the_options_of_the_record_are_settings_of_the_run() -> None:
         ("bf16", "true", "flag"),
     ]
     assert all(item.place is None for item in found)
+    # A run that was given no words.
+    bare = {"startedAt": "2025-01-01", "program": "fit.py", "gpu": "NVIDIA RTX A6000", "cpu_count": 28}
+    assert reader.read(json.dumps(bare, indent=1), "wandb-metadata.json") == []
 
 
 @each_row(

@@ -60,6 +60,16 @@ def test_that_a_value_is_another_than_the_present_one_and_than_the_default() -> 
             Message(ALREADY),
         ),
         (why(to=128, settings=[setting("data.size", "${SIZE:-128}")]), Message(ALREADY)),
+        # What the job's own file says by the name of an argument is handed on to it.
+        (
+            why(
+                to="half",
+                settings=[setting("training.size", "half")],
+                specs=[spec(type="str", spelled="python")],
+            ),
+            Message(ALREADY),
+        ),
+        (why(to="half", settings=[setting("training.size", "half")], specs=[spec(type="str")]), ""),
         (why(to=128, settings=[setting("data.size", "${SIZE:-256}")]), ""),
         # Who sets another value goes back to the default by it; so does what the failure proves to be set.
         (why(to=64, settings=[setting("data.size", "128")]), ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ingest.configfiles.settings import Setting
 from ingest.logs.stacks.stack import Frame
+from service.composition.diagnosis_view import diagnosis_view
 from service.patching.patches import ConfigFile
 from service.pipeline.triage import Triage
 from service.remediation.given_since import given_since, listed_already
@@ -184,6 +185,19 @@ NO_FILE = "FileNotFoundError: [Errno 2] No such file or directory: 'runs/a/last.
             ["def fit(x):", "    y = math.sqrt(x)"],
             "",
         ),
+        # The row reads otherwise by now.
+        (
+            "NameError: name 'math' is not defined",
+            "y = math.sqrt(x)",
+            ["import math", "def fit(x):", "    print(math.sqrt(x + 1))"],
+            "`math`",
+        ),
+        (
+            "NameError: name 'math' is not defined",
+            "y = math.sqrt(x)",
+            ["import math", "def fit(x):", "    print(math.sqrt(x + 1))", "    import math"],
+            "",
+        ),
         (
             "UnboundLocalError: local variable 'best' referenced before assignment",
             "if x > best:",
@@ -261,3 +275,24 @@ def test_that_a_file_which_moved_is_told_where_no_change_says_so(triage: Triage)
     )
     file = ConfigFile("train.py", "def fit(model, batch):\n    out = model(batch)\n")
     assert "the line that failed is row 2 now" in explained(triage, log, file).explanation
+
+
+def test_that_words_on_a_row_that_has_changed_say_so_beside_them(triage: Triage) -> None:
+    """In a paragraph of its own, which no screen cuts away with the reasons of the change."""
+    log = raised("IndexError: list index out of range", "/job/train.py:9:fit:total += times[i] + REST")
+    file = ConfigFile("train.py", "def fit(times, i):\n    total += times[i] + REST + losses[i]\n")
+    view = diagnosis_view(explained(triage, log, file), "en")
+    assert view.first_changes[0].key == "train.py:9"
+    assert "reads `total += times[i] + REST + losses[i]` now (row 2)" in view.part("since")
+
+
+def test_that_a_file_of_the_same_name_is_not_the_one_that_failed(triage: Triage) -> None:
+    """Many a folder has a `utils.py`: one without the function says nothing of its rows."""
+    log = raised("NameError: name 'math' is not defined", "/job/core/utils.py:2:fit:y = math.sqrt(x)")
+    for text, is_told in (
+        ("import math\ndef fit(x):\n    print(x)\n", True),
+        ("import math\ndef wrap(x):\n    print(x)\n", False),
+    ):
+        answer = explained(triage, log, ConfigFile("utils.py", text))
+        assert ("nothing to do" in str(answer.changes[0].to)) is is_told
+        assert "has changed since" not in answer.explanation
