@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from corpus import trouble_words
 from corpus.frameworks import cued_frameworks
 from corpus.log_patterns import Pattern
-from ingest.logs import levels, turned_numbers
+from ingest.logs import levels
 from ingest.logs.context_lines import SURROUNDINGS, context_lines
 from ingest.logs.events import Event, EventLog, GroupKey, Told
 from ingest.logs.facts import Value
@@ -23,6 +23,7 @@ from ingest.logs.stacks import tracebacks
 from ingest.logs.stacks.stack import under
 from ingest.logs.stacks.tracebacks import Traceback
 from ingest.logs.traceback_log import TracebackLog
+from ingest.logs.turned_numbers import ShapedRows
 from ingest.logs.wording import goes_on
 
 # How many failures beside the root's are shown with the rows around them.
@@ -44,6 +45,7 @@ class FailureLog:
         self._events = events
         self._tracebacks = traceback_log
         self._around: dict[int, tuple[tuple[int, bytes], ...]] = {}
+        self._shaped: tuple[Block, ShapedRows] | None = None
 
     def add(
         self, judged: FailureJudgement, at: PlacedLine, sight: Sighting, *, ignored: bool = False
@@ -66,7 +68,7 @@ class FailureLog:
         sight.group = self._again(best, judged, line, traceback)
         if sight.group is None:
             # What a role tells is asked for the first of a group alone.
-            best = _as_it_stands(best, at, is_bare=traceback is None, ignored=ignored)
+            best = self._as_it_stands(best, at, is_bare=traceback is None, ignored=ignored)
             sight.group = self._events.add(self._event(best, line, traceback, fields, ranked))
         self._notes.progress.timeline.event(line.number, line.time)
         # Several frameworks share their checks' words: where the calls are shown, they say whose it is.
@@ -230,11 +232,30 @@ class FailureLog:
             leads_to=pattern.leads_to,
         )
 
+    def _as_it_stands(self, best: Pattern, at: PlacedLine, *, is_bare: bool, ignored: bool) -> Pattern:
+        """Give a line's pattern with the role that it has at its place."""
+        block, line = at.block, at.line
+        if best.kind == "error" and is_bare and tracebacks.ends_warning(block, at.offset, line, at.parsed):
+            best = best.model_copy(update={"role": "wrapper"})
+        if ignored and best.role == "origin":
+            best = best.model_copy(update={"role": "collateral"})
+        if best.turns:
+            begin, end = block.line_bounds(at.offset)
+            if not self._rows_of(block).have_numbers_above(begin, block.data[begin:end]):
+                best = best.model_copy(update={"lasting": False})
+        return best
+
     def let_numbers_return(self, block: Block) -> None:
         """Let go of what turned to NaN and has numbers again in the last block of a file."""
         for group, text in self._events.lasting():
-            if turned_numbers.stands_above_numbers(block.data, text.encode()):
+            if self._rows_of(block).have_numbers_again(text.encode()):
                 self._events.let_go(group)
+
+    def _rows_of(self, block: Block) -> ShapedRows:
+        """Give a block's rows by their shapes, which are looked through once where anybody asks."""
+        if self._shaped is None or self._shaped[0] is not block:
+            self._shaped = block, ShapedRows(block.data)
+        return self._shaped[1]
 
     def note_error_levels(self, block: Block, pattern: Pattern) -> None:
         """Note the lines near a block's end that a logger calls errors, as events of `pattern`.
@@ -279,25 +300,6 @@ def _times(line: Line) -> int:
     """Give how many lines one stands for."""
     match = _REPEATED.search(line.body) if "[repeated" in line.body else None
     return max(1, int(match[1])) if match else 1
-
-
-def _as_it_stands(best: Pattern, at: PlacedLine, *, is_bare: bool, ignored: bool) -> Pattern:
-    """Give a line's pattern with the role that it has at its place."""
-    if best.kind == "error" and is_bare and tracebacks.ends_warning(at.block, at.offset, at.line, at.parsed):
-        best = best.model_copy(update={"role": "wrapper"})
-    if ignored and best.role == "origin":
-        best = best.model_copy(update={"role": "collateral"})
-    if best.turns and not _has_turned(at):
-        best = best.model_copy(update={"lasting": False})
-    return best
-
-
-def _has_turned(at: PlacedLine) -> bool:
-    """Tell whether a line's numbers are none where rows like it above it had some."""
-    data = at.block.data
-    begin = data.rfind(b"\n", 0, at.offset) + 1
-    end = data.find(b"\n", at.offset)
-    return turned_numbers.stands_below_numbers(data, begin, data[begin : end if end >= 0 else None])
 
 
 def _message(line: Line, traceback: Traceback | None) -> str:

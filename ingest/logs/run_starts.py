@@ -166,20 +166,21 @@ def _tried_again(events: Sequence[Event], timeline: Timeline) -> list[int]:
 
     Its parser had refused the command line, or its own file did not compile: that process did nothing more.
     """
-    found = []
-    for event in events:
-        program = _never_ran(event)
-        below = [other for other in events if program and other.line > event.last and not _never_ran(other)]
+    ended = [(event, program) for event in events if (program := _never_ran(event))]
+    return [
+        event.last + 1
+        for event, program in ended
         if any(
-            timeline.number(other.line) == timeline.number(event.last)
+            other.line > event.last
+            and not _never_ran(other)
+            and timeline.number(other.line) == timeline.number(event.last)
             and any(
                 frame.function == "<module>" and base_name(frame.file) == program
                 for frame in other.frames[:1]
             )
-            for other in below
-        ):
-            found.append(event.last + 1)
-    return found
+            for other in events
+        )
+    ]
 
 
 def _never_ran(event: Event) -> str:

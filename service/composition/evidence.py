@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import islice, takewhile
 
 from corpus.library import Library
 from corpus.schema import Language
 from ingest.logs.events import Event
+from ingest.logs.lines import parse_line
 from ingest.logs.report import CrashReport
+from ingest.logs.stacks.stack import EXCEPTION
 from service.composition.phrases import phrase
 from service.schemas.diagnosis import CascadeEntry, Evidence, EvidenceRole
 from service.scoring.assessment import Assessment
@@ -18,6 +21,8 @@ MAX_CASCADE = 12
 MAX_RANKS = 64
 # Rows of a message that are shown below its first.
 MAX_BELOW = 3
+# A row that belongs to a line above it: indented, or an item of a list.
+ANNOUNCED = re.compile(r"(?:\s+(?:[-*•] )?|[-*•] )(?P<row>\S.*)")
 
 
 def kindred_events(assessment: Assessment, library: Library) -> list[Event]:
@@ -46,22 +51,26 @@ def evidence_of(assessment: Assessment, library: Library, language: Language) ->
         said = phrase(why, language)
         return Evidence(line=place.line, text=event.text, role=role, why=said, file=place.file or None)
 
-    found = [line(root, "root", "root").model_copy(update={"below": _below(root, report)})]
+    found = [line(root, "root", "root").model_copy(update={"below": announced_rows(root, report, MAX_BELOW)})]
     found += [line(event, "context", "same") for event in same[:3]]
     found += [line(event, "collateral", "after") for event in (*origins[:3], *rest)]
     return tuple(found[:MAX_EVIDENCE])
 
 
-def _below(event: Event, report: CrashReport) -> tuple[str, ...]:
-    """Give the rows that a message announces, as `Error(s) in loading state_dict for UNet:` does.
+def announced_rows(root: Event, report: CrashReport, most: int) -> tuple[str, ...]:
+    """Give so many of the rows below a failing line that ends in a colon, without their bullets.
 
-    Those of a message without its traceback are the indented ones below it.
+    They are further in than it, but for those of an exception whose message begins with an empty row.
     """
-    if not event.body.rstrip().endswith((":", "：")):
+    said = root.body.rstrip()
+    if not said.endswith((":", "：")):
         return ()
-    below = (report.texts.get(number, "") for number in range(event.line + 1, event.line + 1 + MAX_BELOW))
-    rows = event.rest.split("\n") if event.rest.strip() else takewhile(lambda row: row[:1].isspace(), below)
-    return tuple(islice(filter(None, map(str.strip, rows)), MAX_BELOW))
+    if (bare := EXCEPTION.fullmatch(said)) is not None and not bare["message"]:
+        return tuple(islice(filter(None, map(str.strip, root.rest.split("\n"))), most))
+    below = range(root.line + 1, root.line + 1 + most)
+    rows = (parse_line(report.texts.get(line, "").encode(), line).body for line in below)
+    found = takewhile(bool, map(ANNOUNCED.match, rows))
+    return tuple(match["row"].strip() for match in found if match is not None)
 
 
 def cascade_of(report: CrashReport) -> tuple[CascadeEntry, ...]:

@@ -16,7 +16,7 @@ from ingest.logs.facts import Fact
 from ingest.logs.lines import message_of, parse_line
 from ingest.logs.report import CrashReport
 from ingest.logs.stacks.own_calls import own_call
-from ingest.logs.stacks.stack import EXCEPTION
+from service.composition.evidence import ANNOUNCED, announced_rows
 from service.composition.failure_text import ranks_in_words
 from service.composition.message_forms import LONGEST, field_value, place_of
 from service.composition.phrases import phrase
@@ -52,8 +52,6 @@ _PART = re.compile(r"[,;:](?=\s)|\s(?=[(\[{])|[，、：]")
 _LONG_PATH = re.compile(r"(?<![\w.:/-])/[^\s'\"/]+(?:/[^\s'\"/]+){2,}/(?P<name>[^\s'\"/]+/[^\s'\"/]+)")
 _END = " .。:,;"
 _PAIRS = (("(", ")"), ("[", "]"), ("{", "}"))
-# A row that belongs to a line above it: indented, or an item of a list.
-_ANNOUNCED = re.compile(r"(?:\s+(?:[-*•] )?|[-*•] )(?P<row>\S.*)")
 # A heading that counts what the rows below it tell: "2 validation errors for TrainConfig".
 _COUNTED = re.compile(r"\b\d{1,4} (?:[a-z]{1,30} )?errors? (?:for|in) [\w.]{1,100}$")
 # What a checker tells of itself behind a reason: `[type=value_error, input_value=...]`.
@@ -138,14 +136,7 @@ def announced(root: Event, report: CrashReport) -> str:
     said = root.body.rstrip()
     if _COUNTED.search(said):
         return _first_counted(root, report)
-    if not said.endswith((":", "：")):
-        return ""
-    if (bare := EXCEPTION.fullmatch(said)) is not None and not bare["message"]:
-        # Python prints a message that begins with an empty row, or none at all.
-        return root.rest.strip().partition("\n")[0]
-    below = parse_line(report.texts.get(root.line + 1, "").encode(), root.line + 1).body
-    found = _ANNOUNCED.match(below)
-    return found["row"].strip() if found is not None else ""
+    return next(iter(announced_rows(root, report, 1)), "")
 
 
 def _first_counted(root: Event, report: CrashReport) -> str:
@@ -157,7 +148,7 @@ def _first_counted(root: Event, report: CrashReport) -> str:
     field = ""
     if rows[0].strip() and not rows[0][0].isspace():
         field, rows = rows[0].strip(), rows[1:]
-    found = _ANNOUNCED.match(rows[0])
+    found = ANNOUNCED.match(rows[0])
     if found is None:
         return ""
     reason = _OF_THE_CHECK.sub("", found["row"]).strip()

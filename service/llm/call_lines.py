@@ -49,7 +49,7 @@ def call_rows(report: CrashReport, texts: Mapping[int, str]) -> frozenset[int]:
 def _places(frames: Sequence[Frame], texts: Mapping[int, str]) -> dict[int, Frame]:
     """Give the calls by the rows that name their places."""
     places = [
-        (frame, re.compile(rf"{re.escape(_base(frame.file))}\W.*?(?:line |:){frame.line}\b"))
+        (frame, re.compile(rf"{re.escape(base_name(frame.file))}\W.*?(?:line |:){frame.line}\b"))
         for frame in frames
     ]
     return {
@@ -73,10 +73,6 @@ def _shows(text: str, frame: Frame) -> bool:
     """Tell whether a row below a call shows its statement."""
     said, arrow = frame.code.strip(), _ARROW.match(text)
     return bool(said and text.rstrip().endswith(said)) or (arrow is not None and int(arrow[1]) == frame.line)
-
-
-def _base(file: str) -> str:
-    return base_name(file)
 
 
 def call_lines(report: CrashReport, reopen: Reopen | None) -> dict[int, str]:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
+import pytest
+
+from ingest.logs import failure_log
+from ingest.logs.turned_numbers import ShapedRows
 from tests.factories import ReadLog
 from tests.tables import each_row
 
@@ -47,3 +52,18 @@ def test_that_rows_that_turn_to_nan_are_a_failure(row: Row, read: ReadLog) -> No
 )
 def test_that_nan_that_was_there_all_along_or_passed_is_none(row: Row, broken: range, read: ReadLog) -> None:
     assert read(log(row, broken=broken)).root is None
+
+
+def test_that_a_block_is_looked_through_once(read: ReadLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many kinds of rows have no number: a table of thousands would take a second for each."""
+    looked: list[int] = []
+
+    class Counted(ShapedRows):
+        def __init__(self, data: bytes) -> None:
+            looked.append(len(data))
+            super().__init__(data)
+
+    monkeypatch.setattr(failure_log, "ShapedRows", Counted)
+    names = ["".join(letters) for letters in product("abcdef", repeat=3)]
+    read("".join(f"{name} of the table = nan\n" for name in names))
+    assert len(looked) == 1
